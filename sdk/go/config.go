@@ -44,7 +44,7 @@ func (s *server) config() (runtime.Config, error) {
 	return shownConfig{c}, json.Unmarshal(text, c)
 }
 
-// shownConfig is the same as the original's interface has it. What there is not is empty.
+// shownConfig is the configuration as an interface of the original. Values that this server does not have are empty.
 type shownConfig struct{ *config }
 
 func (c shownConfig) GetName() string                         { return c.Name }
@@ -74,7 +74,7 @@ func (c shownConfig) GetProtocol() string             { return c.Socket.Protocol
 func (c shownConfig) GetEnv() []string                { return c.Runtime.Env }
 func (c shownConfig) GetHTTPKey() string              { return "" }
 
-// none is what is not configured, or not told.
+// none stands for parts of the configuration that are not set or not shown to modules.
 type none struct{}
 
 func (none) GetPublisherKey() string            { return "" }

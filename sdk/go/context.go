@@ -6,7 +6,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// callContext is the context of a call: it ends with the call, and has the original's values.
+// callContext is the context of a call, with the original's values. It ends with the call.
 type callContext struct {
 	context.Context
 	server *server
@@ -25,7 +25,7 @@ type callContext struct {
 	isMatch, hasUser, hasRequest bool
 }
 
-// callKey finds the call of a context.
+// callKey is the key under which a context holds the id of its call.
 type callKey struct{}
 
 func (s *server) context(parent context.Context, call uint64) *callContext {
@@ -43,7 +43,7 @@ func (c *callContext) readInvocation(r *reader) {
 	c.hasRequest = true
 }
 
-// Value is the original's: keys are the texts of runtime.RUNTIME_CTX_*. What there is not is nil.
+// Value answers as the original's context does: keys are the texts runtime.RUNTIME_CTX_*, and missing values are nil.
 func (c *callContext) Value(key any) any {
 	name, isText := key.(string)
 	if !isText {
@@ -95,7 +95,7 @@ func (c *callContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// some is a value, or nil where there is none.
+// some returns a value, or nil if it is missing.
 func some[T any](value T, is bool) any {
 	if is {
 		return value

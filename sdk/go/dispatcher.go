@@ -9,7 +9,7 @@ import (
 
 const labelBytesMax = 2048
 
-// What a callback wants done.
+// Kinds of acts: things that a callback asks the server to do.
 const (
 	actBroadcast = iota
 	actDefer
@@ -19,15 +19,15 @@ const (
 	actCancelTimer
 )
 
-// dispatcher keeps what a match wants done until its callback returns: it all happens then, or, if the callback fails,
-// nothing does. What is asked for between callbacks happens with the next.
+// dispatcher collects the acts that a match asks for until its callback returns. Then all of them happen, or, if the
+// callback fails, none. Acts between callbacks happen with the next callback.
 type dispatcher struct {
 	server   *server
 	acts     writer
 	count    uint32
 	bytes    int
 	deferred int
-	// The names of the match's timers; nil if its handler takes none.
+	// Names of the match's timers; nil if its handler takes none.
 	timers map[string]bool
 	isOver bool
 }
@@ -40,7 +40,7 @@ func newDispatcher(s *server, hasTimers bool) *dispatcher {
 	return d
 }
 
-// flush moves what is wanted behind what a callback answered.
+// flush moves the collected acts behind a callback's outcome.
 func (d *dispatcher) flush(outcome *writer) {
 	outcome.u32(d.count)
 	outcome.b = append(outcome.b, d.acts.b...)
@@ -91,12 +91,12 @@ func (d *dispatcher) add(w *writer) {
 	d.count++
 }
 
-// BroadcastMessage sends to presences, or with nil to everybody in the match.
+// BroadcastMessage sends a message to presences, or to everybody in the match if presences is nil.
 func (d *dispatcher) BroadcastMessage(opCode int64, data []byte, presences []runtime.Presence, sender runtime.Presence, reliable bool) error {
 	return d.broadcast(actBroadcast, opCode, data, presences, sender, reliable)
 }
 
-// BroadcastMessageDeferred does so at the end of the tick.
+// BroadcastMessageDeferred sends a message as BroadcastMessage does, at the end of the tick.
 func (d *dispatcher) BroadcastMessageDeferred(opCode int64, data []byte, presences []runtime.Presence, sender runtime.Presence, reliable bool) error {
 	if d.deferred >= d.server.around.deferredMax {
 		return runtime.ErrDeferredBroadcastFull
@@ -108,7 +108,7 @@ func (d *dispatcher) BroadcastMessageDeferred(opCode int64, data []byte, presenc
 	return err
 }
 
-// MatchKick takes presences out of the match.
+// MatchKick removes presences from the match.
 func (d *dispatcher) MatchKick(presences []runtime.Presence) error {
 	if err := d.open(); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (d *dispatcher) MatchKick(presences []runtime.Presence) error {
 	return nil
 }
 
-// MatchLabelUpdate changes by what the match is found.
+// MatchLabelUpdate changes the label by which listings find the match.
 func (d *dispatcher) MatchLabelUpdate(label string) error {
 	if err := d.open(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func writeSessions(w *writer, presences []runtime.Presence) error {
 	return nil
 }
 
-// isID says whether a text has the form of a UUID.
+// isID reports whether a text has the form of a UUID.
 func isID(id string) bool {
 	if len(id) != 36 {
 		return false

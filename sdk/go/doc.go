@@ -1,6 +1,6 @@
 // Package muster runs game code written for Nakama's Go runtime on Muster, compiled to WebAssembly by the plain Go tool.
 //
-// A module keeps its InitModule; beside it stands one file:
+// A module keeps its InitModule, and adds one file:
 //
 //	package main
 //
@@ -8,9 +8,9 @@
 //
 //	func main() { muster.Run(InitModule) }
 //
-// It is built by
+// The Go tool builds it:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -o modules/game.wasm .
 //
-// docs/guide/go.md tells what differs.
+// docs/guide/go.md lists the differences from the original.
 package muster

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// fields are what the server answers, by its own names. What is missing is as good as empty.
+// fields are the values of a record from the server, by the server's names. Missing values are read as empty ones.
 type fields map[string]any
 
 func (f fields) text(name string) string {
@@ -32,7 +32,7 @@ func (f fields) int64(name string) int64 {
 
 func (f fields) int32(name string) int32 { return int32(f.int(name)) }
 
-// time is nothing where there is no moment.
+// time reads seconds since 1970; nil if the value is missing.
 func (f fields) time(name string) *timestamppb.Timestamp {
 	seconds, is := f[name].(float64)
 	if !is {
@@ -41,7 +41,7 @@ func (f fields) time(name string) *timestamppb.Timestamp {
 	return &timestamppb.Timestamp{Seconds: int64(seconds)}
 }
 
-// json is the text of what a studio chose the names of.
+// json reads the text of a value that crossed as JSON.
 func (f fields) json(name string) string {
 	text, _ := f[name].(rawJSON)
 	return string(text)
@@ -55,29 +55,29 @@ func (f fields) boolValue(name string) *wrapperspb.BoolValue {
 	return wrapperspb.Bool(f.flag(name))
 }
 
-// object is what JSON holds by name.
+// object reads an object that crossed as JSON.
 func (f fields) object(name string) map[string]any {
 	object := map[string]any{}
 	if text, is := f[name].(rawJSON); is {
-		// What the server wrote it can be read.
+		// The server wrote valid JSON.
 		_ = json.Unmarshal([]byte(text), &object)
 	}
 	return object
 }
 
-// amounts are whole numbers by name.
+// amounts reads whole numbers by name, such as a wallet's.
 func (f fields) amounts(name string) map[string]int64 { return amountsOf(f[name]) }
 
 func amountsOf(value any) map[string]int64 {
 	amounts := map[string]int64{}
 	if text, is := value.(rawJSON); is {
-		// What the server wrote it can be read.
+		// The server wrote valid JSON.
 		_ = json.Unmarshal([]byte(text), &amounts)
 	}
 	return amounts
 }
 
-// one reads a record; nothing is nothing.
+// one reads a record; without one it returns the zero value.
 func one[T any](value any, read func(fields) T) (none T) {
 	if record, is := value.(fields); is {
 		return read(record)
@@ -85,7 +85,7 @@ func one[T any](value any, read func(fields) T) (none T) {
 	return none
 }
 
-// each reads the records of a list.
+// each reads a list of records.
 func each[T any](value any, read func(fields) T) []T {
 	list, _ := value.([]any)
 	read_ := make([]T, 0, len(list))
@@ -96,7 +96,7 @@ func each[T any](value any, read func(fields) T) []T {
 	return read_
 }
 
-// resultsOf are several results of one function, so many at least.
+// resultsOf reads the results of a function with several of them; missing ones up to count are nil.
 func resultsOf(value any, count int) []any {
 	results, _ := value.([]any)
 	for len(results) < count {
@@ -120,7 +120,7 @@ func flagOf(value any) bool {
 	return flag
 }
 
-// plain is what the server answered, as encoding/json writes it.
+// plain converts a value from the server to one that encoding/json writes.
 func plain(value any) any {
 	switch value := value.(type) {
 	case rawJSON:

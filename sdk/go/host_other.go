@@ -4,7 +4,8 @@ package muster
 
 import "os"
 
-// Outside of WebAssembly the package compiles, for editors and vet, and runs its own tests: there is no server.
+// Stand-ins for the server's functions outside of WebAssembly, where there is no server. They let editors and vet
+// compile the package, and let its tests run.
 
 var send = func([]byte) {}
 

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// transport sends requests by the server: a module has no sockets. It is net/http's default.
+// transport is the default transport of net/http. It sends requests through the server, since a module has no sockets.
 type transport struct{}
 
 // responseWait is how long the server waits for a response unless the request's context says otherwise.

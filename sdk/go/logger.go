@@ -9,7 +9,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// logger writes to the server's log.
+// logger writes lines to the server's log on behalf of a call.
 type logger struct {
 	call   uint64
 	fields map[string]any

@@ -9,17 +9,17 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// matchFactory makes a match's callbacks.
+// matchFactory makes the callbacks of a new match.
 type matchFactory = func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule) (runtime.Match, error)
 
-// match is one that runs.
+// match is a running match.
 type match struct {
 	callbacks  runtime.Match
 	state      any
 	dispatcher *dispatcher
 }
 
-// Callbacks by their numbers.
+// Numbers of callbacks.
 const (
 	callbackInit = iota
 	callbackJoinAttempt
@@ -31,7 +31,7 @@ const (
 	callbackTimer
 )
 
-// What a callback answered.
+// Kinds of outcomes of a callback.
 const (
 	outcomeBegun = iota
 	outcomeAdmitted
@@ -42,7 +42,7 @@ const (
 	outcomeFailed
 )
 
-// beginCallback takes a callback of a match.
+// beginCallback starts a callback of a match.
 func (s *server) beginCallback(r *reader) {
 	id, key, publicID, handler := r.u64(), r.text(), r.text(), r.text()
 	tick, rate, label, callback := r.u64(), r.u32(), r.text(), r.byte()
@@ -130,7 +130,7 @@ func (s *server) beginMatch(given call, key, handler string, r *reader, outcome 
 	return begun, nil
 }
 
-// run runs a callback of a match that has begun. A state of nil ends the match, as in the original.
+// run runs a callback of a match that has begun. A nil state ends the match, as in the original.
 func (m *match) run(given call, callback byte, tick int64, r *reader, outcome *writer) error {
 	ctx, logger, db, nk, dispatcher := given.ctx, given.logger, given.db, given.nk, m.dispatcher
 	said := func() { outcome.byte(outcomeGoes) }
@@ -187,7 +187,7 @@ func (m *match) run(given call, callback byte, tick int64, r *reader, outcome *w
 	return nil
 }
 
-// presence is somebody in a match or on a stream.
+// presence is a session in a match or on a stream.
 type presence struct {
 	userID, sessionID, username, node, status string
 	hidden, persistence                       bool
@@ -203,7 +203,7 @@ func (p *presence) GetPersistence() bool              { return p.persistence }
 func (p *presence) GetStatus() string                 { return p.status }
 func (p *presence) GetReason() runtime.PresenceReason { return p.reason }
 
-// matchData is what a player sent.
+// matchData is a message that a player sent to a match.
 type matchData struct {
 	*presence
 	opCode     int64

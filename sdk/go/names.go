@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Messages of sockets that take hooks.
+// messageTitles are the names of realtime messages that take hooks.
 var messageTitles = []string{
 	"ChannelJoin", "ChannelLeave", "ChannelMessageSend", "ChannelMessageUpdate", "ChannelMessageRemove", "MatchCreate",
 	"MatchDataSend", "MatchJoin", "MatchLeave", "MatchmakerAdd", "MatchmakerRemove", "PartyCreate", "PartyJoin", "PartyLeave",
@@ -13,7 +13,7 @@ var messageTitles = []string{
 	"PartyMatchmakerRemove", "PartyDataSend", "PartyUpdate", "Ping", "Pong", "StatusFollow", "StatusUnfollow", "StatusUpdate",
 }
 
-// messageTitle is a message's name as the server writes it; modules may write it in any case.
+// messageTitle returns a message's name as the server writes it; modules may write it in any case.
 func messageTitle(registers, id string) (string, error) {
 	for _, title := range messageTitles {
 		if strings.EqualFold(title, id) {

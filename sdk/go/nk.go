@@ -7,8 +7,8 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// module is nk: the functions of the server, as one call has them. Methods that follow from the server's host table stand in
-// nk_generated.go, those that the server does not have yet in pending_generated.go.
+// module is nk: the server's functions, called on behalf of one call. Methods that follow from the server's host table stand
+// in nk_generated.go, methods of functions that the server does not have yet in pending_generated.go.
 type module struct {
 	server *server
 	call   uint64
@@ -18,7 +18,7 @@ var _ runtime.NakamaModule = module{}
 
 func (s *server) nk(call uint64) runtime.NakamaModule { return module{server: s, call: call} }
 
-// ask calls a function of the server for whichever call the context is of.
+// ask calls a function of the server on behalf of the context's call, or of the module's call without one.
 func (m module) ask(ctx context.Context, name string, arguments ...any) (any, error) {
 	return m.server.ask(m.callOf(ctx), name, arguments...)
 }
@@ -32,18 +32,18 @@ func (m module) callOf(ctx context.Context) uint64 {
 	return m.call
 }
 
-// done calls one that answers nothing.
+// done calls a function of the server that has no result.
 func (m module) done(ctx context.Context, name string, arguments ...any) error {
 	_, err := m.ask(ctx, name, arguments...)
 	return err
 }
 
-// tell calls one whose answer nobody waits for.
+// tell calls a function of the server without waiting for its result.
 func (m module) tell(ctx context.Context, name string, arguments ...any) {
 	m.server.tell(m.callOf(ctx), name, arguments...)
 }
 
-// optional is a text that may be missing.
+// optional writes a text that may be missing: an empty one becomes nil.
 func optional(text string) any {
 	if text == "" {
 		return nil
@@ -51,7 +51,7 @@ func optional(text string) any {
 	return text
 }
 
-// pointed is a value that may be missing.
+// pointed writes a value that may be missing: nil stays nil.
 func pointed[T any](value *T) any {
 	if value == nil {
 		return nil
@@ -59,7 +59,7 @@ func pointed[T any](value *T) any {
 	return *value
 }
 
-// table holds values by names of the studio's; none is nothing.
+// table writes values with names of the studio; nil stays nil.
 func table[T any](values map[string]T) any {
 	if values == nil {
 		return nil
@@ -67,7 +67,7 @@ func table[T any](values map[string]T) any {
 	return values
 }
 
-// someTable is the same where the server wants one.
+// someTable writes values with names of the studio; nil becomes an empty object.
 func someTable[T any](values map[string]T) any {
 	if values == nil {
 		return rawJSON("{}")
@@ -75,7 +75,7 @@ func someTable[T any](values map[string]T) any {
 	return values
 }
 
-// list holds records.
+// list writes a list of records.
 func list[T any](values []T, write func(T) record) []any {
 	records := make([]any, 0, len(values))
 	for _, value := range values {
@@ -86,15 +86,15 @@ func list[T any](values []T, write func(T) record) []any {
 
 func (m module) GetSatori() runtime.Satori { return pendingSatori{} }
 
-// GetFleetManager is nothing, as in the original without one that is registered.
+// GetFleetManager returns nil, as in the original if no fleet manager is registered.
 func (m module) GetFleetManager() runtime.FleetManager { return nil }
 
-// ReadFile cannot be: there are no files here. The function ReadFile of this package reads what it would.
+// ReadFile always fails, since a module has no files. This package's function ReadFile reads a file through the server.
 func (m module) ReadFile(string) (*os.File, error) {
 	return nil, runtime.NewError("nk.ReadFile is not available in WebAssembly: use muster.ReadFile, which answers what the file holds", codeUnimplemented)
 }
 
-// ReadFile is what a file below the folder of the modules holds.
+// ReadFile returns the content of a file below the folder of modules.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	s := theServer
 	if s == nil {

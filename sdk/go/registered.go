@@ -15,10 +15,11 @@ import (
 
 type rpcFunction = func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, payload string) (string, error)
 
-// hook is a function around an operation or message; it answers the JSON of the message to go on with.
+// hook is a registered function with its types removed. It returns the JSON of the message with which the server
+// continues.
 type hook = func(c call, given given) ([]byte, error)
 
-// hookKey is where a hook stands.
+// hookKey names the operation or realtime message of a hook, and whether the hook runs after it.
 type hookKey struct {
 	name                string
 	isAfter, isRealtime bool
@@ -26,7 +27,7 @@ type hookKey struct {
 
 type eventFunction = func(ctx context.Context, logger runtime.Logger, evt *api.Event)
 
-// Occasions of events, by their numbers.
+// Numbers of the occasions of events.
 const (
 	occasionReported = iota
 	occasionSessionStart
@@ -34,13 +35,13 @@ const (
 	occasionCount
 )
 
-// scheduled is a function that runs at moments.
+// scheduled is a function with the cron expression of the moments at which it runs.
 type scheduled struct {
 	expression string
 	run        func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule) error
 }
 
-// registered is what the modules registered.
+// registered holds everything that the modules registered.
 type registered struct {
 	functions map[string]rpcFunction
 	hooks     map[hookKey]hook
@@ -52,7 +53,7 @@ type registered struct {
 	matched   func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, entries []runtime.MatchmakerEntry) (string, error)
 }
 
-// Kinds of registrations.
+// Kinds of registrations in the frame to the server.
 const (
 	registersFunction = iota
 	registersBefore
@@ -69,7 +70,7 @@ const (
 	registersRoute
 )
 
-// write tells the server what there is.
+// write writes the names of all registrations for the server.
 func (g *registered) write(w *writer) {
 	count, all := uint32(0), &writer{}
 	add := func(kind byte, name string) {
@@ -114,7 +115,7 @@ func (g *registered) write(w *writer) {
 	w.b = append(w.b, all.b...)
 }
 
-// find is what a call is of, or nil.
+// find reads which registered function a call is for, and returns it; nil if there is none.
 func (g *registered) find(r *reader) hook {
 	switch r.byte() {
 	case 0:
@@ -164,7 +165,7 @@ func (g *registered) sayFarewell(c call, _ given) ([]byte, error) {
 	return nil, nil
 }
 
-// askOfMatch asks where matched players go; an empty id says nothing.
+// askOfMatch asks the module into which match matched players go. An empty id leaves the choice to the server.
 func (g *registered) askOfMatch(c call, given given) ([]byte, error) {
 	if g.matched == nil {
 		return nil, nil
@@ -203,7 +204,7 @@ func (e *matchmakerEntry) GetProperties() map[string]any { return e.properties }
 func (e *matchmakerEntry) GetPartyId() string            { return e.partyID }
 func (e *matchmakerEntry) GetCreateTime() int64          { return 0 }
 
-// initializer registers what modules have. What cannot be is said by the server, when it is told of everything.
+// initializer registers functions of modules. The server checks the registrations when it is told of all of them.
 type initializer struct{ server *server }
 
 var _ runtime.Initializer = initializer{}
@@ -266,13 +267,13 @@ func (i initializer) RegisterAfterRt(id string, fn func(ctx context.Context, log
 	})
 }
 
-// message is a message of the protocol by pointer.
+// message is a pointer to a message of the protocol.
 type message[T any] interface {
 	*T
 	proto.Message
 }
 
-// before makes a hook before an operation of one that takes its request.
+// before makes a hook of a function that runs before an operation and takes its request.
 func before[T any, M message[T]](fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, in M) (M, error)) hook {
 	return func(c call, given given) ([]byte, error) {
 		in := M(new(T))
@@ -283,12 +284,12 @@ func before[T any, M message[T]](fn func(ctx context.Context, logger runtime.Log
 	}
 }
 
-// beforeNothing is the same where the operation has no request.
+// beforeNothing makes a hook of a function that takes no message.
 func beforeNothing(fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule) error) hook {
 	return func(c call, _ given) ([]byte, error) { return nil, fn(c.ctx, c.logger, c.db, c.nk) }
 }
 
-// after makes a hook after an operation of one that takes its response and its request.
+// after makes a hook of a function that runs after an operation and takes its response and its request.
 func after[O, I any, Out message[O], In message[I]](fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, out Out, in In) error) hook {
 	return func(c call, given given) ([]byte, error) {
 		out, in := Out(new(O)), In(new(I))
@@ -299,7 +300,8 @@ func after[O, I any, Out message[O], In message[I]](fn func(ctx context.Context,
 	}
 }
 
-// afterOne is the same of one that takes one of the two: index 0 is the response, 1 the request.
+// afterOne makes a hook of a function that runs after an operation and takes one message of the two: index 0 is the
+// response, 1 the request.
 func afterOne[T any, M message[T]](index int, fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, one M) error) hook {
 	return func(c call, given given) ([]byte, error) {
 		one := M(new(T))
@@ -312,7 +314,7 @@ func afterOne[T any, M message[T]](index int, fn func(ctx context.Context, logge
 
 var reads = protojson.UnmarshalOptions{DiscardUnknown: true}
 
-// readMessage leaves a message as it is where there is none.
+// readMessage reads a message from JSON. Without JSON it leaves the message unchanged.
 func readMessage(json []byte, into proto.Message) error {
 	if json == nil {
 		return nil
@@ -320,7 +322,8 @@ func readMessage(json []byte, into proto.Message) error {
 	return reads.Unmarshal(json, into)
 }
 
-// written is the JSON of what a hook answered; nothing switches off what it stands before.
+// written returns the JSON of the message that a hook returned. A nil message cancels the operation that the hook runs
+// before.
 func written[T any, M message[T]](answered M, err error) ([]byte, error) {
 	if err != nil || answered == nil {
 		return nil, err
@@ -361,8 +364,8 @@ func (i initializer) RegisterEventSessionEnd(fn func(ctx context.Context, logger
 	return i.listen(occasionSessionEnd, fn)
 }
 
-// RegisterSchedule has a function run at the moments of a cron expression, once for all servers of a cluster. It is ours:
-// the original has no such thing.
+// RegisterSchedule registers a function that runs at the moments of a cron expression, once for all servers of a
+// cluster. The original has no schedules.
 func RegisterSchedule(to runtime.Initializer, expression string, fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule) error) error {
 	i, is := to.(initializer)
 	if !is || fn == nil {

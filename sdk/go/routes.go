@@ -7,14 +7,15 @@ import (
 	"net/url"
 )
 
-// route is a path of the server's address that the module answers.
+// route is a path of the server that the module answers.
 type route struct {
 	path    string
 	methods []string
 	handler func(http.ResponseWriter, *http.Request)
 }
 
-// RegisterHttp has a module answer a path, in which {name} is any part: the request has it as PathValue(name).
+// RegisterHttp registers a handler for a path. In the pattern {name} stands for any one part, which the request returns
+// as PathValue(name).
 func (i initializer) RegisterHttp(pathPattern string, handler func(http.ResponseWriter, *http.Request), methods ...string) error {
 	routes := &i.registered().routes
 	*routes = append(*routes, route{pathPattern, methods, handler})
@@ -61,13 +62,13 @@ func (r route) serve(c call, given given) ([]byte, error) {
 func multimapOf(value any) map[string][]string {
 	values := map[string][]string{}
 	if text, is := value.(rawJSON); is {
-		// What the server wrote it can be read.
+		// The server wrote valid JSON.
 		_ = json.Unmarshal([]byte(text), &values)
 	}
 	return values
 }
 
-// response gathers what a handler writes; it is sent when the handler returns.
+// response collects what a handler writes, until the handler returns.
 type response struct {
 	header    http.Header
 	status    int

@@ -14,16 +14,16 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// The version of what server and module say to each other.
+// version is the version of the frames between server and module.
 const version = 1
 
-// What is read at once.
+// readBytes is the size of the buffer for frames from the server.
 const readBytes = 64 << 10
 
-// InitModule is how a module's entry point looks.
+// InitModule is the type of a module's entry point.
 type InitModule = func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, initializer runtime.Initializer) error
 
-// Run hands the modules' functions to the server, and serves its calls. It does not return.
+// Run registers the modules' functions with the server, and serves its calls. It does not return.
 func Run(modules ...InitModule) {
 	http.DefaultTransport = transport{}
 	source := bufio.NewReaderSize(frames(), readBytes)
@@ -32,7 +32,7 @@ func Run(modules ...InitModule) {
 	for {
 		s.take(&reader{nextFrame(source)})
 		if source.Buffered() == 0 {
-			// Others have their turn before more is read.
+			// Calls that were just read run before more is read.
 			goruntime.Gosched()
 		}
 	}

@@ -32,7 +32,7 @@ const (
 	sayLogged
 )
 
-// The call in which modules register, and what belongs to no call.
+// Ids of calls: noCall stands for work outside of calls, initCall for InitModule.
 const (
 	noCall   = 0
 	initCall = 1
@@ -43,14 +43,14 @@ const (
 	codeInternal      = 13
 )
 
-// surroundings are what the server says of itself, once.
+// surroundings are the facts about the server that its first frame tells.
 type surroundings struct {
 	node, version, publicNode string
 	env                       map[string]string
 	deferredMax, sentMax      int
 }
 
-// server is the other side of the module.
+// server stands for the server within the module: it takes the server's frames and runs their calls.
 type server struct {
 	around     surroundings
 	db         *sql.DB
@@ -64,19 +64,19 @@ type server struct {
 	matches  map[string]*match
 }
 
-// answer is what the server says to a question.
+// answer is the server's answer to a call of one of its functions.
 type answer struct {
 	value any
 	err   error
 }
 
-// serverError is why a function of the server failed. As in the original it has no code: what returns it to a client fails with
-// code 13.
+// serverError is the error of a function of the server. As in the original it has no code: a client to which it is
+// returned fails with code 13.
 type serverError struct{ message string }
 
 func (e *serverError) Error() string { return e.message }
 
-// theServer is the one that the process has: what has no context asks it too.
+// theServer is the process's only server, for functions without a context.
 var theServer *server
 
 func newServer(hello *reader) *server {
@@ -100,7 +100,7 @@ func newServer(hello *reader) *server {
 	return s
 }
 
-// take takes a frame of the server.
+// take handles a frame from the server.
 func (s *server) take(r *reader) {
 	switch kind := r.byte(); kind {
 	case frameCall:
@@ -120,7 +120,7 @@ func (s *server) take(r *reader) {
 	}
 }
 
-// init runs the modules.
+// init runs the modules' InitModule, and tells the server what they registered.
 func (s *server) init(modules []InitModule) {
 	hostAt(initCall)
 	ctx := s.context(context.Background(), initCall)
@@ -145,7 +145,7 @@ func (s *server) init(modules []InitModule) {
 	hostAt(noCall)
 }
 
-// recovered makes an error of a panic, with its stack.
+// recovered runs a function, and turns a panic into an error with its stack.
 func recovered(run func() error) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -155,7 +155,7 @@ func recovered(run func() error) (err error) {
 	return run()
 }
 
-// panicError is a panic of the module's code.
+// panicError is a panic of the module's code, as an error.
 type panicError struct {
 	panicked any
 	stack    string
@@ -163,7 +163,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.panicked) }
 
-// goCall runs what a call is about on a goroutine that runs nothing else meanwhile, with a context that ends with it.
+// goCall runs a call on a goroutine that runs nothing else meanwhile. The call's context ends with the call.
 func (s *server) goCall(id uint64, ctx *callContext, run func(ctx *callContext) ([]byte, error)) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	ctx.Context = cancelled
@@ -197,13 +197,14 @@ func (s *server) goCall(id uint64, ctx *callContext, run func(ctx *callContext) 
 	s.workers.run(task{work, gone})
 }
 
-// ended is where a call's code ends.
+// ended notes that a call's code has ended.
 func (s *server) ended(id uint64) {
 	s.cancel(id)
 	hostAt(noCall)
 }
 
-// say tells the server that a call failed. Without a code of the module's own that is an internal error, as in the original.
+// say tells the server that a call failed. An error without a code of the module's own is an internal error, as in the
+// original.
 func (s *server) say(id uint64, err error) {
 	code, message := uint32(codeInternal), err.Error()
 	var panicked *panicError
@@ -234,7 +235,7 @@ func (s *server) cancel(id uint64) {
 	}
 }
 
-// ask calls a function of the server on behalf of a call, and waits for what it answers.
+// ask calls a function of the server on behalf of a call, and waits for the answer.
 func (s *server) ask(call uint64, name string, arguments ...any) (any, error) {
 	answers := make(chan answer, 1)
 	if err := s.post(call, answers, name, arguments); err != nil {
@@ -245,7 +246,7 @@ func (s *server) ask(call uint64, name string, arguments ...any) (any, error) {
 	return answered.value, answered.err
 }
 
-// tell calls a function of the server whose answer nobody wants.
+// tell calls a function of the server on behalf of a call, without waiting for the answer.
 func (s *server) tell(call uint64, name string, arguments ...any) {
 	if err := s.post(call, nil, name, arguments); err != nil {
 		s.logger(call).Error("%s: %v", name, err)
@@ -294,7 +295,7 @@ func (s *server) answered(r *reader) {
 	}
 }
 
-// begin takes a call of what is registered.
+// begin starts a call of a registered function.
 func (s *server) begin(r *reader) {
 	id := r.u64()
 	called := s.registered.find(r)
@@ -309,7 +310,7 @@ func (s *server) begin(r *reader) {
 	})
 }
 
-// call is what every function of a module is given.
+// call holds the arguments that every function of a module is given.
 type call struct {
 	ctx    context.Context
 	logger runtime.Logger
@@ -317,7 +318,7 @@ type call struct {
 	nk     runtime.NakamaModule
 }
 
-// given is what a function is given besides.
+// given holds the further argument of a function, in the field for its kind.
 type given struct {
 	text     string
 	number   float64
@@ -347,7 +348,7 @@ func readGiven(r *reader) given {
 	}
 }
 
-// message is the JSON of the message at a place, nil where there is none.
+// message returns the JSON of the message at an index, or nil if there is none.
 func (g given) message(index int) []byte {
 	if index < len(g.messages) {
 		return g.messages[index]

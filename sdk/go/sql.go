@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// errTransaction is the error of transactions: connections belong to the server, and none is kept for a module.
+// errTransaction is the error of beginning a transaction: connections belong to the server, and none is kept for a
+// module.
 var errTransaction = errors.New("a module has no transactions of its own: each statement is one; nk.MultiUpdate changes " +
 	"accounts, objects and wallets together")
 
-// connector makes connections to the server's database, which are none: each statement goes on its own.
+// connector makes connections for database/sql. They hold nothing: each statement goes to the server on its own.
 type connector struct{ server *server }
 
 func (c connector) Connect(context.Context) (driver.Conn, error) { return connection{c.server}, nil }
@@ -98,7 +99,7 @@ func (s statement) QueryContext(ctx context.Context, args []driver.NamedValue) (
 	return s.connection.QueryContext(ctx, s.query, args)
 }
 
-// parametersOf are values behind a letter for their kind, so that whole numbers are exact.
+// parametersOf writes parameters as texts that begin with a letter for the type, so that whole numbers stay exact.
 func parametersOf(args []driver.NamedValue) ([]any, error) {
 	parameters := make([]any, 0, len(args))
 	for _, arg := range args {
@@ -123,7 +124,7 @@ func parametersOf(args []driver.NamedValue) ([]any, error) {
 	return parameters, nil
 }
 
-// rows are what a statement found.
+// rows are the rows that a statement found.
 type rows struct {
 	columns []string
 	left    []any

@@ -9,7 +9,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// rejected makes of what the server refuses the error that modules of the original compare with.
+// rejected turns the server's refusal of a version into the error that modules of the original compare with.
 func rejected(err error) error {
 	var failed *serverError
 	if errors.As(err, &failed) && strings.Contains(failed.message, "version") {
@@ -18,7 +18,8 @@ func rejected(err error) error {
 	return err
 }
 
-// StorageWriteRetry reads, has the values made, and writes them, until nobody else wrote in between.
+// StorageWriteRetry reads objects, has updateFn make new values of them, and writes those. It repeats this while other
+// writers come in between, maxRetries times at most.
 func (m module) StorageWriteRetry(ctx context.Context, reads []*runtime.StorageRead, updateFn func(objects []*api.StorageObject) ([]*runtime.StorageWrite, error), maxRetries int) ([]*api.StorageObjectAck, error) {
 	for range maxRetries + 1 {
 		objects, err := m.StorageRead(ctx, reads)

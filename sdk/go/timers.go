@@ -11,7 +11,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// What the server takes of a match's timers.
+// The server's limits for timers of a match.
 const (
 	timersMax         = 256
 	timerNameBytesMax = 128
@@ -19,16 +19,17 @@ const (
 	timerMax          = 30 * 24 * time.Hour
 )
 
-// TimerMatch is a match whose timers call it. It is ours: the original has no timers.
+// TimerMatch is a match with timers. The original has no timers.
 type TimerMatch interface {
 	runtime.Match
 
-	// MatchTimer is called when a timer fires, before the loop of its tick. The timer is over then, and may be set again.
+	// MatchTimer is called when a timer fires, before the loop of its tick. The timer has ended then, and may be set
+	// again.
 	MatchTimer(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, dispatcher runtime.MatchDispatcher, tick int64, state any, name, data string) any
 }
 
-// SetTimer has MatchTimer of a match called with a name and a text, at the first tick that is so late. It takes the place of
-// another timer of that name.
+// SetTimer sets a timer of a match: MatchTimer is called with the name and the data at the first tick after the delay.
+// Another timer of the same name is replaced.
 func SetTimer(of runtime.MatchDispatcher, name string, after time.Duration, data string) error {
 	d, err := timersOf(of)
 	if err != nil {
@@ -56,7 +57,7 @@ func SetTimer(of runtime.MatchDispatcher, name string, after time.Duration, data
 	return nil
 }
 
-// CancelTimer has the timer of a name not fire, if there is one.
+// CancelTimer cancels the timer of this name, if there is one.
 func CancelTimer(of runtime.MatchDispatcher, name string) error {
 	d, err := timersOf(of)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// What a match in Go is made with by Go keeps its types: as in the original, values are of simple types or ones that are
-// registered with encoding/gob.
+// Parameters of matches. Go code that creates a match in Go passes parameters with their types. As in the original
+// their values have simple types, or types that are registered with encoding/gob.
 
-// typedName is the one name of such parameters on their way.
+// typedName is the only name in the JSON that carries typed parameters.
 const typedName = "$go"
 
 func init() {
@@ -50,7 +50,7 @@ func readTyped(text string) (map[string]any, error) {
 	return params, nil
 }
 
-// paramsOf are what a match is made with. What Go made it with comes back with its types.
+// paramsOf reads the parameters of a new match. Parameters from Go keep their types.
 func paramsOf(value any) (map[string]any, error) {
 	text, is := value.(rawJSON)
 	if !is {

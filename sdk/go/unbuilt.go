@@ -9,7 +9,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// notYet is the error of what this server does not have yet.
+// notYet is the error of a function that this server does not have yet.
 func notYet(what string) error {
 	return runtime.NewError(what+" is not available on this server yet.", codeUnimplemented)
 }

@@ -2,7 +2,7 @@ package muster
 
 import "github.com/heroiclabs/nakama-common/runtime"
 
-// ledgerItem is a change of a wallet.
+// ledgerItem is an entry of a wallet's ledger.
 type ledgerItem struct{ f fields }
 
 func (i ledgerItem) GetID() string                  { return i.f.text("id") }

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Frames between the server and the module, field by field: numbers in little endian, texts and lists behind their
-// length. crates/script/src/wasm/codec.rs is the other side.
+// Encoding of the frames between the server and the module, field by field: numbers in little endian, texts and lists
+// behind their length. crates/script/src/wasm/codec.rs is the other side.
 
 const (
 	tagNil = iota
@@ -21,19 +21,19 @@ const (
 	tagJSON
 )
 
-// rawJSON is a value that crosses as JSON: what a studio chose the names of.
+// rawJSON is a value that crosses as JSON, because a studio chose its names.
 type rawJSON string
 
-// field is one of a record's values.
+// field is a name of a record with its value.
 type field struct {
 	name  string
 	value any
 }
 
-// record holds values by the server's own names.
+// record holds values under names of the server.
 type record []field
 
-// writer makes a frame for the server.
+// writer writes a frame for the server.
 type writer struct{ b []byte }
 
 func frame(kind byte) *writer {
@@ -65,7 +65,7 @@ func (w *writer) bytes(bytes []byte) {
 	w.b = append(w.b, bytes...)
 }
 
-// values writes a list's values.
+// values writes a list of values.
 func (w *writer) values(values []any) error {
 	w.u32(uint32(len(values)))
 	for _, value := range values {
@@ -136,7 +136,8 @@ func (w *writer) value(value any) error {
 	return nil
 }
 
-// reader reads a frame of the server. What is no frame panics: server and module would not understand each other.
+// reader reads a frame from the server. It panics on bytes that are no frame: server and module would not understand
+// each other.
 type reader struct{ b []byte }
 
 func (r *reader) take(length int) []byte {
@@ -178,7 +179,7 @@ func (r *reader) multimap() map[string][]string {
 	return values
 }
 
-// value reads nil, a bool, float64, string, []any, fields or rawJSON.
+// value reads a value: nil, a bool, float64, string, []any, fields or rawJSON.
 func (r *reader) value() any {
 	switch kind := r.byte(); kind {
 	case tagNil:

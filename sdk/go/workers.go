@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// So many goroutines wait for work at most.
+// idleMax is the most goroutines that wait for work.
 const idleMax = 256
 
-// errGone is why a call fails whose function ends its goroutine, by runtime.Goexit: it never returns.
+// errGone is the error of a call whose function ended its goroutine by runtime.Goexit, and so never returned.
 var errGone = errors.New("the function ended its goroutine")
 
-// workers runs functions on goroutines that stay: a new one begins with a small stack, and to copy that while it grows costs more
-// than most calls do.
+// workers runs calls on goroutines that are used again. A new goroutine begins with a small stack, and copying it while
+// it grows costs more than most calls do.
 type workers struct {
 	mutex sync.Mutex
 	idle  []chan task
 }
 
-// task is what a goroutine works on, and what is done when its function ends the goroutine.
+// task is the work of a goroutine, and what is done if the work ends the goroutine.
 type task struct{ work, gone func() }
 
 // run runs a task on a goroutine that runs nothing else meanwhile.
@@ -47,7 +47,7 @@ func (w *workers) stay(given task) {
 	for {
 		given.work()
 		isAtWork = false
-		// What it held may go while this one waits.
+		// The finished task may be collected while this goroutine waits.
 		given = task{}
 		w.mutex.Lock()
 		if len(w.idle) == idleMax {

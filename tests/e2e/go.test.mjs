@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
 import { clientOf, newId, socketOf } from "./support/client.mjs";
+import { fillSeats } from "./support/crowd.mjs";
 import { goModule } from "./support/go.mjs";
 import { FORMATS, onEveryServer } from "./support/matrix.mjs";
 import { cameAndWent, connectPlayers, FORMAT_ORDERS, isPresenceOf, list, refusedWith } from "./support/player.mjs";
@@ -163,6 +164,8 @@ onEveryServer(
         await refusedWith(join(bob), MATCH_NOT_FOUND);
       });
     }
+
+    test("of a crowd that joins at once as many are let in as there are seats", () => fillSeats(holder.server, ["seats_create", {}]));
 
     test("a match is found by its label, signalled, and made for players who were matched", async () => {
       const players = await connectPlayers(holder.server, ["json"], 2);

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
 import { newId } from "./support/client.mjs";
+import { fillSeats } from "./support/crowd.mjs";
 import { onEveryServer, startServer } from "./support/matrix.mjs";
 import { cameAndWent, connectPlayers, FORMAT_ORDERS, isPresenceOf, list, refusedWith, userIds } from "./support/player.mjs";
 
@@ -110,6 +111,11 @@ onEveryServer(
         assert.equal(joined.authoritative ?? false, false);
       }
     });
+
+    for (const handler of ["seats", "kept_seats"]) {
+      test(`of a crowd that joins at once as many are let in as there are seats: ${handler}`, () =>
+        fillSeats(holder.server, ["seats_create", { handler }]));
+    }
 
     test("a match is found by its label at once, by clients and by game code", async () => {
       const [ann] = await connectPlayers(holder.server, ["json"], 1);

@@ -6,7 +6,7 @@ use muster_domain::{Result, Timestamp};
 use muster_wire::api;
 
 use crate::context::Context;
-use crate::users;
+use crate::{users, wire_time};
 
 /// The caller's account.
 pub async fn get(context: &Context<'_>, (): ()) -> Result<api::Account> {
@@ -54,5 +54,5 @@ fn to_wire(account: Account, online: bool) -> api::Account {
 }
 
 fn time_unless_never(time: Timestamp) -> Option<muster_wire::Timestamp> {
-    (time != Timestamp::EPOCH).then(|| users::time(time))
+    (time != Timestamp::EPOCH).then(|| wire_time::time(time))
 }

@@ -73,7 +73,7 @@ fn bearer(authorization: Option<&str>) -> Option<&str> {
     after_scheme(authorization?, "Bearer").filter(|token| !token.is_empty())
 }
 
-/// What follows the scheme, whose name may come in any case.
+/// Credentials behind the scheme, whose name may come in any case.
 fn after_scheme<'h>(header: &'h str, scheme: &str) -> Option<&'h str> {
     let (name, rest) = header.split_once(' ')?;
     name.eq_ignore_ascii_case(scheme).then(|| rest.trim_ascii())

@@ -1,4 +1,4 @@
-//! What was said in channels. Rules are `domain::chat`'s.
+//! Histories of channels. Rules are `domain::chat`'s.
 
 use muster_domain::Result;
 use muster_domain::chat::{Channel, HistoryRequest, list};
@@ -7,7 +7,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors;
-use crate::users::time;
+use crate::wire_time::time;
 
 /// A page of a channel's history, either way.
 pub async fn list_messages(
@@ -50,7 +50,7 @@ pub(crate) fn to_wire(message: Message) -> api::ChannelMessage {
     }
 }
 
-/// What a channel is called in every message of the protocol that names one; what does not fit its kind is empty.
+/// The names of a channel in messages of the protocol; those that do not fit its kind are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChannelNames {
     pub(crate) room_name: String,

@@ -1,4 +1,4 @@
-//! What handlers work with: the parts of the app as one shard holds them, and the request's caller.
+//! Everything that handlers work with: the parts of the app as one shard holds them, and the request's caller.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -45,13 +45,13 @@ pub struct App {
     pub tokens: CheckedTokens,
     /// How sessions live.
     pub sessions: SessionRules,
-    /// Which tokens are void.
+    /// The tokens that are void.
     pub revocations: Arc<Revocations>,
     /// Wrong passwords so far.
     pub guessing: Arc<SharedGuessing>,
     /// Who asked for direct conversations lately.
     pub direct_requests: Arc<DirectRequests>,
-    /// What live things there are, and how sessions relate to them.
+    /// The live plane.
     pub live: Rc<Live>,
     /// How the live plane shows itself to clients.
     pub live_rules: LiveRules,
@@ -146,7 +146,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What logs and game code call this request; made when first asked for.
+    /// Id of this request in logs and for game code; made when first asked for.
     pub fn trace_id(&self) -> Uuid {
         *self.trace_id.get_or_init(|| self.app.random_uuid())
     }

@@ -1,8 +1,7 @@
 //! Positions of listings as the cursors that clients hold.
 
-use muster_domain::account::parse_user_id;
 use muster_domain::chat::HistoryPlace;
-use muster_domain::ids::{LedgerItemId, Uuid};
+use muster_domain::ids::{LedgerItemId, Uuid, parse_user_id};
 use muster_domain::ports::chat::MessagePosition;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
@@ -121,7 +120,7 @@ fn flag(reader: &mut CursorReader) -> Read<bool> {
     }
 }
 
-/// What a cursor holds; `None` when there is no cursor.
+/// Contents of a cursor; `None` when there is no cursor.
 ///
 /// Errors: `InvalidArgument` for one of another listing, or that was changed.
 fn read<T>(

@@ -5,14 +5,14 @@ use muster_wire::api::Event;
 
 use crate::context::{App, Context};
 use crate::game::{Invocation, Mode, Occasion};
-use crate::users::time;
+use crate::wire_time::time;
 
 /// Bytes of an event's name.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
 /// Properties of an event.
 pub const EVENT_PROPERTIES_MAX: usize = 128;
 
-/// What a client reports. Nobody waits for game code to have heard of it.
+/// Passes an event that a client reports to game code, without waiting for it.
 pub async fn report(context: &Context<'_>, event: Event) -> Result<()> {
     let app = context.app;
     check(&event)?;

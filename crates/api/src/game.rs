@@ -10,17 +10,20 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 use muster_domain::sessions::Claims;
+use muster_live::plane::HandlerOrder;
 use muster_live::stream::Presence;
 use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
+pub use crate::failure::Failure;
+use crate::live::Live;
 use crate::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 
 /// The parameter with the key of servers of the studio.
 const HTTP_KEY: &str = "http_key";
 
-/// What game code is called for.
+/// The reason for which game code is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Its modules are loaded.
@@ -45,7 +48,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As the context of every language says it.
+    /// Name of the mode in the context of every language.
     pub fn name(self) -> &'static str {
         match self {
             Self::RunOnce => "run_once",
@@ -78,9 +81,9 @@ pub type Multimap = Vec<(String, Vec<String>)>;
 /// A call of game code: on whose behalf, and what came with the request.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
-    /// What for.
+    /// The reason of the call.
     pub mode: Mode,
-    /// What the caller of a function passes.
+    /// Text that the caller of a function passes.
     pub payload: String,
     /// The player; none for a server of the studio.
     pub user: Option<Claims>,
@@ -92,7 +95,7 @@ pub struct Invocation {
     pub query: Multimap,
     /// The headers of the request, over HTTP, by their names in title case.
     pub headers: Multimap,
-    /// What logs call the request.
+    /// Id of the request in logs.
     pub trace_id: Option<Uuid>,
 }
 
@@ -114,14 +117,14 @@ impl<const N: usize> Headers for [(&str, &str); N] {
     }
 }
 
-/// What came with a request over HTTP besides its message.
+/// Parts of a request over HTTP besides its message.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The client's address, behind trusted proxies its own.
     pub address: Option<IpAddr>,
     /// The port behind that address, where nobody stands between.
     pub port: Option<u16>,
-    /// What follows the question mark; empty if nothing does.
+    /// Text behind the question mark; empty without any.
     pub query: &'a str,
     /// The headers.
     pub headers: &'a dyn Headers,
@@ -163,14 +166,14 @@ fn title_case(name: &str) -> String {
     title
 }
 
-/// What events are about.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// What a client or game code reports.
+    /// A client or game code reports something.
     Reported,
     /// A player's socket opened.
     SessionStart,
-    /// It closed, for good.
+    /// A player's socket closed, for good.
     SessionEnd,
 }
 
@@ -186,33 +189,16 @@ pub struct MatchedPlayer {
     pub presence: Presence,
     /// With which party, by its public id.
     pub party_id: Option<Arc<str>>,
-    /// What the player's ticket offered, as texts.
+    /// Properties of the player's ticket, as texts.
     pub string_properties: BTreeMap<String, String>,
     /// The same, as numbers.
     pub numeric_properties: BTreeMap<String, f64>,
 }
 
-/// What a function failed with: what its author raised, or what the server says of it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// Which kind of failure.
-    pub code: Code,
-    /// A sentence for the caller.
-    pub message: String,
-}
-
-impl Failure {
-    /// A failure.
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-}
-
 /// The result of a call; `None` when the function returned nothing.
 pub type FunctionFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + 'a>>;
 
-/// What game code does before its server stops.
+/// Last words of game code before its server stops, which are to come.
 pub type FarewellFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
 
 /// Functions of game code.
@@ -254,6 +240,11 @@ pub trait GameFunctions {
     /// Resolves when it has been told of all events, and runs nothing else by itself.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// Carries out an order of the plane to the engines that run match handlers. Without engines no match can be made.
+    fn run_handler(&self, live: &Live, order: HandlerOrder) {
+        live.refuse_handler(order);
     }
 
     /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.

@@ -1,4 +1,4 @@
-//! What game code may put before and after an operation or a message of a socket. Declared here, implemented by the
+//! Hooks of game code before and after an operation or a message of a socket. Declared here, implemented by the
 //! script ring.
 
 use std::future::Future;
@@ -11,7 +11,7 @@ use muster_wire::realtime_variants::{VARIANTS, Variant};
 
 use crate::game::{Failure, Invocation};
 
-/// What hooks stand before and after.
+/// An operation or message, which hooks stand before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// An operation over HTTP.
@@ -34,7 +34,7 @@ impl Subject {
         VARIANTS.iter().filter(|variant| variant.hookable).map(Self::Message)
     }
 
-    /// What game code calls it.
+    /// The name by which game code knows it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Operation(operation) => operation.name(),
@@ -53,7 +53,7 @@ impl Subject {
     /// Whether there is anything that its hooks would be called for.
     pub fn is_built(self) -> bool {
         match self {
-            Self::Operation(operation) => operation.row().implemented,
+            Self::Operation(operation) => operation.row().is_built(),
             Self::Message(_) => true,
         }
     }
@@ -71,7 +71,7 @@ impl<M: JsonMessage> Payload for M {
     }
 }
 
-/// What every hook returns.
+/// Result of a hook that is to come.
 pub type HookFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
 /// Hooks of game code. Nothing is made for a subject that has no hook.
@@ -114,7 +114,7 @@ pub(crate) fn read<M: JsonMessage>(subject: Subject, answer: &[u8]) -> Result<M,
     })
 }
 
-/// What the client is told of it.
+/// The failure that the client is told.
 pub(crate) fn unfit() -> Failure {
     Failure::new(Code::Internal, "The game's hook answered with something that is no such message.")
 }

@@ -1,58 +1,19 @@
-//! Operations over HTTP: decodes a routed request, runs it, measures it, and encodes the answer or the error.
-//! No sockets: bodies come whole and leave whole.
-
-use std::net::IpAddr;
+//! Requests over HTTP: an operation is decoded, run, measured and encoded; what no operation takes may be a route of game
+//! code. No sockets: bodies come whole and leave whole.
 
 use muster_domain::{Error, ErrorKind, Result};
-use muster_wire::code::{Code, error_body};
+use muster_wire::code::Code;
 use muster_wire::json;
-use muster_wire::operations::{Match, Operation, RouteError, TypedOperation, decode_http};
+use muster_wire::operations::{Operation, TypedOperation, decode_http};
 
 use crate::context::App;
 use crate::dispatch::dispatch;
-use crate::game::{Headers, Origin};
+use crate::game::{Mode, Origin};
+pub use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::metrics::Measured;
 use crate::pipeline::{Call, Codec, Refusal};
+use crate::routes::{RouteRequest, RouteResponse, Routed};
 use crate::rpc;
-
-/// The content type of all answers but unwrapped results of game functions.
-pub const JSON: &str = "application/json";
-
-/// A request that [`muster_wire::operations::route`] found an operation for.
-#[derive(Clone, Copy, Debug)]
-pub struct HttpRequest<'a> {
-    /// Its operation and path parameters.
-    pub matched: Match<'a>,
-    /// What follows the question mark; empty if nothing does.
-    pub query: &'a str,
-    /// The whole body, decompressed.
-    pub body: &'a [u8],
-    /// The `authorization` header.
-    pub authorization: Option<&'a str>,
-    /// The client's address, behind trusted proxies its own.
-    pub address: Option<IpAddr>,
-    /// The port behind that address, where nobody stands between.
-    pub port: Option<u16>,
-    /// All headers.
-    pub headers: &'a dyn Headers,
-}
-
-impl<'a> HttpRequest<'a> {
-    pub(crate) fn origin(&self) -> Origin<'a> {
-        Origin { address: self.address, port: self.port, query: self.query, headers: self.headers }
-    }
-}
-
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpResponse {
-    /// HTTP status.
-    pub status: u16,
-    /// Content type.
-    pub content_type: &'static str,
-    /// The whole body.
-    pub body: Vec<u8>,
-}
 
 /// Answers a request.
 pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
@@ -83,21 +44,29 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
     response
 }
 
-impl HttpResponse {
-    /// An error in the protocol's form: `{"code":5,"message":"…"}`.
-    pub fn error(code: Code, message: &str) -> Self {
-        Self { status: code.http_status(), content_type: JSON, body: error_body(code, message) }
-    }
-
-    /// The answer to a path or method that does not exist.
-    pub fn not_routed(error: RouteError) -> Self {
-        match error {
-            RouteError::NotFound => Self::error(Code::NotFound, "There is nothing at this path."),
-            RouteError::WrongMethod => {
-                Self::error(Code::Unimplemented, "This path does not take requests of this method.")
-            }
+/// Answers a request that no operation takes; `None` if game code does not take it either.
+///
+/// Failures of game code are for its log: clients are told only that something failed.
+pub async fn answer_route(
+    app: &App,
+    request: RouteRequest,
+    origin: Origin<'_>,
+) -> Option<std::result::Result<RouteResponse, HttpResponse>> {
+    let found = match app.game.find_route(&request.method, &request.path) {
+        Routed::Nowhere => return None,
+        Routed::WrongMethod => {
+            let told = "This path does not take requests of this method.";
+            return Some(Err(HttpResponse::error(Code::Unimplemented, told)));
         }
-    }
+        Routed::To(found) => found,
+    };
+    let mut invocation = origin.invocation(Mode::Http, None);
+    invocation.trace_id = Some(app.random_uuid());
+    let answered = app.game.serve(found, request, invocation).await;
+    Some(answered.map_err(|failure| match failure.code {
+        Code::Unavailable => HttpResponse::error(Code::Unavailable, "The server has too much to do. Try again."),
+        _ => HttpResponse::error(Code::Internal, "An internal error occurred."),
+    }))
 }
 
 /// JSON by path, query and body.
@@ -121,21 +90,5 @@ fn report(operation: Operation, error: &Error) {
         ErrorKind::Internal => tracing::error!(operation, cause, told = %error.message, "request failed"),
         ErrorKind::Unavailable => tracing::debug!(operation, cause, "request refused for now"),
         _ => {}
-    }
-}
-
-/// The protocol's code of a refusal.
-pub fn code(kind: ErrorKind) -> Code {
-    match kind {
-        ErrorKind::InvalidArgument => Code::InvalidArgument,
-        ErrorKind::NotFound => Code::NotFound,
-        ErrorKind::AlreadyExists => Code::AlreadyExists,
-        ErrorKind::PermissionDenied => Code::PermissionDenied,
-        ErrorKind::Unauthenticated => Code::Unauthenticated,
-        ErrorKind::FailedPrecondition => Code::FailedPrecondition,
-        ErrorKind::ResourceExhausted => Code::ResourceExhausted,
-        ErrorKind::Unavailable => Code::Unavailable,
-        ErrorKind::Unimplemented => Code::Unimplemented,
-        ErrorKind::Internal => Code::Internal,
     }
 }

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use muster_domain::account::parse_user_id;
+use muster_domain::ids::parse_user_id;
 use muster_domain::sessions::{Claims, Issued};
 use muster_domain::{Timestamp, TokenId, UserId};
 use muster_wire::api::Session;
@@ -11,9 +11,9 @@ use muster_wire::token::{self, Signer, TokenError};
 /// The keys as texts, to build [`Keys`] from.
 #[derive(Clone, Copy)]
 pub struct KeyTexts<'a> {
-    /// What clients present to sign in.
+    /// Key that clients present to sign in.
     pub server_key: &'a str,
-    /// What servers present to call game functions. Empty: none is accepted.
+    /// Key that servers present to call game functions. Empty: none is accepted.
     pub http_key: &'a str,
     /// Signs session tokens.
     pub session: &'a str,

@@ -4,17 +4,23 @@
 //! [`realtime::SocketSession`]. Nothing here reads or writes a socket, spawns, or catches a panic.
 
 pub mod account;
+mod asker;
 pub mod authenticate;
 pub mod authorise;
 pub mod chat;
 pub mod context;
 pub mod cursors;
 mod dispatch;
+mod errands;
 pub mod events;
+mod failure;
+mod function_payload;
 pub mod functions;
 pub mod game;
+mod healthcheck;
 pub mod hooks;
 pub mod http;
+mod http_message;
 pub mod keys;
 pub mod link;
 pub mod live;
@@ -33,7 +39,9 @@ mod rpc;
 pub mod session;
 pub mod storage;
 pub mod tokens;
+mod unanswered;
 pub mod users;
+mod wire_time;
 
 pub use context::{App, Caller, Context};
 pub use game::{GameFunctions, NoFunctions};

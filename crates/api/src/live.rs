@@ -2,63 +2,36 @@
 //!
 //! What a step wants done is carried out by the [`Rim`] right behind it, so that handlers never see it.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use bytes::Bytes;
 use muster_domain::{Error, ErrorKind, UserId};
 use muster_live::matches::{Outcome, Return};
 use muster_live::matchmaker::TicketId;
 use muster_live::plane::{
-    AskedMatch, Claim, EndedTicket, HandlerOrder, JoinOptions, JoinRefusal, Joined, Matched, Message, Output,
-    PlaneStats, Publish, Recoverable, Reply, RequestRef, Up,
+    Effect, Effects, HandlerOrder, JoinOptions, JoinRefusal, Joined, PlaneStats, Publish, Reply, RequestRef, Up,
 };
 use muster_live::{
-    CloseReason, Delivery, Epoch, Millis, Partition, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience,
-    stream::SharedPayload,
+    Delivery, Millis, Place, Plane, SessionKey, SessionRef, StreamKey, plane::Audience, stream::SharedPayload,
 };
 use tokio::sync::oneshot;
 
-use crate::orders::Errands;
+use crate::errands::Errands;
 
-/// What the plane needs of its shard.
+/// The shard around a plane: its clock, its sockets, the lanes to other shards, and the engines of game code.
 pub trait Rim {
     /// The shard's monotonic clock.
     fn now(&self) -> Millis;
-    /// Hands a frame to a session's socket.
-    fn deliver(&self, session: SessionKey, frame: Bytes, delivery: Delivery);
-    /// What a session is sent from here on follows the answer that its handler is about to give.
+    /// Frames that a session is sent from here on follow the answer that its handler is about to give.
     fn hold(&self, session: SessionKey);
-    /// Closes a session's socket behind what it was sent.
-    fn close(&self, session: SessionKey, reason: CloseReason);
-    /// Sends a message to another place.
-    fn send(&self, to: Place, message: Message);
-    /// Says that this place has handed these partitions over to their next owners.
-    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>);
-    /// Has something kept for whoever owns it after a crash.
-    fn keep(&self, recoverable: Vec<Recoverable>);
-    /// Asks for what was kept of partitions, for [`Plane::recovered`].
-    fn recover(&self, partitions: Vec<(Partition, Epoch)>);
+    /// Carries out an effect of a step. [`Live`] itself carries out [`Effect::Reply`] and [`Effect::Order`]. Effects of steps
+    /// that are made on the way are carried out behind those of this step.
+    fn carry_out(&self, effect: Effect);
     /// Says when the plane wants to be turned, whether it has long work to go on with, and whether sockets should not be
     /// read because what they send would have to wait.
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
 }
-
-/// Tells players of a match.
-type Teller = Box<dyn Fn(&Matched)>;
-
-/// Has game code asked of a match.
-type MatchAsker = Box<dyn Fn(AskedMatch)>;
-
-/// Tells a player of a ticket that ends without a match.
-type EndTeller = Box<dyn Fn(EndedTicket)>;
-
-/// Runs handlers of matches.
-type Runner = Box<dyn Fn(HandlerOrder)>;
-
-/// Brings sessions on their way to another place.
-type Mover = Box<dyn Fn(RequestRef, Claim)>;
 
 /// Who waits for an answer, and on whose behalf if the answer says what a session finds.
 pub(crate) struct Waiting {
@@ -74,30 +47,18 @@ pub(crate) enum Asker {
     Elsewhere(Rc<Errands>),
 }
 
-/// What is answered when a question gets none: its shard has ended.
-pub(crate) fn stopping() -> Error {
-    Error::new(ErrorKind::Unavailable, "The server is stopping.")
-}
-
 /// The shard's part of the live plane.
 pub struct Live {
     plane: RefCell<Plane>,
     rim: Rc<dyn Rim>,
-    /// Kept for its capacity.
-    output: RefCell<Output>,
+    /// An empty list, kept for its capacity.
+    spare: RefCell<Effects>,
+    /// Effects of steps that were made while others were carried out, in order.
+    later: RefCell<VecDeque<Effect>>,
+    is_carrying_out: Cell<bool>,
     /// Who waits for which answer. Every question is answered, so this is bounded by the handlers that run.
     waiting: RefCell<HashMap<u64, Waiting>>,
     is_broken: Cell<bool>,
-    /// Who tells players of a match.
-    on_match: OnceCell<Teller>,
-    /// Who asks game code of a match before players are told of it.
-    on_asked_match: OnceCell<MatchAsker>,
-    /// Who tells players of tickets that end without one.
-    on_ticket_end: OnceCell<EndTeller>,
-    /// Who lets sessions go that are to go on at another place.
-    on_claim: OnceCell<Mover>,
-    /// Who runs handlers of matches.
-    on_handler: OnceCell<Runner>,
 }
 
 /// Notes a step that did not come to its end: what it left of the plane cannot be trusted.
@@ -115,115 +76,87 @@ impl Live {
         Self {
             plane: RefCell::new(plane),
             rim,
-            output: RefCell::default(),
+            spare: RefCell::default(),
+            later: RefCell::default(),
+            is_carrying_out: Cell::new(false),
             waiting: RefCell::default(),
             is_broken: Cell::new(false),
-            on_match: OnceCell::new(),
-            on_asked_match: OnceCell::new(),
-            on_ticket_end: OnceCell::new(),
-            on_claim: OnceCell::new(),
-            on_handler: OnceCell::new(),
         }
     }
 
-    /// Runs one step and carries out what it wants done.
-    pub fn step<R>(&self, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> R {
+    /// Runs one step and carries out its effects in order. A step that is made on behalf of an effect has its own effects
+    /// carried out behind all that were to be carried out before.
+    pub fn step<R>(&self, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> R {
         let unfinished = Unfinished(&self.is_broken);
-        let mut output = self.output.take();
-        let mut plane = self.plane.borrow_mut();
-        let result = step(&mut plane, self.rim.now(), &mut output);
-        let (next_due, is_busy, is_congested) = (plane.next_due(), plane.is_busy(), plane.is_congested());
-        drop(plane);
-        let done = self.carry_out(&mut output);
-        let (matches, asked_matches) = (std::mem::take(&mut output.matches), std::mem::take(&mut output.asked_matches));
-        if !output.handed_over.is_empty() {
-            self.rim.handed_over(std::mem::take(&mut output.handed_over));
-        }
-        if !output.recoverable.is_empty() {
-            self.rim.keep(std::mem::take(&mut output.recoverable));
-        }
-        if !output.recovering.is_empty() {
-            self.rim.recover(std::mem::take(&mut output.recovering));
-        }
-        let (claims, ended_tickets) = (std::mem::take(&mut output.claims), std::mem::take(&mut output.ended_tickets));
-        let handlers = std::mem::take(&mut output.handlers);
-        let orders = std::mem::take(&mut output.orders);
-        self.output.replace(output);
-        self.rim.settle(next_due, is_busy, is_congested);
-        // Telling is steps of its own.
-        for matched in matches {
-            if let Some(tell) = self.on_match.get() {
-                tell(&matched);
+        let mut effects = self.spare.take();
+        let result = step(&mut self.plane.borrow_mut(), self.rim.now(), &mut effects);
+        if self.is_carrying_out.get() {
+            self.later.borrow_mut().extend(effects.drain());
+        } else {
+            self.is_carrying_out.set(true);
+            effects.drain().for_each(|effect| self.carry_out(effect));
+            while let Some(effect) = self.next_later() {
+                self.carry_out(effect);
             }
+            self.is_carrying_out.set(false);
+            let (next_due, is_busy, is_congested) =
+                self.look(|plane| (plane.next_due(), plane.is_busy(), plane.is_congested()));
+            self.rim.settle(next_due, is_busy, is_congested);
         }
-        for asked in asked_matches {
-            if let Some(ask) = self.on_asked_match.get() {
-                ask(asked);
-            }
-        }
-        for ended in ended_tickets {
-            if let Some(tell) = self.on_ticket_end.get() {
-                tell(ended);
-            }
-        }
-        for (request, claim) in claims {
-            if let Some(depart) = self.on_claim.get() {
-                depart(request, claim);
-            }
-        }
-        for order in handlers {
-            self.run(order);
-        }
-        orders.into_iter().for_each(|(request, order)| self.obey(request, order));
-        done.into_iter().for_each(|(request, reply)| self.answer(request, reply));
+        self.spare.replace(effects);
         std::mem::forget(unfinished);
         result
     }
 
-    /// Sets who tells players of a match that the matchmaker found here.
-    pub fn on_match(&self, tell: impl Fn(&Matched) + 'static) {
-        let _ = self.on_match.set(Box::new(tell));
+    fn next_later(&self) -> Option<Effect> {
+        self.later.borrow_mut().pop_front()
     }
 
-    /// Sets who asks game code of a match that the matchmaker found here. What it says is for [`Plane::match_answered`].
-    pub fn on_asked_match(&self, ask: impl Fn(AskedMatch) + 'static) {
-        let _ = self.on_asked_match.set(Box::new(ask));
+    fn carry_out(&self, effect: Effect) {
+        match effect {
+            Effect::Reply(request, reply) => self.answered(request, reply),
+            Effect::Order(asker, order) => self.obey(asker, *order),
+            effect => self.rim.carry_out(effect),
+        }
     }
 
-    /// Sets who tells players of tickets that end here without a match.
-    pub fn on_ticket_end(&self, tell: impl Fn(EndedTicket) + 'static) {
-        let _ = self.on_ticket_end.set(Box::new(tell));
+    /// Gives an answer to whoever waits for it.
+    fn answered(&self, request: u64, reply: Reply) {
+        let Some(waiting) = self.waiting.borrow_mut().remove(&request) else { return };
+        if let Some(session) = waiting.session {
+            self.rim.hold(session);
+        }
+        match waiting.asker {
+            // The asker may have gone.
+            Asker::Handler(answer) => drop(answer.send(reply)),
+            Asker::Elsewhere(errands) => {
+                if let Some((asker, done)) = errands.note(reply) {
+                    self.answer(asker, done);
+                }
+            }
+        }
     }
 
-    /// Sets who runs handlers of matches of this shard. What comes of a call is for [`Plane::match_returned`].
-    pub fn on_handler(&self, run: impl Fn(HandlerOrder) + 'static) {
-        let _ = self.on_handler.set(Box::new(run));
-    }
-
-    fn run(&self, order: HandlerOrder) {
-        match (self.on_handler.get(), order) {
-            (Some(run), order) => run(order),
-            (None, HandlerOrder::Drop(_) | HandlerOrder::Forget(_)) => {}
-            (None, HandlerOrder::TakeOver(partitions)) => self.step(|plane, now, out| {
+    /// Answers an order to engines where there are none: no match can be made, and there is no log to be taken over or given
+    /// up.
+    pub fn refuse_handler(&self, order: HandlerOrder) {
+        match order {
+            HandlerOrder::Drop(_) | HandlerOrder::Forget(_) => {}
+            HandlerOrder::TakeOver(partitions) => self.step(|plane, now, out| {
                 for (partition, epoch) in partitions {
                     plane.matches_taken_over(now, partition, epoch, Vec::new(), out);
                 }
             }),
-            (None, HandlerOrder::Release(partition)) => {
+            HandlerOrder::Release(partition) => {
                 self.step(|plane, now, out| plane.matches_released(now, partition, out));
             }
-            (None, HandlerOrder::Call(call)) => {
+            HandlerOrder::Call(call) => {
                 let outcome = Outcome::Failed("this server runs no game code".into());
                 self.step(|plane, now, out| {
                     plane.match_returned(now, call.reference(), Return { outcome, acts: Vec::new() }, out)
                 });
             }
         }
-    }
-
-    /// Sets who lets sessions of this shard go that are claimed by another place, and answers that.
-    pub fn on_claim(&self, depart: impl Fn(RequestRef, Claim) + 'static) {
-        let _ = self.on_claim.set(Box::new(depart));
     }
 
     /// Whether a step panicked: the shard has to end.
@@ -258,34 +191,8 @@ impl Live {
         self.look(Plane::stats)
     }
 
-    /// Answers what is to be answered elsewhere.
-    fn carry_out(&self, output: &mut Output) -> Vec<(RequestRef, Reply)> {
-        let mut done = Vec::new();
-        for (request, reply) in output.replies.drain(..) {
-            let Some(waiting) = self.waiting.borrow_mut().remove(&request) else { continue };
-            if let Some(session) = waiting.session {
-                self.rim.hold(session);
-            }
-            match waiting.asker {
-                // Whoever asked may have gone.
-                Asker::Handler(answer) => drop(answer.send(reply)),
-                Asker::Elsewhere(errands) => done.extend(errands.note(reply)),
-            }
-        }
-        for (session, frame, delivery) in output.deliveries.drain(..) {
-            self.rim.deliver(session, frame, delivery);
-        }
-        for (session, reason) in output.closes.drain(..) {
-            self.rim.close(session, reason);
-        }
-        for (shard, message) in output.sends.drain(..) {
-            self.rim.send(shard, message);
-        }
-        done
-    }
-
     /// Asks something; `None` only when the server is stopping.
-    pub async fn ask(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) -> Option<Reply> {
+    pub async fn ask(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects)) -> Option<Reply> {
         self.begin(step).await.ok()
     }
 
@@ -293,20 +200,20 @@ impl Live {
     pub async fn ask_for(
         &self,
         session: SessionKey,
-        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
+        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects),
     ) -> Option<Reply> {
         self.begin_for(Some(session), step).await.ok()
     }
 
     /// Asks something, to be awaited later: several questions may be on their way at once.
-    pub fn begin(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) -> oneshot::Receiver<Reply> {
+    pub fn begin(&self, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects)) -> oneshot::Receiver<Reply> {
         self.begin_for(None, step)
     }
 
     fn begin_for(
         &self,
         session: Option<SessionKey>,
-        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
+        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects),
     ) -> oneshot::Receiver<Reply> {
         let (answer, receiver) = oneshot::channel();
         self.begin_as(Waiting { session, asker: Asker::Handler(answer) }, step);
@@ -317,12 +224,12 @@ impl Live {
     pub(crate) fn begin_errand(
         &self,
         errands: &Rc<Errands>,
-        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output),
+        step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects),
     ) {
         self.begin_as(Waiting { session: None, asker: Asker::Elsewhere(errands.clone()) }, step);
     }
 
-    fn begin_as(&self, waiting: Waiting, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Output)) {
+    fn begin_as(&self, waiting: Waiting, step: impl FnOnce(&mut Plane, Millis, RequestRef, &mut Effects)) {
         self.step(|plane, now, output| {
             let request = plane.request();
             self.waiting.borrow_mut().insert(request.id, waiting);

@@ -12,9 +12,11 @@ use muster_live::plane::{Reply, Up};
 use muster_live::stream::mode;
 use muster_wire::api;
 
-use crate::live::{Live, stopping};
+use crate::context::Context;
+use crate::live::Live;
 use crate::realtime::events::match_id;
 use crate::realtime::matches::parse;
+use crate::unanswered::stopping;
 
 const NO_ID: &str = "This is no match ID.";
 
@@ -24,10 +26,15 @@ const PAGE_DEFAULT: i32 = 10;
 const PAGE_MAX: i32 = 100;
 
 /// Matches that fit. Only those of game code have a label: a listing by label or query has no others.
+pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Result<api::MatchList> {
+    find(&context.app.live, request).await
+}
+
+/// The same for whoever asks.
 ///
 /// # Errors
-/// `InvalidArgument` for limits, sizes and queries that are none.
-pub async fn list(live: &Live, request: api::ListMatchesRequest) -> Result<api::MatchList> {
+/// `InvalidArgument` for limits, sizes and queries that do not fit.
+pub async fn find(live: &Live, request: api::ListMatchesRequest) -> Result<api::MatchList> {
     let limit = page_limit(request.limit, PAGE_DEFAULT, PAGE_MAX)? as usize;
     let size = |size: Option<i32>, otherwise| match size {
         None => Ok(otherwise),
@@ -43,7 +50,7 @@ pub async fn list(live: &Live, request: api::ListMatchesRequest) -> Result<api::
         let query = request.query.as_deref().filter(|query| !query.is_empty()).map(Query::parse).transpose();
         let query = query.map_err(|error| Error::invalid(format!("The query cannot be read: {error}")))?.map(Arc::new);
         let label = request.label.as_deref().map(Arc::from);
-        let found = find(live, &ListQuery { query, label, sizes, limit }).await?;
+        let found = of_game_code(live, &ListQuery { query, label, sizes, limit }).await?;
         matches.extend(found.iter().map(|listed| shown(live, listed)));
     }
     let left = limit - matches.len();
@@ -62,7 +69,7 @@ pub async fn list(live: &Live, request: api::ListMatchesRequest) -> Result<api::
 ///
 /// # Errors
 /// When a node that was asked has gone meanwhile.
-async fn find(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
+async fn of_game_code(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     let mut found = Vec::new();
     for reply in live.ask_every_place(|request| Up::FindMatches { request, asked: asked.clone() }).await {
         match reply {
@@ -79,7 +86,7 @@ async fn find(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
 /// Makes a match, where [`muster_live::plane::Plane::match_id`] says. Answers its public id once its handler has begun.
 ///
 /// # Errors
-/// What its handler failed with; `Unavailable` on a node that has lost its cluster.
+/// Whatever its handler failed with; `Unavailable` on a node that has lost its cluster.
 pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<String> {
     live.claim()?;
     let stream = live.look(|plane| plane.match_id(random, creation.is_durable).stream(plane.node()));

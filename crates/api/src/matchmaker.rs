@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_domain::account::parse_user_id;
-use muster_domain::ids::SessionId;
+use muster_domain::ids::{SessionId, parse_user_id};
 use muster_domain::ports::accounts::UserQuery;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 use muster_live::matchmaker::{Explanation, Member, MemberKey, Obstacle, Owner, TicketId, Widening};
@@ -14,12 +13,13 @@ use muster_live::{Presence, SessionRef};
 use muster_wire::api;
 use serde::{Deserialize, Serialize};
 
+use crate::asker::Asker;
 use crate::context::{App, Context};
-use crate::functions::{Asker, nothing, read, write};
-use crate::live::stopping;
+use crate::function_payload::{nothing, read, write};
 use crate::realtime::matchmaker::{Wanted, ask_pool, member};
 use crate::realtime::parties::party_id;
-use crate::users::time;
+use crate::unanswered::stopping;
+use crate::wire_time::time;
 
 /// Users on one ticket of a server's.
 const USERS_MAX: usize = 100;
@@ -103,14 +103,14 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
             let members = users(app, &request.users).await?;
             (server(request.owner)?, members)
         }
-        Asker::Session(_) | Asker::Player(..) => {
+        Asker::Player(_) => {
             if request.owner.is_some() || !request.users.is_empty() {
                 return Err(Error::invalid("owner and users are for servers: leave them out."));
             }
-            let session = asker.session()?;
-            let presence = app.live.look(|plane| plane.presence(session.key()));
+            let (key, id) = asker.session()?;
+            let presence = app.live.look(|plane| plane.presence(key));
             let gone = || Error::new(ErrorKind::FailedPrecondition, "The session has closed.");
-            (Owner::Session(session.session_id()), vec![member(presence.ok_or_else(gone)?)])
+            (Owner::Session(id), vec![member(presence.ok_or_else(gone)?)])
         }
     };
     let Add { min_count, max_count, count_multiple, query, string_properties, numeric_properties, .. } = request;
@@ -160,10 +160,10 @@ async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
 async fn remove(app: &App, asker: &Asker, request: Remove) -> Result<String> {
     let owner = match asker {
         Asker::Server => server(request.owner)?,
-        Asker::Session(_) | Asker::Player(..) if request.owner.is_some() => {
+        Asker::Player(_) if request.owner.is_some() => {
             return Err(Error::invalid("owner is for servers: leave it out."));
         }
-        Asker::Session(_) | Asker::Player(..) => Owner::Session(asker.session()?.session_id()),
+        Asker::Player(_) => Owner::Session(asker.session()?.1),
     };
     ask_pool(app, PoolAsk::Remove(TicketId(request.ticket.into()), owner)).await?;
     nothing()
@@ -174,11 +174,11 @@ async fn explain(app: &App, asker: &Asker, request: Explain) -> Result<String> {
     // A server may ask about every ticket, players about their own and their party's.
     let mut owners = vec![None];
     if !matches!(asker, Asker::Server) {
-        let session = asker.session()?;
-        let parties = app.live.look(|plane| plane.streams_of(session.key(), mode::PARTY));
+        let (key, session_id) = asker.session()?;
+        let parties = app.live.look(|plane| plane.streams_of(key, mode::PARTY));
         let party = |stream| Some(Owner::Party(party_id(stream, &app.live_rules.node).into()));
         owners = parties.iter().map(party).collect();
-        owners.push(Some(Owner::Session(session.session_id())));
+        owners.push(Some(Owner::Session(session_id)));
     }
     let mut refused = Error::new(ErrorKind::NotFound, "There is no such ticket of yours: it may have been matched.");
     for owner in owners {
@@ -216,7 +216,7 @@ struct ExplainedObstacle {
     /// Whose query it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
-    /// As it was written.
+    /// The term as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     term: Option<String>,
     /// A sentence.

@@ -1,4 +1,4 @@
-//! What happened, counted: per operation and per realtime message. A shard owns one value and the exporter adds
+//! Counts of what happened: per operation and per realtime message. A shard owns one value and the exporter adds
 //! them up; nothing here formats or sends anything.
 //!
 //! The original's names come out of these as follows. Per operation, `<Rpc>_count`, `<Rpc>_errors`,
@@ -36,7 +36,7 @@ pub struct Metrics {
 pub struct OperationTotals {
     /// Requests answered.
     pub count: AtomicU64,
-    /// Of these, with an error.
+    /// Requests among these that ended in an error.
     pub errors: AtomicU64,
     /// Bytes of request bodies.
     pub recv_bytes: AtomicU64,
@@ -53,7 +53,7 @@ pub struct OperationTotals {
 pub struct MessageTotals {
     /// Messages received.
     pub count: AtomicU64,
-    /// Of these, answered with an error.
+    /// Messages among these that were answered with an error.
     pub errors: AtomicU64,
     /// Bytes received.
     pub recv_bytes: AtomicU64,

@@ -6,9 +6,9 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors;
-use crate::users::time;
+use crate::wire_time::time;
 
-/// What waits for the caller, oldest first, and the cursor to ask with the next time.
+/// Notifications that wait for the caller, oldest first, and the cursor to ask with the next time.
 pub async fn list(context: &Context<'_>, request: api::ListNotificationsRequest) -> Result<api::NotificationList> {
     let user_id = context.user()?;
     let filter = user_id.to_string();

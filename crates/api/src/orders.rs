@@ -1,8 +1,6 @@
 //! Having something done with a session, wherever it is: finding its place, and doing at a place what is asked of it.
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
-use std::rc::Rc;
 
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
@@ -13,51 +11,12 @@ pub use muster_live::plane::{Errand, Reply};
 pub use muster_live::stream::mode;
 pub use muster_live::{CloseReason, Presence, StreamKey};
 
-use crate::live::{Live, stopping};
-use crate::realtime::NODE_GONE;
+use crate::errands::Errands;
+use crate::live::Live;
+use crate::unanswered::{node_gone, stopping};
 
 /// Sessions that one order names.
 const ORDER_KEYS_MAX: usize = 10_000;
-
-/// What one order asks of owners: told as one when the last has answered.
-pub(crate) struct Errands {
-    asker: RequestRef,
-    open: Cell<usize>,
-    is_new: Cell<bool>,
-    refusal: Cell<Option<JoinRefusal>>,
-    done: RefCell<Option<Reply>>,
-}
-
-impl Errands {
-    fn new(asker: RequestRef, open: usize, done: Reply) -> Rc<Self> {
-        let (is_new, refusal) = (Cell::new(false), Cell::new(None));
-        Rc::new(Self { asker, open: Cell::new(open), is_new, refusal, done: RefCell::new(Some(done)) })
-    }
-
-    /// Notes an answer; the last one says what whoever ordered it is told.
-    pub(crate) fn note(&self, reply: Reply) -> Option<(RequestRef, Reply)> {
-        match reply {
-            Reply::Joined(Ok(joined)) => self.is_new.set(self.is_new.get() || joined.is_new),
-            Reply::Joined(Err(refusal)) => self.refusal.set(Some(refusal)),
-            _ => {}
-        }
-        self.open.set(self.open.get().saturating_sub(1));
-        self.end()
-    }
-
-    /// What is told, unless an answer is missing.
-    fn end(&self) -> Option<(RequestRef, Reply)> {
-        if self.open.get() > 0 {
-            return None;
-        }
-        let reply = match (self.refusal.get(), self.done.take()?) {
-            (Some(refusal), _) => Reply::Joined(Err(refusal)),
-            (None, Reply::Joined(Ok(joined))) => Reply::Joined(Ok(Joined { is_new: self.is_new.get(), ..joined })),
-            (None, done) => done,
-        };
-        Some((self.asker, reply))
-    }
-}
 
 /// A session as somebody names it who need not know where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +44,12 @@ impl Live {
                 return outcome(found);
             }
         }
-        // It may hear no notifications, or have gone on elsewhere meanwhile.
+        // The session may hear no notifications, or have gone on elsewhere meanwhile.
         let question =
             |request| Up::Order { request, order: Box::new(Order { whom: whom.clone(), what: what.clone() }) };
         let mut replies = self.ask_every_place(question).await;
         replies.retain(|reply| *reply != Reply::Joined(Err(JoinRefusal::Closed)));
-        // What a place did is worth more than that another could not answer.
+        // An answer of a place that did it counts more than one of a place that could not.
         let did = replies.iter().position(|reply| !matches!(reply, Reply::Joined(Err(_)))).unwrap_or_default();
         match replies.is_empty() {
             true => Ok(None),
@@ -127,7 +86,7 @@ impl Live {
         });
         match reply.await {
             Some(Reply::Presences(presences, total)) => Ok((presences, total)),
-            Some(_) => Err(gone()),
+            Some(_) => Err(node_gone()),
             None => Err(stopping()),
         }
     }
@@ -278,7 +237,7 @@ impl Live {
     }
 }
 
-/// What a place answered to an order, `None` if it has no such session.
+/// Answer of a place to an order, `None` if it has no such session.
 fn outcome(reply: Option<Reply>) -> Result<Option<Reply>> {
     match reply {
         None => Err(stopping()),
@@ -286,11 +245,7 @@ fn outcome(reply: Option<Reply>) -> Result<Option<Reply>> {
         Some(Reply::Joined(Err(JoinRefusal::TooManyStreams))) => {
             Err(Error::invalid("The session is on as many streams as it may be: let it leave some first."))
         }
-        Some(Reply::Joined(Err(JoinRefusal::Empty | JoinRefusal::Unavailable))) => Err(gone()),
+        Some(Reply::Joined(Err(JoinRefusal::Empty | JoinRefusal::Unavailable))) => Err(node_gone()),
         Some(reply) => Ok(Some(reply)),
     }
-}
-
-pub(crate) fn gone() -> Error {
-    Error::new(ErrorKind::Unavailable, NODE_GONE)
 }

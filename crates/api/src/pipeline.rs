@@ -23,7 +23,7 @@ pub trait Codec {
 /// A request as a transport received it.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a, C> {
-    /// What is asked for.
+    /// The operation that is asked for.
     pub operation: Operation,
     /// The `authorization` header or metadata.
     pub authorization: Option<&'a str>,
@@ -44,7 +44,7 @@ pub enum Refusal {
     Runtime(Failure),
 }
 
-/// What becomes of a request; an encoded response unless it says otherwise.
+/// Outcome of a request; an encoded response unless `T` says otherwise.
 pub type Answered<T = Vec<u8>> = std::result::Result<T, Refusal>;
 
 impl From<Error> for Refusal {

@@ -1,4 +1,4 @@
-//! What the server itself tells players who are connected: notifications, what is said in channels, anything on streams.
+//! Messages of the server itself to connected players: notifications, messages of channels, anything on streams.
 
 use std::sync::Arc;
 

@@ -6,11 +6,13 @@ use muster_wire::code::{Code, RpcFailure, rpc_error_body};
 use muster_wire::operations::{Audience, DecodeError, decode_body, decode_http};
 use serde::Serialize;
 
+use crate::asker::Asker;
 use crate::authorise::authorise;
 use crate::context::{App, Caller};
-use crate::functions::{self, Asker};
+use crate::function_payload::write;
+use crate::functions;
 use crate::game::{Invocation, Mode};
-use crate::http::{HttpRequest, HttpResponse, JSON, code};
+use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::pipeline::Refusal;
 
 /// The parameter with which payload and result are bodies as they are.
@@ -76,5 +78,5 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
         let invocation = Invocation { payload, trace_id, ..request.origin().invocation(Mode::Rpc, user) };
         app.game.call(&id, invocation).await?.unwrap_or_default()
     };
-    if is_unwrapped { Ok(result) } else { Ok(functions::write(&Wrapped { payload: &result })?) }
+    if is_unwrapped { Ok(result) } else { Ok(write(&Wrapped { payload: &result })?) }
 }

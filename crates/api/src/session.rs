@@ -29,7 +29,7 @@ pub async fn logout(context: &Context<'_>, request: SessionLogoutRequest) -> Res
     app.sessions.logout(&*app.store, &app.revocations, &*app.clock, context.user()?, &tokens).await
 }
 
-/// What tokens say that are to be void; an empty one is none.
+/// Claims of the tokens to be void; an empty text is no token.
 ///
 /// # Errors
 /// `InvalidArgument` for one that is not valid.

@@ -7,7 +7,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors;
-use crate::users::time;
+use crate::wire_time::time;
 
 /// Writes objects of the caller's: all or none.
 pub async fn write(context: &Context<'_>, request: api::WriteStorageObjectsRequest) -> Result<api::StorageObjectAcks> {

@@ -28,7 +28,7 @@ impl CheckedTokens {
     /// Reads a session token that has not expired. Whether it is void is not looked at.
     ///
     /// # Errors
-    /// As [`Keys::read_session`].
+    /// The same as of [`Keys::read_session`].
     pub fn read(&self, keys: &Keys, token: &str, now: Timestamp) -> Result<Claims, TokenError> {
         if let Some(claims) = self.known.borrow().get(token) {
             let is_over = now.seconds() >= claims.expires_at_sec;

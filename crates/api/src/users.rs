@@ -1,11 +1,12 @@
 //! Public profiles. Rules are `domain::account`'s.
 
 use muster_domain::ports::accounts::User;
-use muster_domain::{Result, Timestamp, UserId, account};
+use muster_domain::{Result, UserId, account};
 use muster_wire::api;
 
 use crate::context::Context;
 use crate::live::Live;
+use crate::wire_time::time;
 
 /// The profiles asked for, by id, user name or Facebook id; unknown ones are left out.
 pub async fn get(context: &Context<'_>, request: api::GetUsersRequest) -> Result<api::Users> {
@@ -43,9 +44,4 @@ pub(crate) fn to_wire(user: User, online: bool) -> api::User {
         create_time: Some(time(user.create_time)),
         update_time: Some(time(user.update_time)),
     }
-}
-
-/// A moment in the protocol's form.
-pub(crate) fn time(time: Timestamp) -> muster_wire::Timestamp {
-    muster_wire::Timestamp::from_unix_us(time.0)
 }

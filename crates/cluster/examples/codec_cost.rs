@@ -1,4 +1,4 @@
-//! What messages cost as bytes: CPU time of writing them into a batch and of reading them, and how long they are.
+//! Measures the cost of messages as bytes: CPU time of writing them into a batch and of reading them, and their length.
 //!
 //! ```text
 //! cargo run --release -p muster-cluster --example codec_cost
@@ -17,11 +17,11 @@ use muster_live::stream::mode;
 use muster_live::{Delivery, Epoch, Place, Presence, SessionKey, SessionRef, StreamKey};
 use rustix::time::{ClockId, clock_gettime};
 
-/// As in the server.
+/// The same allocator as in the server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Many and short: the best is one during which nothing else ran on the core.
+/// Rounds are many and short: the best one is one during which nothing else ran on the core.
 const ROUNDS: usize = 300;
 const BATCHES: u32 = 1_000;
 
@@ -47,7 +47,7 @@ fn main() {
     report("chat, to each of 50 alone", 50, |index| chat.push(index));
 }
 
-/// A message of a channel in both encodings, as long as the server writes them for a text of 100 bytes.
+/// A channel message in both encodings, as long as the server writes it for a text of 100 bytes.
 struct Chat {
     stream: StreamKey,
     frames: Frames,
@@ -118,7 +118,7 @@ fn joined(count: u32) -> Message {
     Message::Down(Down::Reply(9, Reply::Joined(Ok(Joined { is_new: true, presences, total: count as usize }))))
 }
 
-/// The best of so many rounds stands for the cost: whatever else ran made the others slower.
+/// Prints the best round as the cost: in all others, something else took time on the core too.
 fn report(name: &str, at_once: u8, message: impl Fn(u8) -> Message) {
     let messages: Vec<Message> = (0..at_once).map(message).collect();
     let mut encoder = Encoder::new(3);

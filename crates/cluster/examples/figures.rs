@@ -1,5 +1,5 @@
-//! What the bus and the registry cost on this machine, over NATS servers of its own on the loopback:
-//! `cargo run --release -p muster-cluster --example figures`.
+//! Measures the bus and the registry on this machine, over NATS servers of its own on the loopback: `cargo run
+//! --release -p muster-cluster --example figures`.
 
 #![expect(clippy::print_stdout, reason = "a program that prints what it measured")]
 
@@ -22,7 +22,7 @@ const FRAME_BYTES: usize = 256;
 const WINDOW: u64 = 4_096;
 const WRITES: u32 = 2_000;
 
-/// How many frames have arrived, and word of it now and then.
+/// Counts the frames that arrived, and tells the sender now and then.
 #[derive(Default)]
 struct Received {
     count: AtomicU64,
@@ -58,7 +58,7 @@ fn options(servers: &[&str]) -> NatsOptions {
     NatsOptions { urls, replicas: servers.len(), ..NatsOptions::default() }
 }
 
-/// Processor time of this process: both clients, not the server.
+/// Processor time of this process, which runs both clients but not the server.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
@@ -109,7 +109,7 @@ fn frames(url: &str, count: u64, pace: Option<Duration>, name: &str) -> Result<(
 async fn send(url: &str, count: u64, pace: Option<Duration>, start: Instant, received: &Received) -> Result<()> {
     let node = Nats::connect(&options(&[url])).await?;
     let mut ticks = tokio::time::interval(pace.unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(1)));
-    // The clock ticks in milliseconds: what is faster comes in small groups.
+    // The clock ticks in milliseconds, so a faster pace sends small groups.
     let per_tick = pace.map_or(u64::MAX, |pace| (1_000_000 / pace.as_nanos().max(1)).try_into().unwrap_or(1).max(1));
     let mut frame = [0; FRAME_BYTES];
     let mut sent = 0;
@@ -127,7 +127,7 @@ async fn send(url: &str, count: u64, pace: Option<Duration>, start: Instant, rec
             received.more.notified().await;
         }
     }
-    // What was handed over last is still to be written.
+    // The last frames may still wait to be written.
     while received.count.load(Ordering::Relaxed) < count {
         received.more.notified().await;
     }

@@ -1,4 +1,4 @@
-//! What a batch costs on a link where nothing is lost: CPU time of sending, receiving and acknowledging it.
+//! Measures the CPU time of sending, receiving and acknowledging a batch on a link without losses.
 //!
 //! ```text
 //! cargo run --release -p muster-cluster --example link_cost
@@ -9,7 +9,7 @@
 use muster_cluster::link::{Batch, LinkConfig, LinkOutput, Links, token};
 use rustix::time::{ClockId, clock_gettime};
 
-/// As in the server.
+/// The same allocator as in the server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -26,7 +26,7 @@ fn main() {
     }
 }
 
-/// The best of so many rounds stands for the cost: whatever else ran made the others slower.
+/// Answers the best round as the cost: in all others, something else took time on the core too.
 fn measure(len: usize, answers: bool) -> f64 {
     let mut nodes = [Links::new(1, LinkConfig::default()), Links::new(2, LinkConfig::default())];
     nodes[0].open(2, token(5, 6));

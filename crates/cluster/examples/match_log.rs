@@ -1,6 +1,8 @@
-//! What the logs of durable matches take: waits for a sync by how many wait at once, and reading ten thousand records.
+//! Measures the logs of durable matches: the wait for a sync by the number of concurrent waiters, and the time to read
+//! ten thousand records.
 //!
-//! `cargo run --release -p muster-cluster --example match_log -- FOLDER`, or a NATS server's URL in place of the folder.
+//! `cargo run --release -p muster-cluster --example match_log -- FOLDER`, or a NATS server's URL in place of the
+//! folder.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

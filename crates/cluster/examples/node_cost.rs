@@ -1,5 +1,5 @@
-//! What a batch between two nodes at work costs on this machine, over a NATS server of its own on the loopback:
-//! `cargo run --release -p muster-cluster --example node_cost`.
+//! Measures a batch between two running nodes on this machine, over a NATS server of its own on the loopback: `cargo
+//! run --release -p muster-cluster --example node_cost`.
 
 #![expect(clippy::print_stdout, reason = "a program that prints what it measured")]
 
@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 const BATCH_BYTES: usize = 256;
 
-/// Runs: how many batches, and the pause between them.
+/// Runs: name, number of batches, and the pause between them.
 const RUNS: [(&str, u64, Option<Duration>); 2] =
     [("one each ms", 3_000, Some(Duration::from_millis(1))), ("as fast as it goes", 300_000, None)];
 
@@ -40,7 +40,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// A node that sees another: its own number, the other's, and what it hears from then on.
+/// Starts a node and waits until it sees another. Answers its events from then on, and the other node's number.
 async fn join(url: &str) -> Result<(Node, mpsc::Receiver<NodeEvent>, NodeNumber)> {
     let options = NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() };
     let outside = Arc::new(Nats::connect(&options).await?);
@@ -84,7 +84,7 @@ async fn receive(url: &str, start: Instant, tell: &SyncSender<Histogram<u64>>) -
 
 async fn send(url: &str, start: Instant, told: &Receiver<Histogram<u64>>) -> Result<()> {
     let (node, mut events, to) = join(url).await?;
-    // Nobody else reads them.
+    // The events of this node have no other reader.
     tokio::spawn(async move { while events.recv().await.is_some() {} });
     for (name, count, pause) in RUNS {
         let (began, used) = (Instant::now(), processor_time());
@@ -122,7 +122,7 @@ fn batch(start: Instant) -> Result<Batch> {
     Ok(batch)
 }
 
-/// Processor time of this process: both nodes, not the server.
+/// Processor time of this process, which runs both nodes but not the server.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())

@@ -1,5 +1,6 @@
-//! The bus as a port: a node listens under its address, and others send it frames, which may be lost, delayed or
-//! reordered, and are never changed or doubled by it. Links make more of that; nothing here keeps or repeats anything.
+//! The bus as a port: a node listens under its address, and others send it frames. The bus may lose, delay or reorder
+//! frames; it never changes or doubles one. Links build reliable delivery on top; the bus itself keeps and repeats
+//! nothing.
 
 use std::fmt;
 use std::future::Future;
@@ -9,12 +10,13 @@ use tokio::sync::watch;
 
 use crate::NodeNumber;
 
-/// Where a node listens: its number, and what tells it from any other node that ever had this number.
+/// The address under which a node listens: its number, and an incarnation that distinguishes it from every other node
+/// that ever had this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
     /// The node's number.
     pub number: NodeNumber,
-    /// Drawn by the node when it started.
+    /// Random number that the node drew when it started.
     pub incarnation: u128,
 }
 
@@ -24,81 +26,84 @@ impl fmt::Display for Address {
     }
 }
 
-/// What asking whether a node still listens came to.
+/// The result of asking whether a node still listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Its process answered.
+    /// The node's process answered.
     Listening,
-    /// The bus said at once that nobody listens there. A node whose own connection is being made anew looks the same
-    /// for that time.
+    /// The bus said at once that nobody listens there. A node that is reconnecting looks the same until its new
+    /// connection is up.
     Nobody,
-    /// No answer in time, or no connection: this says nothing of the node.
+    /// No answer came in time, or this process has no connection. Nothing follows from that about the node.
     Unknown,
 }
 
-/// How this process's connection to the bus stands.
+/// State of this process's connection to the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// Whether there is one now.
+    /// Whether the connection is up now.
     pub is_up: bool,
-    /// How often it was lost so far: who looks only now and then still sees that it was away in between.
+    /// Number of times that the connection was lost so far. A reader who looks only now and then still sees from it
+    /// that the connection was away in between.
     pub losses: u64,
 }
 
-/// Why a frame was not sent. What was sent may still be lost.
+/// Why a frame was not sent. A frame that was sent may still be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
-    /// There is no connection; it is being made anew.
+    /// There is no connection; a new one is being made.
     #[error("no connection to the bus")]
     Down,
-    /// So many frames wait to be written that this one was left out.
+    /// The write queue is full, so this frame was left out.
     #[error("frames come faster than the connection to the bus takes them")]
     Full,
-    /// The bus takes no frame of this size: send it in parts.
+    /// The bus takes no frame of this size: send the content in parts.
     #[error("a frame of {bytes} bytes is larger than the bus takes, {bytes_max}: send it in parts")]
     TooLarge {
-        /// What the frame has.
+        /// Size of the frame.
         bytes: usize,
-        /// [`Bus::frame_bytes_max`].
+        /// The value of [`Bus::frame_bytes_max`].
         bytes_max: usize,
     },
-    /// Somebody listens under this address, or the bus refused for good.
+    /// Somebody else listens under this address, or the bus refused for good.
     #[error("the bus does not let this node listen: {0}")]
     Refused(&'static str),
 }
 
-/// The way to the other nodes. Each frame arrives at most once; in which order is not promised.
+/// The way to the other nodes. Each frame arrives at most once; the order is not promised.
 pub trait Bus: Send + Sync + 'static {
-    /// What arrives for a listening node.
+    /// The receiving end of a listening node.
     type Inbox: Inbox;
 
-    /// Listens under `me`, until the inbox is dropped; the bus knows it when this resolves.
+    /// Listens under `me` until the inbox is dropped. The future resolves when the bus knows the listener.
     ///
     /// # Errors
     /// [`BusError::Down`], [`BusError::Refused`].
     fn listen(&self, me: Address) -> impl Future<Output = Result<Self::Inbox, BusError>> + Send;
 
-    /// Sends a frame and never waits. To an address where nobody listens it is lost.
+    /// Sends a frame and never waits. A frame for an address where nobody listens is lost.
     ///
     /// # Errors
-    /// [`BusError::Down`], [`BusError::Full`], [`BusError::TooLarge`]; nothing was sent then.
+    /// [`BusError::Down`], [`BusError::Full`], [`BusError::TooLarge`]; the frame was not sent then.
     fn send(&self, to: Address, frame: Bytes) -> Result<(), BusError>;
 
-    /// Asks whether `node` still listens; its process answers, whatever its inbox's owner is busy with.
+    /// Asks whether `node` still listens. The process of that node answers by itself, even while the owner of its inbox
+    /// is busy.
     fn probe(&self, node: Address) -> impl Future<Output = Probe> + Send;
 
-    /// How the connection stands, now and from now on.
+    /// State of the connection, now and from now on.
     fn connection(&self) -> watch::Receiver<Connection>;
 
     /// The largest frame that can be sent, in bytes. It may change with the connection.
     fn frame_bytes_max(&self) -> usize;
 }
 
-/// What arrives for a listening node, bounded: when it is full, what comes is lost and counted.
+/// Frames that arrived for a listening node. The queue is bounded: while it is full, arriving frames are lost and
+/// counted.
 pub trait Inbox: Send + 'static {
-    /// The next frame; `None` when the bus is gone for good. Nothing is lost by dropping the future.
+    /// The next frame; `None` when the bus is gone for good. Dropping the future loses no frame.
     fn receive(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 
-    /// The next frame if there is one already.
+    /// The next frame if one has arrived already.
     fn try_receive(&mut self) -> Option<Bytes>;
 }

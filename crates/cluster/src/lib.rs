@@ -1,5 +1,5 @@
-//! Several servers as one: how nodes find each other, who owns what, and what they tell each other
-//! ([why so](../../../docs/adr/0011-several-nodes.md)).
+//! Several servers as one: how nodes find each other, agree on owners, and send each other messages ([why
+//! so](../../../docs/adr/0011-several-nodes.md)).
 
 pub mod bus;
 pub mod codec;

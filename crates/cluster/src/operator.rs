@@ -1,4 +1,4 @@
-//! What an operator's tool does to a cluster without being one of its nodes.
+//! Commands of an operator to a cluster, from a process that is not one of its nodes.
 
 use muster_live::place::Epoch;
 use muster_wire::nodes::RegistryValueError;
@@ -7,38 +7,39 @@ use crate::NodeNumber;
 use crate::membership::{Node, VIEW_KEY, View, assign};
 use crate::registry::{Event, Registry, RegistryError};
 
-/// Why a node was not told to drain, or whether it did is not known.
+/// Why a drain failed, or why its outcome is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum DrainError {
     /// No node has this name or number.
     #[error("there is no node `{name}` in the cluster: {there}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// Those that are there.
+        /// Names of the nodes in the cluster.
         there: String,
     },
     /// Several nodes have this name.
     #[error("several nodes are called `{name}`; give the number of one: {there}")]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// Those that are there.
+        /// Names of the nodes in the cluster.
         there: String,
     },
-    /// What is in the registry was written by something else, or by a release far away.
+    /// The value in the registry was not written by this release or one near it.
     #[error("the cluster's view cannot be read: {0}")]
     View(#[from] RegistryValueError),
-    /// The registry did not take it.
+    /// The registry did not take the change.
     #[error("{0}; try again")]
     Registry(RegistryError),
-    /// The registry's connection ended for good.
+    /// The connection to the registry ended for good.
     #[error("the connection to the registry has ended; try again")]
     Ended,
 }
 
 /// Tells a node, by its name or number, to give away all that it owns and to stop, and waits until it has left the
-/// cluster. `tell` is told how many partitions it still owns, whenever that changes. To be repeated without harm.
+/// cluster. `tell` is called with the number of partitions that it still owns whenever that changes. The command may be
+/// repeated without harm.
 ///
 /// # Errors
 /// [`DrainError`]. A node that was told goes on draining even if the connection is lost.
@@ -73,7 +74,7 @@ pub async fn drain<R: Registry>(
         }
         if !node.is_draining {
             match registry.update(VIEW_KEY, draining(&view, node.number).to_bytes(), view.revision, None).await {
-                // The watch tells what is there now.
+                // The watch tells the current state next.
                 Ok(_) | Err(RegistryError::Conflict) => {}
                 Err(error) => return Err(DrainError::Registry(error)),
             }

@@ -1,7 +1,8 @@
 //! The registry as a port: few small values under keys, changed only by compare-and-swap and watched by every node.
 //!
-//! There is no read: whoever decides by what it read decides by what was. A write says what it expects, and the
-//! registry says whether that was so; a watch tells what there is, and is never older than when it was opened.
+//! The registry has no read, since a decision based on a read is a decision based on the past. A write names the state
+//! that it expects, and the registry answers whether that was the state. A watch tells the current state, never older
+//! than at the moment when it was opened.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,10 +17,10 @@ pub const KEY_BYTES_MAX: usize = 128;
 /// The largest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 256 * 1024;
 
-/// Events that wait for the owner of a [`Watch`]; then its source waits.
+/// Events buffered for the owner of a [`Watch`]; when the buffer is full, its source waits.
 const EVENTS_WAITING_MAX: usize = 64;
 
-/// The number of a change, larger than those of all changes before it, whichever their keys.
+/// Number of a change in the registry; rises with every change of any key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
@@ -28,24 +29,26 @@ pub struct Revision(pub u64);
 pub struct Entry {
     /// Words of ASCII letters, digits, `-`, `_` and `/`, with dots between them.
     pub key: String,
-    /// What was written.
+    /// The value that was written.
     pub value: Bytes,
     /// The change that wrote it.
     pub revision: Revision,
 }
 
-/// What a watch tells, in the order of revisions. A change is left out if its key changed again before it was told.
+/// An event of a watch. Events come in the order of revisions. A change is left out if its key changed again before it
+/// was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// All there is: what is not among it is gone. Comes first, and again whenever something may have been missed.
+    /// The whole state: keys that are not in the list have no value. Comes first, and again whenever changes may have
+    /// been missed.
     State(Vec<Entry>),
     /// A value was created or updated.
     Set(Entry),
     /// A value was deleted, or its time ran out.
     Removed {
-        /// Its key.
+        /// The key.
         key: String,
-        /// The change that removed it; it is not one to expect.
+        /// Revision of the removal. Writes cannot expect it.
         revision: Revision,
     },
 }
@@ -53,37 +56,37 @@ pub enum Event {
 /// Why a write was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// It did not happen: the key is not at the expected revision. The watch tells what is there.
+    /// The write did not happen: the key is not at the expected revision. The watch tells its state.
     #[error("the key is not at the expected revision")]
     Conflict,
-    /// It did not happen: the registry cannot be reached, or has no majority. Try again.
+    /// The write did not happen: the registry cannot be reached, or has no majority. Try again.
     #[error("the registry cannot be reached: {0}")]
     Unavailable(String),
-    /// It may have happened, or may yet. The same write again succeeds if it had not happened, and is a conflict if it
-    /// had; the watch tells whose value is there.
+    /// The write may have happened, or may happen yet. The same write again succeeds if it had not happened, and is a
+    /// conflict if it had; the watch tells whose value is stored.
     #[error("the registry did not answer, and may or may not have done it: {0}")]
     Unknown(String),
-    /// It did not happen and never will: the sentence says what to change.
+    /// The write did not happen and never will; the sentence says what to change.
     #[error("the registry refuses it: {0}")]
     Refused(String),
 }
 
-/// A write's outcome: the revision that it made.
+/// Result of a write: the revision that it made.
 pub type Written = Result<Revision, RegistryError>;
 
-/// Values under keys, changed by compare-and-swap. A value with a time to live goes when that runs out without another
-/// write; it counts in whole seconds, rounded up. A value belongs with its time: every write gives a new one.
+/// Values under keys, changed by compare-and-swap. A value with a time to live (in whole seconds, rounded up) is
+/// removed when that time passes without another write. Each write sets the time to live anew.
 pub trait Registry: Send + Sync + 'static {
-    /// Writes a value where there is none.
+    /// Writes a value under a key that has none.
     ///
     /// # Errors
-    /// [`RegistryError`]; a conflict when there is a value.
+    /// [`RegistryError`]; a conflict when the key has a value.
     fn create(&self, key: &str, value: Bytes, time_to_live: Option<Duration>) -> impl Future<Output = Written> + Send;
 
-    /// Writes a value in place of the one of revision `expected`.
+    /// Replaces the value of revision `expected`.
     ///
     /// # Errors
-    /// [`RegistryError`]; a conflict when that is not what is there.
+    /// [`RegistryError`]; a conflict when the key is at another revision.
     fn update(
         &self,
         key: &str,
@@ -95,14 +98,15 @@ pub trait Registry: Send + Sync + 'static {
     /// Removes the value of revision `expected`.
     ///
     /// # Errors
-    /// [`RegistryError`]; a conflict when that is not what is there.
+    /// [`RegistryError`]; a conflict when the key is at another revision.
     fn delete(&self, key: &str, expected: Revision) -> impl Future<Output = Written> + Send;
 
-    /// What there is, and what changes from then on, for as long as the watch is kept.
+    /// Watches the whole registry: its state, and all changes until the watch is dropped.
     fn watch(&self) -> Watch;
 }
 
-/// A source of [`Event`]s. A lost connection does not end it: once it is back, it tells the state again.
+/// A source of [`Event`]s. A lost connection does not end it: after a reconnection the watch tells the whole state
+/// again.
 #[derive(Debug)]
 pub struct Watch {
     events: mpsc::Receiver<Event>,
@@ -110,7 +114,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch of what `tell` sends; it runs until the watch is dropped.
+    /// A watch of the events that `tell` sends; `tell` runs until the watch is dropped.
     pub(crate) fn start<F>(tell: impl FnOnce(mpsc::Sender<Event>) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -119,7 +123,7 @@ impl Watch {
         Self { events, source: tokio::spawn(tell(sender)).abort_handle() }
     }
 
-    /// The next event; `None` when the registry is gone for good. Nothing is lost by dropping the future.
+    /// The next event; `None` when the registry is gone for good. Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
@@ -131,7 +135,7 @@ impl Drop for Watch {
     }
 }
 
-/// Refuses what cannot be a key.
+/// Refuses a text that is not a valid key.
 pub(crate) fn check_key(key: &str) -> Result<(), RegistryError> {
     let is_word = |word: &str| {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/');
@@ -146,7 +150,7 @@ pub(crate) fn check_key(key: &str) -> Result<(), RegistryError> {
     )))
 }
 
-/// Refuses what is too large for a value.
+/// Refuses a value that is too large.
 pub(crate) fn check_value(value: &Bytes) -> Result<(), RegistryError> {
     if value.len() <= VALUE_BYTES_MAX {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What links cost and how soon they mend; that they keep their promises is for the simulation.
+//! Tests of the cost of links and of the time that they take to repair a loss. Their promises are tested by the
+//! simulation.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,7 @@ use muster_cluster::link::{
 };
 use muster_live::Millis;
 
-/// Two nodes, and frames that take a millisecond between them.
+/// Two nodes, with frames that travel for a millisecond.
 struct Pair {
     now: Millis,
     nodes: [Links; 2],
@@ -92,7 +93,7 @@ fn a_lost_frame_is_there_after_two_more_ways() {
     pair.send(0, 100);
     pair.under_way.clear();
     pair.send(0, 100);
-    // One way until it is missed, one for the report, one for the frame.
+    // The loss is noticed after one trip, reported by a second, and repaired by a third.
     pair.advance(3);
     assert_eq!(pair.received[1].len(), 2);
     assert_eq!((pair.stats(0).resent, pair.stats(1).gaps), (1, 1));

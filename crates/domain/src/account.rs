@@ -1,9 +1,9 @@
 //! Accounts as their owners, other players and the studio see them: read, change, look up, ban, export, delete.
 
-use crate::auth::not_found;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::identifiers::check_username;
-use crate::ids::{UserId, Uuid, parse_hyphenated};
+pub use crate::ids::parse_user_id;
+use crate::ids::{UserId, Uuid};
 use crate::json;
 use crate::limits::{
     AVATAR_URL_CHARS_MAX, DISPLAY_NAME_CHARS_MAX, LANG_TAG_CHARS_MAX, LOCATION_CHARS_MAX, RANDOM_USERS_MAX,
@@ -13,13 +13,14 @@ use crate::ports::accounts::{Account, AccountExport, AccountUpdate, User, UserQu
 use crate::ports::clock::{Clock, Entropy};
 use crate::ports::revocations::{Revocation, RevocationReason};
 use crate::ports::store::{Conflict, Store, StoreError};
+use crate::refusals::{no_such_account, refuse_system};
 use crate::revocations::Revocations;
 use crate::sessions::SessionRules;
 use crate::time::Timestamp;
 
 /// The whole account.
 pub async fn get(store: &dyn Store, user_id: UserId) -> Result<Account> {
-    store.account(user_id).await?.ok_or_else(not_found)
+    store.account(user_id).await?.ok_or_else(no_such_account)
 }
 
 /// Changes the given fields.
@@ -30,7 +31,7 @@ pub async fn update(store: &dyn Store, user_id: UserId, update: &AccountUpdate, 
     check_update(update)?;
     match store.update_account(user_id, update, now).await {
         Ok(true) => Ok(()),
-        Ok(false) => Err(not_found()),
+        Ok(false) => Err(no_such_account()),
         Err(StoreError::Conflict(Conflict::Username)) => Err(Error::invalid("The username is already in use.")),
         Err(other) => Err(other.into()),
     }
@@ -124,12 +125,7 @@ pub async fn random(store: &dyn Store, entropy: &dyn Entropy, count: i32) -> Res
     Ok(store.users(&UserQuery { ids, ..UserQuery::default() }).await?)
 }
 
-/// Reads a user id that a client sent.
-pub fn parse_user_id(text: &str) -> Result<UserId> {
-    parse_hyphenated(text).map(UserId).ok_or_else(|| Error::invalid("The user ID is not a valid UUID."))
-}
-
-/// What ending accounts needs besides the store.
+/// Everything that ending accounts needs besides the store.
 #[derive(Clone, Copy)]
 pub struct Ending<'a> {
     /// How long tokens live.
@@ -181,12 +177,5 @@ pub async fn unban(store: &dyn Store, user_id: UserId) -> Result<bool> {
 /// Everything stored of a player.
 pub async fn export(store: &dyn Store, user_id: UserId) -> Result<AccountExport> {
     refuse_system(user_id, "exported")?;
-    store.export_account(user_id).await?.ok_or_else(not_found)
-}
-
-pub(crate) fn refuse_system(user_id: UserId, verb: &str) -> Result<()> {
-    if user_id == UserId::SYSTEM {
-        return Err(Error::new(ErrorKind::InvalidArgument, format!("The system user cannot be {verb}.")));
-    }
-    Ok(())
+    store.export_account(user_id).await?.ok_or_else(no_such_account)
 }

@@ -8,17 +8,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::guessing::SharedGuessing;
 use crate::identifiers::{
     check_custom_id, check_device_id, check_email, check_new_password, check_presented_password, check_username,
-    lower_email,
+    lower_email, name_taken,
 };
 use crate::ids::{UserId, UserIdForm};
 use crate::limits::{PASSWORD_BYTES_MAX, RANDOM_USERNAME_LETTERS, RANDOM_USERNAME_TRIES};
 use crate::ports::accounts::{Identifier, Login, NewAccount, PasswordLogin};
 use crate::ports::clock::Entropy;
-use crate::ports::passwords::{PasswordQueueFull, Passwords};
+use crate::ports::passwords::Passwords;
 use crate::ports::store::{Conflict, Store, StoreError};
+use crate::refusals::{admit, no_such_account};
 use crate::time::Timestamp;
 
-/// What signing in needs.
+/// Everything that signing in needs.
 #[derive(Clone, Copy)]
 pub struct SignIn<'a> {
     /// Where accounts are.
@@ -37,7 +38,7 @@ pub struct SignIn<'a> {
     pub now: Timestamp,
 }
 
-/// What to do when there is no such account.
+/// Registration of an account that is not found.
 #[derive(Clone, Copy, Debug)]
 pub struct Registration<'a> {
     /// Whether to make it.
@@ -61,9 +62,9 @@ impl SignIn<'_> {
             let account = registration.create.then(|| self.new_account(registration.username));
             match self.store.login(identifier, account.as_ref()).await {
                 Ok(Some(login)) => return admit(login),
-                Ok(None) => return Err(not_found()),
+                Ok(None) => return Err(no_such_account()),
                 Err(StoreError::Conflict(Conflict::Username)) if registration.username.is_empty() => {}
-                Err(error) => return Err(translate(error)),
+                Err(error) => return Err(name_taken(error)),
             }
         }
         Err(no_free_name())
@@ -97,7 +98,7 @@ impl SignIn<'_> {
 
     async fn register(&self, email: &str, password: &str, username: &str) -> Result<Login> {
         check_new_password(password)?;
-        let hash = self.passwords.hash(password).await.map_err(busy)?;
+        let hash = self.passwords.hash(password).await?;
         for _ in 0..RANDOM_USERNAME_TRIES {
             match self.store.create_with_email(&self.new_account(username), email, &hash).await {
                 Ok(login) => return admit(login),
@@ -107,7 +108,7 @@ impl SignIn<'_> {
                     let found = self.store.login_by_email(email).await?;
                     return self.check_found(found, password).await;
                 }
-                Err(error) => return Err(translate(error)),
+                Err(error) => return Err(name_taken(error)),
             }
         }
         Err(no_free_name())
@@ -117,7 +118,7 @@ impl SignIn<'_> {
     async fn check_found(&self, found: Option<PasswordLogin>, password: &str) -> Result<Login> {
         let Some(PasswordLogin { login, password_hash }) = found else {
             self.guessing.lock().unknown_account(self.address, self.now);
-            return Err(not_found());
+            return Err(no_such_account());
         };
         let login = admit(login)?;
         let attempt = self.guessing.lock().begin(login.user_id, self.address, self.now)?;
@@ -125,7 +126,7 @@ impl SignIn<'_> {
             Ok(check) => check,
             Err(full) => {
                 self.guessing.lock().abandoned(attempt);
-                return Err(busy(full));
+                return Err(full.into());
             }
         };
         let Some(old) = password_hash.filter(|_| check.matches) else {
@@ -157,41 +158,13 @@ impl SignIn<'_> {
     }
 }
 
-/// Refuses banned accounts, and the system user, whom nobody can be.
-pub(crate) fn admit(login: Login) -> Result<Login> {
-    if login.disabled || login.user_id == UserId::SYSTEM {
-        return Err(Error::new(ErrorKind::PermissionDenied, "This account is banned."));
-    }
-    Ok(login)
-}
-
 /// The name in a token that game code makes for a user: what it gives, or the account's. There need be no account where
 /// it gives one.
 ///
 /// Errors: `PermissionDenied` for a banned user, `NotFound` where there is no name.
 pub async fn token_name(store: &dyn Store, user_id: UserId, given: String) -> Result<String> {
     let account = store.login_by_id(user_id).await?.map(admit).transpose()?;
-    if given.is_empty() { Ok(account.ok_or_else(not_found)?.username) } else { Ok(given) }
-}
-
-pub(crate) fn not_found() -> Error {
-    Error::new(ErrorKind::NotFound, "There is no such account.")
-}
-
-pub(crate) fn busy(PasswordQueueFull: PasswordQueueFull) -> Error {
-    Error::new(ErrorKind::Unavailable, "Too many passwords are being checked right now. Please try again.")
-}
-
-/// Names what is taken.
-pub(crate) fn translate(error: StoreError) -> Error {
-    let taken = |what: &'static str| Error::new(ErrorKind::AlreadyExists, what);
-    match error {
-        StoreError::Conflict(Conflict::Username) => taken("The username is already in use."),
-        StoreError::Conflict(Conflict::Email) => taken("The e-mail address is already in use."),
-        StoreError::Conflict(Conflict::Device) => taken("The device ID is already in use."),
-        StoreError::Conflict(Conflict::Custom) => taken("The custom ID is already in use."),
-        other => other.into(),
-    }
+    if given.is_empty() { Ok(account.ok_or_else(no_such_account)?.username) } else { Ok(given) }
 }
 
 fn check_chosen_username(username: &str) -> Result<()> {

@@ -1,52 +1,24 @@
 //! Chat: who may enter a channel, what may be said there, and who may change or remove it.
 //!
-//! What is said is stored and answered here; telling the others in the channel is the caller's, with the very message
+//! A message is stored and answered here; telling the others in the channel is the caller's, with the very message
 //! that these functions answer.
 
-mod channel;
 mod history;
 mod requests;
 
-pub use channel::{Channel, ChannelKind, ChannelParts};
 pub use history::{HistoryPage, HistoryPlace, HistoryRequest, list, list_for_server};
 pub use requests::{DirectRequests, RequestCounters, RequestLimits};
 
-use crate::account::parse_user_id;
+use crate::channel;
+pub use crate::channel::{Channel, ChannelKind, ChannelParts};
 use crate::error::{Error, Result};
-use crate::ids::{MessageId, UserId, new_time_ordered, parse_hyphenated};
+use crate::ids::{MessageId, UserId, new_time_ordered, parse_hyphenated, parse_user_id};
 use crate::json;
 use crate::limits::MESSAGE_CONTENT_BYTES_MAX;
-use crate::ports::chat::{Message, MessageChange, MessageRef, MessageUpdate};
+use crate::ports::chat::{Message, MessageChange, MessageCode, MessageRef, MessageUpdate};
 use crate::ports::clock::{Clock, Entropy};
 use crate::ports::store::Store;
 use crate::time::Timestamp;
-
-/// What a message is, as the protocol numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MessageCode(pub i16);
-
-impl MessageCode {
-    /// Something said.
-    pub const CHAT: Self = Self(0);
-    /// A change of something said.
-    pub const UPDATE: Self = Self(1);
-    /// The removal of something said.
-    pub const REMOVE: Self = Self(2);
-    /// Somebody joined the group.
-    pub const GROUP_JOIN: Self = Self(3);
-    /// Somebody was added to the group.
-    pub const GROUP_ADD: Self = Self(4);
-    /// Somebody left the group.
-    pub const GROUP_LEAVE: Self = Self(5);
-    /// Somebody was kicked out of the group.
-    pub const GROUP_KICK: Self = Self(6);
-    /// Somebody was promoted in the group.
-    pub const GROUP_PROMOTED: Self = Self(7);
-    /// Somebody was banned from the group.
-    pub const GROUP_BANNED: Self = Self(8);
-    /// Somebody was demoted in the group.
-    pub const GROUP_DEMOTED: Self = Self(9);
-}
 
 /// Finds the channel that `caller` wants to join, and whether that is allowed.
 ///
@@ -102,7 +74,7 @@ pub async fn check_access(store: &dyn Store, caller: UserId, channel: &Channel) 
 pub struct Speaker<'a> {
     /// The database.
     pub store: &'a dyn Store,
-    /// What time it is.
+    /// The time.
     pub clock: &'a dyn Clock,
     /// For ids.
     pub entropy: &'a dyn Entropy,
@@ -186,7 +158,7 @@ impl Speaker<'_> {
     }
 }
 
-/// What the channel hears of a change, or a refusal when there was nothing to change.
+/// The message by which the channel hears of a change, or a refusal when there was nothing to change.
 fn heard(message: Message, change: MessageChange) -> Result<Message> {
     match change {
         MessageChange::Done { create_time } => Ok(Message { create_time, persistent: true, ..message }),

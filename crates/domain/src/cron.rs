@@ -26,12 +26,12 @@ pub struct Cron {
     minutes: u64,
     hours: u64,
     months: u64,
-    /// Of every year in [`YEARS`], whether it matches.
+    /// Whether each year of [`YEARS`] matches.
     years: Vec<bool>,
     days: Days,
 }
 
-/// Which days of a month match. Bits count from the number that is written.
+/// The days of a month that match. Bits count from the number that is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Days {
     /// `None`: the field says nothing.
@@ -133,7 +133,7 @@ impl Cron {
     }
 
     fn day_until(&self, day: i64) -> Option<i64> {
-        // What lies behind the last year is not walked through month by month.
+        // Months behind the last year are not walked through month by month.
         let end = Date { year: *YEARS.end(), month: 12, day: 31 };
         let start = Date::of_day(day.min(end.day_number()));
         let (mut year, mut month, mut until) = (start.year, start.month, start.day);

@@ -1,8 +1,6 @@
-//! What a rule can answer instead of a result: the caller's fault, the environment's, or ours.
+//! Refusals that a rule answers instead of a result: the caller's fault, the environment's, or ours.
 
 use std::borrow::Cow;
-
-use crate::ports::store::StoreError;
 
 /// A result of the domain.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -38,9 +36,9 @@ pub enum ErrorKind {
 pub struct Error {
     /// The class of refusal.
     pub kind: ErrorKind,
-    /// What is wrong and what to do, for the caller's eyes.
+    /// The fault and its remedy, for the caller's eyes.
     pub message: Cow<'static, str>,
-    /// What the environment said, for the log's eyes.
+    /// Words of the environment, for the log's eyes.
     pub cause: Option<String>,
 }
 
@@ -58,26 +56,5 @@ impl Error {
     /// The request can never succeed as it is.
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorKind::InvalidArgument, message)
-    }
-}
-
-impl From<StoreError> for Error {
-    /// Conflicts and rejections are translated where their meaning is known; what arrives here unhandled
-    /// is the environment's fault or ours.
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Unavailable(cause) => {
-                Self::new(ErrorKind::Unavailable, "The database is not available right now. Please try again.")
-                    .because(cause)
-            }
-            StoreError::Conflict(_) => Self::new(ErrorKind::AlreadyExists, "That identifier is already in use."),
-            StoreError::Rejected(_) => Self::invalid("The write was rejected."),
-            StoreError::Invalid(message) => Self::invalid(message),
-            StoreError::Balance(unfit) => Self::new(ErrorKind::FailedPrecondition, unfit.to_string()),
-            StoreError::Diverged => {
-                Self::new(ErrorKind::Internal, "An internal error occurred.").because(error.to_string())
-            }
-            StoreError::Internal(cause) => Self::new(ErrorKind::Internal, "An internal error occurred.").because(cause),
-        }
     }
 }

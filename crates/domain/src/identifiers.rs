@@ -1,11 +1,12 @@
-//! What identifiers, names and passwords may look like: lengths and characters, checked in the order in which
+//! Rules of identifiers, names and passwords: lengths and characters, checked in the order in which
 //! the original checks them. No look-ups.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{
     CUSTOM_ID_BYTES_MAX, CUSTOM_ID_BYTES_MIN, DEVICE_ID_BYTES_MAX, DEVICE_ID_BYTES_MIN, EMAIL_BYTES_MAX,
     EMAIL_BYTES_MIN, PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, USERNAME_BYTES_MAX,
 };
+use crate::ports::store::{Conflict, StoreError};
 
 /// Checks a device id.
 pub fn check_device_id(id: &str) -> Result<()> {
@@ -103,6 +104,18 @@ fn has_email_shape(email: &str) -> bool {
     let Some((at, _)) = email.char_indices().skip(1).find(|&(_, character)| character == '@') else { return false };
     let host = &email[at + 1..];
     host.char_indices().skip(1).any(|(dot, character)| character == '.' && dot + 1 < host.len())
+}
+
+/// The refusal of a write, which names the identifier that is taken if one is.
+pub(crate) fn name_taken(error: StoreError) -> Error {
+    let taken = |what: &'static str| Error::new(ErrorKind::AlreadyExists, what);
+    match error {
+        StoreError::Conflict(Conflict::Username) => taken("The username is already in use."),
+        StoreError::Conflict(Conflict::Email) => taken("The e-mail address is already in use."),
+        StoreError::Conflict(Conflict::Device) => taken("The device ID is already in use."),
+        StoreError::Conflict(Conflict::Custom) => taken("The custom ID is already in use."),
+        other => other.into(),
+    }
 }
 
 #[cfg(test)]

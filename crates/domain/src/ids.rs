@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 pub use uuid::Uuid;
+use uuid::Variant;
 
+use crate::error::{Error, Result};
 use crate::ports::clock::Entropy;
 use crate::time::Timestamp;
 
@@ -30,7 +32,7 @@ macro_rules! uuid_id {
         impl FromStr for $name {
             type Err = uuid::Error;
 
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
+            fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
                 Uuid::try_parse(text).map(Self)
             }
         }
@@ -80,6 +82,24 @@ impl UserId {
     }
 }
 
+impl TokenId {
+    /// An id that holds the moment of its issue to the microsecond.
+    pub fn issued(moment: Timestamp, random: [u8; 8]) -> Self {
+        Self(time_ordered(moment, random))
+    }
+
+    /// The moment of issue, if the id holds one. Ids of the original, random ones, do not.
+    pub fn moment(self) -> Option<Timestamp> {
+        if self.0.get_version_num() != 7 || self.0.get_variant() != Variant::RFC4122 {
+            return None;
+        }
+        let (high, _) = self.0.as_u64_pair();
+        let micros = (high & 0x0fff) * 1000 / 4096;
+        // 48 bits of milliseconds times a thousand fit easily.
+        Some(Timestamp(((high >> 16) * 1000 + micros) as i64))
+    }
+}
+
 /// How ids of new accounts are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserIdForm {
@@ -94,6 +114,13 @@ pub enum UserIdForm {
 pub(crate) fn parse_hyphenated(text: &str) -> Option<Uuid> {
     // The hyphenated form only: other spellings would be other keys in caches and logs.
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
+}
+
+/// Reads a user id that a client sent.
+///
+/// Errors: `InvalidArgument` for what is no UUID with hyphens.
+pub fn parse_user_id(text: &str) -> Result<UserId> {
+    parse_hyphenated(text).map(UserId).ok_or_else(|| Error::invalid("The user ID is not a valid UUID."))
 }
 
 /// A new id for something of which many are listed in the order of their making.
@@ -141,5 +168,31 @@ mod tests {
         assert_eq!(random.0.get_version_num(), 4);
         assert_ne!(random, UserId::new(UserIdForm::Random, Timestamp(5), [8; 16]));
         assert_ne!(at(5), UserId::new(UserIdForm::TimeOrdered, Timestamp(5), [8; 16]));
+    }
+
+    #[test]
+    fn a_token_id_holds_its_microsecond() {
+        for moment in [0, 1, 999, 1000, 1_700_000_000_123_456, 1_700_000_000_123_457, 1_700_000_000_999_999] {
+            let id = TokenId::issued(Timestamp(moment), [0xff; 8]);
+            assert_eq!(id.moment(), Some(Timestamp(moment)));
+            assert_eq!((id.0.get_version_num(), id.0.get_variant()), (7, Variant::RFC4122));
+        }
+        let id = TokenId::issued(Timestamp::from_seconds(1_700_000_000), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(id.to_string(), "018bcfe5-6800-7000-8040-80c101418 1c2".replace(' ', ""));
+    }
+
+    #[test]
+    fn every_microsecond_of_a_millisecond_survives() {
+        for micro in 0..1000 {
+            let moment = Timestamp(1_700_000_000_000_000 + micro);
+            assert_eq!(TokenId::issued(moment, [0; 8]).moment(), Some(moment));
+        }
+    }
+
+    #[test]
+    fn ids_of_other_versions_hold_no_moment() {
+        for id in ["7c9e6679-7425-40de-944b-e07fc1f90ae7", "00000000-0000-0000-0000-000000000000"] {
+            assert_eq!(id.parse::<TokenId>().unwrap().moment(), None);
+        }
     }
 }

@@ -6,7 +6,9 @@
 
 pub mod account;
 pub mod auth;
+mod channel;
 pub mod chat;
+mod claims;
 pub mod cron;
 pub mod error;
 pub mod guessing;
@@ -19,6 +21,7 @@ pub mod multi_update;
 pub mod notifications;
 pub mod ports;
 pub mod query;
+mod refusals;
 pub mod revocations;
 pub mod sessions;
 pub mod sql;

@@ -1,12 +1,12 @@
 //! Linking and unlinking the identifiers by which a player signs in. The last one stays.
 
-use crate::auth::{busy, not_found, translate};
 use crate::error::{Error, ErrorKind, Result};
-use crate::identifiers::{check_custom_id, check_device_id, check_email, check_new_password, lower_email};
+use crate::identifiers::{check_custom_id, check_device_id, check_email, check_new_password, lower_email, name_taken};
 use crate::ids::UserId;
 use crate::ports::accounts::{Identifier, Unlink};
 use crate::ports::passwords::Passwords;
 use crate::ports::store::{Rejection, Store, StoreError};
+use crate::refusals::no_such_account;
 use crate::time::Timestamp;
 
 /// Links a device or the custom id.
@@ -17,7 +17,7 @@ pub async fn link(store: &dyn Store, user_id: UserId, identifier: &Identifier, n
         Identifier::Device(id) => check_device_id(id)?,
         Identifier::Custom(id) => check_custom_id(id)?,
     }
-    found(store.link(user_id, identifier, now).await.map_err(translate)?)
+    found(store.link(user_id, identifier, now).await.map_err(name_taken)?)
 }
 
 /// Links an e-mail address and password, replacing those there were.
@@ -36,8 +36,8 @@ pub async fn link_email(
     }
     check_email(email)?;
     check_new_password(password)?;
-    let hash = passwords.hash(password).await.map_err(busy)?;
-    found(store.link_email(user_id, &lower_email(email), &hash, now).await.map_err(translate)?)
+    let hash = passwords.hash(password).await?;
+    found(store.link_email(user_id, &lower_email(email), &hash, now).await.map_err(name_taken)?)
 }
 
 /// Unlinks an identifier, unless it is the account's last.
@@ -61,5 +61,5 @@ pub async fn unlink(store: &dyn Store, user_id: UserId, identifier: Unlink, now:
 }
 
 fn found(exists: bool) -> Result<()> {
-    if exists { Ok(()) } else { Err(not_found()) }
+    if exists { Ok(()) } else { Err(no_such_account()) }
 }

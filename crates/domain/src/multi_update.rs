@@ -1,6 +1,6 @@
 //! Accounts, storage objects and wallets changed together by game code: all or nothing.
 
-use crate::account::{check_update, refuse_system};
+use crate::account::check_update;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::UserId;
 use crate::limits::MULTI_UPDATE_LEN_MAX;
@@ -11,10 +11,11 @@ use crate::ports::multi_update::MultiUpdate;
 use crate::ports::storage::{ObjectAck, ObjectDelete};
 use crate::ports::store::{Conflict, Store, StoreError};
 use crate::ports::wallet::WalletChange;
+use crate::refusals::refuse_system;
 use crate::storage::{WriteRequest, check_delete, check_write};
 use crate::wallet::{self, Change, Refusal};
 
-/// What game code wants changed together.
+/// Changes that game code wants made together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Accounts; unknown ones are left out.
@@ -29,7 +30,7 @@ pub struct Request {
     pub update_ledger: bool,
 }
 
-/// What became of it: acknowledgements in the order of the writes, and whose wallets changed and how.
+/// Outcome of a request: acknowledgements in the order of the writes, and whose wallets changed and how.
 pub type Done = (Vec<ObjectAck>, Vec<(UserId, WalletChange)>);
 
 /// Changes everything or nothing: accounts first, then objects, deletions, wallets.

@@ -16,7 +16,7 @@ use crate::ports::notifications::{Notification, NotificationPosition, Notificati
 use crate::ports::store::Store;
 use crate::time::Timestamp;
 
-/// What the server's own notifications are about. Codes from 0 down are the server's; a game's begin with 1.
+/// Codes of the server's own notifications. Codes from 0 down are the server's; a game's begin with 1.
 pub mod codes {
     /// Somebody opened a direct channel with the receiver, who was not in it.
     pub const DIRECT_MESSAGE_REQUEST: i16 = -1;
@@ -51,7 +51,7 @@ pub struct NewNotification {
     pub subject: String,
     /// A JSON object.
     pub content: String,
-    /// What it is about, see [`codes`].
+    /// The subject as a number, see [`codes`].
     pub code: i16,
     /// On whose behalf; the system user for the server.
     pub sender_id: UserId,
@@ -119,7 +119,7 @@ pub fn check_code(code: i32, is_single: bool) -> Result<i16> {
 }
 
 /// Writes one notification for every user there is, page by page, and answers each page for pushing to those who are there.
-/// What goes wrong ends it; who had it by then keeps it.
+/// An error ends it; receivers of earlier pages keep theirs.
 pub async fn send_to_all(
     store: &dyn Store,
     clock: &dyn Clock,

@@ -13,12 +13,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use crate::claims::Claims;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Subject, TokenId};
 use crate::limits::REVOCATION_OVERLAP_SEC;
 use crate::ports::clock::Clock;
 use crate::ports::revocations::{Revocation, RevocationReason, RevocationRow, RevocationStore, RevokedTokens};
-use crate::sessions::Claims;
 use crate::time::Timestamp;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -26,7 +26,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// Told of each revocation once, when this process has applied it: to close open sockets.
 pub type Observer = Box<dyn Fn(&Revocation) + Send + Sync>;
 
-/// What is void. See the module.
+/// The tokens that are void. See the module.
 pub struct Revocations {
     state: RwLock<HashMap<Subject, Entry>>,
     feed: Mutex<Feed>,
@@ -218,7 +218,7 @@ impl Entry {
                 self.up_to = Some(self.up_to.map_or(new, |old| old.and(new)));
             }
         }
-        // What a moment covers need not be listed.
+        // A token that the moment covers need not be listed.
         if let Some(up_to) = self.up_to {
             let covered = |token_id: TokenId| {
                 up_to.except != Some(token_id) && token_id.moment().is_some_and(|issued| issued <= up_to.moment)

@@ -1,4 +1,4 @@
-//! Which statements game code may send to the database. One that changes the connection's own state, which others use
+//! Statements that game code may send to the database. One that changes the connection's own state, which others use
 //! after it, is refused, and so is what only an operator may do.
 
 use crate::ports::sql::{SqlRows, SqlStore, SqlValue};
@@ -16,7 +16,7 @@ pub const SQL_ROWS_MAX: usize = 10_000;
 /// More bytes of rows are refused.
 pub const SQL_ROWS_BYTES_MAX: usize = 8 << 20;
 
-/// What statements begin with.
+/// First words of statements.
 const VERBS: [&str; 21] = [
     "SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "VALUES", "TABLE", "MERGE", "REPLACE", "CREATE", "ALTER", "DROP",
     "TRUNCATE", "EXPLAIN", "ANALYZE", "COMMENT", "REFRESH", "GRANT", "REVOKE", "DO", "CALL",
@@ -34,7 +34,7 @@ pub async fn exec(store: &dyn SqlStore, statement: &str, parameters: Vec<SqlValu
 /// Runs a statement. Answers its rows.
 ///
 /// # Errors
-/// As [`exec`].
+/// The same as of [`exec`].
 pub async fn query(store: &dyn SqlStore, statement: &str, parameters: Vec<SqlValue>) -> Result<SqlRows> {
     check(statement, &parameters)?;
     Ok(store.sql_query(statement, parameters).await?)

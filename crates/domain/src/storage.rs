@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use md5::{Digest, Md5};
 
-use crate::account::parse_user_id;
 use crate::error::{Error, ErrorKind, Result};
-use crate::ids::UserId;
+use crate::ids::{UserId, parse_user_id};
 use crate::json;
 use crate::limits::{
     COLLECTION_BYTES_MAX, KEY_BYTES_MAX, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX, STORAGE_READ_BYTES_MAX,

@@ -7,7 +7,6 @@ use std::collections::btree_map::Entry;
 
 use serde_json::Value;
 
-use crate::auth::not_found;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{LedgerItemId, UserId, new_time_ordered, parse_hyphenated};
 use crate::json::require_object;
@@ -22,6 +21,7 @@ use crate::ports::store::{Store, StoreError};
 use crate::ports::wallet::{
     Amounts, LedgerEntry, LedgerItem, LedgerPosition, UnfitBalance, WalletChange, WalletUpdate,
 };
+use crate::refusals::no_such_account;
 use crate::time::Timestamp;
 
 /// A change of one wallet as game code asks for it.
@@ -29,7 +29,7 @@ use crate::time::Timestamp;
 pub struct Change {
     /// Whose.
     pub user_id: UserId,
-    /// What is added; negative amounts take.
+    /// Amounts to add; negative ones take.
     pub changeset: Amounts,
     /// A JSON object for the ledger.
     pub metadata: String,
@@ -75,7 +75,7 @@ pub async fn update(
     stamp: WriteStamp,
 ) -> std::result::Result<WalletChange, Refusal> {
     let mut changed = update_all(store, entropy, vec![change], update_ledger, stamp).await?;
-    changed.pop().map(|(_, change)| change).ok_or_else(|| not_found().into())
+    changed.pop().map(|(_, change)| change).ok_or_else(|| no_such_account().into())
 }
 
 /// Changes wallets, all or none, and writes each change into the ledger if `update_ledger`. Answers whose changed and
@@ -149,7 +149,7 @@ fn check_metadata(metadata: &str) -> Result<()> {
 
 const TOO_MANY_NAMES: &str = "A wallet must hold at most 1,000 different names.";
 
-/// What a wallet holds after a change. Entries apply in the order of their names.
+/// Amounts of a wallet after a change. Entries apply in the order of their names.
 ///
 /// Errors: `Balance` for less than nothing, or more than 64 bits hold; `Invalid` for too many entries.
 pub fn apply(user_id: UserId, held: &Amounts, changeset: &Amounts) -> std::result::Result<Amounts, StoreError> {

@@ -1,7 +1,7 @@
-//! What a shard has game code do beside what players ask for: where matched players go, and its last words.
+//! Effects of the plane that a whole shard carries out: orders to game code, players who are matched, sessions that leave.
 
 use std::panic::AssertUnwindSafe;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,38 +9,42 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use muster_api::App;
 use muster_api::realtime::matchmaker;
-use muster_live::plane::AskedMatch;
+use muster_live::plane::{AskedMatch, Effect};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use crate::metrics::GatewayMetrics;
+use crate::rim::CarryOut;
+use crate::shard::Shard;
+use crate::ws::resume;
 
 /// How long matched players wait for game code to say where they go.
 const MATCHED_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Has players told of what the matchmaker does with their tickets.
-pub(crate) fn attach(app: &Rc<App>, metrics: &Arc<GatewayMetrics>) {
-    let weak = Rc::downgrade(app);
-    app.live.on_match(move |found| {
-        if let Some(app) = weak.upgrade() {
-            matchmaker::tell_matched(&app, found);
+/// The effects of the plane that concern game code, the players of matched tickets, and sessions that go on elsewhere.
+pub(crate) struct Effects(pub(crate) Weak<Shard>);
+
+impl CarryOut for Effects {
+    fn carry_out(&self, effect: Effect) {
+        let Some(shard) = self.0.upgrade() else { return };
+        let app = &shard.app;
+        match effect {
+            Effect::Matched(found) => matchmaker::tell_matched(app, &found),
+            Effect::AskOfMatch(asked) => drop(spawn_local(ask_of_match(app.clone(), shard.metrics.clone(), asked))),
+            Effect::EndTicket(ended) => matchmaker::tell_ended(app, ended),
+            Effect::Depart(request, claim) => resume::claimed(&shard, request, claim),
+            Effect::Handler(order) => app.game.run_handler(&app.live, order),
+            Effect::Reply(..)
+            | Effect::Order(..)
+            | Effect::Deliver(..)
+            | Effect::Close(..)
+            | Effect::Send(..)
+            | Effect::HandedOver(_)
+            | Effect::Keep(_)
+            | Effect::Recover(_) => unreachable!("the live plane and the rim carry these out"),
         }
-    });
-    let (weak, metrics) = (Rc::downgrade(app), metrics.clone());
-    app.live.on_asked_match(move |asked| {
-        if let Some(app) = weak.upgrade() {
-            spawn_local(ask_of_match(app, metrics.clone(), asked));
-        }
-    });
-    let weak = Rc::downgrade(app);
-    app.live.on_ticket_end(move |ended| {
-        if let Some(app) = weak.upgrade() {
-            matchmaker::tell_ended(&app, ended);
-        }
-    });
-    let is_asked = app.game.is_asked_of_matches();
-    app.live.step(|plane, _, _| plane.ask_of_matches(is_asked));
+    }
 }
 
 /// Asks game code where the players of a match go. If that panics or takes too long they are told without it.

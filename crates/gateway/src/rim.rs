@@ -3,15 +3,14 @@
 //! Messages to other shards are collected while the shard's tasks run and leave together, so that a busy shard wakes the
 //! others once for many.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use muster_api::live::Rim;
-use muster_live::plane::{Message, Recoverable};
-use muster_live::{CloseReason, Delivery, Epoch, Millis, NodeNumber, Partition, Place, Routes, SessionKey, ShardIndex};
+use muster_live::plane::{Effect, Message, Recoverable};
+use muster_live::{Epoch, Millis, NodeNumber, Partition, Place, Routes, SessionKey, ShardIndex};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -93,6 +92,12 @@ pub fn lanes_of(
 /// A session and its socket.
 type Attached = (SessionKey, Rc<SocketHandle>);
 
+/// Carries out effects that concern more of a shard than its sockets and lanes.
+pub trait CarryOut {
+    /// Carries out one effect.
+    fn carry_out(&self, effect: Effect);
+}
+
 /// See the module.
 pub struct ShardRim {
     started: Instant,
@@ -110,6 +115,10 @@ pub struct ShardRim {
     is_busy: Cell<bool>,
     /// Told when the shard's loop has something to look at.
     changed: Notify,
+    /// The rest of the shard, once it is complete.
+    shard: OnceCell<Box<dyn CarryOut>>,
+    /// Effects of steps that were made while the shard started.
+    early: RefCell<Vec<Effect>>,
 }
 
 impl ShardRim {
@@ -133,6 +142,8 @@ impl ShardRim {
             next_due: Cell::new(None),
             is_busy: Cell::new(false),
             changed: Notify::new(),
+            shard: OnceCell::new(),
+            early: RefCell::default(),
         }
     }
 
@@ -197,27 +208,9 @@ impl ShardRim {
             act(socket);
         }
     }
-}
 
-impl Rim for ShardRim {
-    fn now(&self) -> Millis {
-        // 584 million years fit.
-        self.started.elapsed().as_millis() as Millis
-    }
-
-    fn deliver(&self, session: SessionKey, frame: Bytes, delivery: Delivery) {
-        self.with_socket(session, |socket| socket.push(frame, delivery));
-    }
-
-    fn hold(&self, session: SessionKey) {
-        self.with_socket(session, SocketHandle::hold);
-    }
-
-    fn close(&self, session: SessionKey, reason: CloseReason) {
-        self.with_socket(session, |socket| socket.close(reason));
-    }
-
-    fn send(&self, to: Place, message: Message) {
+    /// Collects a message for another shard.
+    fn collect(&self, to: Place, message: Message) {
         if to.node() != self.me.node() {
             let mut collected = self.collected_far.borrow_mut();
             if collected.is_empty() {
@@ -233,21 +226,49 @@ impl Rim for ShardRim {
         messages.push(message);
     }
 
-    fn handed_over(&self, partitions: Vec<(Partition, Epoch)>) {
+    fn tell_node(&self, told: Outward) {
         if let Some(far) = &self.far {
-            let _ = far.send(Outward::HandedOver(partitions));
+            // A node that has left its cluster hears nothing any more.
+            let _ = far.send(told);
         }
     }
 
-    fn keep(&self, recoverable: Vec<Recoverable>) {
-        if let Some(far) = &self.far {
-            let _ = far.send(Outward::Keep(recoverable));
+    /// Has the shard carry out an effect, as soon as it is complete.
+    fn have_done(&self, effect: Effect) {
+        match self.shard.get() {
+            Some(shard) => shard.carry_out(effect),
+            None => self.early.borrow_mut().push(effect),
         }
     }
 
-    fn recover(&self, partitions: Vec<(Partition, Epoch)>) {
-        if let Some(far) = &self.far {
-            let _ = far.send(Outward::Recover(self.me.shard(), partitions));
+    /// The shard is complete: it carries out the effects that waited for it, and all further ones.
+    pub fn attach_shard(&self, shard: Box<dyn CarryOut>) {
+        let shard = self.shard.get_or_init(|| shard);
+        self.early.take().into_iter().for_each(|effect| shard.carry_out(effect));
+    }
+}
+
+impl Rim for ShardRim {
+    fn now(&self) -> Millis {
+        // 584 million years fit.
+        self.started.elapsed().as_millis() as Millis
+    }
+
+    fn hold(&self, session: SessionKey) {
+        self.with_socket(session, SocketHandle::hold);
+    }
+
+    fn carry_out(&self, effect: Effect) {
+        match effect {
+            Effect::Deliver(session, frame, delivery) => {
+                self.with_socket(session, |socket| socket.push(frame, delivery))
+            }
+            Effect::Send(to, message) => self.collect(to, message),
+            Effect::Close(session, reason) => self.with_socket(session, |socket| socket.close(reason)),
+            Effect::HandedOver(partitions) => self.tell_node(Outward::HandedOver(partitions)),
+            Effect::Keep(recoverable) => self.tell_node(Outward::Keep(recoverable)),
+            Effect::Recover(partitions) => self.tell_node(Outward::Recover(self.me.shard(), partitions)),
+            effect => self.have_done(effect),
         }
     }
 

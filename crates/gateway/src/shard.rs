@@ -374,7 +374,8 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             }
         };
         framer.frames_for(&app);
-        game::attach(&app, &metrics);
+        let is_asked = app.game.is_asked_of_matches();
+        app.live.step(|plane, _, _| plane.ask_of_matches(is_asked));
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
         let shard = Rc::new(Shard {
@@ -396,12 +397,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             readiness: Cell::new(None),
             load,
         });
-        let claimed = Rc::downgrade(&shard);
-        shard.app.live.on_claim(move |request, claim| {
-            if let Some(shard) = claimed.upgrade() {
-                resume::claimed(&shard, request, claim);
-            }
-        });
+        shard.rim.attach_shard(Box::new(game::Effects(Rc::downgrade(&shard))));
         serve(&shard, inbox, receiver).await;
     });
 }
@@ -450,7 +446,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                     tokio::task::spawn_local(game::say_farewell(shard.app.clone(), within, done));
                 }
                 Command::RestMatches { within, done } => {
-                    live.step(|plane, _, out| plane.rest_matches(out));
+                    live.step(|plane, now, out| plane.rest_matches(now, out));
                     let live = live.clone();
                     tokio::task::spawn_local(async move {
                         let at_rest = async {

@@ -1,4 +1,5 @@
-//! Why a socket closes: one closed list, from which the close frame, the log line and the metric's label derive.
+//! The closed list of reasons why a socket closes. Close frame, log line and metric label all derive from it. Nothing
+//! here closes a socket.
 
 /// The reason for which a session's socket closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -7,11 +8,11 @@ pub enum CloseReason {
     ClientClosed,
     /// The connection ended without a close frame, or failed.
     ConnectionLost,
-    /// Nothing arrived for `socket.pong_wait_ms`.
+    /// No byte arrived for `socket.pong_wait_ms`.
     PongTimeout,
-    /// The client did not read what was sent to it for `socket.write_wait_ms`.
+    /// The client left bytes unread for `socket.write_wait_ms`.
     SlowReader,
-    /// More was pushed to the session than `socket.outgoing_queue_bytes` or `socket.outgoing_queue_size` hold.
+    /// A frame did not fit into `socket.outgoing_queue_bytes` or `socket.outgoing_queue_size`.
     QueueOverflow,
     /// A frame broke the WebSocket protocol.
     ProtocolError,
@@ -19,21 +20,21 @@ pub enum CloseReason {
     InvalidPayload,
     /// A message was larger than `socket.max_message_size_bytes`.
     MessageTooBig,
-    /// A frame of the other kind than the session's format (text for json, binary for protobuf).
+    /// The client sent a frame of the other kind than the session's format (text for json, binary for protobuf).
     WrongFrameType,
-    /// An envelope that clients may not send, or an empty one.
+    /// The client sent an empty envelope, or one that only servers may send.
     UnexpectedMessage,
-    /// The token was revoked: a logout, a deleted account.
+    /// The token was revoked, for example by a logout or by the deletion of the account.
     TokenRevoked,
     /// The user was banned.
     Banned,
-    /// The user opened another socket, and may have one (`session.single_socket`).
+    /// The user opened another socket, and `session.single_socket` allows one only.
     SingleSocket,
-    /// Game code closed it.
+    /// Game code closed the session.
     GameCode,
     /// The server is stopping.
     ServerStopping,
-    /// A defect of the server, caught at this session.
+    /// The server panicked while it served this session.
     Panic,
 }
 
@@ -58,12 +59,12 @@ impl CloseReason {
         Self::Panic,
     ];
 
-    /// Position in [`CloseReason::ALL`], for counters kept in arrays.
+    /// The reason's position in [`CloseReason::ALL`], for counters kept in arrays.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in logs and metrics.
+    /// The reason's name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClientClosed => "client_closed",
@@ -104,7 +105,7 @@ impl CloseReason {
         }
     }
 
-    /// The text of the close frame: what happened, for the game's programmer.
+    /// The text of the close frame, written for the game's programmer.
     pub fn text(self) -> &'static str {
         match self {
             Self::ClientClosed | Self::ConnectionLost => "",

@@ -1,9 +1,10 @@
-//! The in-memory plane of Muster: what lives between sockets.
+//! The in-memory plane of Muster: everything that lives between sockets and ends with the process.
 //!
 //! State machines only: time comes in as an argument, frames leave through bounded queues, and nothing here
 //! reads a clock, waits, locks or touches a socket. One shard thread owns each value.
 
 pub mod close;
+pub mod encode;
 pub mod matches;
 pub mod matchmaker;
 pub mod outbox;
@@ -17,6 +18,7 @@ pub mod stream;
 pub mod wheel;
 
 pub use close::CloseReason;
+pub use encode::Encode;
 pub use outbox::{Delivery, Discarded, Outbox, OutboxLimits, Overflow, RingLimits};
 pub use place::{Epoch, NodeNumber, Partition, Place, Routes, ShardIndex};
 pub use plane::{Plane, PlaneConfig};

@@ -1,6 +1,8 @@
-//! A session's pending frames: bounded by bytes and frames, shared by reference, written many at a time.
+//! A session's waiting frames: bounded by bytes and frames, shared by reference, written many at a time. Never touches
+//! the socket.
 //!
-//! What happens to a frame that finds the queue full, or waits while a newer one comes, is its [`Delivery`].
+//! The [`Delivery`] of a frame says what happens when the queue is full, and when a newer frame comes while the frame
+//! waits.
 
 mod classes;
 mod resume;
@@ -17,7 +19,7 @@ use self::classes::Classes;
 use self::ring::Ring;
 pub use self::ring::RingLimits;
 
-/// How much may wait for one session.
+/// Most bytes and frames that may wait for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutboxLimits {
     /// `socket.outgoing_queue_bytes`.
@@ -26,61 +28,61 @@ pub struct OutboxLimits {
     pub frames_max: usize,
 }
 
-/// What a frame is promised.
+/// The promise that a frame is sent with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// It arrives, or the session ends with a reason.
+    /// The frame arrives, or the session ends with a reason.
     Reliable,
-    /// It arrives unless a later frame with the same key does: that one takes its place in the queue. The last of a key
+    /// The frame arrives unless a later frame with the same key replaces it in the queue. The last frame of a key
     /// arrives, or the session ends with a reason.
     Latest(u64),
-    /// As reliable, and never twice: it does not go to a session that had one of the stream with this number or a later one.
-    /// Whoever goes on for an owner that died cannot know what left.
+    /// Reliable, and never delivered twice: a session skips the frame if it had one of the same stream with this number
+    /// or a higher one. Needed because an owner that replaces a dead one cannot know which frames had left.
     Once(u64),
-    /// It may be left out: when the queue is full, the oldest such frames make room for whatever comes.
+    /// The frame may be left out: when the queue is full, the oldest droppable frames make room for any other.
     Droppable,
 }
 
-/// The queue is full; the frame was not taken.
+/// The error of a push: the queue is full and the frame was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
-/// Frames that will not be sent.
+/// Counts of frames that will not be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discarded {
-    /// A newer frame of their key took their place.
+    /// Frames that a newer frame of the same key replaced.
     pub replaced: u64,
-    /// They were droppable and the queue was full.
+    /// Droppable frames that left a full queue.
     pub dropped: u64,
 }
 
-/// Frames in the order in which they will be written, ready for the socket. Costs no heap while empty.
+/// Waiting frames in the order in which they will be written. Takes no heap while empty.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Dropped frames leave an empty one in their place.
+    /// A dropped frame leaves an empty one in its place until the holes are closed.
     frames: VecDeque<Bytes>,
-    /// Not written yet.
+    /// Bytes that wait.
     bytes: usize,
-    /// Bytes of the front frame that were written.
+    /// Bytes of the front frame that were written already.
     front_written: usize,
     /// Made by the first frame that is not [`Delivery::Reliable`].
     classes: Option<Box<Classes>>,
-    /// Of a session that may change its socket.
+    /// Frames that were sent and may have to be sent again; only for a session that may change its socket.
     ring: Option<Box<Ring>>,
 }
 
 impl Delivery {
-    /// What of it is left to be kept when it is at its session.
+    /// The promise that remains once the frame has reached its session.
     pub(crate) fn arrived(self) -> Self {
         if let Self::Once(_) = self { Self::Reliable } else { self }
     }
 }
 
 impl Outbox {
-    /// Appends a frame, or puts it in the place of an older one, unless that would exceed a limit. Answers which frames
-    /// will not be sent for it, itself perhaps among them.
+    /// Appends a frame, or puts it in the place of an older one, unless that would exceed a limit. Returns how many
+    /// frames will not be sent because of it, possibly itself.
     ///
-    /// Errors: [`Overflow`]; nothing that was promised has left the queue.
+    /// Errors: [`Overflow`]; no frame that was promised has left the queue.
     pub fn push(&mut self, frame: Bytes, delivery: Delivery, limits: OutboxLimits) -> Result<Discarded, Overflow> {
         if delivery == Delivery::Reliable && self.has_room(frame.len(), limits) {
             self.push_unbounded(frame);
@@ -89,7 +91,7 @@ impl Outbox {
         self.push_classed(frame, delivery, limits)
     }
 
-    /// Appends what must not be refused: the rest of a write that has begun, a close frame.
+    /// Appends a frame that must not be refused: the rest of a write that has begun, or a close frame.
     pub fn push_unbounded(&mut self, frame: Bytes) {
         if !frame.is_empty() {
             self.bytes += frame.len();
@@ -97,17 +99,17 @@ impl Outbox {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether no frame waits.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Bytes waiting.
+    /// Number of bytes that wait.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Fills `slices` with the front of the queue and answers how many were filled.
+    /// Fills `slices` with the front of the queue and returns how many were filled.
     pub fn chunks<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut written = self.front_written;
@@ -119,9 +121,10 @@ impl Outbox {
         filled
     }
 
-    /// Forgets the first `written` bytes, and gives the heap back once nothing waits.
+    /// Removes the first `written` bytes, and frees the heap once nothing waits.
     pub fn advance(&mut self, written: usize) {
-        self.bytes = self.bytes.saturating_sub(written);
+        debug_assert!(written <= self.bytes, "more was written than waits");
+        self.bytes -= written;
         let mut written = self.front_written + written;
         while let Some(front) = self.frames.pop_front_if(|front| front.len() <= written) {
             written -= front.len();
@@ -140,12 +143,12 @@ impl Outbox {
         }
     }
 
-    /// Frames that were not sent, since the session opened.
+    /// Frames that were not sent since the session opened.
     pub fn discarded(&self) -> Discarded {
         self.classes.as_ref().map_or(Discarded::default(), |classes| classes.discarded)
     }
 
-    /// Frames waiting.
+    /// Number of frames that wait.
     fn len(&self) -> usize {
         self.frames.len() - self.classes.as_ref().map_or(0, |classes| classes.holes)
     }
@@ -155,7 +158,7 @@ impl Outbox {
         self.len() < limits.frames_max && self.bytes + length <= limits.bytes_max
     }
 
-    /// What was sent once may wait again, beside as much as may wait at any time.
+    /// The limits, plus the ring's: frames that were sent may have to wait again beside a full queue.
     fn widened(&self, limits: OutboxLimits) -> OutboxLimits {
         self.ring.as_ref().map_or(limits, |ring| OutboxLimits {
             bytes_max: limits.bytes_max + ring.limits.bytes_max,
@@ -179,7 +182,7 @@ impl Outbox {
             .map(|()| Discarded { replaced: after.replaced - before.replaced, dropped: after.dropped - before.dropped })
     }
 
-    /// Where a frame of this key waits that has not begun to leave.
+    /// The index of a waiting frame with this key, unless its first bytes have been written.
     fn replaceable(&self, key: u64) -> Option<usize> {
         let index = self.classes.as_ref()?.place_of(key)?;
         (index > 0 || self.front_written == 0).then_some(index)
@@ -196,7 +199,7 @@ impl Outbox {
         self.bytes = self.bytes - old_len + frame.len();
         self.frames[index] = frame;
         self.classes.get_or_insert_default().discarded.replaced += 1;
-        // Only now: it moves frames.
+        // Holes are closed last, because that changes indexes.
         self.close_holes();
         Ok(())
     }
@@ -220,7 +223,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Drops the oldest droppable frame that has not begun to leave. Answers whether there was one.
+    /// Drops the oldest droppable frame of which no byte was written. Returns whether there was one.
     fn drop_oldest(&mut self) -> bool {
         let is_front_started = self.front_written > 0;
         let Some(index) = self.classes.as_mut().and_then(|classes| classes.drop_oldest(is_front_started)) else {
@@ -231,7 +234,7 @@ impl Outbox {
         true
     }
 
-    /// Removes the places of dropped frames once they are the most.
+    /// Removes the holes of dropped frames once they are more than half of the queue.
     fn close_holes(&mut self) {
         if let Some(classes) = self.classes.as_mut().filter(|classes| classes.holes > self.frames.len() / 2) {
             classes.renumber(&self.frames);

@@ -1,7 +1,8 @@
-//! Where things live: places, partitions, and which place owns which.
+//! Where things live: places, partitions, and the routes that say which place owns which partition.
 //!
-//! Whatever has one owner belongs to a partition by its name, and a partition to a place. On a node of its own the places
-//! are the shards, and nothing ever moves. Among several nodes a partition's owner changes, and with it its epoch.
+//! Every owned thing belongs to a partition by its name, and a place owns each partition. On a node that runs alone the
+//! places are its shards, and owners never change. In a cluster a partition's owner may change, and its epoch grows
+//! with each change. This module decides nothing: membership does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,21 +11,22 @@ use std::sync::Arc;
 /// A shard's number on its node, from 0.
 pub type ShardIndex = u16;
 
-/// A node's number in its cluster: never used again while the cluster lives. A node on its own is 0.
+/// A node's number in its cluster. A number is given once while the cluster lives. A node that runs alone is 0.
 pub type NodeNumber = u32;
 
-/// Shards that a node may have.
+/// Most shards of a node.
 pub const NODE_SHARDS_MAX: ShardIndex = 1 << SHARD_BITS;
 
-/// Nodes that a cluster may have seen. The numbers of places beyond are partitions in ids of matches.
+/// Most nodes that a cluster may have had so far. Higher numbers stand for partitions where the id of a match has a
+/// place's number.
 pub const NODES_MAX: NodeNumber = SHARED >> SHARD_BITS;
 
-/// Partitions of a cluster: the grain in which it shares out what has an owner.
+/// Number of partitions of a cluster: the units in which ownership is shared out.
 pub const PARTITIONS: u16 = 1_024;
 
 const SHARD_BITS: u32 = 10;
 
-/// Added to the number of a partition that is shared out, where ids of matches have the number of a place.
+/// Added to the number of a shared partition where the id of a match otherwise has the number of a place.
 const SHARED: u32 = 0xffff_0000;
 
 /// A shard of a node.
@@ -32,37 +34,37 @@ const SHARED: u32 = 0xffff_0000;
 pub struct Place(u32);
 
 impl Place {
-    /// No place.
+    /// Stands for the lack of a place.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// A shard, below [`NODE_SHARDS_MAX`], of a node, below [`NODES_MAX`].
+    /// The place of a shard, below [`NODE_SHARDS_MAX`], of a node, below [`NODES_MAX`].
     pub const fn new(node: NodeNumber, shard: ShardIndex) -> Self {
         Self(node << SHARD_BITS | shard as u32)
     }
 
-    /// The place of this number.
+    /// Reverses [`Place::number`].
     pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
 
-    /// As a number.
+    /// Node and shard packed into 32 bits.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Its node.
+    /// Number of the node.
     pub const fn node(self) -> NodeNumber {
         self.0 >> SHARD_BITS
     }
 
-    /// Its number on its node.
+    /// Number of the shard on its node.
     pub const fn shard(self) -> ShardIndex {
         (self.0 & ((1 << SHARD_BITS) - 1)) as ShardIndex
     }
 }
 
 impl From<ShardIndex> for Place {
-    /// A shard of a node on its own.
+    /// A shard of a node that runs alone.
     fn from(shard: ShardIndex) -> Self {
         Self::new(0, shard)
     }
@@ -74,20 +76,21 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A part of everything that has an owner: one of those that are shared out, or what stays at one place and ends with it.
+/// A unit of ownership. A shared partition may move from place to place; an anchored one stays at one place and ends
+/// with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Partition(u64);
 
-/// Added to the number of a place.
+/// Added to the number of a place to make the number of its anchored partition.
 const ANCHORED: u64 = 1 << u32::BITS;
 
 impl Partition {
-    /// The partition of this number among those that are shared out, if there is one.
+    /// The shared partition of this number; `None` from [`PARTITIONS`] on.
     pub fn new(number: u16) -> Option<Self> {
         (number < PARTITIONS).then_some(Self(number.into()))
     }
 
-    /// What stays at a place as long as that is there, and has no owner after it.
+    /// The partition of everything that stays at one place as long as the place lives, and has no owner afterwards.
     pub fn anchored(place: Place) -> Self {
         Self(ANCHORED | u64::from(place.number()))
     }
@@ -98,52 +101,52 @@ impl Partition {
         shared.and_then(Self::new).unwrap_or(Self::anchored(Place::from_number(number)))
     }
 
-    /// The last four bytes of the ids of its matches.
+    /// The last four bytes of the ids of the matches of this partition.
     pub(crate) fn id_number(self) -> u32 {
-        // The lower half of what is anchored is its place.
+        // The lower half of an anchored partition's number is its place.
         let number = self.0 as u32;
         if self.anchor().is_some() { number } else { SHARED | number }
     }
 
-    /// Where it stays, if it is not shared out.
+    /// The place of an anchored partition; `None` for a shared one.
     pub fn anchor(self) -> Option<Place> {
-        // The lower half.
+        // The lower half of the number is the place.
         (self.0 >= ANCHORED).then_some(Place::from_number(self.0 as u32))
     }
 
-    /// Its number, below [`PARTITIONS`] for those that are shared out.
+    /// The partition's number; below [`PARTITIONS`] for shared ones.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// Its row in a table of those that are shared out.
+    /// The row of a shared partition in a table of all shared ones.
     pub fn row(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 
-    /// All of them.
+    /// All shared partitions.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..u64::from(PARTITIONS)).map(Self)
     }
 
-    /// The partition of what a name alone identifies: a template, a pool, a job.
+    /// The partition of a thing that its name alone identifies: a template, a pool, a job.
     pub fn of_name(name: &str) -> Self {
-        let mut hash = Hash::default();
+        let mut hash = PartitionHasher::default();
         hash.write(name.as_bytes());
         hash.partition()
     }
 }
 
 /// FNV-1a: the same on every node and in every build.
-pub(crate) struct Hash(u64);
+pub(crate) struct PartitionHasher(u64);
 
-impl Default for Hash {
+impl Default for PartitionHasher {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Hash {
+impl PartitionHasher {
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -157,60 +160,61 @@ impl Hash {
     }
 }
 
-/// Counts what changed in a cluster: who owns a partition since a later epoch owns it.
+/// Counter of a cluster's changes of ownership. A partition's epoch is the change since which its owner has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
 /// A partition on its way from one living owner to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// Which.
+    /// The partition that moves.
     pub partition: Partition,
     /// The next owner.
     pub to: Place,
-    /// Since when that owns it, as soon as it has it.
+    /// The epoch of the next owner, from when it has the partition on.
     pub epoch: Epoch,
 }
 
-/// Who had a partition that is on its way.
+/// The owner that a moving partition comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Former {
     /// The owner that hands it over.
     pub owner: Place,
-    /// Since when that owned it.
+    /// The epoch since which that owner had the partition.
     pub epoch: Epoch,
 }
 
-/// Which place owns each partition and since when, and which places there are.
+/// The table of owners: which place owns each partition and since which epoch, and which places exist.
 ///
-/// A partition on its way counts as the next owner's: everything further is told to that.
+/// A moving partition counts as the next owner's already, so that every new message goes there.
 #[derive(Clone, Debug)]
 pub struct Routes {
     owners: Arc<[Place]>,
-    /// By partition; `None` on a node of its own.
+    /// The epoch of each partition's owner; `None` on a node that runs alone.
     epochs: Option<Arc<[Epoch]>>,
-    /// Who hands over what is on its way.
+    /// The former owner of each moving partition.
     formers: Arc<BTreeMap<Partition, Former>>,
     places: Arc<[Place]>,
-    /// No node has had this number or a higher one.
+    /// The lowest number that no node has had yet.
     next_node: NodeNumber,
 }
 
 impl Routes {
-    /// Of a node on its own with so many shards.
+    /// Routes of a node that runs alone with this many shards.
     pub fn alone(shards: ShardIndex) -> Self {
         let places: Arc<[Place]> = (0..shards.max(1)).map(Place::from).collect();
         let owners = Partition::all().map(|partition| places[partition.row() % places.len()]).collect();
         Self { owners, epochs: None, formers: Arc::default(), places, next_node: 1 }
     }
 
-    /// Of a node that joins a cluster, until it is told who is there: whatever comes to it waits for that.
+    /// Routes of a node that joins a cluster, until it is told of the others. They know no place, so every message
+    /// waits.
     pub fn of_newcomer() -> Self {
         Self::of_cluster(&[], 0, |_| (Place::NONE, Epoch::default()))
     }
 
-    /// Of a cluster: its nodes with how many shards each has, the number that the next node will get, and who owns each
-    /// partition since which epoch, from 1 on.
+    /// Routes of a cluster, from its nodes and the number of shards of each, the number that the next node will get,
+    /// and the owner of each partition with its epoch, from 1 on.
     pub fn of_cluster(
         nodes: &[(NodeNumber, ShardIndex)],
         next_node: NodeNumber,
@@ -227,7 +231,7 @@ impl Routes {
         Self { owners, epochs, formers: Arc::default(), places: places.into(), next_node }
     }
 
-    /// The same with partitions on their way.
+    /// These routes with some partitions moving.
     #[must_use]
     pub fn with_moves(mut self, moves: impl IntoIterator<Item = Move>) -> Self {
         let mut formers = BTreeMap::clone(&self.formers);
@@ -239,7 +243,7 @@ impl Routes {
         self
     }
 
-    /// The same before these partitions were on their way, if they are.
+    /// These routes as they were before the chosen partitions moved.
     #[must_use]
     pub fn before_moves(&self, is_one: impl Fn(Partition) -> bool) -> Self {
         let mut before = self.clone();
@@ -257,7 +261,7 @@ impl Routes {
         }
     }
 
-    /// The owner of a partition, or who will be it when it has been handed over; [`Place::NONE`] if it had one that has gone.
+    /// The owner of a partition; of a moving one, the next owner. [`Place::NONE`] if the owner has gone.
     pub fn owner(&self, partition: Partition) -> Place {
         match partition.anchor() {
             Some(place) if self.has(place) => place,
@@ -266,13 +270,13 @@ impl Routes {
         }
     }
 
-    /// Since when a partition has that owner; the least epoch on a node of its own, and of what never has another owner.
+    /// The epoch of a partition's owner. The least epoch on a node that runs alone, and for anchored partitions.
     pub fn epoch(&self, partition: Partition) -> Epoch {
         let shared = self.epochs.as_ref().filter(|_| partition.anchor().is_none());
         shared.map_or(Epoch::default(), |epochs| epochs[partition.row()])
     }
 
-    /// Who hands a partition over, if it is on its way.
+    /// The owner that hands a partition over, if the partition is moving.
     pub fn former(&self, partition: Partition) -> Option<Former> {
         self.formers.get(&partition).copied()
     }
@@ -282,12 +286,12 @@ impl Routes {
         &self.places
     }
 
-    /// Whether there may be other nodes, and owners may change.
+    /// Whether other nodes may exist and owners may change.
     pub fn is_of_cluster(&self) -> bool {
         self.epochs.is_some()
     }
 
-    /// Whether there is such a place.
+    /// Whether the place exists.
     pub fn has(&self, place: Place) -> bool {
         self.places.binary_search(&place).is_ok()
     }

@@ -1,4 +1,5 @@
-//! The sessions of one shard, found by key and by the user they belong to.
+//! The sessions of one shard, found by key, by public id, and by the user they belong to. Never holds anything of a
+//! session but its identity and a handle.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,25 +8,26 @@ use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Subject, TokenId, UserId};
 use muster_domain::ports::revocations::Revocation;
 
-/// A session's place on its shard. The generation tells a closed session from a later one in the same place.
+/// A session's slot on its shard. The generation tells a closed session from a later one in the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
     index: u32,
     generation: u32,
 }
 
-/// Who is connected.
+/// Identity of a connected session.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
-    /// Of this socket.
+    /// Public id of the session.
     pub session_id: SessionId,
-    /// Whose socket it is.
+    /// The user whose socket it is.
     pub user_id: UserId,
     /// The sign-in whose token opened it.
     pub token_id: TokenId,
     /// When that token was issued, in Unix seconds.
     pub issued_at_sec: i64,
-    /// When it opened, if it is to be its user's only one: those that opened before it end.
+    /// The time at which the session opened, if it is to be its user's only one: the sessions that opened before it
+    /// end.
     pub sole_since: Option<Timestamp>,
 }
 
@@ -34,7 +36,7 @@ struct Slot<T> {
     session: Option<(SessionInfo, T)>,
 }
 
-/// Sessions with what the rim keeps beside each, a handle to its socket say.
+/// Open sessions, with a handle for each, for example to its socket.
 pub struct Registry<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
@@ -43,21 +45,21 @@ pub struct Registry<T> {
 }
 
 impl SessionKey {
-    /// A place that no session ever has.
+    /// A key that no session ever has.
     pub const NONE: Self = Self { index: u32::MAX, generation: u32::MAX };
 
-    /// The key of this number, for other nodes' sessions.
+    /// Reverses [`SessionKey::number`]; used for sessions of other nodes.
     pub const fn from_number(number: u64) -> Self {
-        // The lower half, then the higher one.
+        // The lower half is the index, the higher half the generation.
         Self { index: number as u32, generation: (number >> 32) as u32 }
     }
 
-    /// As a number.
+    /// Index and generation packed into 64 bits.
     pub const fn number(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// Its place, below the highest number of sessions that were open at once.
+    /// The slot's index; below the highest number of sessions that were open at once.
     pub fn index(self) -> usize {
         self.index as usize
     }
@@ -70,7 +72,7 @@ impl SessionKey {
         Self { index: number, generation: 0 }
     }
 
-    /// The number it was made of.
+    /// The number given to [`SessionKey::of_test`].
     pub(crate) fn test_number(self) -> u32 {
         self.index
     }
@@ -83,7 +85,7 @@ impl<T> Default for Registry<T> {
 }
 
 impl<T> Registry<T> {
-    /// Takes in a session that opened.
+    /// Adds a session that opened.
     pub fn open(&mut self, info: SessionInfo, handle: T) -> SessionKey {
         let subject = Subject::from(info.user_id);
         let index = self.free.pop().unwrap_or_else(|| {
@@ -99,7 +101,7 @@ impl<T> Registry<T> {
         key
     }
 
-    /// Lets go of a session that closed. Doing so twice changes nothing.
+    /// Removes a session that closed, and returns its handle. A second call changes nothing.
     pub fn close(&mut self, key: SessionKey) -> Option<T> {
         let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         let (info, handle) = slot.session.take()?;
@@ -120,30 +122,30 @@ impl<T> Registry<T> {
         Some(handle)
     }
 
-    /// A session's handle, if it is still open.
+    /// The handle of an open session.
     pub fn get(&self, key: SessionKey) -> Option<&T> {
         let slot = self.slots.get(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         slot.session.as_ref().map(|(_, handle)| handle)
     }
 
-    /// A session's handle, to be changed.
+    /// The handle of an open session, to be changed.
     pub fn get_mut(&mut self, key: SessionKey) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         slot.session.as_mut().map(|(_, handle)| handle)
     }
 
-    /// The session of a public id. One that comes from a former socket's shard has the id that it had there.
+    /// The session with a public id. A session that came over from another shard keeps the id that it had there.
     pub fn of_id(&self, id: SessionId) -> Option<SessionKey> {
         self.by_id.get(&id).copied()
     }
 
-    /// Who a session is.
+    /// The identity of an open session.
     pub fn info(&self, key: SessionKey) -> Option<&SessionInfo> {
         let slot = self.slots.get(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         slot.session.as_ref().map(|(info, _)| info)
     }
 
-    /// A session goes on by another token of the same user.
+    /// Replaces the identity of a session that goes on with another token of the same user.
     pub fn renew(&mut self, key: SessionKey, info: SessionInfo) {
         let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation);
         if let Some((known, _)) = slot.and_then(|slot| slot.session.as_mut())
@@ -169,7 +171,7 @@ impl<T> Registry<T> {
         revocation.voids(info.token_id, info.issued_at_sec)
     }
 
-    /// Every open session's key, by place.
+    /// The keys of all open sessions, in the order of their slots.
     pub fn keys(&self) -> impl Iterator<Item = SessionKey> {
         let places = self.slots.iter().zip(0..);
         places
@@ -201,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// A sign-in of the second `second`.
+    /// A sign-in at `second`.
     fn token(second: i64) -> TokenId {
         TokenId::issued(Timestamp::from_seconds(second), [0; 8])
     }

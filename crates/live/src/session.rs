@@ -1,4 +1,4 @@
-//! Keep-alive of one socket: when to ping, and when to give up.
+//! Keep-alive of one socket: when to ping it, and when to give it up. Never touches the socket.
 
 use crate::close::CloseReason;
 
@@ -18,10 +18,10 @@ pub struct KeepAliveConfig {
     pub write_wait_ms: Millis,
 }
 
-/// What is due.
+/// The next thing to do for a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directive {
-    /// Nothing yet; ask again at this time.
+    /// Nothing is due before this time.
     Wait(Millis),
     /// Send a WebSocket ping, then ask again.
     Ping,
@@ -29,7 +29,7 @@ pub enum Directive {
     Close(CloseReason),
 }
 
-/// The state of one socket's timers. Bytes from the client, of whatever kind, prove that it lives.
+/// The timers of one socket. Any byte from the client proves that it lives.
 #[derive(Debug)]
 pub struct KeepAlive {
     last_received: Millis,
@@ -39,7 +39,7 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// A socket that opened at `now`.
+    /// The timers of a socket that opened at `now`.
     pub fn new(now: Millis, config: &KeepAliveConfig) -> Self {
         Self {
             last_received: now,
@@ -49,25 +49,25 @@ impl KeepAlive {
         }
     }
 
-    /// Bytes arrived, with `messages` complete data messages among them.
+    /// Notes that bytes arrived, with `messages` complete data messages among them.
     pub fn received(&mut self, now: Millis, messages: u32) {
         self.last_received = now;
         self.messages_since_ping = self.messages_since_ping.saturating_add(messages);
     }
 
-    /// Bytes wait that the socket does not take. Answers whether this is news, so that the timer is set.
+    /// Notes that the socket does not take bytes that wait. Returns whether that is new, so that a timer must be set.
     pub fn write_blocked(&mut self, now: Millis) -> bool {
         let news = self.write_blocked_since.is_none();
         self.write_blocked_since.get_or_insert(now);
         news
     }
 
-    /// The socket took bytes; `pending` says whether more wait.
+    /// Notes that the socket took bytes; `pending` says whether more wait.
     pub fn write_progress(&mut self, now: Millis, pending: bool) {
         self.write_blocked_since = pending.then_some(now);
     }
 
-    /// What is due at `now`.
+    /// The action that is due at `now`.
     pub fn due(&mut self, now: Millis, config: &KeepAliveConfig) -> Directive {
         let pong_deadline = self.last_received + config.pong_wait_ms;
         if now >= pong_deadline {

@@ -1,19 +1,14 @@
-//! Streams: what sessions join to hear of each other, and who is on them.
+//! Streams, which sessions join to hear of each other: their names, the presences on them, and the payloads that are
+//! sent to them. Knows nothing of rooms, parties and matches.
 
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 
-use crate::close::CloseReason;
-use crate::matches;
-use crate::matches::MatchId;
-use crate::party;
-use crate::place::{Hash, Partition, Place};
+use crate::place::{Partition, PartitionHasher, Place};
 use crate::registry::SessionKey;
-use crate::rooms;
 
 /// The modes of streams that the protocol knows; game code and extensions use others.
 pub mod mode {
@@ -27,7 +22,7 @@ pub mod mode {
     pub const GROUP: u8 = 3;
     /// A direct chat; subject and subcontext are the two users, sorted.
     pub const DIRECT: u8 = 4;
-    /// A match whose players talk to each other; the subject is its id.
+    /// A relayed match, whose players talk to each other without game code; the subject is its id.
     pub const MATCH_RELAYED: u8 = 5;
     /// A match of game code; the subject is its id.
     pub const MATCH_AUTHORITATIVE: u8 = 6;
@@ -35,20 +30,20 @@ pub mod mode {
     pub const PARTY: u8 = 7;
     /// A room; the subject is its id.
     pub const ROOM: u8 = 201;
-    /// A view of the lobby; the label is what it shows, see [`crate::rooms::ViewKey::label`].
+    /// A view of the lobby; the label names which rooms it shows and how often it is told.
     pub const LOBBY: u8 = 202;
 }
 
 /// A stream's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamKey {
-    /// What kind of stream it is, see [`mode`].
+    /// The kind of stream, see [`mode`].
     pub mode: u8,
-    /// What it is about; nil if nothing.
+    /// The id of the thing that the stream is about; nil if there is none.
     pub subject: Uuid,
     /// A second id; nil if none.
     pub subcontext: Uuid,
-    /// `None` stands for the empty label: most streams have none.
+    /// `None` stands for the empty label, which most streams have.
     label: Option<Arc<str>>,
 }
 
@@ -78,14 +73,15 @@ impl StreamKey {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// Its partition. Streams about the same subject have the same, whatever their mode: a party and its stream, a
-    /// user's notifications and status. All views of the lobby lie where the directory is. Ids of matches of game code
-    /// say what theirs is.
+    /// The partition that owns the stream. Streams about the same subject have the same partition, whatever their mode,
+    /// so that a party and its stream, or a user's notifications and status, have one owner. All views of the lobby
+    /// belong to the directory's partition. The id of a match of game code names the match's partition.
     pub fn partition(&self) -> Partition {
-        if let Some(id) = MatchId::of_stream(self) {
-            return id.partition();
+        if self.mode == mode::MATCH_AUTHORITATIVE {
+            // The last four bytes of the id.
+            return Partition::of_id(self.subject.as_u128() as u32);
         }
-        let mut hash = Hash::default();
+        let mut hash = PartitionHasher::default();
         if self.mode != mode::LOBBY {
             hash.write(self.subject.as_bytes());
             hash.write(self.subcontext.as_bytes());
@@ -95,17 +91,17 @@ impl StreamKey {
     }
 }
 
-/// A session from anywhere.
+/// A session on any shard of any node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionRef {
-    /// Where its socket is.
+    /// The place of its socket.
     pub place: Place,
-    /// Its key there.
+    /// The session's key at that place.
     pub key: SessionKey,
 }
 
 impl SessionRef {
-    /// No session: for somebody who is known and need not be connected.
+    /// Stands for the lack of a session, where a user is named who may not be connected.
     pub const NOBODY: Self = Self { place: Place::NONE, key: SessionKey::NONE };
 }
 
@@ -119,87 +115,51 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Both.
+    /// All encodings.
     pub const ALL: [Self; 2] = [Self::Json, Self::Protobuf];
 }
 
-/// That a session is on a stream.
+/// A session's membership of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Which session.
+    /// The session that is on the stream.
     pub session: SessionRef,
-    /// Its public id.
+    /// The session's public id.
     pub session_id: SessionId,
-    /// Whose it is.
+    /// The session's user.
     pub user_id: UserId,
     /// The user's name when the session opened.
     pub username: Arc<str>,
-    /// Neither in events nor in snapshots.
+    /// Whether the presence is left out of events and snapshots.
     pub hidden: bool,
-    /// Whether what it sends is to be kept.
+    /// Whether messages that the session sends to the stream are stored.
     pub persistence: bool,
-    /// A free text, of status streams.
+    /// A free text; shown on status streams.
     pub status: Option<Arc<str>>,
-    /// See [`crate::SessionInfo::sole_since`].
+    /// The time at which the session opened, if the session is to be its user's only one; see
+    /// [`crate::SessionInfo::sole_since`].
     pub sole_since: Option<Timestamp>,
 }
 
-/// Who came to a stream and who went. An update is both: the old presence goes and the new one comes.
+/// Joins and leaves of one stream. A changed presence is in both: the old one leaves and the new one joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PresenceEvent<'a> {
-    /// Where.
+    /// The stream.
     pub stream: &'a StreamKey,
-    /// Who came.
+    /// Presences that joined.
     pub joins: &'a [Presence],
-    /// Who went.
+    /// Presences that left.
     pub leaves: &'a [Presence],
 }
 
-/// Something to be sent, opaque to the plane. It is encoded once per format, however many receive it.
+/// A message for sessions, opaque to the plane. It is encoded once per encoding, however many sessions receive it.
 pub trait Payload: fmt::Debug + Send + Sync {
-    /// Appends its bytes.
+    /// Appends the payload's bytes in this encoding.
     fn write(&self, encoding: Encoding, out: &mut Vec<u8>);
 }
 
-/// A payload on its way through shards.
+/// A payload shared between shards.
 pub type SharedPayload = Arc<dyn Payload>;
-
-/// Makes frames that stand ready for sockets. The plane asks once per broadcast and encoding.
-pub trait Encode {
-    /// A payload's frame.
-    fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes;
-
-    /// What members of a party, or those who want to be, are told.
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload;
-
-    /// What those in a room are told.
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload;
-
-    /// What those who watch a view of the lobby are told.
-    fn lobby_event(&self, view: &StreamKey, delta: rooms::LobbyDelta) -> SharedPayload;
-
-    /// What a match of game code tells its players.
-    fn match_data(&self, stream: &StreamKey, data: matches::Broadcast) -> SharedPayload;
-
-    /// What a player of a match of game code is told who is taken out of it.
-    fn match_left(&self, stream: &StreamKey, presence: Presence) -> SharedPayload;
-
-    /// What a presence in a room shows of its seat; none for spectators.
-    fn seat_status(&self, seat: Option<u32>) -> Arc<str>;
-
-    /// What a session is sent before it closes, if that is to be said.
-    fn farewell(&self, _reason: CloseReason) -> Option<SharedPayload> {
-        None
-    }
-
-    /// Whether those who hear a stream are told who comes and goes.
-    fn tells_presences(&self, _stream: &StreamKey) -> bool {
-        true
-    }
-
-    /// An event's frame; `None` if this kind of stream tells its members nothing.
-    fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes>;
-}
 
 #[cfg(test)]
 mod tests {

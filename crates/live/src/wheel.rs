@@ -1,28 +1,28 @@
-//! Timers: a wheel of one-millisecond slots, and how late what was due came to run.
+//! Timers: a wheel of one-millisecond slots, with a measure of how late timers ran. Reads no clock.
 //!
-//! Timers are not cancelled: whoever set one looks at its own state when it fires.
+//! Timers are not cancelled: whoever set a timer checks its own state when the timer fires.
 
 use std::collections::BTreeMap;
 
 use crate::session::Millis;
 
-/// Slots of the wheel, so the milliseconds that it reaches ahead; later timers wait in a tree.
+/// Slots of the wheel, and so the milliseconds that it reaches ahead; later timers wait in a tree.
 const SLOTS: usize = 4096;
 
-/// Upper bounds of the lateness histogram's buckets, in milliseconds; the last bucket has none.
+/// Upper bounds of the lateness histogram's buckets, in milliseconds; the last bucket has no bound.
 pub const LATENESS_BOUNDS_MS: [u64; 12] = [0, 1, 2, 3, 5, 7, 10, 20, 50, 100, 500, 1_000];
 
-/// How late timers ran.
+/// Histogram of how late timers ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Timers by the first bound that they kept; the last entry holds those beyond all.
+    /// Counts of timers by the first bound that they kept; the last entry counts those beyond all bounds.
     pub buckets: [u64; LATENESS_BOUNDS_MS.len() + 1],
-    /// Of all timers together.
+    /// Sum of the lateness of all timers.
     pub sum_ms: u64,
 }
 
 impl Lateness {
-    /// Counts what was due at one time and ran at another.
+    /// Counts a timer that ran `late_ms` after it was due.
     pub fn record(&mut self, late_ms: u64) {
         let bucket = LATENESS_BOUNDS_MS.iter().position(|bound| late_ms <= *bound).unwrap_or(LATENESS_BOUNDS_MS.len());
         self.buckets[bucket] += 1;
@@ -31,24 +31,24 @@ impl Lateness {
 }
 
 impl Lateness {
-    /// Adds another shard's.
+    /// Adds the counts of another shard.
     pub fn merge(&mut self, other: &Self) {
         self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
         self.sum_ms += other.sum_ms;
     }
 }
 
-/// Values that become due. Of one millisecond, those set first come first.
+/// Values that become due at given times. Values of one millisecond come in the order in which they were set.
 #[derive(Debug)]
 pub struct Wheel<T> {
-    /// Up to here everything was taken out.
+    /// All timers up to this time were taken out.
     now: Millis,
     slots: Vec<Vec<T>>,
-    /// A bit per slot that holds something.
+    /// One bit for each slot that holds a value.
     occupied: [u64; SLOTS / 64],
     far: BTreeMap<Millis, Vec<T>>,
     len: usize,
-    /// When the next timer is due: asked after every step, found only when one was taken out.
+    /// When the next timer is due. Kept here because it is asked after every step and changes seldom.
     next: Option<Millis>,
     lateness: Lateness,
 }
@@ -69,7 +69,7 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
-    /// Sets a timer. What is due already fires at the next turn.
+    /// Sets a timer. A time that has passed already fires at the next turn.
     pub fn set(&mut self, at: Millis, value: T) {
         let at = at.max(self.now + 1);
         self.len += 1;
@@ -112,10 +112,10 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes out what is due at `now`, in order, and counts how late it is.
+    /// Takes out the timers that are due at `now`, in order, and counts how late they are.
     pub fn take_due(&mut self, now: Millis, out: &mut Vec<T>) {
         while let Some(due) = self.next.filter(|due| *due <= now) {
-            // Whatever was far and is reached now joins the slot's own, which were set later.
+            // Timers from the tree come before the slot's own, because those were set later.
             self.now = due - 1;
             let mut values = self.far.remove(&due).unwrap_or_default();
             let slot = (due % SLOTS as u64) as usize;
@@ -132,7 +132,7 @@ impl<T> Wheel<T> {
         self.now = self.now.max(now);
     }
 
-    /// Timers set and not yet due.
+    /// Number of timers that are set and not yet due.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -1,5 +1,5 @@
-//! What a call costs in each language, as a shard makes it: with the context of a player over HTTP, doing nothing, and reading and
-//! writing 150 bytes of JSON.
+//! The cost of a call in Lua and JavaScript as a shard makes it, with the context of a player over HTTP: for a function
+//! that does nothing, and for one that reads and writes 150 bytes of JSON.
 //!
 //! `cargo run --release -p muster-script --example call_cost`
 
@@ -64,7 +64,7 @@ fn report(language: &str, id: &str, functions: &impl GameFunctions) {
     println!("{language}, {id}: {:.2} us", took[RUNS / 2]);
 }
 
-/// Of a player over HTTP.
+/// The invocation of a player over HTTP.
 fn invocation() -> Invocation {
     let user = Claims {
         token_id: TokenId(Uuid::from_u128(1)),

@@ -1,5 +1,5 @@
-//! What a budget costs code that keeps to it: `fib(22)` in Lua without an interrupt, with one that is asked at every step,
-//! and in Lua and JavaScript as a shard calls it.
+//! The cost of a budget for code that keeps to it: `fib(22)` in Lua without an interrupt, with an interrupt at every
+//! step, and in Lua and JavaScript as a shard calls it.
 //!
 //! `cargo run --release -p muster-script --example fib_cost`
 

@@ -1,5 +1,5 @@
-//! What a match costs before anybody plays: memory and time of matches whose module has 2,000 lines, in Lua together with
-//! two modules that it requires.
+//! The cost of a match before anybody plays: memory and time of matches whose script has 2,000 lines, in Lua together
+//! with the two modules that it requires.
 //!
 //! `cargo run --release -p muster-script --example match_cost`
 
@@ -24,7 +24,7 @@ use muster_live::plane::HandlerOrder;
 use muster_script::value::Value;
 use muster_script::{JsMatches, Limits, LuaMatches};
 
-/// Matches of which the first and the last count: what one machine needs is shared by 64 in Lua.
+/// Count of matches in Lua, where 64 matches share a machine.
 const LUA_MATCHES: u32 = 1_280;
 const JS_MATCHES: u32 = 128;
 
@@ -52,7 +52,7 @@ fn main() {
             counted.set(counted.get() + 1);
         });
         let matches = Rc::new(matches);
-        measure("Lua", LUA_MATCHES, &begun, |id| matches.order(init(id))).await;
+        measure("Lua", LUA_MATCHES, &begun, |id| drop(matches.order(init(id)))).await;
     });
 
     let script = js_game();
@@ -67,7 +67,7 @@ fn main() {
             counted.set(counted.get() + 1);
         });
         let matches = Rc::new(matches);
-        measure("JavaScript", JS_MATCHES, &begun, |id| matches.order(init(id))).await;
+        measure("JavaScript", JS_MATCHES, &begun, |id| drop(matches.order(init(id)))).await;
     });
 }
 
@@ -89,12 +89,12 @@ fn init(id: u128) -> HandlerOrder {
     }))
 }
 
-/// Makes matches one after the other; all stay.
+/// Makes matches one after the other, and keeps them all.
 async fn measure(name: &str, count: u32, begun: &Cell<u32>, make: impl Fn(u128)) {
     let mut took = Vec::new();
     let mut before = 0;
     for number in 0..count {
-        // What one machine and its first match need is not a match's.
+        // The needs of the first machine and its first match do not count.
         if number == count / 10 {
             before = resident_bytes();
         }
@@ -123,7 +123,7 @@ fn print_lines(name: &str, files: &[(&str, &str)]) {
     println!("{name}: {lines} lines in {} files", files.len());
 }
 
-/// Functions of ten lines, and a table of constants of ten lines for every ninth of them.
+/// A module with functions of ten lines, and a table of constants of ten lines after every ninth function.
 fn lua_module(lines: usize) -> String {
     let mut text = String::from("local M = {}\n");
     for number in 0..lines / 10 {

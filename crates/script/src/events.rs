@@ -1,5 +1,5 @@
-//! Events on their way to game code: one queue for each shard, from which so many at a time are worked off. Nobody waits for
-//! that; what finds the queue full is dropped and counted.
+//! Events on their way to game code. Each shard has a queue, from which a bounded number of tasks tell game code.
+//! Nobody waits for them; an event that finds the queue full is dropped and counted.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,30 +14,31 @@ use tokio::sync::Notify;
 
 use crate::functions::Inner;
 use crate::machine::Machine;
-use crate::machine::call::{Callee, Given, Wanted};
+use crate::machine::call::{CallInput, Callee, Given, Wanted};
 
 /// How often the log says that events are dropped.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// The queue of events of one shard and language.
 #[derive(Default)]
 pub(crate) struct Events {
-    waiting: RefCell<VecDeque<Told>>,
-    /// How many tasks work them off.
+    queue: RefCell<VecDeque<QueuedEvent>>,
+    /// Tasks that tell game code of the events.
     workers: Cell<usize>,
     settled: Notify,
+    /// The last time that the log told of dropped events.
     complained: Cell<Option<Instant>>,
 }
 
-/// An event that game code is to be told of.
-pub(crate) struct Told {
+/// An event, and the call by which game code is told of it.
+pub(crate) struct QueuedEvent {
     pub(crate) occasion: Occasion,
     pub(crate) invocation: Invocation,
     pub(crate) event: Event,
 }
 
 impl Events {
-    /// Resolves when there is nothing to tell.
+    /// Resolves when game code has been told of all events.
     pub(crate) async fn settled(&self) {
         while self.workers.get() > 0 {
             self.settled.notified().await;
@@ -46,10 +47,10 @@ impl Events {
 }
 
 impl<M: Machine> Inner<M> {
-    /// Has game code told of an event.
-    pub(crate) fn queue(self: Rc<Self>, told: Told) {
-        let Events { waiting, workers, complained, .. } = &self.events;
-        if waiting.borrow().len() >= self.limits.events_max {
+    /// Puts an event into the queue.
+    pub(crate) fn queue(self: Rc<Self>, event: QueuedEvent) {
+        let Events { queue, workers, complained, .. } = &self.events;
+        if queue.borrow().len() >= self.limits.events_max {
             self.metrics.events_dropped.fetch_add(1, Ordering::Relaxed);
             if complained.get().is_none_or(|last| last.elapsed() > COMPLAINT_INTERVAL) {
                 complained.set(Some(Instant::now()));
@@ -58,7 +59,7 @@ impl<M: Machine> Inner<M> {
             }
             return;
         }
-        waiting.borrow_mut().push_back(told);
+        queue.borrow_mut().push_back(event);
         self.metrics.events_waiting.fetch_add(1, Ordering::Relaxed);
         if workers.get() < self.limits.event_workers {
             let worker = Worker::new(self.clone());
@@ -67,7 +68,7 @@ impl<M: Machine> Inner<M> {
     }
 }
 
-/// Works events off until none waits.
+/// A task that tells game code of events until the queue is empty.
 struct Worker<M: Machine>(Rc<Inner<M>>);
 
 impl<M: Machine> Worker<M> {
@@ -78,21 +79,22 @@ impl<M: Machine> Worker<M> {
 
     async fn run(self) {
         loop {
-            let next = self.0.events.waiting.borrow_mut().pop_front();
-            let Some(told) = next else { return };
+            let next = self.0.events.queue.borrow_mut().pop_front();
+            let Some(event) = next else { return };
             self.0.metrics.events_waiting.fetch_sub(1, Ordering::Relaxed);
-            self.tell(told).await;
+            self.tell(event).await;
         }
     }
 
-    /// Every function that wants to hear of it does.
-    async fn tell(&self, Told { occasion, invocation, event }: Told) {
+    /// Calls every listener of the event.
+    async fn tell(&self, QueuedEvent { occasion, invocation, event }: QueuedEvent) {
         let pool = self.0.pool();
         self.0.metrics.events.fetch_add(1, Ordering::Relaxed);
         for index in 0..pool.names().listeners(occasion) {
             let given = Given::Messages(vec![Some(json::to_json_with(&event, M::FORM))]);
+            let input = CallInput { invocation: invocation.clone(), given };
             let callee = Callee::Listener(occasion, index);
-            if let Err(failure) = pool.run(callee, (invocation.clone(), given), Wanted::Nothing).await {
+            if let Err(failure) = pool.run(callee, input, Wanted::Nothing).await {
                 let (code, told) = (failure.code.number(), failure.message);
                 tracing::warn!(event = event.name, code, told, "game code failed when it was told of an event");
             }

@@ -1,4 +1,4 @@
-//! Functions and hooks of game code, as the operations ask for them, whichever generation of it there is.
+//! The functions and hooks of one language on one shard. Calls that begin are of the latest generation of game code.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -13,20 +13,17 @@ use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
-use crate::events::{Events, Told};
+use crate::events::{Events, QueuedEvent};
 use crate::host::{Host, Reports};
-use crate::luau::vm::Vm as LuaVm;
 use crate::machine::Machine;
-use crate::machine::call::{self, Callee, Given, Sole, Wanted};
+use crate::machine::call::{self, CallInput, Callee, Given, Sole, Wanted};
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Names, Point, When};
+use crate::machine::registry::{Point, When};
 use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
-use crate::quickjs::vm::Vm as JsVm;
 use crate::schedules::Schedules;
-use crate::wasm::vm::Vm as GoVm;
 
-/// What every call is told of the server.
+/// Facts about the server that every call is told.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// The node's name.
@@ -37,21 +34,12 @@ pub struct Surroundings {
     pub env: Arc<[(String, String)]>,
 }
 
-/// The functions and hooks of one shard's Lua code.
-pub type LuaFunctions = Functions<LuaVm>;
-
-/// The functions and hooks of one shard's JavaScript code.
-pub type JsFunctions = Functions<JsVm>;
-
-/// The functions and hooks of one shard's Go code.
-pub type GoFunctions = Functions<GoVm>;
-
 /// The functions and hooks of one shard's code in a language.
 pub struct Functions<M: Machine> {
-    inner: Rc<Inner<M>>,
+    pub(crate) inner: Rc<Inner<M>>,
 }
 
-/// What goes on behind calls too.
+/// The part that calls, events and schedules share.
 pub(crate) struct Inner<M: Machine> {
     pool: RefCell<Rc<Pool<M>>>,
     pub(crate) host: Rc<Host>,
@@ -62,7 +50,7 @@ pub(crate) struct Inner<M: Machine> {
 }
 
 impl<M: Machine> Functions<M> {
-    /// Machines are started when calls need them.
+    /// Functions of a program. Machines are started when calls need them.
     pub fn new(program: Arc<M::Program>, host: Rc<Host>, limits: Limits, metrics: Arc<ScriptMetrics>) -> Self {
         let pool = Pool::new(program, 1, host.clone(), limits, metrics.clone());
         let schedules = Schedules::new(host.clock.now());
@@ -73,7 +61,8 @@ impl<M: Machine> Functions<M> {
         Self { inner }
     }
 
-    /// From now on calls are of this program, the so manieth that the process has had. Those under way end as they began.
+    /// Calls that begin from now on are of this program. Calls under way end in their own. `generation` is the serial
+    /// number of the program in this process.
     pub async fn renew(&self, program: Arc<M::Program>, generation: u64) {
         let Inner { host, limits, metrics, .. } = &*self.inner;
         let pool = Rc::new(Pool::new(program, generation, host.clone(), *limits, metrics.clone()));
@@ -81,35 +70,25 @@ impl<M: Machine> Functions<M> {
         self.inner.pool.replace(pool);
     }
 
-    /// Whether something is registered now.
-    pub(crate) fn has(&self, is_there: impl Fn(&Names) -> bool) -> bool {
-        is_there(self.inner.pool().names())
-    }
-
-    /// Starts as many machines as there are to be at least.
+    /// Starts the machines that are to be there before calls need them.
     pub async fn warm_up(&self) {
         self.inner.pool().warm_up().await;
     }
 
-    /// Runs scheduled functions that are due, if this place is the one that does; see [`Schedules`]. Answers when the next
-    /// one is, in seconds since 1970.
+    /// Runs scheduled functions that are due, if this shard is the one that runs them; see [`Schedules`]. Answers when
+    /// the next one is due, in seconds since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
         self.inner.turn_schedules(is_mine)
     }
 
-    async fn run(
-        &self,
-        callee: Callee<'_>,
-        arguments: (Invocation, Given),
-        wanted: Wanted,
-    ) -> Result<Option<Vec<u8>>, Failure> {
+    async fn run(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> Result<Option<Vec<u8>>, Failure> {
         let pool = self.inner.pool();
-        pool.run(callee, arguments, wanted).await
+        pool.run(callee, input, wanted).await
     }
 }
 
 impl<M: Machine> Inner<M> {
-    /// The machines of the generation that there is now.
+    /// The machines of the latest generation.
     pub(crate) fn pool(&self) -> Rc<Pool<M>> {
         self.pool.borrow().clone()
     }
@@ -122,7 +101,7 @@ impl<M: Machine> Reports for Inner<M> {
 
     fn tell(self: Rc<Self>, occasion: Occasion, invocation: Invocation, event: Event) {
         if self.hears_of(occasion) {
-            self.queue(Told { occasion, invocation, event });
+            self.queue(QueuedEvent { occasion, invocation, event });
         }
     }
 }
@@ -135,7 +114,7 @@ impl<M: Machine> GameFunctions for Functions<M> {
     fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
         let given = Given::Text(std::mem::take(&mut invocation.payload));
         Box::pin(async move {
-            let text = self.run(Callee::Function(id), (invocation, given), Wanted::Text).await?;
+            let text = self.run(Callee::Function(id), CallInput { invocation, given }, Wanted::Text).await?;
             Ok(text.map(lossy))
         })
     }
@@ -156,7 +135,7 @@ impl<M: Machine> GameFunctions for Functions<M> {
         let given = Given::Value(call::matched_players(players, &self.inner.host.node));
         let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
-            let id = self.run(Callee::Sole(Sole::Matched), (invocation, given), Wanted::Text).await?;
+            let id = self.run(Callee::Sole(Sole::Matched), CallInput { invocation, given }, Wanted::Text).await?;
             Ok(id.map(lossy))
         })
     }
@@ -181,8 +160,8 @@ impl<M: Machine> GameFunctions for Functions<M> {
             return Box::pin(std::future::ready(Ok(())));
         }
         let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
-        let given = (invocation, Given::Number(grace_sec as f64));
-        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), given, Wanted::Nothing).await.map(drop) })
+        let input = CallInput { invocation, given: Given::Number(grace_sec as f64) };
+        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, Wanted::Nothing).await.map(drop) })
     }
 }
 
@@ -203,12 +182,12 @@ impl<M: Machine> Hooks for Functions<M> {
     ) -> HookFuture<'a, Option<Vec<u8>>> {
         let hook = Callee::Hook(Point { when: When::Before, subject });
         let Some(input) = input else {
-            // Whatever it answers, there is nothing to go on with instead.
+            // Without a message there is nothing that the answer could replace.
             let given = Given::Messages(Vec::new());
-            return Box::pin(self.run(hook, (invocation, given), Wanted::Nothing));
+            return Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Nothing));
         };
         let given = Given::Messages(vec![Some(input.json(M::FORM))]);
-        Box::pin(self.run(hook, (invocation, given), Wanted::Message))
+        Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Message))
     }
 
     fn after<'a>(
@@ -220,11 +199,11 @@ impl<M: Machine> Hooks for Functions<M> {
     ) -> HookFuture<'a, ()> {
         let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
         let hook = Callee::Hook(Point { when: When::After, subject });
-        Box::pin(async move { self.run(hook, (invocation, given), Wanted::Nothing).await.map(drop) })
+        Box::pin(async move { self.run(hook, CallInput { invocation, given }, Wanted::Nothing).await.map(drop) })
     }
 }
 
-/// A text of game code, which may hold any bytes.
+/// A text of game code, in which bytes that are no UTF-8 become the replacement character.
 fn lossy(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -1,124 +1,108 @@
-//! Game code of one shard in all its languages. What several of them have is Go's, then Lua's, as in the original: they do
-//! not chain.
+//! Game code of one shard in all its languages. Of a name that several languages have registered the first one's
+//! function is called, in the order of the [registry](crate::engines), as in the original: they do not chain.
 
 mod durable;
+mod index;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::live::Live;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
-use muster_live::matches::{Callback, Outline};
+use muster_domain::ports::clock::Clock;
+use muster_live::matches::{Call, Callback, Outline};
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
 use muster_wire::api::Event;
 use muster_wire::code::Code;
 
+use self::index::Index;
 use crate::durable::logs::Logs;
-use crate::functions::{Functions, GoFunctions, JsFunctions, LuaFunctions};
-use crate::luau::program::Program;
-use crate::machine::Machine;
+use crate::engines::{EngineFunctions, EngineMatches, Programs};
 use crate::machine::call::Sole;
-use crate::machine::registry::{Names, Point, When};
-use crate::matches::{GoMatches, JsMatches, LuaMatches};
-use crate::quickjs::program::Bundle;
-use crate::wasm::module::GoModule;
+use crate::machine::registry::{Point, When};
+use crate::matches::NOT_HERE;
 
-/// Functions and hooks.
+/// The functions and hooks of one shard.
 pub struct Languages {
-    go: GoFunctions,
-    lua: LuaFunctions,
-    javascript: JsFunctions,
-    /// Kept for the plane, which must not keep what keeps it.
-    _matches: Rc<LanguageMatches>,
+    /// In the order of their precedence.
+    engines: Vec<Box<dyn EngineFunctions>>,
+    index: RefCell<Index>,
+    matches: Rc<LanguageMatches>,
 }
-
-/// The code of all languages, as it was loaded at one time.
-#[derive(Clone)]
-pub struct Programs {
-    /// In Go.
-    pub go: Arc<GoModule>,
-    /// In Lua.
-    pub lua: Arc<Program>,
-    /// In JavaScript.
-    pub javascript: Arc<Bundle>,
-}
-
-/// What a language has to answer for.
-trait Language: GameFunctions + Hooks {}
-
-impl<M: Machine> Language for Functions<M> {}
 
 impl Languages {
-    /// Of a shard whose matches are these.
-    pub fn new(go: GoFunctions, lua: LuaFunctions, javascript: JsFunctions, matches: Rc<LanguageMatches>) -> Self {
-        Self { go, lua, javascript, _matches: matches }
+    /// Functions of these engines, in the order of their precedence, beside the matches of the same shard.
+    pub fn new(engines: Vec<Box<dyn EngineFunctions>>, matches: Rc<LanguageMatches>) -> Self {
+        let index = RefCell::new(Index::of(&engines));
+        Self { engines, index, matches }
     }
 
-    /// From now on calls are of these programs, the so manieth that the process has had. Those under way end as they began.
+    /// Calls that begin from now on are of these programs. Calls under way end in their own. `generation` is the serial
+    /// number of the programs in this process.
     pub async fn renew(&self, programs: &Programs, generation: u64) {
-        self.go.renew(programs.go.clone(), generation).await;
-        self.lua.renew(programs.lua.clone(), generation).await;
-        self.javascript.renew(programs.javascript.clone(), generation).await;
+        for (engine, program) in self.engines.iter().zip(programs.all()) {
+            engine.renew(program, generation).await;
+            self.index.replace(Index::of(&self.engines));
+        }
     }
 
-    /// Starts as many machines of JavaScript as there are to be at least, and goes to where Go runs.
+    /// Starts the machines that are to be there before calls need them.
     pub async fn warm_up(&self) {
-        self.go.warm_up().await;
-        self.javascript.warm_up().await;
+        for engine in &self.engines {
+            engine.warm_up().await;
+        }
     }
 
-    /// Runs scheduled functions that are due, if this place is the one that does. Answers when the next one is, in seconds
-    /// since 1970.
+    /// Runs scheduled functions that are due, if this shard is the one that runs them. Answers when the next one is
+    /// due, in seconds since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
-        let next = [
-            self.go.turn_schedules(is_mine),
-            self.lua.turn_schedules(is_mine),
-            self.javascript.turn_schedules(is_mine),
-        ];
-        next.into_iter().flatten().min()
+        self.engines.iter().filter_map(|engine| engine.turn_schedules(is_mine)).min()
     }
 
-    fn all(&self) -> [&dyn Language; 3] {
-        [&self.go, &self.lua, &self.javascript]
+    /// The engine of something that the index has found.
+    fn found(&self, find: impl FnOnce(&Index) -> Option<usize>) -> Option<&dyn EngineFunctions> {
+        let number = find(&self.index.borrow())?;
+        self.engines.get(number).map(|engine| &**engine)
     }
 
-    /// The first language that has something.
-    fn find(&self, is_there: impl Fn(&Names) -> bool) -> Option<&dyn Language> {
-        if self.go.has(&is_there) {
-            return Some(&self.go);
-        }
-        if self.lua.has(&is_there) {
-            return Some(&self.lua);
-        }
-        self.javascript.has(&is_there).then_some(&self.javascript as &dyn Language)
+    fn with_function(&self, id: &str) -> Option<&dyn EngineFunctions> {
+        self.found(|index| index.function(id))
     }
 
-    fn find_hook(&self, when: When, subject: Subject) -> Option<&dyn Language> {
-        self.find(|names| names.has_hook(Point { when, subject }))
+    fn with_hook(&self, when: When, subject: Subject) -> Option<&dyn EngineFunctions> {
+        self.found(|index| index.hook(Point { when, subject }))
+    }
+
+    fn with_sole(&self, sole: Sole) -> Option<&dyn EngineFunctions> {
+        self.found(|index| index.sole(sole))
     }
 }
 
 impl GameFunctions for Languages {
+    fn run_handler(&self, _live: &Live, order: HandlerOrder) {
+        self.matches.order(order);
+    }
+
     fn has(&self, id: &str) -> bool {
-        self.find(|names| names.functions.contains(id)).is_some()
+        self.with_function(id).is_some()
     }
 
     fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a> {
-        match self.find(|names| names.functions.contains(id)) {
-            Some(language) => language.call(id, invocation),
-            None => gone(Failure::new(Code::NotFound, "The game has no function of this id.")),
+        match self.with_function(id) {
+            Some(engine) => engine.call(id, invocation),
+            None => refused(Failure::new(Code::NotFound, "The game has no function of this id.")),
         }
     }
 
     fn find_route(&self, method: &str, path: &str) -> Routed {
         let mut found = Routed::Nowhere;
-        for (number, language) in self.all().into_iter().enumerate() {
-            match language.find_route(method, path) {
+        for (number, engine) in self.engines.iter().enumerate() {
+            match engine.find_route(method, path) {
                 Routed::Nowhere => {}
                 Routed::WrongMethod => found = Routed::WrongMethod,
                 Routed::To(route) => return Routed::To(FoundRoute { language: number, ..route }),
@@ -128,44 +112,44 @@ impl GameFunctions for Languages {
     }
 
     fn serve(&self, found: FoundRoute, request: RouteRequest, invocation: Invocation) -> RouteFuture<'_> {
-        match self.all().get(found.language) {
-            Some(language) => language.serve(found, request, invocation),
-            None => gone(Failure::new(Code::NotFound, "The game has no such route.")),
+        match self.engines.get(found.language) {
+            Some(engine) => engine.serve(found, request, invocation),
+            None => refused(Failure::new(Code::NotFound, "The game has no such route.")),
         }
     }
 
     fn is_asked_of_matches(&self) -> bool {
-        self.find(|names| names.has(Sole::Matched)).is_some()
+        self.with_sole(Sole::Matched).is_some()
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        match self.find(|names| names.has(Sole::Matched)) {
-            Some(language) => language.matched(players),
+        match self.with_sole(Sole::Matched) {
+            Some(engine) => engine.matched(players),
             None => Box::pin(std::future::ready(Ok(None))),
         }
     }
 
     fn hears_of(&self, occasion: Occasion) -> bool {
-        self.all().iter().any(|language| GameFunctions::hears_of(*language, occasion))
+        self.engines.iter().any(|engine| engine.hears_of(occasion))
     }
 
     fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
-        for language in self.all() {
-            language.tell(occasion, invocation.clone(), event.clone());
+        for engine in &self.engines {
+            engine.tell(occasion, invocation.clone(), event.clone());
         }
     }
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
-            for language in self.all() {
-                language.settled().await;
+            for engine in &self.engines {
+                engine.settled().await;
             }
         })
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        match self.find(|names| names.has(Sole::Farewell)) {
-            Some(language) => language.farewell(grace_sec),
+        match self.with_sole(Sole::Farewell) {
+            Some(engine) => engine.farewell(grace_sec),
             None => Box::pin(std::future::ready(Ok(()))),
         }
     }
@@ -173,11 +157,11 @@ impl GameFunctions for Languages {
 
 impl Hooks for Languages {
     fn has_before(&self, subject: Subject) -> bool {
-        self.find_hook(When::Before, subject).is_some()
+        self.with_hook(When::Before, subject).is_some()
     }
 
     fn has_after(&self, subject: Subject) -> bool {
-        self.find_hook(When::After, subject).is_some()
+        self.with_hook(When::After, subject).is_some()
     }
 
     fn before<'a>(
@@ -186,9 +170,9 @@ impl Hooks for Languages {
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
-        match self.find_hook(When::Before, subject) {
-            Some(language) => language.before(subject, invocation, input),
-            None => gone(no_hook(subject)),
+        match self.with_hook(When::Before, subject) {
+            Some(engine) => engine.before(subject, invocation, input),
+            None => refused(no_hook(subject)),
         }
     }
 
@@ -199,9 +183,9 @@ impl Hooks for Languages {
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()> {
-        match self.find_hook(When::After, subject) {
-            Some(language) => language.after(subject, invocation, output, input),
-            None => gone(no_hook(subject)),
+        match self.with_hook(When::After, subject) {
+            Some(engine) => engine.after(subject, invocation, output, input),
+            None => refused(no_hook(subject)),
         }
     }
 }
@@ -210,94 +194,109 @@ fn no_hook(subject: Subject) -> Failure {
     Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }
 
-fn gone<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>> {
+fn refused<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>> {
     Box::pin(std::future::ready(Err(failure)))
 }
 
-/// Matches.
+/// The matches of one shard.
 pub struct LanguageMatches {
-    go: Rc<GoMatches>,
-    lua: Rc<LuaMatches>,
-    javascript: Rc<JsMatches>,
+    /// In the order of their precedence.
+    engines: Vec<Rc<dyn EngineMatches>>,
     durable: Option<Durable>,
 }
 
-/// What durable matches need.
+/// The parts that durable matches need.
 struct Durable {
+    clock: Rc<dyn Clock>,
     logs: Rc<Logs>,
     owner: Box<dyn DurableOwner>,
-    /// Since when this place has partitions whose logs it takes over when there is something to write.
+    /// Partitions of this place without a log, and the epoch in which each came here. The log of one is taken over when
+    /// there is something to write.
     unwritten: RefCell<HashMap<Partition, Epoch>>,
 }
 
-/// Who says where durable matches are.
+/// The plane, which knows where durable matches are.
 pub trait DurableOwner {
-    /// The log of a partition was taken over: these go on.
+    /// The log of a partition was taken over, and these matches go on.
     fn taken_over(&self, partition: Partition, epoch: Epoch, matches: Vec<Outline>);
 
-    /// The log of a partition is given up, and all that was to be in it is.
+    /// The log of a partition was given up, and is complete.
     fn released(&self, partition: Partition);
 }
 
 impl LanguageMatches {
-    /// Of these languages.
-    pub fn new(go: Rc<GoMatches>, lua: Rc<LuaMatches>, javascript: Rc<JsMatches>) -> Self {
-        Self { go, lua, javascript, durable: None }
+    /// Matches of these engines, in the order of their precedence.
+    pub fn new(engines: Vec<Rc<dyn EngineMatches>>) -> Self {
+        Self { engines, durable: None }
     }
 
-    /// The same with durable matches. The languages have the same logs.
+    /// Adds durable matches. The engines write to the same logs.
     #[must_use]
-    pub fn with_durable(mut self, logs: Rc<Logs>, owner: Box<dyn DurableOwner>) -> Self {
-        self.durable = Some(Durable { logs, owner, unwritten: RefCell::default() });
+    pub fn with_durable(mut self, clock: Rc<dyn Clock>, logs: Rc<Logs>, owner: Box<dyn DurableOwner>) -> Self {
+        self.durable = Some(Durable { clock, logs, owner, unwritten: RefCell::default() });
         self
     }
 
-    /// From now on matches are made of these programs, the so manieth that the process has had. Those that there are go on as
-    /// they began.
+    /// Matches that begin from now on are of these programs. Others go on in their own. `generation` is the serial
+    /// number of the programs in this process.
     pub fn renew(&self, programs: &Programs, generation: u64) {
-        self.go.renew(programs.go.clone(), generation);
-        self.lua.renew(programs.lua.clone(), generation);
-        self.javascript.renew(programs.javascript.clone(), generation);
-    }
-
-    /// Whether matches of this name outlive the process.
-    pub fn is_durable(&self, handler: &str) -> bool {
-        if self.go.has_handler(handler) {
-            // Nobody can look into the memory of a program in Go.
-            false
-        } else if self.lua.has_handler(handler) {
-            self.lua.is_durable(handler)
-        } else {
-            self.javascript.is_durable(handler)
+        for (engine, program) in self.engines.iter().zip(programs.all()) {
+            engine.renew(program, generation);
         }
     }
 
-    /// Does what the plane says, on the runtime's local tasks. A match stays with the language in which it began.
+    /// Whether matches of this handler are durable.
+    pub fn is_durable(&self, handler: &str) -> bool {
+        self.with_handler(handler).is_some_and(|engine| engine.is_durable(handler))
+    }
+
+    /// Carries out an order of the plane, on the runtime's local tasks. A match stays with the engine in which it
+    /// began.
     pub fn order(self: &Rc<Self>, order: HandlerOrder) {
-        let Self { go, lua, javascript, .. } = &**self;
-        let (is_in_go, is_in_javascript) = match &order {
-            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
-                let handler = &call.handler;
-                (go.has_handler(handler), !lua.has_handler(handler) && javascript.has_handler(handler))
-            }
-            HandlerOrder::Call(call) => (go.holds(call.id), javascript.holds(call.id)),
-            HandlerOrder::Drop(id) => (go.holds(*id), javascript.holds(*id)),
+        match order {
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => self.begin(call),
+            HandlerOrder::Call(_) | HandlerOrder::Drop(_) => self.pass_on(order),
             HandlerOrder::TakeOver(partitions) => {
-                let (its, partitions) = (self.clone(), partitions.clone());
-                tokio::task::spawn_local(async move { its.take_over(partitions).await });
-                return;
+                let matches = self.clone();
+                tokio::task::spawn_local(async move { matches.take_over(partitions).await });
             }
             HandlerOrder::Release(partition) => {
-                let (its, partition) = (self.clone(), *partition);
-                tokio::task::spawn_local(async move { its.release(partition).await });
-                return;
+                let matches = self.clone();
+                tokio::task::spawn_local(async move { matches.release(partition).await });
             }
-            HandlerOrder::Forget(partition) => return self.forget(*partition),
-        };
-        match (is_in_go, is_in_javascript) {
-            (true, _) => go.order(order),
-            (false, true) => javascript.order(order),
-            (false, false) => lua.order(order),
+            HandlerOrder::Forget(partition) => self.forget(partition),
+        }
+    }
+
+    /// The first engine whose modules have a handler.
+    fn with_handler(&self, handler: &str) -> Option<&Rc<dyn EngineMatches>> {
+        self.engines.iter().find(|engine| engine.has_handler(handler))
+    }
+
+    /// Begins a match.
+    fn begin(&self, call: Box<Call>) {
+        match self.with_handler(&call.handler) {
+            Some(engine) => drop(engine.clone().order(HandlerOrder::Call(call))),
+            None => self.fail(&call, &format!("module '{}' not found", call.handler)),
+        }
+    }
+
+    /// Has the engine that holds the match carry out an order.
+    fn pass_on(&self, mut order: HandlerOrder) {
+        for engine in &self.engines {
+            match engine.clone().order(order) {
+                Some(given_back) => order = given_back,
+                None => return,
+            }
+        }
+        if let HandlerOrder::Call(call) = order {
+            self.fail(&call, NOT_HERE);
+        }
+    }
+
+    fn fail(&self, call: &Call, why: &str) {
+        if let Some(engine) = self.engines.first() {
+            engine.fail(call.reference(), why.into());
         }
     }
 }

@@ -4,6 +4,7 @@
 //! touches a socket or the database.
 
 pub mod durable;
+pub mod engines;
 mod events;
 pub mod functions;
 pub mod host;
@@ -22,14 +23,16 @@ pub mod value;
 mod wasm;
 pub mod watch;
 
-pub use functions::{GoFunctions, JsFunctions, LuaFunctions};
+pub use engines::{EngineFunctions, EngineMatches, EngineSettings, Programs};
 pub use host::Host;
-pub use languages::{LanguageMatches, Languages, Programs};
+pub use languages::{LanguageMatches, Languages};
+pub use luau::language::{LuaFunctions, LuaMatches};
 pub use luau::program::Program;
 pub use machine::LoadError;
 pub use machine::limits::Limits;
-pub use matches::{GoMatches, JsMatches, LuaMatches};
+pub use matches::ShardParts;
 pub use metrics::ScriptMetrics;
+pub use quickjs::language::{JsFunctions, JsMatches};
 pub use quickjs::program::Bundle;
-pub use wasm::lane::{ASKED_MAX, CALLS_MAX};
+pub use wasm::language::{GoFunctions, GoMatches};
 pub use wasm::module::GoModule;

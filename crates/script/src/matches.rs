@@ -1,4 +1,5 @@
-//! Matches of game code of one shard: in which machine each is, and calling its callbacks when the plane says so.
+//! The matches of one language on one shard: the machine of each match, and calls of its callbacks as the plane orders
+//! them.
 
 mod migrate;
 mod recorded;
@@ -14,33 +15,36 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures_util::{FutureExt as _, poll};
-use muster_domain::Timestamp;
 use muster_live::matches::{Call, CallRef, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
-use self::migrate::Moves;
-use crate::durable::life::Life;
+use self::migrate::Migrations;
 use crate::durable::logs::Logs;
+use crate::durable::recorded_match::RecordedMatch;
 use crate::host::{Host, Meter, line_of};
-use crate::luau::matches::MatchVm as LuaMatchVm;
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
 use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
-use crate::quickjs::matches::MatchVm as JsMatchVm;
-use crate::wasm::matches::MatchVm as GoMatchVm;
 
-/// Takes what comes of calls.
-type Returns = Box<dyn Fn(CallRef, Return)>;
+/// Takes what comes of calls, for the plane.
+type Returns = Rc<dyn Fn(CallRef, Return)>;
 
-/// The matches of one shard's Lua code.
-pub type LuaMatches = GameMatches<LuaMatchVm>;
+/// Why a call of a match that is not on this shard fails.
+pub(crate) const NOT_HERE: &str = "this shard does not run the match";
 
-/// The matches of one shard's JavaScript code.
-pub type JsMatches = GameMatches<JsMatchVm>;
-
-/// The matches of one shard's Go code.
-pub type GoMatches = GameMatches<GoMatchVm>;
+/// The parts of a shard that its matches work with, whatever their language.
+#[derive(Clone)]
+pub struct ShardParts {
+    /// The functions of the host.
+    pub host: Rc<Host>,
+    /// Counters of the process.
+    pub metrics: Arc<ScriptMetrics>,
+    /// Takes what comes of calls, for the plane.
+    pub returns: Returns,
+    /// The logs of durable matches. Without them no match is durable.
+    pub logs: Option<Rc<Logs>>,
+}
 
 /// The matches of one shard's code in a language.
 pub struct GameMatches<M: MatchMachine> {
@@ -52,38 +56,56 @@ pub struct GameMatches<M: MatchMachine> {
     machines: RefCell<Vec<Rc<Housed<M>>>>,
     homes: RefCell<HashMap<MatchId, Home<M>>>,
     logs: Option<Rc<Logs>>,
-    moves: Moves,
+    migrations: Migrations,
 }
 
-/// Where a match is.
+/// The place of a match.
 struct Home<M> {
     machine: Rc<Housed<M>>,
-    /// Of one that is recorded.
-    life: Option<Rc<Life>>,
+    /// Set for a recorded match once its first callback has begun.
+    recorded: Option<Rc<RecordedMatch>>,
 }
 
-/// What new matches are of.
+/// The game code of new matches.
 struct Current<M: MatchMachine> {
     program: Arc<M::Program>,
-    /// The number of the program among those that the process had.
+    /// Serial number of the program in this process.
     generation: u64,
 }
 
-/// A machine, and what its matches wait for.
+/// A machine with the orders for its matches.
 struct Housed<M> {
     vm: M,
     generation: u64,
-    /// For matches that are recorded, and no others.
+    /// Whether all matches of the machine are recorded. Otherwise none is.
     is_recorded: bool,
+    /// Orders that wait.
     orders: RefCell<VecDeque<HandlerOrder>>,
+    /// Whether a task carries out the orders.
     is_at_work: Cell<bool>,
+    /// Count of matches.
     matches: Cell<usize>,
-    /// Callbacks that wait while others may run.
+    /// Count of callbacks that wait, or whose slice is over.
     parked: Cell<usize>,
 }
 
+impl<M> Housed<M> {
+    fn new(vm: M, generation: u64, is_recorded: bool) -> Self {
+        Self {
+            vm,
+            generation,
+            is_recorded,
+            orders: RefCell::default(),
+            is_at_work: Cell::default(),
+            matches: Cell::default(),
+            parked: Cell::default(),
+        }
+    }
+}
+
 impl<M: MatchMachine> GameMatches<M> {
-    /// Machines are started when matches need them. `returns` is told what comes of each call, for the plane.
+    /// Matches of a program, without logs: none of them is durable. Machines are started when matches need them.
+    /// `returns` takes what comes of each call, for the plane.
     pub fn new(
         program: Arc<M::Program>,
         host: Rc<Host>,
@@ -91,21 +113,34 @@ impl<M: MatchMachine> GameMatches<M> {
         metrics: Arc<ScriptMetrics>,
         returns: impl Fn(CallRef, Return) + 'static,
     ) -> Self {
-        let (machines, homes) = Default::default();
-        let current = RefCell::new(Current { program, generation: 1 });
-        let (logs, moves) = (None, Moves::default());
-        Self { current, host, limits, metrics, returns: Box::new(returns), machines, homes, logs, moves }
+        Self::of_shard(program, limits, ShardParts { host, metrics, returns: Rc::new(returns), logs: None })
     }
 
-    /// The same with logs for durable matches, which cannot be made without.
+    /// Matches of a program. Machines are started when matches need them.
+    pub(crate) fn of_shard(program: Arc<M::Program>, limits: Limits, parts: ShardParts) -> Self {
+        let ShardParts { host, metrics, returns, logs } = parts;
+        Self {
+            current: RefCell::new(Current { program, generation: 1 }),
+            host,
+            limits,
+            metrics,
+            returns,
+            machines: RefCell::default(),
+            homes: RefCell::default(),
+            logs,
+            migrations: Migrations::default(),
+        }
+    }
+
+    /// Adds the logs of durable matches.
     #[must_use]
     pub fn with_logs(mut self, logs: Rc<Logs>) -> Self {
         self.logs = Some(logs);
         self
     }
 
-    /// From now on matches are made of this program, the so manieth that the process has had. Those that there are go on as
-    /// they began.
+    /// Matches that begin from now on are of this program. Others go on in their own. `generation` is the serial number
+    /// of the program in this process.
     pub fn renew(&self, program: Arc<M::Program>, generation: u64) {
         self.current.replace(Current { program, generation });
         let mut machines = self.machines.borrow_mut();
@@ -115,66 +150,67 @@ impl<M: MatchMachine> GameMatches<M> {
         self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
     }
 
-    /// Does what the plane says, on the runtime's local tasks.
-    pub fn order(self: &Rc<Self>, order: HandlerOrder) {
-        let Some(order) = self.migrate_first(order) else { return };
-        self.carry_out(order);
-    }
-
-    fn carry_out(self: &Rc<Self>, order: HandlerOrder) {
-        let machine = match &order {
+    /// Carries out an order for a match, on the runtime's local tasks. A call of the callback that begins a match makes
+    /// it here. Any other order for a match that is not here is given back, and so is one for a whole partition.
+    pub fn order(self: &Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder> {
+        match order {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
                 match self.house(call.id, call.is_durable()) {
-                    Ok(machine) => Some(machine),
-                    Err(why) => return self.fail(call.reference(), why),
+                    Ok(machine) => self.queue(machine, HandlerOrder::Call(call)),
+                    Err(why) => self.fail(call.reference(), why),
                 }
+                None
             }
             HandlerOrder::Call(call) => {
-                let machine = self.machine_of(call.id);
-                match machine {
-                    Some(machine) if self.waits_for(&machine, call) => {
-                        let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
-                        let outcome = Outcome::Refused(why.into());
-                        return (self.returns)(call.reference(), Return { outcome, acts: Vec::new() });
-                    }
-                    Some(machine) => Some(machine),
-                    None => return self.fail(call.reference(), "this shard does not run the match".into()),
+                let Some(machine) = self.machine_of(call.id) else { return Some(HandlerOrder::Call(call)) };
+                if self.may_migrate(&machine, &call) {
+                    self.migrate_first(machine, call);
+                } else {
+                    self.call(machine, call);
                 }
+                None
             }
             HandlerOrder::Drop(id) => {
-                self.moves.forget(*id);
-                let home = self.leave(*id);
-                if let Some(Home { life: Some(life), .. }) = &home {
-                    self.end(life, "it is over");
+                let Some(home) = self.leave(id) else { return Some(order) };
+                self.migrations.forget(id);
+                if let Some(recorded) = &home.recorded {
+                    self.end(recorded, "it is over");
                 }
-                home.map(|home| home.machine)
+                self.queue(home.machine, order);
+                None
             }
-            // Of all languages, see `LanguageMatches`.
-            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => None,
-        };
-        let Some(machine) = machine else { return };
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => Some(order),
+        }
+    }
+
+    /// Calls a callback of a match in its machine.
+    fn call(self: &Rc<Self>, machine: Rc<Housed<M>>, call: Box<Call>) {
+        if self.waits_for(&machine, &call) {
+            let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
+            let outcome = Outcome::Refused(why.into());
+            return (self.returns)(call.reference(), Return { outcome, acts: Vec::new() });
+        }
+        self.queue(machine, HandlerOrder::Call(call));
+    }
+
+    fn queue(self: &Rc<Self>, machine: Rc<Housed<M>>, order: HandlerOrder) {
         machine.orders.borrow_mut().push_back(order);
         if !machine.is_at_work.replace(true) {
             tokio::task::spawn_local(work(self.clone(), machine));
         }
     }
 
-    /// Whether the modules have a match of this name.
+    /// Whether the modules have a match handler of this name.
     pub(crate) fn has_handler(&self, name: &str) -> bool {
         self.current.borrow().program.has_handler(name)
     }
 
-    /// Whether matches of this name outlive the process.
+    /// Whether matches of this handler are durable.
     pub(crate) fn is_durable(&self, handler: &str) -> bool {
         self.current.borrow().program.is_durable(handler)
     }
 
-    /// The present moment.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.host.clock.now()
-    }
-
-    /// Whether a match is here.
+    /// Whether a match runs here.
     pub(crate) fn holds(&self, id: MatchId) -> bool {
         self.homes.borrow().contains_key(&id)
     }
@@ -183,32 +219,32 @@ impl<M: MatchMachine> GameMatches<M> {
         self.homes.borrow().get(&id).map(|home| home.machine.clone())
     }
 
-    /// A match is here no more.
+    /// Takes a match out of its machine.
     fn leave(&self, id: MatchId) -> Option<Home<M>> {
         let home = self.homes.borrow_mut().remove(&id)?;
         home.machine.matches.set(home.machine.matches.get() - 1);
         self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
-        self.metrics.matches_durable.fetch_sub(home.life.is_some().into(), Ordering::Relaxed);
+        self.metrics.matches_durable.fetch_sub(home.recorded.is_some().into(), Ordering::Relaxed);
         Some(home)
     }
 
-    /// The machine of a new match.
+    /// Finds a machine for a new match.
     fn house(&self, id: MatchId, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
         let machine = self.machine_with_room(is_recorded)?;
         machine.matches.set(machine.matches.get() + 1);
         self.metrics.matches.fetch_add(1, Ordering::Relaxed);
-        self.homes.borrow_mut().insert(id, Home { machine: machine.clone(), life: None });
+        self.homes.borrow_mut().insert(id, Home { machine: machine.clone(), recorded: None });
         Ok(machine)
     }
 
-    /// A machine of the code that there is now.
+    /// A machine of the current program with room for a match. It is started if there is none.
     fn machine_with_room(&self, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
-        // Machines are filled, and emptied ones go.
+        // The fullest machine with room takes the match, so that others become empty and are dropped.
         let current = self.current.borrow();
         let matches_max = self.limits.matches_per_machine.min(M::MATCHES_MAX);
         let has_room = |machine: &&Rc<Housed<M>>| {
-            // One that waits may wait for this very match.
+            // A callback that waits may wait for this very match.
             let is_free = (M::PARKS || machine.parked.get() == 0) && !machine.vm.is_spent();
             let is_fit = machine.generation == current.generation && machine.is_recorded == is_recorded;
             is_free && is_fit && machine.matches.get() < matches_max
@@ -218,9 +254,7 @@ impl<M: MatchMachine> GameMatches<M> {
             None => {
                 let vm = M::new(&current.program, &self.host, self.limits, is_recorded);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
-                let (orders, is_at_work, matches, parked) = Default::default();
-                let generation = current.generation;
-                machines.push(Rc::new(Housed { vm, generation, is_recorded, orders, is_at_work, matches, parked }));
+                machines.push(Rc::new(Housed::new(vm, current.generation, is_recorded)));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
@@ -228,18 +262,20 @@ impl<M: MatchMachine> GameMatches<M> {
         Ok(machine)
     }
 
-    /// Whether a machine that takes one call at a time cannot take this one, since it waits for what comes of it.
+    /// Whether a machine that takes one call at a time waits for the result of this very call, and so could never take
+    /// it.
     fn waits_for(&self, machine: &Rc<Housed<M>>, call: &Call) -> bool {
         let homes = self.homes.borrow();
         let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(&home.machine, machine));
         !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
-    fn fail(&self, call: CallRef, why: Arc<str>) {
+    /// Tells the plane that a call has failed.
+    pub(crate) fn fail(&self, call: CallRef, why: Arc<str>) {
         (self.returns)(call, failed(why));
     }
 
-    /// A machine without matches goes, if there are others with room or no new match would come to it.
+    /// Drops a machine without matches, if another one has room or no new match may come to this one.
     fn retire(&self, machine: &Rc<Housed<M>>) {
         let mut machines = self.machines.borrow_mut();
         let is_spare = |other: &&Rc<Housed<M>>| {
@@ -259,8 +295,8 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 }
 
-/// Carries out a machine's orders, one after the other but for those that wait, where machines take others meanwhile. Others
-/// on the thread have their turn between slices.
+/// Carries out the orders of a machine, one after the other. If the language lets callbacks wait beside each other, the
+/// next order is carried out while one waits. Other tasks of the thread have their turn after each slice.
 async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>) {
     let mut since = Instant::now();
     loop {
@@ -272,7 +308,7 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
             HandlerOrder::Call(call) => {
                 let mut called = Box::pin(run(matches.clone(), machine.clone(), call));
                 if poll!(&mut called).is_pending() {
-                    let parked = Parked::new(matches.clone(), machine.clone(), called);
+                    let parked = ParkedCall::new(matches.clone(), machine.clone(), called);
                     if M::PARKS {
                         tokio::task::spawn_local(parked.end());
                     } else {
@@ -291,13 +327,13 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
 }
 
 /// A callback that waits, or whose slice is over.
-struct Parked<M: MatchMachine> {
+struct ParkedCall<M: MatchMachine> {
     matches: Rc<GameMatches<M>>,
     machine: Rc<Housed<M>>,
     called: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-impl<M: MatchMachine> Parked<M> {
+impl<M: MatchMachine> ParkedCall<M> {
     fn new(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, called: Pin<Box<dyn Future<Output = ()>>>) -> Self {
         machine.parked.set(machine.parked.get() + 1);
         matches.metrics.match_calls_parked.fetch_add(1, Ordering::Relaxed);
@@ -309,7 +345,7 @@ impl<M: MatchMachine> Parked<M> {
     }
 }
 
-impl<M: MatchMachine> Drop for Parked<M> {
+impl<M: MatchMachine> Drop for ParkedCall<M> {
     fn drop(&mut self) {
         self.machine.parked.set(self.machine.parked.get() - 1);
         self.matches.metrics.match_calls_parked.fetch_sub(1, Ordering::Relaxed);
@@ -317,12 +353,12 @@ impl<M: MatchMachine> Drop for Parked<M> {
     }
 }
 
-/// Runs one callback, and tells what came of it.
+/// Runs one callback, and hands its return to the plane.
 async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
     let called = async {
-        match matches.life_for(&call).await {
-            Ok(Some(life)) => matches.recorded(&machine, &life, &call).await,
+        match matches.recorded_match_for(&call).await {
+            Ok(Some(recorded)) => matches.call_recorded(&machine, &recorded, &call).await,
             Ok(None) => {
                 let meter = Meter::new(chain_of(&call), &matches.limits);
                 matches.host.current.during(meter, machine.vm.call(&call)).await
@@ -330,7 +366,7 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
             Err(why) => (failed(why), false),
         }
     };
-    // A fault of ours ends this match. The machine's others wait for what comes of it.
+    // A panic ends this match only: other matches of the machine go on.
     let called = AssertUnwindSafe(called).catch_unwind().await;
     let (returned, is_late) = called.unwrap_or_else(|_| (failed("An internal error occurred.".into()), false));
     let generation = machine.generation;
@@ -350,7 +386,7 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
     (matches.returns)(call.reference(), returned);
 }
 
-/// The matches whose callbacks wait for what a call asks.
+/// The matches whose callbacks wait for the result of a call, including its own.
 fn chain_of(call: &Call) -> Chain {
     call.chain.iter().copied().chain([call.id]).collect()
 }

@@ -1,34 +1,35 @@
-//! A pool of machines of one program on one shard.
+//! The machines of one program on one shard, and the calls that wait for one of them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::Failure;
 use muster_live::matches::Chain;
 use muster_wire::code::Code;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::host::{Host, Meter, line_of};
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code as _, Machine};
 use crate::metrics::ScriptMetrics;
 
-/// The machines of a program. Whoever calls keeps the pool until the call has ended.
+/// The machines of a program. A caller keeps the pool until its call has ended.
 pub(crate) struct Pool<M: Machine> {
     program: Arc<M::Program>,
-    /// The number of the program among those that the process had, for logs.
+    /// Serial number of the program in this process, for logs.
     generation: u64,
     host: Rc<Host>,
     limits: Limits,
     permits: Semaphore,
     idle: RefCell<Vec<Counted<M>>>,
-    /// The machine of functions that allow others beside them, once one was called.
+    /// The machine of concurrent calls, once there was one.
     shared: RefCell<Rc<Shared<M>>>,
     shared_permits: Semaphore,
+    /// Calls that wait for a permit.
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
 }
@@ -36,7 +37,7 @@ pub(crate) struct Pool<M: Machine> {
 type Shared<M> = OnceCell<Counted<M>>;
 
 impl<M: Machine> Pool<M> {
-    /// Machines are started when calls need them.
+    /// A pool without machines. They are started when calls need them.
     pub(crate) fn new(
         program: Arc<M::Program>,
         generation: u64,
@@ -47,39 +48,49 @@ impl<M: Machine> Pool<M> {
         M::settle(&program, &host, &limits);
         let permits = Semaphore::new(limits.machines_max);
         let shared_permits = Semaphore::new(limits.concurrent_max);
-        let (idle, shared, waiting) = Default::default();
-        Self { program, generation, host, limits, permits, idle, shared, shared_permits, waiting, metrics }
+        Self {
+            program,
+            generation,
+            host,
+            limits,
+            permits,
+            idle: RefCell::default(),
+            shared: RefCell::default(),
+            shared_permits,
+            waiting: Cell::default(),
+            metrics,
+        }
     }
 
-    /// What the program registers.
+    /// The names that the program registers.
     pub(crate) fn names(&self) -> &Names {
         self.program.names()
     }
 
-    /// Starts machines, so that first calls find some. Others' work goes on in between.
+    /// Starts machines, so that first calls find some. Other tasks of the thread have a turn between any two.
     pub(crate) async fn warm_up(&self) {
         let in_use = || self.limits.machines_max - self.permits.available_permits();
         let least = if self.names().is_empty() { 0 } else { self.limits.machines_min };
         while in_use() + self.idle.borrow().len() < least {
-            // What goes wrong is told where it happens, and again by whoever calls.
+            // The error was logged, and the next call meets it again.
             let Ok(machine) = self.start().await else { return };
             self.idle.borrow_mut().push(machine);
             tokio::task::yield_now().await;
         }
     }
 
-    /// Calls what is registered.
+    /// Calls a function.
     ///
     /// # Errors
-    /// What it raised, or why it was not called.
+    /// The error that it raised, or why it was not called.
     pub(crate) async fn run(
         &self,
         callee: Callee<'_>,
-        arguments: (Invocation, Given),
+        input: CallInput,
         wanted: Wanted,
     ) -> Result<Option<Vec<u8>>, Failure> {
         self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(callee, arguments, wanted).await;
+        let result = self.run_uncounted(callee, input, wanted).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
             let (id, code, generation) = (callee.name(), failure.code.number(), self.generation);
@@ -91,27 +102,27 @@ impl<M: Machine> Pool<M> {
     async fn run_uncounted(
         &self,
         callee: Callee<'_>,
-        arguments: (Invocation, Given),
+        input: CallInput,
         wanted: Wanted,
     ) -> Result<Option<Vec<u8>>, Failure> {
         if self.names().is_concurrent(callee) {
-            return self.run_beside_others(callee, arguments, wanted).await;
+            return self.run_beside_others(callee, input, wanted).await;
         }
         let _permit = self.admit(&self.permits).await?;
-        let mut held = Held { machine: Some(self.take().await?), idle: &self.idle };
-        let Some(vm) = &held.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = self.call(vm, callee, arguments, wanted).await;
+        let mut busy = BusyMachine { machine: Some(self.take().await?), idle: &self.idle };
+        let Some(vm) = &busy.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
+        let end = self.call(vm, callee, input, wanted).await;
         if is_full(&vm.machine, &end) {
-            held.machine = None;
+            busy.machine = None;
         }
         end.result
     }
 
-    /// Calls what allows others beside it, on the machine that all of these share.
+    /// Calls a function that allows other calls beside it, on the machine that all such calls share.
     async fn run_beside_others(
         &self,
         callee: Callee<'_>,
-        arguments: (Invocation, Given),
+        input: CallInput,
         wanted: Wanted,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let _permit = self.admit(&self.shared_permits).await?;
@@ -120,30 +131,33 @@ impl<M: Machine> Pool<M> {
         }
         let shared = self.shared.borrow().clone();
         let vm = shared.get_or_try_init(|| self.start()).await?;
-        let end = self.call(vm, callee, arguments, wanted).await;
+        let end = self.call(vm, callee, input, wanted).await;
         if is_full(&vm.machine, &end) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
-            // Calls that are under way in it end there.
+            // Calls that are under way in the machine end there.
             self.shared.take();
         }
         end.result
     }
 
     /// Waits until there is room for one more call.
+    ///
+    /// # Errors
+    /// `Unavailable` when too many calls wait already.
     async fn admit<'a>(&self, permits: &'a Semaphore) -> Result<SemaphorePermit<'a>, Failure> {
         if self.waiting.get() >= self.limits.waiting_max {
             self.metrics.refused.fetch_add(1, Ordering::Relaxed);
             let message = "Too many calls of game functions are waiting. Try again.";
             return Err(Failure::new(Code::Unavailable, message));
         }
-        let waits = Waits::new(self);
+        let waiting = WaitingCall::new(self);
         let permit = permits.acquire().await;
-        drop(waits);
+        drop(waiting);
         permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))
     }
 
-    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted) -> End {
+    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> End {
         let meter = Meter::new(Chain::default(), &self.limits);
-        let end = self.host.current.during(meter, vm.machine.call(callee, arguments, wanted, &self.limits)).await;
+        let end = self.host.current.during(meter, vm.machine.call(callee, input, wanted, &self.limits)).await;
         self.count(callee, end.breach);
         end
     }
@@ -167,7 +181,7 @@ impl<M: Machine> Pool<M> {
         Ok(Counted { machine, metrics: self.metrics.clone() })
     }
 
-    /// Names who went over a limit.
+    /// Counts and logs a call that went over a limit.
     fn count(&self, callee: Callee<'_>, breach: Option<Breach>) {
         let (counter, limit) = match breach {
             Some(Breach::Time) => (&self.metrics.over_time, "time"),
@@ -180,10 +194,11 @@ impl<M: Machine> Pool<M> {
     }
 }
 
-/// Counts one that waits, also when it stops waiting because nobody wants its answer any more.
-struct Waits<'a, M: Machine>(&'a Pool<M>);
+/// A call that waits for a permit. It stops counting when it has one, or is dropped because nobody wants its result any
+/// more.
+struct WaitingCall<'a, M: Machine>(&'a Pool<M>);
 
-impl<'a, M: Machine> Waits<'a, M> {
+impl<'a, M: Machine> WaitingCall<'a, M> {
     fn new(pool: &'a Pool<M>) -> Self {
         pool.waiting.set(pool.waiting.get() + 1);
         pool.metrics.waiting.fetch_add(1, Ordering::Relaxed);
@@ -191,20 +206,20 @@ impl<'a, M: Machine> Waits<'a, M> {
     }
 }
 
-impl<M: Machine> Drop for Waits<'_, M> {
+impl<M: Machine> Drop for WaitingCall<'_, M> {
     fn drop(&mut self) {
         self.0.waiting.set(self.0.waiting.get() - 1);
         self.0.metrics.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Whether no call would find room in a machine after one that ended so. What fills it are variables of modules, and stays: every further
-/// call would fail.
+/// Whether a machine has no room left after a call with this end. Variables of modules fill it and stay, so every
+/// further call would fail.
 fn is_full(machine: &impl Machine, end: &End) -> bool {
     end.breach == Some(Breach::Memory) && !machine.has_room() || machine.is_spent()
 }
 
-/// A machine, for as long as it counts as one that there is.
+/// A machine that counts in the metrics as long as it exists.
 struct Counted<M: Machine> {
     machine: M,
     metrics: Arc<ScriptMetrics>,
@@ -216,13 +231,14 @@ impl<M: Machine> Drop for Counted<M> {
     }
 }
 
-/// A machine at work. It goes back when the call ends, also by being dropped: the call is made to end then.
-struct Held<'a, M: Machine> {
+/// A machine that runs a call. It goes back to the pool when this is dropped, even with the call under way: that is
+/// made to end then.
+struct BusyMachine<'a, M: Machine> {
     machine: Option<Counted<M>>,
     idle: &'a RefCell<Vec<Counted<M>>>,
 }
 
-impl<M: Machine> Drop for Held<'_, M> {
+impl<M: Machine> Drop for BusyMachine<'_, M> {
     fn drop(&mut self) {
         let machine = self.machine.take().filter(|vm| !vm.machine.is_spent());
         self.idle.borrow_mut().extend(machine);

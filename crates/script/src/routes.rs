@@ -1,4 +1,4 @@
-//! Calls of the functions of routes, and what came of them by route.
+//! Calls of the functions of routes, and their totals by route.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,33 +12,33 @@ use muster_wire::code::Code;
 use crate::functions::Inner;
 use crate::host::line_of;
 use crate::machine::Machine;
-use crate::machine::call::{Callee, Given, Wanted};
+use crate::machine::call::{CallInput, Callee, Given, Wanted};
 use crate::machine::routes::{given, response};
 use crate::pool::Pool;
 use crate::value::Value;
 
-/// Most routes that are told apart, those of code that has changed meanwhile included.
+/// Most routes with totals of their own, including routes of earlier code.
 pub const ROUTES_TOLD_APART_MAX: usize = 1_024;
 
-/// What stands for the others.
+/// The name of all further routes together.
 const OTHERS: &str = "other";
 
-/// What came of the requests to routes, by the paths as game code wrote them.
+/// Totals of the requests to routes, by the paths as game code wrote them.
 #[derive(Debug, Default)]
 pub struct RouteTotals(Mutex<BTreeMap<String, RouteTotal>>);
 
-/// What came of the requests to a route.
+/// Totals of the requests to one route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteTotal {
-    /// Requests that were answered.
+    /// Requests that ended, with an answer or an error.
     pub requests: u64,
-    /// Those of them that were answered 400 or above.
+    /// Requests that ended with a status of 400 or above, or an error.
     pub errors: u64,
-    /// Bytes of their bodies.
+    /// Bytes of the bodies of requests.
     pub received_bytes: u64,
-    /// Bytes of the answers' bodies.
+    /// Bytes of the bodies of answers.
     pub sent_bytes: u64,
-    /// Time until the answers, in microseconds.
+    /// Time from requests to answers, in microseconds.
     pub latency_us: u64,
 }
 
@@ -54,7 +54,7 @@ impl RouteTotals {
         total.latency_us += one.latency_us;
     }
 
-    /// All of them, by their paths.
+    /// The totals of all routes, by their paths.
     pub fn all(&self) -> Vec<(String, RouteTotal)> {
         let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         totals.iter().map(|(pattern, total)| (pattern.clone(), *total)).collect()
@@ -62,7 +62,7 @@ impl RouteTotals {
 }
 
 impl<M: Machine> Inner<M> {
-    /// Has the function of a route answer. What fails in it is logged here: nobody else is told.
+    /// Calls the function of a route. Its failures are logged here, since clients are told nothing of them.
     pub(crate) async fn serve(
         &self,
         pool: Rc<Pool<M>>,
@@ -73,7 +73,8 @@ impl<M: Machine> Inner<M> {
         let FoundRoute { index, pattern, parameters, .. } = found;
         let (began, method, received) = (self.host.clock.now(), request.method.clone(), request.body.len());
         let (values, body) = given(request, parameters, &invocation);
-        let answered = pool.run(Callee::Route(index), (invocation, Given::Request(values, body)), Wanted::Value).await;
+        let input = CallInput { invocation, given: Given::Request(values, body) };
+        let answered = pool.run(Callee::Route(index), input, Wanted::Value).await;
         let answered = answered.and_then(|answer| response(answer.map(|value| decoded(&value)).transpose()?));
         if let Err(failure) = &answered
             && failure.code != Code::Unavailable

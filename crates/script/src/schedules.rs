@@ -1,8 +1,8 @@
-//! Functions that run at moments which cron expressions name.
+//! Scheduled functions, which run at the moments of cron expressions.
 //!
-//! Of all places one is asked to run them, and a record in the database says up to when that was done: so a moment is used
-//! at most once, though the place may change between nodes whose clocks differ. Whoever becomes that place looks back a
-//! little, for moments that the former one did not come to.
+//! One shard of all nodes runs them. A record in the database says up to which moment each function has run, so that
+//! each moment is used at most once even if the task moves between nodes whose clocks differ. A shard that takes the
+//! task over looks back a little, for moments that the former one has missed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -21,51 +21,51 @@ use tokio::sync::Notify;
 use crate::functions::Inner;
 use crate::host::Host;
 use crate::machine::Machine;
-use crate::machine::call::{Callee, Given, Wanted};
+use crate::machine::call::{CallInput, Callee, Given, Wanted};
 use crate::pool::Pool;
 
-/// How far whoever becomes the place to run them looks back.
+/// How far back a shard looks for missed moments when it takes the task over.
 const LOOK_BACK_SEC: i64 = 60;
 
-/// A record that is further ahead was written by a clock that was wrong.
+/// A record that is further ahead of the clock than this is ignored: a wrong clock has written it.
 const CLOCK_DIFFERENCE_MAX_SEC: i64 = 60;
 
-/// Where the records are, among the objects of the system user.
+/// The collection of the records, which are objects of the system user.
 const COLLECTION: &str = "muster_schedules";
 
-/// A moment again and again, and what tells it from others of the same program.
+/// The moments of a scheduled function, and what tells the function from others of the same program.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub(crate) expression: String,
     pub(crate) cron: Cron,
-    /// How many of the same expression come before it.
+    /// Count of functions with the same expression that were registered before.
     pub(crate) ordinal: usize,
 }
 
 impl Schedule {
     /// # Errors
-    /// `InvalidArgument` with what is wrong in which field.
+    /// `InvalidArgument`, which names the field that is wrong.
     pub(crate) fn new(expression: &str, ordinal: usize) -> Result<Self> {
         Ok(Self { expression: expression.to_owned(), cron: Cron::parse(expression)?, ordinal })
     }
 }
 
-/// See the module.
+/// The state of scheduled functions on one shard.
 pub(crate) struct Schedules {
-    /// Up to when moments were looked at.
+    /// Moments up to this one were looked at, in seconds since 1970.
     since_sec: Cell<i64>,
-    /// What runs now, by the keys of records.
+    /// Functions that run now, by the keys of their records.
     running: RefCell<BTreeSet<String>>,
     settled: Notify,
 }
 
 impl Schedules {
-    /// Of a process that starts now: earlier moments were others'.
+    /// Schedules of a process that starts now. Earlier moments are not looked at.
     pub(crate) fn new(now: Timestamp) -> Self {
         Self { since_sec: Cell::new(now.seconds()), running: RefCell::default(), settled: Notify::new() }
     }
 
-    /// Resolves when nothing runs.
+    /// Resolves when no scheduled function runs.
     pub(crate) async fn settled(&self) {
         while !self.running.borrow().is_empty() {
             self.settled.notified().await;
@@ -83,7 +83,7 @@ impl<M: Machine> Inner<M> {
                 if schedule.cron.next(since).is_none_or(|due| due > now) {
                     continue;
                 }
-                // Of several that have passed meanwhile it is the last.
+                // If several moments have passed, the last one is used.
                 if let Some(due) = schedule.cron.previous(now + 1) {
                     self.clone().begin(&pool, index, schedule, due);
                 }
@@ -128,8 +128,8 @@ impl<M: Machine> Run<M> {
         }
         self.inner.metrics.schedules.fetch_add(1, Ordering::Relaxed);
         let invocation = Invocation { mode: Mode::Schedule, ..Invocation::default() };
-        let given = (invocation, Given::Number(due as f64));
-        if let Err(failure) = pool.run(Callee::Schedule(index), given, Wanted::Nothing).await {
+        let input = CallInput { invocation, given: Given::Number(due as f64) };
+        if let Err(failure) = pool.run(Callee::Schedule(index), input, Wanted::Nothing).await {
             self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
             let (code, told) = (failure.code.number(), failure.message);
             tracing::warn!(expression, code, told, "a scheduled function failed");
@@ -145,12 +145,12 @@ impl<M: Machine> Drop for Run<M> {
     }
 }
 
-/// An expression as a key has room for it.
+/// The expression, or its digest if it is too long for a key.
 fn short(expression: &str) -> String {
     if expression.len() <= 64 { expression.to_owned() } else { version_of(expression) }
 }
 
-/// Takes note that a moment is used. Answers whether it was not before.
+/// Records that a moment is used. Answers whether it was unused before.
 async fn claim(
     store: &dyn Store,
     key: &str,
@@ -175,7 +175,7 @@ async fn claim(
     };
     match store.write_objects(Authority::Server, &[write], now).await {
         Ok(_) => Ok(true),
-        // Another place came first.
+        // Another shard was faster.
         Err(StoreError::Rejected(Rejection::Version)) => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,39 +1,38 @@
-//! Whether the files of game code have changed, by looking at their times and sizes now and then: that works on every file
-//! system, on network mounts and those of containers too.
+//! Watches whether the files of game code change, by comparing their times and sizes now and then. That works on every
+//! file system, including network mounts and mounts of containers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Endings of the files that are looked at.
-const EXTENSIONS: [&str; 7] = ["lua", "js", "mjs", "ts", "mts", "json", "wasm"];
+use crate::engines::is_game_code;
 
-/// Folders that are not looked into: what package managers put there is only for compilers and bundlers.
+/// Folders that are not watched: the files of package managers are for compilers and bundlers only.
 const LEFT_OUT: &str = "node_modules";
 
-/// Deeper folders are not looked at: links may make rings.
+/// Deepest level of folders that is watched; symbolic links may form rings.
 const DEPTH_MAX: usize = 32;
 
 /// Files by their paths, with time of change and size.
 pub type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// Tells when files have changed and nobody writes to them any more.
+/// Finds out when files have changed and nobody writes to them any more.
 #[derive(Debug)]
 pub struct Watch {
-    /// As they were when they were loaded last.
+    /// The files as they were last loaded.
     loaded: Snapshot,
-    /// As they were when last looked at, if that was otherwise.
+    /// The files at the last look, if they differed from the loaded ones.
     changed: Option<Snapshot>,
 }
 
 impl Watch {
-    /// Of files that are loaded as they are here.
+    /// Watches files that are loaded in this state.
     pub fn new(loaded: Snapshot) -> Self {
         Self { loaded, changed: None }
     }
 
-    /// The files are so now. Answers whether they are to be loaded: they have changed, and stayed as they are since the
-    /// last look.
+    /// Compares the present files. Answers whether they are to be loaded: they differ from the loaded ones, and have
+    /// not changed since the last look.
     pub fn look(&mut self, now: Snapshot) -> bool {
         if now == self.loaded {
             self.changed = None;
@@ -49,7 +48,7 @@ impl Watch {
     }
 }
 
-/// The files of game code below a folder; none if it is not there.
+/// The files of game code below a folder; none if there is no such folder.
 pub fn snapshot(folder: &Path) -> Snapshot {
     let mut found = Snapshot::new();
     collect(folder, 0, &mut found);
@@ -59,13 +58,13 @@ pub fn snapshot(folder: &Path) -> Snapshot {
 fn collect(folder: &Path, depth: usize, found: &mut Snapshot) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
-        // One that has just gone is not there.
+        // A file may be removed while the folder is read.
         let Ok(about) = std::fs::metadata(&path) else { continue };
         if about.is_dir() {
             if depth < DEPTH_MAX && !path.ends_with(LEFT_OUT) {
                 collect(&path, depth + 1, found);
             }
-        } else if path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known)) {
+        } else if path.extension().is_some_and(is_game_code) {
             found.insert(path, (about.modified().ok(), about.len()));
         }
     }

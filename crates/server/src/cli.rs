@@ -1,7 +1,7 @@
-//! The command line: from arguments to a [`Command`]. Parsing only; whoever calls runs the command.
+//! The command line: from arguments to a [`Command`]. This module only parses; the caller runs the command.
 //!
-//! Flags are written as Go's flag package takes them, because the keys are flags too and existing start scripts use them:
-//! `-key value`, `--key=value`, `--flag` alone for true.
+//! Flags are written as Go's flag package takes them, because configuration keys are flags too and existing start
+//! scripts use that form: `-key value`, `--key=value`, and `--flag` alone for true.
 
 pub mod bench;
 mod help;
@@ -17,76 +17,76 @@ use crate::config::{Key, Mode, Setting};
 
 pub use parse::parse;
 
-/// What the user asks for.
+/// A command with its arguments.
 #[derive(Debug)]
 pub enum Command {
     /// Start a server: `muster dev` or `muster serve`.
     Start { mode: Mode, flags: Vec<Setting> },
-    /// Prepare the database, or tell how it stands.
+    /// Prepare the database, or print its state: `muster migrate`.
     Migrate { action: MigrateAction, flags: Vec<Setting> },
-    /// Tell what the configuration amounts to; as `muster dev` would read it with `--dev`.
+    /// Print the effective configuration, as `muster dev` would read it if `--dev` is given: `muster check`.
     Check { mode: Mode, flags: Vec<Setting> },
     /// Copy the database of a running or stopped server into a new folder.
     Backup { file: PathBuf, flags: Vec<Setting> },
     /// Replace the database by a backup.
     Restore { file: PathBuf, force: bool, flags: Vec<Setting> },
-    /// Ask a running server whether it is well.
+    /// Ask a running server for its health.
     Healthcheck { target: HealthTarget },
-    /// Have a node of a cluster give everything to others and stop.
+    /// Make a node of a cluster give away all it owns and stop.
     Drain { node: String, flags: Vec<Setting> },
-    /// Hand over to the bench tool with these arguments.
+    /// Run the bench tool with these arguments.
     Bench { arguments: Vec<std::ffi::OsString> },
-    /// Do something to one player's account.
+    /// Act on one player's account.
     Account { action: AccountAction, user_id: Uuid, flags: Vec<Setting> },
-    /// Write declarations of what game code may call into a folder.
+    /// Write declarations of the functions that game code may call into a folder.
     Types { folder: PathBuf },
-    /// Play recordings of matches again.
+    /// Replay recordings of matches.
     Match { action: MatchAction, files: Vec<PathBuf>, flags: Vec<Setting> },
     /// Print this text and succeed: help, version, list of keys.
     Print(String),
 }
 
-/// What to do with the schema.
+/// An action of `muster migrate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrateAction {
-    /// Create or complete our tables.
+    /// Create or complete the schema.
     Up,
-    /// Tell which steps are done.
+    /// Print which steps are done.
     Status,
 }
 
-/// What to do to an account.
+/// An action of `muster account`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountAction {
-    /// Print all that is stored of the player, as JSON.
+    /// Print everything that is stored of the player, as JSON.
     Export,
-    /// Let the player in no more: tokens are void, sockets close.
+    /// Ban the player: tokens become void, sockets close.
     Ban,
-    /// Take a ban back.
+    /// Lift a ban.
     Unban,
-    /// Remove the account and all that names the player.
+    /// Delete the account and everything that names the player.
     Delete,
 }
 
-/// What to do with recordings of matches.
+/// An action of `muster match`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchAction {
-    /// Print each call and what comes of it.
+    /// Print each call with its effects.
     Replay,
-    /// Tell whether the modules still do what they did.
+    /// Check that the modules still behave as recorded.
     Verify,
 }
 
-/// The server whose health is asked for.
+/// The server that `muster healthcheck` asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthTarget {
-    /// On this machine, by port.
+    /// A server on this machine, by its port.
     Port(u16),
-    /// Anywhere, `http://…` or `https://…`.
+    /// A server anywhere, `http://…` or `https://…`.
     Url(String),
 }
 
-/// A command line that means nothing. The text says what to write instead; the exit status is [`EXIT_USAGE`].
+/// A command line that cannot be understood. The text says what to write instead; the exit status is [`EXIT_USAGE`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);

@@ -1,4 +1,4 @@
-//! The configured database: brought up to date once for the process, handed to each shard in the form it needs.
+//! The configured database: its schema is brought up to date once per process, and each shard gets a store on it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use muster_store::{Address, OpenError, PostgresOptions, PostgresStore, SqliteOpt
 
 use crate::config::{Config, DatabaseAddress};
 
-/// Connections to PostgreSQL that one shard makes use of: statements share them, and more of them only means that fewer
-/// statements leave and fewer answers arrive together.
+/// Most connections to PostgreSQL that one shard uses. Statements share connections; with more of them, fewer
+/// statements and answers would travel together.
 const CONNECTIONS_PER_SHARD_MAX: usize = 16;
 
-/// Where the durable data is. Cloning shares it.
+/// The database of durable data; clones share it.
 #[derive(Clone)]
 pub enum Database {
-    /// One file: threads of its own, one handle for all.
+    /// An SQLite file, with threads of its own and one handle for all shards.
     Sqlite(SqliteStore),
-    /// A server: connections of its own for each shard, on the shard's runtime.
+    /// A PostgreSQL server. Each shard has connections of its own, on its own runtime.
     Postgres {
-        /// With its password.
+        /// Address of the database, with its password.
         url: String,
-        /// Of each shard.
+        /// Options of each shard's connections.
         options: PostgresOptions,
-        /// Of all shards.
+        /// Counters of all shards.
         metrics: Arc<StoreMetrics>,
     },
 }
 
-/// The address in the form the store takes.
+/// The address of the configured database, in the store's form.
 ///
 /// # Errors
-/// When there is none.
+/// When no address is configured.
 pub fn address(config: &Config) -> Result<Address, OpenError> {
     match config.database.address.first() {
         Some(DatabaseAddress::Sqlite { path }) => Ok(Address::Sqlite(path.clone())),
@@ -75,7 +75,7 @@ impl Database {
         })
     }
 
-    /// The store for the thread that calls, on its own runtime.
+    /// A store for the calling thread, on its own runtime.
     ///
     /// # Errors
     /// When the database cannot be reached.

@@ -1,4 +1,4 @@
-//! Game code: where it is, and what each shard is given of it.
+//! Game code: loads it, and makes the part of each shard.
 
 mod durable;
 mod outgoing;
@@ -15,9 +15,10 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
+use muster_gateway::outgoing::{ClientOptions, Trust};
 use muster_live::{Epoch, Partition};
-use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
+use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
 use muster_script::durable::recording::Recorder;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
@@ -26,8 +27,7 @@ use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{
-    Bundle, CALLS_MAX, GoFunctions, GoMatches, GoModule, Host, JsFunctions, JsMatches, LanguageMatches, Languages,
-    Limits, LuaFunctions, LuaMatches, Program, Programs, ScriptMetrics,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -46,31 +46,31 @@ use crate::system::{RandomPool, System};
 /// The folder of modules in the data folder.
 const MODULES: &str = "modules";
 
-/// Where compiled modules are kept, in the data folder.
+/// Folder of compiled modules, in the data folder.
 const COMPILED: &str = "compiled";
 
-/// Where modules that stopped the server are noted, in the data folder.
+/// File that lists modules which made the server end, in the data folder.
 const STUCK_MODULES: &str = "stuck-modules";
 
-/// Game code as it was loaded at one time.
+/// Game code as loaded at one time.
 #[derive(Clone)]
 pub(crate) struct Generation {
-    /// The how manieth of the process.
+    /// Serial number of the generation in this process.
     number: u64,
     programs: Programs,
 }
 
-/// The game code of a server, whichever generation of it there is.
+/// The game code of a server, in its current generation.
 #[derive(Clone)]
 pub(crate) struct Game {
     generations: watch::Receiver<Generation>,
-    /// Told the number of a generation by each shard that has gone over to it.
+    /// Each shard sends the number of a generation here once it has gone over to it.
     taken: mpsc::Sender<u64>,
     loader: Loader,
     jobs: Jobs,
-    /// Without them no match is durable.
+    /// Logs of durable matches; without them no match is durable.
     logs: Option<MatchLogs>,
-    /// Where durable matches are recorded: `match.record_dir`.
+    /// Folder into which durable matches are recorded: `match.record_dir`.
     record_dir: Option<PathBuf>,
 }
 
@@ -78,35 +78,26 @@ pub(crate) struct Game {
 #[derive(Clone)]
 struct Loader {
     folder: PathBuf,
-    /// Whether the configuration names the folder, which then must be there.
+    /// Whether the configuration names the folder, which then must exist.
     is_named: bool,
-    /// `runtime.js_entrypoint`.
-    entrypoint: Option<PathBuf>,
     means: Means,
-    limits: LimitsOfAll,
+    settings: EngineSettings,
 }
 
-/// What the code of each language may use.
-#[derive(Clone, Copy)]
-struct LimitsOfAll {
-    go: Limits,
-    lua: Limits,
-    javascript: Limits,
-}
-
-/// What machines of all shards work with.
+/// Things that the machines of all shards use.
 #[derive(Clone)]
 struct Means {
     process: Arc<Process>,
-    /// The part of public ids behind the dot.
+    /// The part of public ids after the dot.
     public_node: Arc<str>,
-    /// `script.http_strict`, and one shard's part of `script.http_requests`.
-    http: (bool, usize),
+    /// Options of each shard's HTTP client: `script.http_strict`, and a share of `script.http_requests`.
+    http: ClientOptions,
     metrics: Arc<ScriptMetrics>,
 }
 
 impl Game {
-    /// Loads what the configuration names, or what is in the folder of modules if there is one; and what loads it anew.
+    /// Loads the folder that the configuration names, or the default folder if it exists. Answers the game code, and
+    /// the task that will reload it.
     ///
     /// # Errors
     /// A sentence with file and line.
@@ -120,14 +111,6 @@ impl Game {
         let named = config.runtime.path.clone();
         let is_named = named.is_some();
         let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
-        let limits = Limits {
-            machines_max: config.runtime.lua_max_count.div_ceil(shards),
-            concurrent_max: config.script.concurrent_calls.div_ceil(shards),
-            events_max: config.runtime.event_queue_size.div_ceil(shards),
-            event_workers: config.runtime.event_queue_workers.div_ceil(shards),
-            deferred_max: config.matches.deferred_queue_size,
-            ..limits(config)
-        };
         let mut process = Process::new(around(config), metrics.clone(), custom);
         process.folder = Some(folder.clone());
         let compiled = config.script.compiled_dir.clone();
@@ -137,27 +120,15 @@ impl Game {
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
-            http: (config.script.http_strict, config.script.http_requests.div_ceil(shards)),
+            http: ClientOptions {
+                is_strict: config.script.http_strict,
+                requests_max: config.script.http_requests.div_ceil(shards),
+                trust: Trust::default(),
+            },
             metrics,
         };
-        let javascript = Limits {
-            machines_max: config.runtime.js_max_count.div_ceil(shards),
-            machines_min: config.runtime.js_min_count.min(config.runtime.js_max_count).div_ceil(shards),
-            js_read_only_globals: config.runtime.js_read_only_globals,
-            ..limits
-        };
-        let entrypoint = config.runtime.js_entrypoint.clone();
-        let go = Limits {
-            // Ways to the one instance, which takes as many calls as there are.
-            machines_max: CALLS_MAX.div_ceil(shards),
-            machines_min: 1,
-            machine_bytes: config.script.go_bytes,
-            matches_per_machine: usize::MAX,
-            ..limits
-        };
-        let limits = LimitsOfAll { go, lua: limits, javascript };
-        let loader = Loader { folder, is_named, entrypoint, means, limits };
-        // Before they are read: what changes meanwhile is loaded again.
+        let loader = Loader { folder, is_named, means, settings: settings(config, shards) };
+        // The files are looked at before they are read: a file that changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
         loader.means.metrics.generation.store(1, Ordering::Relaxed);
@@ -169,59 +140,29 @@ impl Game {
         Ok((Self { generations, taken, loader, jobs, logs: None, record_dir }, reload))
     }
 
-    /// Says which scheduled functions are this node's to run.
+    /// Sets which scheduled functions this node runs.
     pub(crate) fn set_jobs(&mut self, jobs: Jobs) {
         self.jobs = jobs;
     }
 
-    /// Says where durable matches are written down.
+    /// Sets the logs of durable matches.
     pub(crate) fn set_logs(&mut self, logs: MatchLogs) {
         self.logs = Some(logs);
     }
 
-    /// The functions and hooks as one shard calls them; it runs the matches that are made there. On a server on its own those
-    /// durable ones go on that there were when it ended.
+    /// The functions and hooks for one shard, which also runs the matches that are made there. On a server on its own,
+    /// durable matches of the last run go on.
     pub(crate) async fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
-        let Self { mut generations, taken, loader: Loader { means, limits, .. }, jobs, logs, record_dir } = self;
+        let Self { mut generations, taken, loader: Loader { means, .. }, jobs, logs, record_dir } = self;
         let recorder = record_dir.map(|folder| Rc::new(Folder(folder)) as Rc<dyn Recorder>);
-        let Programs { go, lua, javascript } = generations.borrow_and_update().programs.clone();
+        let programs = generations.borrow_and_update().programs.clone();
         let host = means.host(store, signing, live.clone(), live.clone());
-        let returns = || {
-            let plane = Rc::downgrade(live);
-            move |call, returned| {
-                if let Some(live) = plane.upgrade() {
-                    live.step(|plane, now, out| plane.match_returned(now, call, returned, out));
-                }
-            }
-        };
-        let counted = || means.metrics.clone();
-        let in_go = GoMatches::new(go.clone(), host.clone(), limits.go, counted(), returns());
-        let mut in_lua = LuaMatches::new(lua.clone(), host.clone(), limits.lua, counted(), returns());
-        let mut in_javascript =
-            JsMatches::new(javascript.clone(), host.clone(), limits.javascript, counted(), returns());
-        let kept = logs.as_ref().map(|logs| Logs::new(logs.of_shard(), recorder));
-        if let Some(kept) = &kept {
-            (in_lua, in_javascript) = (in_lua.with_logs(kept.clone()), in_javascript.with_logs(kept.clone()));
-        }
-        let mut matches = LanguageMatches::new(Rc::new(in_go), Rc::new(in_lua), Rc::new(in_javascript));
-        if let Some(kept) = kept {
-            matches = matches.with_durable(kept, Box::new(Owner(Rc::downgrade(live))));
-        }
-        let matches = Rc::new(matches);
-        host.handlers.set(&matches);
-        let runner = Rc::downgrade(&matches);
-        live.on_handler(move |order| {
-            if let Some(matches) = runner.upgrade() {
-                matches.order(order);
-            }
-        });
+        let match_logs = logs.as_ref().map(|logs| Logs::new(logs.of_shard(), recorder));
+        let matches = matches(&programs, &host, &means.metrics, match_logs, live);
         let is_own = |partition: &Partition| live.look(|plane| plane.is_owner(*partition));
         let to_go_on = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own);
         matches.take_over(to_go_on.map(|partition| (partition, Epoch::default())).collect()).await;
-        let go = GoFunctions::new(go, host.clone(), limits.go, counted());
-        let lua = LuaFunctions::new(lua, host.clone(), limits.lua, counted());
-        let javascript = JsFunctions::new(javascript, host, limits.javascript, counted());
-        let functions = Rc::new(Languages::new(go, lua, javascript, matches.clone()));
+        let functions = Rc::new(Languages::new(programs.functions(&host, &means.metrics), matches.clone()));
         let warm = functions.clone();
         tokio::task::spawn_local(async move { warm.warm_up().await });
         let of_shard = OfShard {
@@ -231,7 +172,7 @@ impl Game {
             taken,
         };
         tokio::task::spawn_local(of_shard.follow(generations));
-        // One shard of the node does, so that there is one list of what runs.
+        // One shard of the node runs schedules, so that the node has one list of them.
         if live.place().shard() == 0 {
             tokio::task::spawn_local(schedules::keep(Rc::downgrade(&functions), jobs));
         }
@@ -239,7 +180,32 @@ impl Game {
     }
 }
 
-/// What a shard has of game code.
+/// The matches of a shard.
+fn matches(
+    programs: &Programs,
+    host: &Rc<Host>,
+    metrics: &Arc<ScriptMetrics>,
+    logs: Option<Rc<Logs>>,
+    live: &Rc<Live>,
+) -> Rc<LanguageMatches> {
+    let plane = Rc::downgrade(live);
+    let returns = move |call, returned| {
+        if let Some(live) = plane.upgrade() {
+            live.step(|plane, now, out| plane.match_returned(now, call, returned, out));
+        }
+    };
+    let (host, metrics) = (host.clone(), metrics.clone());
+    let shard = ShardParts { host, metrics, returns: Rc::new(returns), logs };
+    let mut matches = LanguageMatches::new(programs.matches(&shard));
+    if let Some(logs) = shard.logs {
+        matches = matches.with_durable(shard.host.clock.clone(), logs, Box::new(Owner(Rc::downgrade(live))));
+    }
+    let matches = Rc::new(matches);
+    shard.host.handlers.set(&matches);
+    matches
+}
+
+/// The game code of one shard.
 struct OfShard {
     functions: Weak<Languages>,
     matches: Weak<LanguageMatches>,
@@ -248,7 +214,7 @@ struct OfShard {
 }
 
 impl OfShard {
-    /// Goes over to each generation that comes.
+    /// Goes over to each new generation.
     async fn follow(self, mut generations: watch::Receiver<Generation>) {
         while generations.changed().await.is_ok() {
             let Generation { number, programs } = generations.borrow_and_update().clone();
@@ -261,49 +227,29 @@ impl OfShard {
             matches.renew(&programs, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
-            // Whoever counts may have stopped to wait.
+            // An error means that the counting of shards has timed out.
             let _ = self.taken.try_send(number);
         }
     }
 }
 
 impl Loader {
-    /// The files as they are.
+    /// The current state of the files.
     fn look(&self) -> Snapshot {
         snapshot(&self.folder)
     }
 
-    /// Loads them in machines of their own.
+    /// Loads the files in machines of their own.
     ///
     /// Errors: a sentence with file and line.
     async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
-        let Self { folder, is_named, entrypoint, means, limits } = self;
+        let Self { folder, is_named, means, settings } = self;
         if !is_named && !folder.is_dir() {
-            let programs = Programs { go: Arc::default(), lua: Arc::default(), javascript: Arc::default() };
-            return Ok(Generation { number, programs });
+            return Ok(Generation { number, programs: Programs::none(settings) });
         }
         let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
-        let failed = |error| format!("cannot load the game code in {}: {error}", folder.display());
-        let lua = Program::load(folder, &host, &limits.lua).await.map_err(failed)?;
-        let javascript =
-            Bundle::load(folder, entrypoint.as_deref(), &host, &limits.javascript).await.map_err(failed)?;
-        let go = GoModule::load(folder, &host, &limits.go).await.map_err(failed)?;
-        let (modules, functions, hooks) = (lua.modules_count(), lua.functions().len(), lua.hooks_count());
-        if modules > 0 {
-            let folder = folder.display();
-            tracing::info!(%folder, generation = number, modules, functions, hooks, "game code is loaded");
-        }
-        if !javascript.is_empty() {
-            let (file, functions, hooks) = (javascript.file(), javascript.functions().len(), javascript.hooks_count());
-            let matches = javascript.handlers().len();
-            tracing::info!(file, generation = number, functions, hooks, matches, "game code in JavaScript is loaded");
-        }
-        if !go.is_empty() {
-            let (file, functions, hooks) = (go.file(), go.functions().len(), go.hooks_count());
-            let matches = go.handlers().len();
-            tracing::info!(file, generation = number, functions, hooks, matches, "game code in Go is loaded");
-        }
-        let programs = Programs { go: Arc::new(go), lua: Arc::new(lua), javascript: Arc::new(javascript) };
+        let failed = |error: LoadError| format!("cannot load the game code in {}: {error}", folder.display());
+        let programs = Programs::load(folder, &host, settings, number).await.map_err(failed)?;
         Ok(Generation { number, programs })
     }
 }
@@ -323,7 +269,7 @@ impl Means {
             store,
             players,
             matches,
-            http: Rc::new(Outgoing::new(self.http, self.metrics.clone())),
+            http: Rc::new(Outgoing::new(self.http.clone(), self.metrics.clone())),
             process: self.process.clone(),
             signing,
             node: self.public_node.clone(),
@@ -336,11 +282,30 @@ impl Means {
     }
 }
 
-/// What game code may use.
-fn limits(config: &Config) -> Limits {
-    let script = &config.script;
+/// The settings of the engines, by the configuration.
+fn settings(config: &Config, shards: usize) -> EngineSettings {
+    let runtime = &config.runtime;
+    EngineSettings {
+        limits: limits(config, shards),
+        shards,
+        lua_machines_max: runtime.lua_max_count,
+        js_machines_max: runtime.js_max_count,
+        js_machines_min: runtime.js_min_count,
+        js_read_only_globals: runtime.js_read_only_globals,
+        js_entrypoint: runtime.js_entrypoint.clone(),
+        go_bytes: config.script.go_bytes,
+    }
+}
+
+/// The limits of game code of any language on one shard, by the configuration.
+fn limits(config: &Config, shards: usize) -> Limits {
+    let (script, runtime) = (&config.script, &config.runtime);
     let call_time = Duration::from_millis(script.call_cpu_ms);
     Limits {
+        concurrent_max: script.concurrent_calls.div_ceil(shards),
+        events_max: runtime.event_queue_size.div_ceil(shards),
+        event_workers: runtime.event_queue_workers.div_ceil(shards),
+        deferred_max: config.matches.deferred_queue_size,
         call_time,
         tick_time: Duration::from_millis(script.tick_cpu_ms),
         tick_time_max: call_time,
@@ -353,7 +318,8 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-/// Sees to it that a module which does not come back ends the process, and that it is not loaded again as it is.
+/// Makes the server end, and note the module, when a module does not return from an uninterruptible call; a noted
+/// module is not loaded again.
 fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     let path = config.general.data_dir.join(STUCK_MODULES);
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -373,7 +339,7 @@ fn around(config: &Config) -> Surroundings {
     }
 }
 
-/// What game code is told of the configuration, under the original's names. Keys are not among it.
+/// The part of the configuration that game code can read, under the original's names. Keys are left out.
 fn told(config: &Config) -> Value {
     let (session, socket) = (&config.session, &config.socket);
     let env = config.runtime.env.iter().map(|(name, value)| format!("{name}={}", value.expose()));

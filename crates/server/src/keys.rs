@@ -1,6 +1,6 @@
 //! The secrets of a server: generated at first start into the data folder and kept there.
 //!
-//! Under `muster dev` they are the well-known ones of the original instead. Nothing here logs or prints a secret.
+//! `muster dev` uses the original's well-known ones instead. Nothing here logs or prints a secret.
 
 mod fingerprint;
 
@@ -17,12 +17,12 @@ pub(crate) use fingerprint::fingerprint;
 
 use crate::config::{KeyFile, Mode, Notice, Setting, Settings, Source, file_settings, keys};
 
-/// Name of the file in the data folder.
+/// Name of the file, in the data folder.
 pub const FILE_NAME: &str = "keys.yml";
 
-/// Only the owner reads and writes it.
+/// Mode of the file: only its owner reads and writes it.
 const FILE_MODE: u32 = 0o600;
-/// The data folder is created for its owner alone.
+/// Mode of the data folder: only its owner enters it.
 const FOLDER_MODE: u32 = 0o700;
 
 /// A secret that is generated when nobody sets it.
@@ -34,7 +34,7 @@ pub struct Generated {
     pub well_known: &'static str,
     /// Bytes of randomness; the text is a third longer (base64, URL alphabet, so that it fits headers and queries).
     bytes: usize,
-    /// What the file says about it.
+    /// Comment on the secret in the file.
     comment: &'static str,
 }
 
@@ -84,7 +84,7 @@ pub enum KeysError {
     /// The file or its folder cannot be read or written.
     #[error("cannot {action} {}: {error}; make it accessible to this user, or choose another `data_dir`", path.display())]
     File { action: &'static str, path: PathBuf, error: io::Error },
-    /// The file is there and is not what Muster wrote.
+    /// The file exists, but Muster did not write it so.
     #[error("the file of generated keys {} is damaged: {fault}; restore it, or move it away to have new keys, which ends all sessions", path.display())]
     Damaged { path: PathBuf, fault: String },
     /// The system gives no randomness.
@@ -92,7 +92,7 @@ pub enum KeysError {
     Randomness(String),
 }
 
-/// The secrets to lay over the configuration, below nothing that was given.
+/// The secrets to be laid over the configuration's defaults; values that somebody set win over them.
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) settings: Vec<Setting>,
@@ -105,7 +105,7 @@ pub(crate) fn is_well_known(text: &str) -> bool {
     GENERATED.iter().any(|generated| generated.well_known == text)
 }
 
-/// Finds the secrets that nobody set: the well-known ones under `dev`, those of the file otherwise.
+/// Finds values for the secrets that nobody set: the well-known ones under `dev`, otherwise those of the file.
 pub(crate) fn settle(
     mode: Mode,
     key_file: KeyFile,
@@ -175,8 +175,8 @@ fn read(path: &Path) -> Result<Option<Vec<Setting>>, KeysError> {
     Ok(Some(stored))
 }
 
-/// Writes a file with what is stored and new secrets for the rest. When another process writes the first file at the same
-/// time, that one's secrets count.
+/// Writes the file, with the stored secrets and new ones for those that are missing. If another process writes the
+/// first file at the same time, that one's secrets count.
 fn complete_file(data_dir: &Path, path: &Path, mut stored: Vec<Setting>) -> Result<Vec<Setting>, KeysError> {
     let first = stored.is_empty();
     for one in &GENERATED {
@@ -188,7 +188,7 @@ fn complete_file(data_dir: &Path, path: &Path, mut stored: Vec<Setting>) -> Resu
     create_folder(data_dir).map_err(write_error)?;
     let temporary = data_dir.join(format!(".{FILE_NAME}.{}", random_text(6)?));
     let placed = write_synced(&temporary, &file_text(&stored)).and_then(|()| place(&temporary, path, first));
-    // Gone already when it was renamed; left over otherwise.
+    // The temporary file is gone if it was renamed; otherwise it is left over.
     let _ = fs::remove_file(&temporary);
     match placed {
         Ok(()) => {}
@@ -212,7 +212,8 @@ fn write_synced(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The first file must not replace another's: a link fails where a rename would not.
+/// Moves the temporary file to its place. The first file must not replace another process's, so it is linked: a link
+/// fails where a rename would not.
 fn place(temporary: &Path, path: &Path, first: bool) -> io::Result<()> {
     if first { fs::hard_link(temporary, path) } else { fs::rename(temporary, path) }
 }

@@ -1,4 +1,5 @@
-//! A whole Muster server as a library: configuration, wiring, command line. The program `muster` is a thin main over it.
+//! A whole Muster server as a library: configuration, wiring, command line. The program `muster` is a thin main over
+//! it.
 
 pub mod cli;
 pub mod cluster;

@@ -1,15 +1,15 @@
-//! The process's own limit: how many files, and so connections, it may have open.
+//! Limits of the process: the number of open files, and so of connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Config, DatabaseAddress};
 
-/// Files that are no connections of players: database, logs, listeners, runtimes of the shards, and some air.
+/// Files other than connections of players: database, logs, listeners, runtimes of the shards, and a margin.
 const FILES_RESERVED: u64 = 128;
-/// Assumed where the system names no limit.
+/// Number of open files that is assumed if the system has no limit.
 const FILES_MAX_UNLIMITED: u64 = 1 << 20;
 
-/// Raises the limit of open files as far as the system lets us, and answers how many connections fit below it.
+/// Raises the limit of open files as far as the system allows, and answers how many connections fit below it.
 pub fn connections_max(config: &Config) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let files_max = limit.maximum.unwrap_or(FILES_MAX_UNLIMITED);

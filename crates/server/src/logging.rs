@@ -1,7 +1,7 @@
-//! Logs by the keys `logger.*`: which lines are written, where to and in which format.
+//! Logs, by the keys `logger.*`: level, outputs and format.
 //!
-//! Holds no state of its own beside the process's one `tracing` subscriber. The threads that serve players never wait for
-//! a terminal, a pipe or a disk: see [`writer`].
+//! The module's only state is the `tracing` subscriber of the process. The threads that serve players never wait for a
+//! terminal, a pipe or a disk: see [`writer`].
 
 mod writer;
 
@@ -18,7 +18,7 @@ use crate::config::{LogFormat, LogLevel, Logger};
 
 pub use writer::LogGuard;
 
-/// Why logs cannot be written.
+/// Why logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
     /// The log file cannot be opened for appending.
@@ -32,17 +32,17 @@ pub enum LoggingError {
     Twice(#[from] SetGlobalDefaultError),
 }
 
-/// Sets up the logs of this process. Keep the guard until the end: dropping it writes out what waits.
+/// Sets up the logs of this process. The guard must be kept until the end: dropping it writes the lines that wait.
 ///
 /// # Errors
-/// The file or the writing thread is not to be had, or logs are set up already.
+/// The file cannot be opened, the writing thread cannot be started, or logs are set up already.
 pub fn start(logger: &Logger) -> Result<LogGuard, LoggingError> {
     let (subscriber, guard) = subscriber(logger, Box::new(io::stdout()), io::stdout().is_terminal())?;
     tracing::subscriber::set_global_default(subscriber)?;
     Ok(guard)
 }
 
-/// The subscriber, with whatever stands for standard output.
+/// The subscriber; tests pass their own standard output.
 fn subscriber(
     logger: &Logger,
     stdout: Box<dyn io::Write + Send>,
@@ -61,7 +61,7 @@ fn open(path: PathBuf) -> Result<File, LoggingError> {
     OpenOptions::new().append(true).create(true).open(&path).map_err(|error| LoggingError::File { path, error })
 }
 
-/// How lines look.
+/// Format of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     Human { colours: bool },
@@ -94,7 +94,8 @@ where
     }
 }
 
-/// Our own crates speak at the level that was asked for; libraries never below `info`, since their details drown ours.
+/// Levels by crate: our own crates log at the configured level, libraries at `info` at most, since their details would
+/// drown ours.
 fn filter(level: LogLevel) -> Targets {
     let level = match level {
         LogLevel::Debug => LevelFilter::DEBUG,

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use muster_server::{cli, commands};
 
-/// Frames are made by one shard and freed by another: with the system's allocator that costs a third of a chat message on
-/// two shards (BENCHMARKS.md).
+/// Frames are made by one shard and freed by another. With the system's allocator that takes a third of the cost of a
+/// chat message on two shards (BENCHMARKS.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The allocator asks for huge pages, and the kernel then fills memory up to them in the background: an idle server
-/// grows by a sixth within an hour. Without them nothing is slower (BENCHMARKS.md). Where it cannot be said, that is all
-/// there is to it.
+/// Turns huge pages off. The allocator asks for them, and the kernel then fills memory up to them in the background: an
+/// idle server grows by a sixth within an hour. Without them nothing is slower (BENCHMARKS.md). A failure is ignored:
+/// the server only uses more memory.
 #[cfg(target_os = "linux")]
 fn refuse_huge_pages() {
     let _ = nix::sys::prctl::set_thp_disable(true);

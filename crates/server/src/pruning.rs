@@ -1,4 +1,4 @@
-//! Removing what has expired, once an hour and by a clock that is believed.
+//! Removes expired data, once an hour, by a clock that is checked first.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,24 +13,25 @@ use muster_domain::revocations::Revocations;
 use crate::jobs::Jobs;
 use crate::system::System;
 
-/// How often expired things are removed.
+/// Time between two removals.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// How often it is asked whether that is due.
+/// Time between two checks whether a removal is due.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How far the wall clock may drift from the monotonic one between two removals and still be believed.
+/// Largest drift between the wall clock and the monotonic clock over one interval, in seconds. A wall clock that drifts
+/// more is not trusted.
 const CLOCK_JUMP_MAX_SEC: i64 = 60;
 
 /// The job that removes expired revocations.
 const REVOCATIONS_JOB: &str = "prune_revocations";
 
-/// The job that removes what became of the writes of matches that nobody will replay.
+/// The job that removes outcomes of keyed writes that no match will replay.
 const EFFECTS_JOB: &str = "prune_effects";
 
-/// Removes revocations of tokens that have expired, from the database and from this process, and what became of keyed
-/// writes once it is older than any match may be replayed from. A match that lives has the older ones of these removed
-/// at each of its snapshots; this is for those that have ended otherwise.
+/// Removes expired revocations, from the database and from this process, and outcomes of keyed writes that are older
+/// than any replay. A running match removes its own old outcomes at each snapshot; this removes those of matches that
+/// ended.
 pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     let mut pruning = Pruning::begin(Instant::now(), System.now());
@@ -54,9 +55,9 @@ pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jo
     }
 }
 
-/// When to remove what has expired: every interval in which the wall clock ran as the monotonic one did. After a jump it
-/// is not believed for one interval: ahead by mistake, it would take back revocations whose tokens live on, and have
-/// writes repeated.
+/// Decides when to remove expired data: after every interval in which the wall clock ran like the monotonic one. After
+/// a jump the wall clock is not trusted for one interval: if it were ahead, revocations of valid tokens would be
+/// removed, and writes repeated.
 struct Pruning {
     since: Instant,
     wall: Timestamp,
@@ -68,7 +69,7 @@ impl Pruning {
         Self { since, wall }
     }
 
-    /// Whether an interval has passed, and can be believed.
+    /// Whether an interval has passed and the wall clock is trusted.
     fn is_due(&mut self, now: Instant, wall: Timestamp) -> bool {
         let elapsed = now.saturating_duration_since(self.since);
         if elapsed < PRUNE_INTERVAL {

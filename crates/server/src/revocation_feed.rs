@@ -1,4 +1,4 @@
-//! Revocations on their way: from the database into this process, and from whichever thread applied them to every shard.
+//! The ways of revocations: from the database into this process, and from the thread that applied one to every shard.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 
 use crate::system::System;
 
-/// How often what other servers of the same database revoked is read.
+/// Time between two reads of the revocations of other servers on the same database.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Applies what other servers of the same database revoke.
+/// Applies the revocations of other servers on the same database.
 pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
     let mut poll = tokio::time::interval(POLL_INTERVAL);
     let mut is_failing = false;
@@ -31,10 +31,10 @@ pub async fn follow(store: Rc<dyn Store>, revocations: Arc<Revocations>) {
     }
 }
 
-/// Revocations on their way from whichever thread applied them to every shard.
+/// Revocations on their way from the thread that applied them to every shard.
 ///
-/// Bounded by the requests under way: each one that revokes waits for its own to be applied. Lock: held to push or
-/// to take, never across an await.
+/// The queue is bounded by the requests under way: each request that revokes waits until its own revocation is applied.
+/// Lock: held to push or to take, never across an await.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: Mutex<Vec<Revocation>>,
@@ -42,7 +42,7 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// What puts a revocation in; given to [`Revocations`].
+    /// The function that puts a revocation into the mailbox; given to [`Revocations`].
     pub fn observer(self: &Arc<Self>) -> Box<dyn Fn(&Revocation) + Send + Sync> {
         let mailbox = self.clone();
         Box::new(move |revocation| {
@@ -51,7 +51,7 @@ impl Mailbox {
         })
     }
 
-    /// Takes revocations to every shard until dropped, or a shard has ended.
+    /// Delivers revocations to every shard until it is dropped or a shard has ended.
     pub async fn deliver(self: Arc<Self>, shards: Arc<[ShardHandle]>) {
         loop {
             let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));

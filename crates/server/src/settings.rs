@@ -1,4 +1,4 @@
-//! What each part of the server is told of the configuration, in the part's own terms.
+//! Translates the configuration into the settings of each part of the server.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use muster_live::{KeepAliveConfig, OutboxLimits, PlaneConfig, RingLimits};
 
 use crate::config::Config;
 
-/// How long sessions live, and whether a player has one at a time.
+/// Lifetimes of sessions, and whether a player may have only one at a time.
 pub fn session_rules(config: &Config) -> SessionRules {
     SessionRules {
         token_life_sec: seconds(config.session.token_expiry_sec),
@@ -115,7 +115,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
     })
 }
 
-/// A server on its own has nobody to go on after it.
+/// The kinds of things that are recoverable: none on a server on its own, since it has no successor.
 fn recover(config: &Config) -> Recover {
     let cluster = &config.cluster;
     if cluster.is_joined() {
@@ -148,7 +148,7 @@ pub(crate) fn live_rules(config: &Config) -> LiveRules {
     LiveRules { node: public_node(config).into(), single_socket: session.single_socket }
 }
 
-/// What public ids end in: the same on all nodes of a cluster, since any of them may be asked.
+/// The ending of public ids. It is the same on all nodes of a cluster, since any node may be asked about an id.
 fn public_node(config: &Config) -> &str {
     if config.cluster.is_joined() { &config.cluster.name } else { &config.general.name }
 }

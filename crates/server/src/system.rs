@@ -1,4 +1,4 @@
-//! The machine's clock and randomness behind the domain's ports.
+//! Implements the domain's ports with the machine's clock and randomness.
 
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ impl Clock for System {
     fn now(&self) -> Timestamp {
         let micros = match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
-            // A clock set before 1970 is wrong, but no reason to fall over.
+            // A clock set before 1970 is wrong, but no reason to panic.
             Err(before) => -i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX),
         };
         Timestamp(micros)
@@ -24,8 +24,8 @@ impl Clock for System {
 /// Bytes taken from the system's generator at a time.
 const POOL_BYTES: usize = 512;
 
-/// The system's generator, read a block at a time: a sign-in needs random bytes three times, and each system call costs
-/// as much as a signature. One value per shard.
+/// Random bytes of the system, read a block at a time: a sign-in needs some three times, and each system call costs as
+/// much as a signature. Each shard has one pool.
 #[derive(Debug)]
 pub struct RandomPool {
     pool: RefCell<Pool>,
@@ -37,7 +37,7 @@ struct Pool {
 }
 
 impl std::fmt::Debug for Pool {
-    /// What will be handed out next is a secret.
+    /// The bytes are secrets to come, so they are not shown.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Pool(..)")
     }
@@ -62,7 +62,7 @@ impl Entropy for RandomPool {
             let (now, later) = rest.split_at_mut(taken);
             let from = pool.used;
             now.copy_from_slice(&pool.bytes[from..from + taken]);
-            // Handed out once, and not left lying about.
+            // Bytes that were handed out are not kept.
             pool.bytes[from..from + taken].fill(0);
             pool.used += taken;
             rest = later;
@@ -71,8 +71,8 @@ impl Entropy for RandomPool {
 }
 
 fn read_system(bytes: &mut [u8]) {
-    // Linux blocks until the generator is seeded and does not fail afterwards. Handing out predictable ids and tokens
-    // instead would be worse than the panic, which is caught at the request.
+    // Linux blocks until the generator is seeded and does not fail afterwards. Predictable ids and tokens would be
+    // worse than the panic, which is caught at the request.
     #[expect(clippy::expect_used, reason = "see above")]
     getrandom::fill(bytes).expect("the system gives random bytes");
 }

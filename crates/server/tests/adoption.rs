@@ -24,7 +24,8 @@ const SERVER_KEY: &str = "key-of-this-studio";
 const OLD_PASSWORD: &str = "the old password";
 const NEW_PASSWORD: &str = "a new password of Ann, of as many bytes as bcrypt takes, äöü: .......";
 const ANN: &str = "00000000-0000-4000-8000-000000000001";
-/// What the original writes: its name for the algorithm, and not our cost.
+/// A cost in the bcrypt hashes that the original wrote; it differs from ours, and so does the name of the algorithm in
+/// them.
 const OLD_COST: u32 = 5;
 
 /// The tables whose rows no player changes in this test.
@@ -45,7 +46,7 @@ const UNTOUCHED: [&str; 18] = [
     "user_edge",
     "users_notes",
     "wallet_ledger",
-    // Players of these sign in, and that leaves no trace.
+    // Signing in leaves no trace in the rows of these players.
     "users WHERE username IN ('bob', 'dan', 'eve', '')",
     "user_device WHERE id LIKE 'first-%'",
 ];
@@ -64,7 +65,7 @@ impl Studio {
         Self { database, setup, server }
     }
 
-    /// Signs in, by whatever the path says: `device`, `email`, `custom`.
+    /// Signs in by the method that the path names: `device`, `email`, `custom`.
     fn sign_in(&self, by: &str, create: bool, body: &Value) -> Response {
         let path = format!("/v2/account/authenticate/{by}?create={create}");
         self.server.call("POST", &path, &http::basic(SERVER_KEY), body)
@@ -101,7 +102,7 @@ fn lived_in() -> Database {
     database
 }
 
-/// Everything that PostgreSQL knows of the tables, ours left out if `without_ours`.
+/// Everything that PostgreSQL knows of the tables; without our tables if `without_ours`.
 fn catalogue(database: &Database, without_ours: bool) -> String {
     let mut dump = Command::new(Postgres::shared().unwrap().programs_folder().join("pg_dump"));
     dump.args(["--schema-only", "--dbname", database.url()]);
@@ -111,11 +112,11 @@ fn catalogue(database: &Database, without_ours: bool) -> String {
     let output = dump.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    // Newer versions guard the text with a random word.
+    // Newer versions of PostgreSQL put a random word around the text.
     text.lines().filter(|line| !line.contains("restrict ")).collect::<Vec<_>>().join("\n")
 }
 
-/// The rows of tables, or of parts of tables.
+/// The rows of tables, or of the parts that a WHERE clause selects.
 fn rows<'a>(database: &Database, tables: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let read = |table| {
         postgres(
@@ -180,7 +181,7 @@ fn passwords_change(studio: &Studio) {
     studio.ok("POST", "/v2/account/link/email", &ann, &email("Ann@Example.com", NEW_PASSWORD));
     assert_eq!(studio.sign_in("email", false, &email("ann@example.com", OLD_PASSWORD)).status, 401);
     assert_eq!(user_of(&studio.token("email", false, &email("ann@example.com", NEW_PASSWORD))), ANN);
-    // Cat leaves the address and signs in by device from now on.
+    // Cat unlinks the address and signs in by device from now on.
     let cat = studio.token("email", false, &email("cat@example.com", OLD_PASSWORD));
     studio.ok("POST", "/v2/account/link/device", &cat, &json!({ "id": "new-device-of-cat" }));
     studio.ok("POST", "/v2/account/unlink/email", &cat, &email("cat@example.com", OLD_PASSWORD));
@@ -233,7 +234,7 @@ fn players_go(studio: &Studio) {
     assert_eq!(studio.sign_in("device", false, &json!({ "id": "late-device-of-logged-out" })).status, 200);
 }
 
-/// Values that Muster wrote, by the original's rules.
+/// Checks values that Muster wrote by the original's rules.
 fn the_original_can_read_it(database: &Database) {
     let query = |sql: &str| postgres(database.url(), sql);
     let hashes = query("SELECT email || ' ' || convert_from(password, 'UTF8') FROM users WHERE password IS NOT NULL");
@@ -260,8 +261,8 @@ fn the_original_can_read_it(database: &Database) {
                   WHERE disable_time > '1970-01-01 00:00:00+00' ORDER BY d.id";
     assert_eq!(query(banned), ["first-device-of-eve", "late-device-of-banned"]);
     assert_eq!(query("SELECT count(*) FROM user_tombstone"), ["2"]);
-    let unset = "SELECT username FROM users WHERE email = '' OR custom_id = '' OR (password IS NULL) <> (email IS NULL) \
-                 OR username IS NULL OR lang_tag = ''";
+    let unset = "SELECT username FROM users WHERE email = '' OR custom_id = '' OR (password IS NULL) <> \
+                 (email IS NULL) OR username IS NULL OR lang_tag = ''";
     assert_eq!(query(unset), Vec::<String>::new(), "what is not set is null, as the original's unique columns need it");
     assert_eq!(
         query("SELECT timezone || ' ' || display_name FROM users WHERE username = 'newcomer'"),

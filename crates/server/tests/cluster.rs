@@ -1,4 +1,4 @@
-//! Servers as nodes of a cluster, beside nodes that are not as they are: with other keys, of another release.
+//! Tests of servers as nodes of a cluster, beside nodes with other keys or of another release.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 /// Exit status of a server that did not start.
 const FAILED: i32 = 1;
 
-/// Where the nodes of one test meet.
+/// A NATS server and a database, where the nodes of one test meet.
 struct Place {
     database: Database,
     nats: &'static NatsServer,
@@ -77,14 +77,14 @@ fn a_node_with_other_keys_does_not_join_and_says_what_to_do() {
     two.stop();
 }
 
-/// A node of this test's own, which passes for one of another release.
+/// A node of the test itself, in the role of one of another release.
 struct Other {
     _node: Node,
     node_of_server: NodeNumber,
     me: NodeNumber,
     events: mpsc::Receiver<NodeEvent>,
     outbound: muster_cluster::node::Outbound,
-    /// What was heard of the server, as text.
+    /// Text of the messages that the server sent.
     heard: Vec<String>,
 }
 
@@ -92,14 +92,14 @@ async fn start_other(place: &Place, compatibility: Compatibility) -> (Node, mpsc
     let urls = vec![place.nats.url().to_owned()];
     let options = NatsOptions { urls, cluster: place.cluster.clone(), ..NatsOptions::default() };
     let nats = Arc::new(Nats::connect(&options).await.unwrap());
-    // It owns nothing: what it would have to do as an owner, no test does.
+    // The node owns nothing, since the test cannot do the work of an owner.
     let roles = Roles { gateway: true, live: false, jobs: false };
     let node = NodeConfig { name: "other".into(), shards: 1, weight: 1, roles, compatibility, epoch_floor: 0 };
     Node::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_system() })
 }
 
 impl Other {
-    /// Joins beside the one server that there is.
+    /// Joins the cluster of the one server that runs.
     async fn join(place: &Place, compatibility: Compatibility) -> Self {
         let (node, mut events) = start_other(place, compatibility).await;
         let (mut me, mut numbers, mut is_online) = (None, BTreeSet::new(), false);
@@ -123,7 +123,7 @@ impl Other {
         self.outbound.try_send(self.node_of_server, batch).unwrap();
     }
 
-    /// Waits until the server said this.
+    /// Waits until the server has sent a message with these words.
     async fn hears(&mut self, words: &str) {
         let decoder = Decoder::new(self.me, Arc::default());
         while !self.heard.iter().any(|heard| heard.contains(words)) {
@@ -158,7 +158,7 @@ fn field(number: u16, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A message of a batch with a question of this number, which cost a credit.
+/// A message with a question of this number, which used up a credit.
 fn question(number: u8, what: &[u8]) -> Vec<u8> {
     let head = [field(3, &[0x10, number]), vec![0x28, 1]].concat();
     field(4, &[&head, what].concat())
@@ -167,7 +167,7 @@ fn question(number: u8, what: &[u8]) -> Vec<u8> {
 /// A field that no release has.
 const UNKNOWN_FIELD: [u8; 3] = [0xF8, 0x7F, 1];
 const UNKNOWN_KIND: u16 = 1_000;
-/// How many are on a stream.
+/// Number of presences on a stream.
 const COUNT: u16 = 24;
 
 #[test]
@@ -187,7 +187,7 @@ fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
         other.hears("Reply(8, Counts([0]))").await;
         other.hears("Credit(Up, ").await;
 
-        // What cannot be read at all is lost alone.
+        // A batch that cannot be read is lost, and nothing else.
         other.send(&batch(VERSION + 2, VERSION + 1, &messages));
         other.send(&batch(VERSION + 1, VERSION, &[question(9, &field(COUNT, &count))]));
         other.hears("Reply(9, Counts([0]))").await;

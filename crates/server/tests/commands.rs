@@ -1,4 +1,4 @@
-//! The commands beside the server, as an operator types them: what they print, how they end, what they refuse.
+//! Tests of the commands beside the server, as an operator types them: their output, exit status, and refusals.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -14,7 +14,7 @@ use support::{database, http, wait_until};
 
 const LOAD_CLIENTS: usize = 8;
 
-/// Exit status of a command that failed, and of one that meant nothing.
+/// Exit statuses of a command that failed, and of one that was not understood.
 const FAILED: i32 = 1;
 const USAGE: i32 = 2;
 
@@ -22,7 +22,7 @@ fn backup(setup: &Setup, folder: &Path) -> String {
     muster(&["backup", word(folder), "--data_dir", word(setup.folder())]).succeeded()
 }
 
-/// The status of signing in by a device that must be known.
+/// The status of a sign-in by an existing device.
 fn known(server: &Server, device: &str) -> u16 {
     let path = "/v2/account/authenticate/device?create=false";
     server.call("POST", path, &http::basic(SERVER_KEY), &json!({ "id": format!("device-of-{device}") })).status
@@ -174,7 +174,8 @@ fn migrate_prepares_either_database_and_tells_how_it_stands() {
         .failed(FAILED, "cannot connect to the database");
 }
 
-/// The commands on one account. On SQLite a change needs the server stopped; on PostgreSQL it hears of it.
+/// Tests the commands on one account. On SQLite a change needs the server to be stopped; on PostgreSQL the server
+/// notices it.
 fn accounts(setup: Setup, flags: [&str; 2], is_sqlite: bool) {
     let account = |action: &str, user: &str| muster(&["account", action, user, flags[0], flags[1]]);
     let mut server = setup.start();

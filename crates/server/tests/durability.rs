@@ -1,5 +1,5 @@
-//! Durable means synced: no answer leaves before the sync that covers it, and whatever was acknowledged outlives the
-//! process.
+//! Tests that durable means synced: no answer leaves before the sync that covers it, and everything acknowledged
+//! outlives the process.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -17,19 +17,19 @@ use support::{database, http};
 
 const WITNESSED_CLIENTS: usize = 64;
 const SIGN_UPS_PER_CLIENT: usize = 6;
-/// What the witnessed devices are called, before their number.
+/// Prefix of the witnessed devices' names; a number follows.
 const DEVICE: &str = "witnessed-device-";
 const NUMBER_LEN: usize = 6;
 
 const KILLS: u64 = 4;
 const LOAD_CLIENTS: usize = 16;
 
-/// What strace saw, in the order in which it happened.
+/// A trace by strace, in order of time.
 #[derive(Default)]
 struct Trace {
-    /// By device: the line at which its row had been written to the log for the first time.
+    /// By device: the line at which its row was first written to the log.
     written: HashMap<String, usize>,
-    /// Of each sync of the log: the lines at which it began and had succeeded.
+    /// Lines at which each sync of the log began and succeeded.
     syncs: Vec<(usize, usize)>,
     /// By token: the line at which the answer with it left.
     answered: HashMap<String, usize>,
@@ -52,7 +52,7 @@ impl Trace {
                 trace.begin(call, line);
                 begun.insert(thread, Begun { line, text: call });
             } else if call.starts_with("<... ") {
-                // One that began before the trace ends nothing.
+                // A call that began before the trace is ignored.
                 let Some(start) = begun.remove(thread) else { continue };
                 trace.end(start.text, call, start.line, line);
             } else {
@@ -88,7 +88,8 @@ impl Trace {
         }
     }
 
-    /// Whether a sync that began after the row was written had succeeded before the answer left.
+    /// Whether the row was synced before the answer left: a sync began after the row was written, and succeeded before
+    /// the answer.
     fn is_covered(&self, device: &str, token: &str) -> bool {
         let written = self.written.get(device).unwrap_or_else(|| panic!("{device} was never written to the log"));
         let answered = self.answered.get(token).unwrap_or_else(|| panic!("the answer to {device} was not seen"));
@@ -100,7 +101,7 @@ fn is_of_log(call: &str) -> bool {
     call.split([',', ')']).next().is_some_and(|file| file.ends_with("-wal>"))
 }
 
-/// What follows each occurrence of `marker`.
+/// The text after each occurrence of `marker`.
 fn pieces<'a>(text: &'a str, marker: &'static str) -> impl Iterator<Item = &'a str> {
     text.match_indices(marker).map(move |(at, _)| &text[at + marker.len()..])
 }
@@ -129,7 +130,7 @@ fn no_answer_leaves_before_the_sync_that_covers_it() {
     let setup = Setup::dev();
     let file = setup.folder().join("trace");
     let calls = "trace=fdatasync,fsync,sync_file_range,write,writev,sendto,sendmsg,sendmmsg,pwrite64,pwritev";
-    // -D: the server is our child, and strace its companion.
+    // With -D the server is our child, and strace runs beside it.
     let strace =
         ["strace", "-D", "-f", "-y", "-s", "8192", "-e", calls, "-e", "signal=none", "-o", file.to_str().unwrap()];
     let setup = setup.under(&strace);
@@ -162,7 +163,7 @@ fn no_answer_leaves_before_the_sync_that_covers_it() {
     assert!(syncs * 4 < answers, "{syncs} syncs for {answers} answers: commits do not share them");
 }
 
-/// Kills the server at random moments of full rate; whatever it had acknowledged is there when it is back.
+/// Kills the server at random moments of full load. Everything that it acknowledged must exist after its restart.
 fn kill_at_full_rate(setup: &Setup, seed: u64) {
     let mut random = Random::new(seed);
     let mut players = Vec::new();

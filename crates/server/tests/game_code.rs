@@ -1,4 +1,4 @@
-//! Game code in a server: what it reaches outside of it, and what operators see of it.
+//! Tests of game code in a server: its requests to other servers, and its traces in logs and metrics.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

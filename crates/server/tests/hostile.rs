@@ -1,4 +1,5 @@
-//! Ten thousand malformed requests and frames, with `hostile_sockets`, each class answered as documented: HTTP.
+//! Ten thousand malformed requests and frames, together with `hostile_sockets`; each class gets its documented answer.
+//! This half is HTTP.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -10,18 +11,18 @@ use std::time::{Duration, Instant};
 use muster_wire::envelope::Format;
 use support::http::{self, Response};
 use support::random::Random;
-use support::requests::{Answer, CLASSES, Class};
+use support::requests::{CLASSES, Class, ExpectedAnswer};
 use support::server::{Server, Setup};
 use support::socket::Socket;
 use support::{DEADLINE, wait_until};
 
-/// With one shard and again with two; `hostile_sockets` sends the other half of ten thousand.
+/// Requests with one shard, and again with two; `hostile_sockets` sends the other half of ten thousand.
 const REQUESTS_PER_RUN: usize = 2_500;
-/// What the server may hold more at the end than after the first few of each class.
+/// Most bytes by which the server's memory may grow after the first few requests of each class.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 const WARM_UP_PER_CLASS: usize = 5;
 
-/// Each class is counted in one of these, or as an error of its operation.
+/// Metrics of refusals; each class is counted in one of these, or as an error of its operation.
 const REFUSALS: [&str; 6] = [
     "body_too_big_count",
     "forwarded_refused_count",
@@ -31,7 +32,7 @@ const REFUSALS: [&str; 6] = [
     "unauthenticated_count",
 ];
 
-/// A server with a player on sockets that live through everything.
+/// A server, and a player on sockets that must survive everything.
 struct Bystander {
     server: Server,
     sockets: [Socket; 2],
@@ -58,7 +59,7 @@ impl Bystander {
         }
     }
 
-    /// Ends the sockets; nothing may be left open, and nothing may have panicked.
+    /// Ends the sockets. Nothing may be left open, and nothing may have panicked.
     fn finish(self) {
         let Self { server, sockets, .. } = self;
         drop(sockets);
@@ -80,9 +81,11 @@ fn send(server: &Server, class: &Class, random: &mut Random) {
     let responses = Response::all(&bytes);
     let statuses: Vec<_> = responses.iter().map(|response| (response.status, response.code())).collect();
     let is_right = match (class.answer, &statuses[..]) {
-        (Answer::Error(status, code), &[(given, Some(given_code))]) => (given, given_code) == (status, code),
-        (Answer::Status(status), &[(given, None)]) => given == status,
-        (Answer::Nothing | Answer::Refused, []) | (Answer::Refused, [(400 | 431, None)]) => true,
+        (ExpectedAnswer::Error(status, code), &[(given, Some(given_code))]) => (given, given_code) == (status, code),
+        (ExpectedAnswer::Status(status), &[(given, None)]) => given == status,
+        (ExpectedAnswer::Nothing | ExpectedAnswer::Refused, []) | (ExpectedAnswer::Refused, [(400 | 431, None)]) => {
+            true
+        }
         _ => false,
     };
     let shown = String::from_utf8_lossy(&request[..request.len().min(600)]);
@@ -104,7 +107,7 @@ fn run(shards: usize) {
         }
         bystander.assert_healthy();
     }
-    // Two passwords hashed at once take as much for a moment, and the allocator gives that back a little later.
+    // Two passwords hashed together take this much for a moment, and the allocator returns it a little later.
     wait_until("memory is what it was", || {
         let panicked = bystander.server.metrics().value("panic_count");
         panicked == 0.0 && bystander.server.resident_bytes() < before + GROWTH_BYTES_MAX
@@ -131,7 +134,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 const IDLE_TIMEOUT: Duration = Duration::from_millis(600);
 const SLOW_CLIENTS: usize = 25;
 
-/// Sends a byte whenever nothing came for a moment, until the server ends the connection; answers what it said.
+/// Sends a byte whenever nothing came for a moment, until the server ends the connection. Answers everything that the
+/// server sent.
 fn drip(stream: &mut TcpStream, mut bytes: impl Iterator<Item = u8>) -> Vec<u8> {
     stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let started = Instant::now();
@@ -140,7 +144,7 @@ fn drip(stream: &mut TcpStream, mut bytes: impl Iterator<Item = u8>) -> Vec<u8> 
         match stream.read(&mut chunk) {
             Ok(0) => return answer,
             Ok(length) => answer.extend_from_slice(&chunk[..length]),
-            // An error of writing shows at the next read as well.
+            // An error of writing shows at the next read too.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 bytes.next().map(|byte| stream.write(&[byte]));
             }
@@ -151,8 +155,8 @@ fn drip(stream: &mut TcpStream, mut bytes: impl Iterator<Item = u8>) -> Vec<u8> 
     panic!("still connected after {:?}", started.elapsed());
 }
 
-/// Clients side by side that each behave in one slow way; the server must end every one, not before `patience` is over,
-/// and say `answer` at most.
+/// Runs many clients that are slow in one way. The server must end every one, not before `patience` is over, with one
+/// of the statuses in `answer` or none.
 fn slow_clients(bystander: &mut Bystander, patience: Duration, answer: &[u16], client: fn(&mut TcpStream) -> Vec<u8>) {
     let before = bystander.server.metrics().value("http_timeout_count");
     let address = bystander.server.address;
@@ -176,7 +180,7 @@ fn slow_clients(bystander: &mut Bystander, patience: Duration, answer: &[u16], c
     bystander.assert_healthy();
 }
 
-/// Asks for ever and reads nothing, until the server ends the connection.
+/// Sends requests for ever and reads nothing, until the server ends the connection.
 fn ask_without_reading(stream: &mut TcpStream) -> Vec<u8> {
     stream.set_write_timeout(Some(Duration::from_millis(10))).unwrap();
     let requests = http::head("GET", "/healthcheck", &[]).repeat(1_000);
@@ -200,7 +204,7 @@ fn slow_clients_are_ended_by_their_timeouts() {
         .flag("socket.write_timeout_ms", WRITE_TIMEOUT.as_millis())
         .flag("socket.idle_timeout_ms", IDLE_TIMEOUT.as_millis());
     let mut bystander = Bystander::start(&setup);
-    // Connects and says nothing: half-open, as a client that vanished looks from here.
+    // The client connects and is silent: the server sees a half-open connection.
     slow_clients(&mut bystander, READ_TIMEOUT, &[], http::read_to_end);
     slow_clients(&mut bystander, READ_TIMEOUT, &[], |stream| {
         let head = b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\nX: ".iter().copied();
@@ -232,7 +236,7 @@ fn an_answer_does_not_wait_for_the_next_request() {
     let request = http::head("GET", "/healthcheck", &[]);
     let (half, rest) = request.split_at(request.len() / 2);
     let mut unread = Vec::new();
-    // Each time one whole request and half of the next.
+    // Each round sends one whole request and half of the next.
     stream.write_all(half).unwrap();
     for _ in 0..REQUESTS {
         stream.write_all(&[rest, half].concat()).unwrap();
@@ -257,10 +261,10 @@ fn the_reference_lists_every_class() {
     let page = include_str!("../../../docs/reference/limits.md");
     for class in CLASSES {
         let answer = match class.answer {
-            Answer::Error(status, code) => format!("{status}, code {code}"),
-            Answer::Status(status) => status.to_string(),
-            Answer::Nothing => "none".to_owned(),
-            Answer::Refused => "400, 431 or none".to_owned(),
+            ExpectedAnswer::Error(status, code) => format!("{status}, code {code}"),
+            ExpectedAnswer::Status(status) => status.to_string(),
+            ExpectedAnswer::Nothing => "none".to_owned(),
+            ExpectedAnswer::Refused => "400, 431 or none".to_owned(),
         };
         let row = format!("| {} | {answer} |", class.name);
         assert!(page.contains(&row), "docs/reference/limits.md has no row {row}");

@@ -1,19 +1,20 @@
-//! Ten thousand malformed requests and frames, with `hostile`, each class answered as documented: sockets.
+//! Ten thousand malformed requests and frames, together with `hostile`; each class gets its documented answer. This
+//! half is sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
 use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
-use support::frames::{CLASSES, Class, End};
+use support::frames::{CLASSES, Class, ExpectedEnd};
 use support::random::Random;
 use support::server::{Server, Setup};
 use support::socket::{Frame, Socket};
 use support::wait_until;
 
-/// With one shard and again with two; `hostile` sends the other half of ten thousand.
+/// Sockets with one shard, and again with two; `hostile` sends the other half of ten thousand.
 const SOCKETS_PER_RUN: usize = 2_500;
-/// What the server may hold more at the end than after the first few of each class.
+/// Most bytes by which the server's memory may grow after the first few sockets of each class.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 const WARM_UP_PER_CLASS: usize = 10;
 
@@ -25,15 +26,15 @@ fn send(server: &Server, token: &str, class: &Class, random: &mut Random) {
     let mut socket = Socket::open(server.address, token, format);
     socket.send_raw(&bytes);
     match class.end {
-        End::Lost(_) => {
+        ExpectedEnd::Lost(_) => {
             socket.half_close();
             assert_eq!(socket.read(), None, "{}: {bytes:?}", class.name);
         }
-        End::Close(expected, _) => {
+        ExpectedEnd::Close(expected, _) => {
             let (before, code, text) = socket.read_close();
             assert_eq!((before, code), (Vec::new(), expected), "{}: {text}, to {bytes:?}", class.name);
         }
-        End::Error(error, expected, _) => {
+        ExpectedEnd::Error(error, expected, _) => {
             let (before, code, text) = socket.read_close();
             assert_eq!(code, expected, "{}: {text}, to {bytes:?}", class.name);
             assert_eq!(error_codes(&before, format), [error], "{}: {bytes:?}", class.name);
@@ -50,7 +51,7 @@ fn error_codes(frames: &[Frame], format: Format) -> Vec<i32> {
 }
 
 fn reason(class: &Class) -> &'static str {
-    let (End::Close(_, reason) | End::Error(_, _, reason) | End::Lost(reason)) = class.end;
+    let (ExpectedEnd::Close(_, reason) | ExpectedEnd::Error(_, _, reason) | ExpectedEnd::Lost(reason)) = class.end;
     reason
 }
 
@@ -84,7 +85,7 @@ fn run(shards: usize) {
     server.stop();
 }
 
-/// Every socket is gone, and none by a defect of the server.
+/// Checks that every socket is gone, and none because of a defect of the server.
 fn assert_nothing_left(server: &Server) {
     wait_until("all connections are closed", || server.metrics().value("connections") == 0.0);
     let metrics = server.metrics();
@@ -108,9 +109,9 @@ fn the_reference_lists_every_class() {
     let page = include_str!("../../../docs/reference/limits.md");
     for class in CLASSES {
         let (end, reason) = match class.end {
-            End::Close(code, reason) => (format!("close {code}"), reason),
-            End::Error(error, code, reason) => (format!("error {error}, then close {code}"), reason),
-            End::Lost(reason) => ("none".to_owned(), reason),
+            ExpectedEnd::Close(code, reason) => (format!("close {code}"), reason),
+            ExpectedEnd::Error(error, code, reason) => (format!("error {error}, then close {code}"), reason),
+            ExpectedEnd::Lost(reason) => ("none".to_owned(), reason),
         };
         let row = format!("| {} | {end} | `{reason}` |", class.name);
         assert!(page.contains(&row), "docs/reference/limits.md has no row {row}");

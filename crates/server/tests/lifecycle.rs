@@ -1,4 +1,4 @@
-//! A server from its start to its end: what it refuses to start with, what survives a restart, how it stops.
+//! Tests of a server from start to end: reasons not to start, state that survives a restart, and the ways to stop.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -17,7 +17,7 @@ use support::{DEADLINE, wait_until};
 
 const SIGN_IN: &str = "/v2/account/authenticate/device?create=true";
 
-/// A request under way: all but the end of its body has been sent.
+/// A request under way: everything but the end of its body has been sent.
 struct Unfinished {
     stream: TcpStream,
     rest: Vec<u8>,
@@ -31,7 +31,7 @@ impl Unfinished {
         let (first, rest) = request.split_at(request.len() - 10);
         let mut stream = http::connect(server.address);
         stream.write_all(first).unwrap();
-        // Whoever asks for the body has read the head.
+        // The server asks for the body once it has read the head.
         let mut asked = [0; 25];
         std::io::Read::read_exact(&mut stream, &mut asked).unwrap();
         assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -64,7 +64,7 @@ fn stopping_closes_sockets_with_a_reason_and_finishes_what_is_under_way() {
         }
         wait_until("nobody is let in", || TcpStream::connect(server.address).is_err());
         assert_eq!(http::read_to_end(&mut idle), b"");
-        // Not ready any more, if it is still told at all.
+        // The server is not ready any more, if it reads the rest at all.
         let _ = half_asked.write_all(b"localhost\r\n\r\n");
         let told = Response::all(&http::read_to_end(&mut half_asked));
         assert!(told.iter().all(|response| response.status == 503), "{told:?}");
@@ -143,7 +143,7 @@ fn generated(keys: &str, name: &str) -> String {
 fn open_status(server: &Server, token: &str) -> u16 {
     let mut stream = http::connect(server.address);
     stream.write_all(&support::socket::handshake(token, Format::Json)).unwrap();
-    // It is answered and may be tried again on the same connection, unless the client ends it.
+    // The connection stays open for another attempt unless the client ends it.
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     Response::only(&http::read_to_end(&mut stream)).status
 }
@@ -185,7 +185,7 @@ fn what_is_in_use_is_said() {
     let (code, text) = Setup::dev().flag("metrics.prometheus_port", metrics_port).fail_to_start();
     assert_eq!(code, Some(1));
     assert!(text.contains("cannot listen on") && text.contains("metrics.prometheus_port"), "{text}");
-    // Those who failed did it no harm.
+    // The refused requests did the server no harm.
     assert_eq!(server.get("/readycheck").status, 200);
     server.stop();
 }
@@ -225,7 +225,7 @@ fn at_the_limit_of_connections_accepting_rests_and_nobody_is_turned_away() {
     wait_until("that connection is gone", || server.metrics().value("connections") == 0.0);
     let mut sockets: Vec<_> =
         (0..CONNECTIONS_MAX).map(|_| Socket::open(server.address, &token, Format::Json)).collect();
-    // They connect and ask; the answer waits for a place.
+    // These clients connect and ask; their answers wait for a free connection.
     let late: Vec<_> = (0..LATE)
         .map(|_| {
             let mut stream = http::connect(server.address);

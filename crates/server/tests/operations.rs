@@ -1,4 +1,5 @@
-//! What operators rely on: the metrics page, health and readiness, TLS, and limits on guessing passwords behind proxies.
+//! Tests of features for operators: the metrics page, health and readiness, TLS, and limits on guessing passwords
+//! behind proxies.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -99,7 +100,7 @@ fn a_server_without_its_database_lives_and_is_not_ready() {
     assert_eq!(server.get("/readycheck").status, 200);
 
     proxy.cut();
-    // An answer serves whoever asks within the next moment.
+    // An answer is reused for requests of the next moment.
     wait_until("it is not ready", || server.get("/readycheck").status == 503);
     let response = server.get("/readycheck");
     assert_eq!((response.status, response.code()), (503, Some(14)));
@@ -113,7 +114,7 @@ fn a_server_without_its_database_lives_and_is_not_ready() {
     assert_eq!(server.account_status(&token), 200);
     socket.ping_pong("after");
 
-    // A database that is there and does not answer keeps nobody waiting for this answer.
+    // A database that is up but silent must not delay this answer.
     proxy.hold();
     wait_until("it is not ready", || server.get("/readycheck").status == 503);
     let response = server.get("/readycheck");
@@ -146,14 +147,14 @@ fn https_and_wss_are_served_with_a_certificate() {
     let token = response.json()["token"].as_str().unwrap().to_owned();
     for format in [Format::Json, Format::Protobuf] {
         let mut socket = Socket::open_with(certificate.connect(server.address), &token, format, b"");
-        // More than one record of TLS, and than one read.
+        // More bytes than fit into one record of TLS, or one read.
         (0..1_000).for_each(|number| socket.send_envelope(&support::socket::ping(&number.to_string())));
         (0..1_000).for_each(|number| assert_eq!(socket.read_envelope().cid, number.to_string()));
         socket.send_raw(b"\xff\xff");
         let (_, code, _) = socket.read_close();
         assert_eq!(code, 1002);
     }
-    // Neither who speaks no TLS nor who says nothing is served, or kept.
+    // A client without TLS, and one that is silent, get no answer and are disconnected.
     let plain = http::exchange(server.address, &http::request("GET", "/healthcheck", &[], b""));
     assert!(!plain.starts_with(b"HTTP/"), "{:?}", String::from_utf8_lossy(&plain));
     assert_eq!(http::read_to_end(&mut http::connect(server.address)), b"");
@@ -164,7 +165,7 @@ fn https_and_wss_are_served_with_a_certificate() {
 const NAMES: [&str; 5] = ["ann", "bob", "cid", "dan", "eve"];
 const PASSWORD: &str = "correct horse battery";
 
-/// Signs in by email through a proxy that saw `forwarded_for`; status and code.
+/// Signs in by email, through a proxy that saw `forwarded_for`. Answers status and code.
 fn sign_in(server: &Server, server_key: &str, email: &str, password: &str, forwarded_for: &str) -> (u16, Option<u64>) {
     let body = json!({ "email": email, "password": password }).to_string();
     let headers = [format!("Authorization: {}", http::basic(server_key)), format!("X-Forwarded-For: {forwarded_for}")];
@@ -186,9 +187,9 @@ fn guessing_passwords_locks_the_account_and_nobody_else() {
     let attempt = |email: &str, password: &str, from: &str| sign_in(&server, key, email, password, from);
     assert_eq!(attempt("victim@example.com", PASSWORD, "203.0.113.1"), RIGHT);
     assert_eq!(attempt("other@example.com", PASSWORD, "203.0.113.2"), RIGHT);
-    // One more than are tolerated.
+    // One attempt more than is tolerated.
     for number in 0..=3 {
-        // From everywhere: the account is what is guarded.
+        // The attempts come from many addresses, since the limit is on the account.
         assert_eq!(attempt("victim@example.com", "wrong password", &format!("203.0.113.{}", 10 + number)), WRONG);
     }
     assert_eq!(attempt("victim@example.com", "wrong password", "203.0.113.20"), TOO_OFTEN);
@@ -203,7 +204,7 @@ fn guessing_passwords_locks_the_account_and_nobody_else() {
 fn guessing_passwords_locks_the_address_that_the_trusted_proxy_saw() {
     let key = "a key for this test alone";
     let setup = Setup::serve().flag("socket.server_key", key).flag("account.failures.address_attempts", 3);
-    // Behind one proxy the last entry is its word, and what stands before it is anybody's.
+    // With one proxy only the last entry is the proxy's; the client may have written those before it.
     let server = setup.clone().flag("socket.proxy_count", 1).start();
     let attempt = |email: &str, password: &str, from: &str| sign_in(&server, key, email, password, from);
     for name in NAMES {
@@ -218,7 +219,7 @@ fn guessing_passwords_locks_the_address_that_the_trusted_proxy_saw() {
     assert_eq!(server.metrics().value("password_refused_by_address_count"), 1.0);
     server.stop();
 
-    // Without one, no header is believed: all of this comes from here.
+    // Without a proxy the header is ignored: all attempts come from this machine.
     let server = setup.start();
     for (number, name) in NAMES[..4].iter().enumerate() {
         let forged = format!("192.0.2.{number}");

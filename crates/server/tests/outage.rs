@@ -1,5 +1,6 @@
-//! The database goes away under load and comes back: callers are told to try again, nobody is disconnected, everything
-//! returns by itself, and nothing acknowledged is lost. What cannot be used from the start is refused, untouched.
+//! Tests of a database that goes away under load and comes back: callers are told to try again, nobody is disconnected,
+//! everything recovers by itself, and nothing acknowledged is lost. A database that is unusable from the start is
+//! refused and left untouched.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -19,19 +20,19 @@ use support::socket::Socket;
 use support::{http, wait_until};
 
 const CLIENTS: usize = 8;
-/// What each client is acknowledged before the database goes, and again after it is back.
+/// Writes acknowledged to each client before the database goes away, and again after it is back.
 const ACKNOWLEDGED_EACH: u64 = 20;
-/// How often each client is told to try again.
+/// Refusals that each client gets meanwhile.
 const REFUSED_EACH: u64 = 5;
 
-/// What can be asked while nothing can be written.
+/// The kind of outage, which decides which reads still work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Away {
     Wholly,
     ForWrites,
 }
 
-/// Takes the database away and gives it back while clients write at full rate.
+/// Takes the database away and gives it back while clients write at full rate. Answers what was acknowledged.
 fn live_through(server: &Server, away: Away, take: impl FnOnce(), give_back: impl FnOnce()) -> Vec<Player> {
     let witness = server.sign_in("witness");
     let account = || server.call("GET", "/v2/account", &http::bearer(&witness.session), &Value::Null);
@@ -105,18 +106,18 @@ fn postgres_crashes_and_returns() {
     server.stop();
 }
 
-/// A disk of a server that can be filled up.
+/// A disk of a server that can be filled.
 enum Disk {
-    /// One of its own, in a namespace that only the server sees.
+    /// A disk of its own, in a namespace that only the server sees.
     Own { folder: String },
-    /// No file of the server may grow beyond what the parent says.
+    /// The machine's disk; files of the server may not grow beyond a limit.
     Limited,
 }
 
 impl Disk {
     const BYTES: &'static str = "size=32m";
 
-    /// A disk for the folder of `setup`. `None`: the system does not permit it.
+    /// A disk for the folder of `setup`; `None` if the system does not permit one.
     fn own(setup: Setup) -> Option<(Setup, Self)> {
         let folder = setup.folder().to_str()?.to_owned();
         let script = format!("mount -t tmpfs -o {} none \"$0\" && exec \"$@\"", Self::BYTES);
@@ -129,7 +130,7 @@ impl Disk {
         is_permitted.then_some((setup, Self::Own { folder }))
     }
 
-    /// Has the system refuse what would go beyond a limit, rather than end the server by a signal.
+    /// Makes the system refuse writes beyond a limit, instead of ending the server by a signal.
     fn limited(setup: Setup) -> (Setup, Self) {
         (setup.under(&["sh", "-c", "trap '' XFSZ && exec \"$@\"", "sh"]), Self::Limited)
     }
@@ -179,7 +180,7 @@ fn live_through_a_full_disk((setup, disk): (Setup, Disk)) {
 
 #[test]
 fn sqlite_on_a_full_disk_reads_on_and_writes_again_when_there_is_space() {
-    // Where no disk of its own is permitted the other test stands for it.
+    // If no disk of its own is permitted, the other test has to do.
     if let Some(disk) = Disk::own(Setup::dev()) {
         live_through_a_full_disk(disk);
     }
@@ -224,7 +225,7 @@ fn a_database_that_is_no_database_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_refused_by_name() {
-    // The system's own view of its devices takes no files, not even from the superuser.
+    // The system's view of its devices takes no files, not even from the superuser.
     for (setup, what) in [
         (Setup::dev().flag("data_dir", "/sys"), "/sys"),
         (Setup::serve().flag("data_dir", "/sys/muster"), "/sys/muster"),

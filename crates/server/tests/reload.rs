@@ -1,4 +1,4 @@
-//! Game code that changes while a server runs.
+//! Tests of game code that changes while a server runs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -14,7 +14,7 @@ fn says(text: &str) -> String {
     format!("local nk = require('nakama')\nnk.register_rpc(function() return '{text}' end, 'ask')")
 }
 
-/// What the function `ask` answers, or its status if it does not.
+/// The answer of the function `ask`, or its status if the call fails.
 fn ask(server: &Server) -> Value {
     let token = server.sign_in("reload-device").session;
     let response = server.call("POST", "/v2/rpc/ask", &http::bearer(&token), &json!(""));
@@ -49,7 +49,7 @@ fn in_development_what_changes_is_loaded_at_once() {
     let page = server.metrics();
     assert_eq!(["script_generation", "script_reload_failed_count"].map(|name| page.value(name)), [3.0, 1.0]);
     std::fs::remove_file(modules.join("broken.lua")).unwrap();
-    // As it was before, which is loaded again: what is tried next begins from there.
+    // The code is as before, and is loaded again: the next attempt starts from there.
     runs(&server, 4);
     std::fs::remove_file(modules.join("game.lua")).unwrap();
     runs(&server, 5);

@@ -1,5 +1,5 @@
-//! Sessions that survive their socket: nothing is lost or doubled over a cut, others see nothing of it, and who cannot
-//! go on is told so.
+//! Tests of sessions that survive their socket: a cut loses and doubles nothing, other players notice nothing, and a
+//! client that cannot go on is told so.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -20,10 +20,10 @@ use support::wait_until;
 
 const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
 
-/// A socket that asked for a session which survives it.
+/// A socket whose session survives it.
 struct Client<S = TcpStream> {
     socket: Socket<S>,
-    /// What the server said first.
+    /// First message of the server.
     greeting: Value,
 }
 
@@ -77,7 +77,7 @@ fn waiting(server: &Server, count: usize) {
 
 #[test]
 fn what_was_missed_comes_again_and_what_arrived_is_not_asked_for() {
-    // Of four shards, one after the other takes the next socket: most of them belong to another's session.
+    // Shards take sockets in turn, so with four of them most sockets come to another shard than their session's.
     for shards in [1, 4] {
         let server = Setup::dev().flag("live.shards", shards).start();
         let token = server.sign_in("resume-missed").session;
@@ -140,7 +140,7 @@ fn a_session_goes_on_over_tls() {
         client.socket.stream.sock.shutdown(Shutdown::Write).unwrap();
         client = open(&format!("&resume={session}&received={count}"));
         assert_eq!(client.greeting["resumed"], true);
-        // The server may not have had the time to read it.
+        // The server may not have read everything before the cut.
         let arrived = client.greeting["received"].as_u64().unwrap() as usize;
         client.send_pings(arrived..count + 1);
         client.read_pongs(count..count + 1);
@@ -148,7 +148,7 @@ fn a_session_goes_on_over_tls() {
     server.stop();
 }
 
-/// Joins the hall; returns once the answer and the own coming were told, in whichever order.
+/// Joins the hall. Returns once both the answer and the player's own join event have come, in either order.
 fn join_hall(socket: &mut Socket) {
     let join = ChannelJoin { target: "hall".to_owned(), r#type: 1, ..ChannelJoin::default() };
     socket.send_envelope(&Envelope::reply("join", Message::ChannelJoin(join)));
@@ -162,7 +162,7 @@ fn join_hall(socket: &mut Socket) {
     }
 }
 
-/// How many came and went, by the next event of the hall.
+/// Numbers of players that came and went, by the next event of the hall.
 fn next_event(socket: &mut Socket) -> (usize, usize) {
     loop {
         if let Some(Message::ChannelPresenceEvent(event)) = socket.read_envelope().message {
@@ -182,13 +182,14 @@ fn others_see_nothing_of_a_cut_within_the_grace() {
     join_hall(&mut watcher);
     client.cut();
     waiting(&server, 1);
-    // The same player, where nothing was asked for: comes and goes at once.
+    // The same player opens a socket without resumption, which comes and goes at once.
     let mut other = Socket::open(server.address, &player, Format::Json);
     join_hall(&mut other);
     other.stream.shutdown(Shutdown::Both).unwrap();
     assert_eq!(next_event(&mut watcher), (1, 0));
     assert_eq!(next_event(&mut watcher), (0, 1));
-    // It has none of its messages yet: its own coming, the watcher's, and the other socket's coming and going.
+    // The client has received none of its messages: its own join, the watcher's, and the other socket's coming and
+    // going.
     let mut client = Client::resume(&server, &player, Format::Json, &session, 0);
     assert_eq!(client.greeting["resumed"], true);
     let told: Vec<_> = std::iter::repeat_with(|| next_event(&mut client.socket)).take(4).collect();
@@ -221,14 +222,14 @@ fn assert_refused<S: Read + Write>(client: &Client<S>, asked: &str, reason: &str
 
 #[test]
 fn who_cannot_go_on_is_told_so_and_begins_anew() {
-    // Four of what was sent are kept: three, and what may wait.
+    // Four sent messages are kept: three in the buffer, and one that may wait for the socket.
     let setup = Setup::dev().flag("session.resume_buffer_frames", 3).flag("socket.outgoing_queue_size", 1);
     let server = setup.flag("live.shards", 2).flag("socket.idle_timeout_ms", 200).start();
     let (token, stranger) = (server.sign_in("resume-refused").session, server.sign_in("resume-stranger").session);
     let refused = |token: &str, session: &str, received: usize, format: Format, reason: &str| {
         let mut client = Client::resume(&server, token, format, session, received);
         assert_refused(&client, session, reason);
-        // It is a session like any other.
+        // The new session works like any other.
         client.send_pings(0..1);
         client.read_pongs(0..1);
         let new = client.session();
@@ -243,12 +244,12 @@ fn who_cannot_go_on_is_told_so_and_begins_anew() {
     let session = client.session();
     client.send_pings(0..9);
     client.read_pongs(0..9);
-    // Another player learns nothing, and disturbs nothing.
+    // Another player learns nothing by asking, and does no harm.
     refused(&stranger, &session, 0, Format::Json, "gone");
     client.send_pings(9..10);
     client.read_pongs(9..10);
     client.cut();
-    // Four of ten are kept. Asking ends the session, for its client cannot go on with it.
+    // Four of ten messages are kept. The request ends the session, since its client cannot go on with it.
     refused(&token, &session, 5, Format::Json, "overflow");
     refused(&token, &session, 10, Format::Json, "gone");
     let client = Client::new(&server, &token, Format::Json);
@@ -258,7 +259,7 @@ fn who_cannot_go_on_is_told_so_and_begins_anew() {
     let metrics = server.metrics();
     let count = |reason| metrics.value(&format!("session_resume_refused_count{{reason=\"{reason}\"}}"));
     assert_eq!((count("gone"), count("overflow"), count("format")), (6.0, 2.0, 1.0));
-    // What is no question has no answer.
+    // Malformed parameters get no answer.
     for parameters in ["&resume=a.0", "&resume=a.0&received=-1", "&resume=a.0&received=x"] {
         let request = handshake_asking(&token, Format::Json, parameters);
         assert_eq!(Response::only(&http::exchange(server.address, &request)).status, 400, "{parameters}");
@@ -291,7 +292,7 @@ fn acknowledged_by_pongs_nothing_is_kept_however_long_a_session_lasts() {
     assert_eq!(client.greeting["resumed"], true);
     client.cut();
     waiting(&server, 1);
-    // What was acknowledged is gone, whatever the client says now.
+    // Acknowledged messages are gone, whatever number the client gives now.
     assert_refused(&Client::resume(&server, &token, Format::Json, &session, 0), &session, "overflow");
     server.stop();
 }
@@ -330,7 +331,7 @@ fn what_ends_sessions_ends_those_that_wait() {
     assert_refused(&client, &session, "gone");
     client.cut();
     waiting(&server, 1);
-    // The server does not wait for who may come back.
+    // The server does not wait for clients that might come back.
     server.stop();
 }
 

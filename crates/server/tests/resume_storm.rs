@@ -1,5 +1,5 @@
-//! A thousand sockets cut at random bytes while two hundred players talk: nobody misses a message, hears one twice, or
-//! sees another leave.
+//! A thousand sockets are cut at random bytes while two hundred players talk. Nobody misses a message, gets one twice,
+//! or sees another player leave.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -25,21 +25,21 @@ use tokio::task::{JoinSet, LocalSet};
 const SOCKETS: usize = 1_000;
 const ROOMS: usize = 50;
 const MEMBERS: usize = SOCKETS / ROOMS;
-/// Of each room; 200 in all.
+/// Senders in each room; 200 in all.
 const SENDERS: usize = 4;
 const MESSAGES_PER_SENDER: u64 = 25;
 const ACCOUNTS: usize = 20;
-/// A connection ends after so many bytes at most, in both directions together, wherever that is.
+/// Most bytes of a connection, both directions together; it ends somewhere before.
 const BYTES_PER_CONNECTION_MAX: usize = 12_000;
 
-/// Passes connections on and cuts each at a byte of its own. What is under way then is lost.
+/// Passes connections on, and cuts each at a random byte. Bytes under way are lost then.
 async fn run_proxy(listener: TcpListener, target: SocketAddr, mut random: Random) {
     loop {
         let (client, _) = listener.accept().await.unwrap();
         let budget = random.between(1, BYTES_PER_CONNECTION_MAX);
         tokio::task::spawn_local(async move {
             if let Ok(server) = TcpStream::connect(target).await {
-                // However it ends, both ends see their connection end.
+                // However the connection ends, both sides see it end.
                 let _ = pass(client, server, budget).await;
             }
         });
@@ -66,14 +66,14 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, mut budget: usize) -
 struct Player {
     socket: ResumableSocket,
     room: usize,
-    /// Who has come to the room, as far as this one was told.
+    /// Players whose join this one was told of.
     seen: HashSet<String>,
-    /// By sender, the number of the message that comes next.
+    /// By sender, the number that its next message must have.
     expected: [u64; SENDERS],
 }
 
 impl Player {
-    /// Even the first connection may be cut before its session is known; then there is another.
+    /// Opens a socket. Even the first connection may be cut before its session is known; then another is opened.
     async fn open(address: &str, token: &str, format: Format, room: usize) -> Self {
         let options = SocketOptions { format, ..SocketOptions::default() };
         let socket = loop {
@@ -86,7 +86,7 @@ impl Player {
         Self { socket, room, seen: HashSet::new(), expected: [0; SENDERS] }
     }
 
-    /// Joins the room; answers its id.
+    /// Joins the room. Answers the id of its channel.
     async fn join(&mut self) -> String {
         let join = ChannelJoin { target: format!("room-{}", self.room), r#type: 1, ..ChannelJoin::default() };
         self.socket.send(Envelope::reply("join", Message::ChannelJoin(join))).await.unwrap();
@@ -97,7 +97,7 @@ impl Player {
         }
     }
 
-    /// The next message, checked against all before.
+    /// The next message, checked against all those before.
     async fn receive(&mut self) -> Option<Message> {
         let envelope = self.socket.receive().await.unwrap();
         match &envelope.message {
@@ -119,7 +119,7 @@ impl Player {
         envelope.message
     }
 
-    /// Sends its messages, if it is a sender, each after it has heard the one before, and hears those of all.
+    /// Receives the messages of all senders. A sender also sends its own, each after it has received the one before.
     async fn talk(&mut self, channel_id: &str, member: usize) {
         let mut sent = 0;
         while self.expected.iter().any(|expected| *expected < MESSAGES_PER_SENDER) {
@@ -163,7 +163,7 @@ fn nothing_is_lost_doubled_or_seen_to_leave() {
                 begin.wait().await;
                 player.talk(&channel_id, number % MEMBERS).await;
                 *resumed.borrow_mut() += player.socket.resumed();
-                // Who has heard all stays until all have, so that nobody sees a leave that is none.
+                // Players stay until all have received everything, so that the end causes no leave events.
                 end.wait().await;
             });
         }

@@ -1,4 +1,5 @@
-//! What a socket promises: order, patience with slow readers, an end to dead ones, and proper closing on both sides.
+//! Tests of the promises of sockets: order, patience with slow readers, an end to dead connections, and proper closing
+//! from both sides.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -105,7 +106,7 @@ fn closing_takes_both_sides() {
     let server = Setup::dev().flag("socket.close_ack_wait_ms", 300).start();
     let token = server.sign_in("closing").session;
     let open = || Socket::open(server.address, &token, Format::Json);
-    // The client's code comes back, and what it sends behind its close frame counts no more.
+    // The client's close code comes back, and frames behind its close frame are ignored.
     for (payload, code) in [(&[0x0b, 0xb8, b'b', b'y', b'e'][..], 3_000), (&[], 1_000)] {
         let mut socket = open();
         socket.send(CLOSE, payload);
@@ -114,13 +115,13 @@ fn closing_takes_both_sides() {
         assert_eq!((before, answered), (Vec::new(), code));
     }
     wait_for_reason(&server, "client_closed", 2);
-    // One that never answers the server's close frame is cut off.
+    // A client that never answers the server's close frame is cut off.
     let mut socket = open();
     socket.send(BINARY, b"wrong");
     assert_eq!(socket.read().unwrap().opcode, CLOSE);
     assert_eq!(socket.read(), None);
     wait_for_reason(&server, "wrong_frame_type", 1);
-    // One that says it sends nothing more still gets its answers.
+    // A client that has closed its sending side still gets its answers.
     let mut socket = open();
     socket.send_raw(&ping_frame(Format::Json, "last").repeat(3));
     socket.half_close();
@@ -143,7 +144,7 @@ fn a_client_that_is_gone_is_noticed_and_one_that_answers_stays() {
         assert_eq!(here.read(), Some(Frame { opcode: PING, payload: Vec::new() }));
         here.send(PONG, b"");
     }
-    // By now it was silent for longer than allowed.
+    // By now the client was silent for longer than allowed.
     let (pings, code, text) = gone.read_close();
     assert!(!pings.is_empty() && pings.iter().all(|frame| frame.opcode == PING), "{pings:?}");
     assert_eq!((code, text.as_str()), (1008, "nothing received within socket.pong_wait_ms"));
@@ -153,10 +154,10 @@ fn a_client_that_is_gone_is_noticed_and_one_that_answers_stays() {
 }
 
 const QUEUE_BYTES: u64 = 65_536;
-/// What a client may cost beside its queue: the replies to one read, and its own state.
+/// Memory of a client besides its queue: the replies to one read, and its own state.
 const BESIDE_QUEUE_BYTES: u64 = 512 * 1024;
 
-/// Sends pings and reads nothing, until the connection ends or it is told to stop. Says so once nothing more fits.
+/// Sends pings and reads nothing, until the connection ends or `is_over` is set. Sets `is_full` once nothing more fits.
 fn stuff(socket: &mut Socket, is_full: &AtomicBool, is_over: &AtomicBool) {
     socket.stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
     let pings = ping_frame(socket.format, "unread").repeat(500);
@@ -204,7 +205,8 @@ fn a_client_that_never_reads_is_closed_and_costs_no_more_than_stated() {
 #[test]
 fn a_client_that_crawls_is_not_closed() {
     const WRITE_WAIT: Duration = Duration::from_millis(1_500);
-    /// Between two systems on one machine, room for less than 64 KiB is not announced: a crawl that shows in time.
+    /// Two systems on one machine do not announce a window below 64 KiB, so a slow reader must take frames in large
+    /// groups.
     const FRAMES_AT_ONCE: usize = 250;
     let server = Setup::dev().flag("socket.write_wait_ms", WRITE_WAIT.as_millis()).start();
     let token = server.sign_in("crawls").session;
@@ -216,7 +218,7 @@ fn a_client_that_crawls_is_not_closed() {
         wait_until("the server reads no more", || is_full.load(Ordering::Relaxed));
         let crawling_until = Instant::now() + 3 * WRITE_WAIT;
         while Instant::now() < crawling_until {
-            // Slowness is what this client is made of: some frames, then nothing for a while.
+            // The client is slow by design: it reads some frames, then nothing for a while.
             std::thread::park_timeout(Duration::from_millis(40));
             for _ in 0..FRAMES_AT_ONCE {
                 assert_eq!(socket.read_envelope().cid, "unread");

@@ -1,23 +1,23 @@
-// The first message of a socket that asked for a session which survives it.
+// The greeting: the first message on a socket that asked for a session which survives the socket.
 
-/** The mode of streams on which a server of Muster greets. */
+/** The stream mode of greetings. */
 const SESSION_MODE = 200;
 
-/** What a server says of the session that a socket has. */
+/** A server's message about the session of a socket. */
 export interface Greeting {
-  /** The name by which it is found again; absent where there are no such sessions. */
+  /** The name by which a later socket finds the session; absent if the server keeps no such sessions. */
   session?: string;
-  /** Whether it is the session that was asked for. */
+  /** Whether the socket continues the session that it asked for. */
   resumed: boolean;
-  /** How many messages of ours the server has. */
+  /** Number of the client's messages that the server has received. */
   received?: number;
-  /** How long a session waits for its next socket. */
+  /** How long a session waits for its next socket, in milliseconds. */
   grace_ms?: number;
-  /** Why it is not the session that was asked for: gone, overflow, format or disabled. */
+  /** Why the session that was asked for is not continued: gone, overflow, format or disabled. */
   reason?: string;
 }
 
-/** The greeting in a message; `undefined` if it is another message, as from a server that knows no greetings. */
+/** The greeting in a message; `undefined` for other messages, such as those of a server without greetings. */
 export function greetingIn(message: any): Greeting | undefined {
   const data = message?.stream_data;
   return data?.stream?.mode === SESSION_MODE ? JSON.parse(data.data) : undefined;

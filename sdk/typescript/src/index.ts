@@ -1,4 +1,4 @@
-// What Muster adds to the official JavaScript client. Nothing of that is changed.
+// Muster's additions to the official JavaScript client. The client itself is not changed.
 
 export { ResumableAdapter, type ResumableOptions } from "./resumable.js";
 export { Lobby, Room, Rooms, type RoomHandlers } from "./rooms.js";

@@ -1,38 +1,39 @@
-// Messages that the server may not have: kept in order until it says, or an answer shows, that they arrived.
+// Messages that the server may not have received. They are kept in order until the server says, or an answer shows,
+// that they arrived.
 
 interface Message {
   cid?: string;
 }
 
 export class Kept {
-  /** How many messages before these the server has. */
+  /** Number of earlier messages that the server has received. */
   #arrived = 0;
   #messages: Message[] = [];
-  /** How many of these were sent over the present connection. */
+  /** Number of kept messages that were sent over the present connection. */
   #sent = 0;
 
   get length(): number {
     return this.#messages.length;
   }
 
-  /** Whether one of them will be answered. */
+  /** Whether the server will answer one of the kept messages. */
   get isAnswerDue(): boolean {
     return this.#messages.some((message) => message.cid);
   }
 
   add(message: Message): void {
-    // Adapters change what they send, so the next connection needs another.
+    // Adapters change the messages that they send, so a copy is kept for the next connection.
     this.#messages.push(structuredClone(message));
   }
 
-  /** Hands each message that was not sent over this connection to `send`. */
+  /** Calls `send` with each message that was not sent over the present connection. */
   flush(send: (message: Message) => void): void {
     for (; this.#sent < this.#messages.length; this.#sent++) {
       send(structuredClone(this.#messages[this.#sent]!));
     }
   }
 
-  /** An answer came: the server takes messages in order, so it has all up to the one that is answered. */
+  /** Forgets all messages up to the answered one: the server takes messages in order. */
   answered(cid: string): void {
     const index = this.#messages.findIndex((message) => message.cid === cid);
     if (index >= 0) {
@@ -40,7 +41,7 @@ export class Kept {
     }
   }
 
-  /** There is a new connection, and the server has so many messages. Answers whether that can be. */
+  /** Prepares for a new connection to a server that has `arrived` messages. Returns whether that number is possible. */
   resume(arrived: number): boolean {
     const count = arrived - this.#arrived;
     if (!(count >= 0 && count <= this.#messages.length)) {

@@ -1,5 +1,5 @@
-// A socket adapter for the official client that survives its connection: it connects again by itself, the game sees
-// neither the cut nor a gap. The server's reference explains how: "Sessions that survive their socket".
+// A socket adapter for the official client that survives its connection. It connects again by itself, and the game
+// notices neither the cut nor a gap. The server's reference, "Sessions that survive their socket", explains how.
 
 import type {
   SocketCloseHandler, SocketErrorHandler, SocketMessageHandler, SocketOpenHandler, WebSocketAdapter,
@@ -9,23 +9,22 @@ import { greetingIn, type Greeting } from "./greeting.js";
 import { Kept } from "./kept.js";
 
 export interface ResumableOptions {
-  /** A token for the next connection, if that of the first may have expired by then. */
+  /** Returns a token for the next connection, in case the first one has expired by then. */
   token?: () => string;
-  /** The session went on over a new connection; nothing was missed. */
+  /** Called when the session continues over a new connection. No message was missed. */
   onResume?: () => void;
   /**
-   * A connection on which nothing comes for so long, although an answer is due, is given up for a new one. 0: never.
-   * In milliseconds.
+   * Milliseconds after which a connection is replaced if an answer is due and no message comes. 0 means never.
    */
   silenceMs?: number;
 }
 
-/** The connection ended without a close frame: only then may the session go on. */
+/** Close code of a connection that ended without a close frame: only then may the session continue. */
 const ABNORMAL = 1006;
 const SILENCE_MS = 5_000;
-/** Between attempts to connect, in milliseconds; the last one repeats. */
+/** Delays before attempts to connect, in milliseconds; the last one repeats. */
 const RETRY_DELAYS_MS = [0, 100, 250, 500, 1_000, 2_000];
-/** More messages than these without an answer are not kept: the session is given up. */
+/** Most messages that are kept without an answer; beyond them the session is given up. */
 const KEPT_MAX = 10_000;
 
 type Phase = "closed" | "opening" | "open" | "lost";
@@ -43,7 +42,7 @@ interface Target {
  *
  *     client.createSocket(useSSL, verbose, new ResumableAdapter(() => new WebSocketAdapterText()))
  *
- * With a server that has no such sessions it behaves as the adapter that it wraps.
+ * With a server that keeps no such sessions it behaves as the adapter that it wraps.
  */
 export class ResumableAdapter implements WebSocketAdapter {
   onClose: SocketCloseHandler | null = null;
@@ -56,7 +55,7 @@ export class ResumableAdapter implements WebSocketAdapter {
   #phase: Phase = "closed";
   #target: Target | null = null;
   #inner: WebSocketAdapter | null = null;
-  /** Given up, but not closed: a close frame that came through after all would end the session. */
+  /** Adapters that were given up but not closed: a close frame that still came through would end the session. */
   #abandoned: WebSocketAdapter[] = [];
   #isGreeted = false;
   #session: string | null = null;
@@ -74,12 +73,12 @@ export class ResumableAdapter implements WebSocketAdapter {
     this.#options = options;
   }
 
-  /** How often the session went on over a new connection. */
+  /** How often the session has continued over a new connection. */
   get resumed(): number {
     return this.#resumed;
   }
 
-  /** Whether messages may be sent. While the connection is replaced they are kept. */
+  /** Whether messages may be sent. They are kept while the connection is replaced. */
   isOpen(): boolean {
     return this.#phase === "open" || this.#phase === "lost";
   }
@@ -126,7 +125,8 @@ export class ResumableAdapter implements WebSocketAdapter {
     const inner = this.#makeAdapter();
     this.#inner = inner;
     this.#isGreeted = false;
-    // The adapter writes the path and the first parameter behind the port: they become the value of the last of ours.
+    // The wrapped adapter appends a path and its first parameter to the port. Both become the value of our last
+    // parameter.
     inner.connect(scheme, host, `${port}/ws?${query}&path=`, createStatus, this.#options.token?.() ?? token);
     inner.onOpen = (event) => {
       if (this.#phase === "opening") {
@@ -135,7 +135,7 @@ export class ResumableAdapter implements WebSocketAdapter {
       }
     };
     inner.onMessage = (message) => this.#take(message);
-    // A close event follows. While the session may go on, that is nobody's business.
+    // A close event follows. The game does not see the error while the session may continue.
     inner.onError = (event) => {
       if (this.#session === null) {
         this.onError?.call(undefined as never, event);
@@ -167,7 +167,7 @@ export class ResumableAdapter implements WebSocketAdapter {
       this.#session = greeting.session ?? null;
       this.#graceMs = greeting.grace_ms ?? 0;
     } else if (greeting.resumed && this.#kept.resume(greeting.received ?? 0)) {
-      // It may have gone on at another node, where it is found by another name.
+      // The session may continue at another node, under another name.
       this.#session = greeting.session ?? this.#session;
       this.#phase = "open";
       this.#resumed++;
@@ -175,7 +175,7 @@ export class ResumableAdapter implements WebSocketAdapter {
       this.#flush();
       this.#options.onResume?.();
     } else {
-      // The game learns of it as of any lost connection, and does what it does then: connects and joins again.
+      // To the game this is any lost connection: it connects and joins again.
       this.close();
     }
   }
@@ -224,7 +224,7 @@ export class ResumableAdapter implements WebSocketAdapter {
     this.#timer = setTimeout(() => this.#open(query), delay);
   }
 
-  /** Gives the connection up if nothing comes for too long although something should. */
+  /** Gives the connection up if an answer is due and no message comes for too long. */
   #watch(): void {
     clearTimeout(this.#timer);
     const silenceMs = this.#options.silenceMs ?? SILENCE_MS;

@@ -1,9 +1,9 @@
-// Shapes of rooms and the lobby, as the server's reference ("Rooms and lobby") has them.
+// Types of rooms and the lobby, as in the server's reference "Rooms and lobby".
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** A room as listings show it. */
+/** A room in a listing. */
 export interface RoomSummary {
   id: string;
   name: string;
@@ -11,7 +11,7 @@ export interface RoomSummary {
   path: string;
   capacity: number;
   players: number;
-  /** Seats neither taken nor held. */
+  /** Number of seats that are neither taken nor held. */
   free: number;
   spectators: number;
   spectators_max: number;
@@ -20,21 +20,21 @@ export interface RoomSummary {
   owner: string | null;
   properties: Record<string, Json>;
   variables: Record<string, Json>;
-  /** Of the variables; listings leave it out. */
+  /** Version of the variables; absent in listings. */
   version?: number;
 }
 
-/** Somebody in a room. */
+/** A player or spectator in a room. */
 export interface Member {
   user_id: string;
   username: string;
   session_id: string;
-  /** Null for spectators. */
+  /** Number of the seat; null for spectators. */
   seat: number | null;
   variables: Record<string, Json>;
 }
 
-/** The answer to whoever came into a room. */
+/** The server's answer to a player who entered a room. */
 export interface RoomAnswer {
   room: RoomSummary;
   seat: number | null;
@@ -42,7 +42,7 @@ export interface RoomAnswer {
   members_total: number;
 }
 
-/** What a room is made with; what is missing comes from the template, or is the server's default. */
+/** Settings of a new room. Missing settings come from the template, or are the server's defaults. */
 export interface CreateRoom {
   template?: string;
   name?: string;
@@ -53,26 +53,26 @@ export interface CreateRoom {
   hidden?: boolean;
   empty_sec?: number;
   life_sec?: number;
-  /** In a cluster: it survives the crash of the node that owns it. */
+  /** Whether the room survives the crash of the node that owns it, in a cluster. */
   recover?: boolean;
   properties?: Record<string, Json>;
   variables?: Record<string, Json>;
 }
 
-/** A change of variables: all of it or nothing. */
+/** A change of variables, which is made as a whole or not at all. */
 export interface SetValues {
   set?: Record<string, Json>;
   unset?: string[];
   private?: boolean;
-  /** Only if the variables are at this version. */
+  /** The version that the variables must have for the change to be made. */
   version?: number;
 }
 
-/** What the owner changes. */
+/** Changes of a room by its owner. */
 export interface UpdateRoom {
   name?: string;
   open?: boolean;
-  /** Null for none. */
+  /** The new password; null removes it. */
   password?: string | null;
   capacity?: number;
   spectators_max?: number;
@@ -80,7 +80,7 @@ export interface UpdateRoom {
   unset_properties?: string[];
 }
 
-/** Which rooms to look for. */
+/** A search for rooms. */
 export interface FindRooms {
   path?: string;
   filter?: string;
@@ -88,7 +88,7 @@ export interface FindRooms {
   cursor?: string;
 }
 
-/** Which rooms to watch, and how much of their changes at a time. */
+/** The rooms to watch, and the pace of their changes. */
 export interface WatchLobby {
   path?: string;
   filter?: string;
@@ -96,20 +96,20 @@ export interface WatchLobby {
   rooms_max?: number;
 }
 
-/** Some rooms. */
+/** A page of a listing of rooms. */
 export interface PageOfRooms {
   rooms: RoomSummary[];
   cursor?: string;
 }
 
-/** Values that changed: what went, then what came. */
+/** Changed values: first those in `unset` are removed, then those in `set` are written. */
 export interface Delta {
   version: number;
   unset: string[];
   set: Record<string, Json>;
 }
 
-/** What those in a room are told. */
+/** An event that the members of a room are told. */
 export type RoomEvent =
   | { type: "message" | "private"; data: string }
   | ({ type: "variables" | "player_variables" } & Delta)
@@ -118,10 +118,10 @@ export type RoomEvent =
   | { type: "updated"; room: RoomSummary }
   | { type: "out" | "closed"; reason: string };
 
-/** What those who watch a lobby are told. */
+/** A change that the watchers of a lobby are told. */
 export interface LobbyChange {
   revision: number;
-  /** The server that kept the list has gone: rooms that this and the next changes do not name are gone. */
+  /** Set when the server that kept the list is gone: only rooms that this or a later change names still exist. */
   anew?: boolean;
   rooms: RoomSummary[];
   gone: string[];

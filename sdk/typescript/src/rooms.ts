@@ -1,5 +1,5 @@
-// Rooms and the lobby of Muster, typed, over a socket of the official client. What is told of a room that one is in, and
-// of a lobby that one watches, is kept up to date here.
+// Typed rooms and lobbies of Muster, over a socket of the official client. Joined rooms and watched lobbies are kept up
+// to date.
 
 import type { Presence, Socket, StreamData, StreamPresenceEvent } from "@heroiclabs/nakama-js";
 import type {
@@ -21,27 +21,27 @@ import type {
 const ROOM_MODE = 201;
 const LOBBY_MODE = 202;
 
-/** What a game does about what happens in a room. Everything is optional. */
+/** A game's handlers for events in a room. All are optional. */
 export interface RoomHandlers {
-  /** Somebody says something to all, or (`isPrivate`) to some. */
+  /** A member sent a message to all, or to some if `isPrivate`. */
   onMessage?(data: string, sender: Presence, isPrivate: boolean): void;
-  /** Members, seats, variables or settings changed; the room shows them. */
+  /** Members, seats, variables or settings changed. The room already shows them. */
   onChange?(room: Room): void;
-  /** One is no longer in the room: thrown out, replaced by another socket of the same user, or the room has closed. */
+  /** The player left the room: thrown out, replaced by another socket of the same user, or the room was closed. */
   onEnd?(reason: string): void;
 }
 
-/** A room that one is in. */
+/** A room that the player has joined. */
 export class Room {
   readonly handlers: RoomHandlers = {};
-  /** Who is in it, by session. Of a large room not all are known. */
+  /** Members by session id. Large rooms do not list all of them. */
   readonly members = new Map<string, Member>();
   summary: RoomSummary;
-  /** One's own seat; null while watching. */
+  /** The player's own seat; null for a spectator. */
   seat: number | null;
-  /** Of the variables. */
+  /** Version of the variables. */
   version: number;
-  /** All members are known, so that they can be counted here. */
+  /** Whether all members are known, so that they can be counted here. */
   private readonly isComplete: boolean;
 
   constructor(
@@ -68,37 +68,37 @@ export class Room {
     this.rooms.forget(this);
   }
 
-  /** Says something to everybody in the room, oneself included. */
+  /** Sends a message to everybody in the room, including the sender. */
   async send(data: string): Promise<void> {
     await this.call("send", { data });
   }
 
-  /** Says something to these users alone. */
+  /** Sends a message to some users. */
   async sendTo(users: string[], data: string): Promise<void> {
     await this.call("send_to", { users, data });
   }
 
-  /** Changes the room's variables; answers their version. */
+  /** Changes the room's variables, and returns their new version. */
   async set(change: SetValues): Promise<number> {
     return ((await this.call("set", change)) as { version: number }).version;
   }
 
-  /** Changes one's own variables; answers their version. */
+  /** Changes the player's own variables, and returns their new version. */
   async setPlayer(change: SetValues): Promise<number> {
     return ((await this.call("set_player", change)) as { version: number }).version;
   }
 
-  /** Stands up, or sits down. */
+  /** Gives up the seat to watch, or takes a seat. */
   async spectate(spectator: boolean): Promise<void> {
     await this.call("spectate", { spectator });
   }
 
-  /** As the owner: throws a user out, and keeps the user out for so long. */
+  /** Throws a user out, and keeps the user out for `barSec` seconds. Only the owner may do so. */
   async kick(user: string, barSec = 0): Promise<void> {
     await this.call("kick", { user, bar_sec: barSec });
   }
 
-  /** As the owner: changes what is given. */
+  /** Changes settings of the room. Only the owner may do so. */
   async update(change: UpdateRoom): Promise<void> {
     await this.call("update", change);
   }
@@ -112,7 +112,7 @@ export class Room {
     leaves.forEach((presence) => this.members.delete(presence.session_id));
     for (const presence of joins as (Presence & { status?: string })[]) {
       const { user_id, username, session_id, status } = presence;
-      // One's own coming may be told before it is answered.
+      // The player's own coming may be told before the join is answered.
       if (!this.members.has(session_id)) {
         const { seat } = JSON.parse(status || '{"seat":null}') as { seat: number | null };
         this.members.set(session_id, { user_id, username, session_id, seat, variables: {} });
@@ -176,16 +176,16 @@ export class Room {
   }
 }
 
-/** A part of the lobby that one watches. */
+/** A part of the lobby that the player watches. */
 export class Lobby {
-  /** The rooms that fit, as last told, by id. Those behind the first page come as they change. */
+  /** Matching rooms by id. Rooms behind the first page are added when they change. */
   readonly rooms = new Map<string, RoomSummary>();
-  /** Called when rooms changed. */
+  /** Called when rooms have changed. */
   onChange: (lobby: Lobby) => void = () => {};
 
   constructor(
     private readonly owner: Rooms,
-    /** What pushes name it by. */
+    /** The name of the lobby in pushed messages. */
     readonly name: string,
     private revision: number,
     page: PageOfRooms,
@@ -193,7 +193,7 @@ export class Lobby {
     page.rooms.forEach((room) => this.rooms.set(room.id, room));
   }
 
-  /** Watches no longer. */
+  /** Stops watching. */
   async close(): Promise<void> {
     this.owner.forgetLobby(this);
     await this.owner.call("muster.lobby.unsubscribe", { lobby: this.name });
@@ -214,18 +214,18 @@ export class Lobby {
   }
 }
 
-/** Something that was pushed before the answer that says what it is about. */
+/** A message that was pushed before the answer which names its room or lobby. */
 type Early = { data: StreamData } | { presences: StreamPresenceEvent };
 
-/** Rooms and lobbies of one socket. Make it once the socket's other handlers are set: it passes on what is not its. */
+/** Rooms and lobbies of one socket. Create it last: messages of other streams go to the handlers that are set then. */
 export class Rooms {
   private readonly rooms = new Map<string, Room>();
   private readonly lobbies = new Map<string, Lobby>();
-  /** Calls on their way whose answers name rooms or lobbies, and what was pushed meanwhile. */
+  /** Number of calls under way whose answers name rooms or lobbies, and the messages that were pushed meanwhile. */
   private pending = 0;
   private early: Early[] = [];
 
-  /** @param userId of the session with which the socket is connected */
+  /** @param userId user of the session with which the socket is connected */
   constructor(
     private readonly socket: Socket,
     readonly userId: string,
@@ -235,7 +235,7 @@ export class Rooms {
     socket.onstreampresence = (presences) => this.take({ presences }) || onstreampresence.call(socket, presences);
   }
 
-  /** A seat in an open room of a template, or in a new one. */
+  /** Takes a seat in an open room of a template, or in a new one. */
   place(template = "default", size?: number): Promise<Room> {
     return this.enter("place", { template, ...(size === undefined ? {} : { size }) });
   }
@@ -248,7 +248,7 @@ export class Rooms {
     return this.enter("join", { room, ...options });
   }
 
-  /** A seat in the first open room that fits. */
+  /** Takes a seat in the first open room that matches. */
   quickJoin(where: { path?: string; filter?: string } = {}): Promise<Room> {
     return this.enter("quick_join", where);
   }
@@ -270,7 +270,7 @@ export class Rooms {
     });
   }
 
-  /** Calls a function of Muster. */
+  /** Calls a built-in function of Muster. */
   async call(id: string, payload: object): Promise<unknown> {
     const { payload: result } = await this.socket.rpc(id, JSON.stringify(payload));
     return JSON.parse(result || "{}");
@@ -298,7 +298,7 @@ export class Rooms {
     });
   }
 
-  /** Pushes may be read before the answer is; they are looked at behind it. */
+  /** Runs a call. Messages that are pushed before its answer is read are handled after it. */
   private async during<T>(work: () => Promise<T>): Promise<T> {
     this.pending += 1;
     try {
@@ -311,7 +311,7 @@ export class Rooms {
     }
   }
 
-  /** Answers whether a push was of a room or a lobby. */
+  /** Handles a pushed message. Returns whether it was of a room or a lobby. */
   private take(push: Early): boolean {
     const { stream } = "data" in push ? push.data : push.presences;
     if (stream.mode !== ROOM_MODE && stream.mode !== LOBBY_MODE) {
@@ -331,7 +331,7 @@ export class Rooms {
   }
 }
 
-/** What went, then what came. */
+/** Applies changed values. */
 function merge(values: Record<string, Json>, delta: Delta): void {
   delta.unset.forEach((name) => delete values[name]);
   Object.assign(values, delta.set);

@@ -1,4 +1,4 @@
--- A table at which chips are dealt by chance and paid into a wallet: a match that outlives its process.
+-- A durable match, which outlives its process: a table at which chips are dealt by chance and paid into a wallet.
 
 local nk = require("nakama")
 

@@ -9,7 +9,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// Op codes.
+// Op codes of messages.
 const (
 	opSay  = 1
 	opSaid = 2

@@ -12,7 +12,7 @@ import (
 	muster "github.com/muster-server/muster/sdk/go"
 )
 
-// bells is a match that is called by timers, and notes which.
+// bells is a match with timers that notes which of them fired.
 type bells struct{ arena }
 
 type rung struct{ notes []string }

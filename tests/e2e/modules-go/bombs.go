@@ -10,7 +10,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// explode ends the instance in one of the ways that nothing in Go catches. It does not return.
+// explode ends the instance in one of the ways that Go cannot catch. It does not return.
 func explode(kind string) {
 	switch kind {
 	case "loop":
@@ -29,7 +29,7 @@ func explode(kind string) {
 	case "exit":
 		os.Exit(3)
 	case "trap":
-		// Behind the end of the memory, whatever that has grown to.
+		// The address lies behind the end of the memory, however large that has grown.
 		*(*int)(unsafe.Add(unsafe.Pointer(nil), uintptr(0xffff_fff0))) = 1
 	}
 }
@@ -41,7 +41,7 @@ func bomb(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule
 	return "", nil
 }
 
-// leave ends its own goroutine, and with it nothing else.
+// leave ends its own goroutine and no other.
 func leave(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error) {
 	goruntime.Goexit()
 	return "", nil

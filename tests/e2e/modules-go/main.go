@@ -1,4 +1,4 @@
-// What go.test.mjs calls: functions, hooks and a match, as a studio writes them for the original.
+// Game code for go.test.mjs: functions, hooks and a match, written as a studio writes them for the original.
 package main
 
 import (
@@ -17,17 +17,18 @@ import (
 
 func main() { muster.Run(InitModule) }
 
-// calls are counted in a variable: there is one instance for the whole server.
+// calls counts calls in a variable, since one instance serves the whole server.
 var calls int
 
 type function = func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, payload string) (string, error)
 
-// InitModule registers everything.
+// InitModule registers all functions, hooks and matches.
 func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, initializer runtime.Initializer) error {
 	functions := map[string]function{
 		"echo": echo, "context": show, "refuse": refuse, "broken": broken, "panicking": panicking, "endless": endless, "hog": hog,
 		"count": count, "prize": prize, "query": query, "fetch": fetch, "later": later, "forever": forever, "joined": joined, "unbuilt": unbuilt,
 		"arena_create": create, "arena_signal": signal, "arena_list": list, "crash": crash, "bomb": bomb, "leave": leave,
+		"seats_create": createSeats,
 	}
 	for id, fn := range functions {
 		if err := initializer.RegisterRpc(id, fn); err != nil {
@@ -48,6 +49,9 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 		}),
 		initializer.RegisterMatch("bells", func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule) (runtime.Match, error) {
 			return bells{}, nil
+		}),
+		initializer.RegisterMatch("seats", func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule) (runtime.Match, error) {
+			return seats{}, nil
 		}),
 		initializer.RegisterMatchmakerMatched(matched),
 		initializer.RegisterHttp("/shop/{item}", shop, http.MethodPost),
@@ -99,7 +103,7 @@ func panicking(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, s
 	return "", nil
 }
 
-// crash takes the instance with it: nothing catches what a goroutine of its own panics with.
+// crash ends the instance: a panic on a goroutine of its own cannot be caught.
 func crash(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error) {
 	go panic("a goroutine of its own")
 	select {}
@@ -128,7 +132,7 @@ func count(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, strin
 	return fmt.Sprint(calls), nil
 }
 
-// prize is one once a day, as a game would give it.
+// prize gives a prize once a day, as a game would.
 func prize(ctx context.Context, logger runtime.Logger, _ *sql.DB, nk runtime.NakamaModule, payload string) (string, error) {
 	var asked, last struct {
 		Day     int `json:"day"`
@@ -192,7 +196,7 @@ func fetch(ctx context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaMod
 	return fmt.Sprintf("%d %s", response.StatusCode, body), err
 }
 
-// later waits for what a goroutine does, by a timer and a function of the server.
+// later waits for a goroutine that uses a timer and a function of the server.
 func later(ctx context.Context, _ runtime.Logger, _ *sql.DB, nk runtime.NakamaModule, payload string) (string, error) {
 	told := make(chan string)
 	go func() {

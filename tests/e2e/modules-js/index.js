@@ -1,4 +1,4 @@
-// What javascript.test.mjs calls: functions, hooks and a match, as a bundler of the original's template writes them.
+// Game code for javascript.test.mjs: functions, hooks and a match, as bundled from the original's template.
 "use strict";
 
 const OP = { say: 1, said: 2, kick: 3, over: 4 };
@@ -23,7 +23,7 @@ function endless() {
   for (;;);
 }
 
-// A prize once a day, as a game would give it.
+// Gives a prize once a day, as a game would.
 function prize(ctx, logger, nk, payload) {
   const today = JSON.parse(payload).day;
   const id = { collection: "prizes", key: "daily", userId: ctx.userId };
@@ -124,6 +124,35 @@ function matchSignal(ctx, logger, nk, dispatcher, tick, state, data) {
   return { state, data: String(state.said) };
 }
 
+// A match with four seats, which counts its players when they have joined.
+const SEATS = 4;
+
+function seatsInit(ctx, logger, nk, params) {
+  return { state: { count: 0 }, tickRate: 20, label: "" };
+}
+
+function seatsJoinAttempt(ctx, logger, nk, dispatcher, tick, state, presence, metadata) {
+  return { state, accept: state.count < SEATS, rejectMessage: "full" };
+}
+
+function seatsJoin(ctx, logger, nk, dispatcher, tick, state, presences) {
+  state.count += presences.length;
+  return { state };
+}
+
+function seatsLeave(ctx, logger, nk, dispatcher, tick, state, presences) {
+  state.count -= presences.length;
+  return { state };
+}
+
+function seatsLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
+  return { state };
+}
+
+function createSeats(ctx, logger, nk, payload) {
+  return JSON.stringify({ id: nk.matchCreate("seats", {}) });
+}
+
 function create(ctx, logger, nk, payload) {
   return JSON.stringify({ id: nk.matchCreate("arena", JSON.parse(payload)) });
 }
@@ -153,6 +182,7 @@ function InitModule(ctx, logger, nk, initializer) {
   initializer.registerRpc("arena_create", create);
   initializer.registerRpc("arena_signal", signal);
   initializer.registerRpc("arena_list", list);
+  initializer.registerRpc("seats_create", createSeats);
   initializer.registerBeforeUpdateAccount(beforeUpdateAccount);
   initializer.registerBeforeListNotifications(beforeListNotifications);
   initializer.registerAfterAuthenticateDevice(afterAuthenticateDevice);
@@ -168,7 +198,16 @@ function InitModule(ctx, logger, nk, initializer) {
     matchTerminate,
     matchSignal,
   });
+  initializer.registerMatch("seats", {
+    matchInit: seatsInit,
+    matchJoinAttempt: seatsJoinAttempt,
+    matchJoin: seatsJoin,
+    matchLeave: seatsLeave,
+    matchLoop: seatsLoop,
+    matchTerminate,
+    matchSignal,
+  });
 }
 
-// Keeps bundlers from leaving the function out.
+// This use of the function keeps bundlers from removing it.
 !InitModule && InitModule.bind(null);

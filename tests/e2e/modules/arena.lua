@@ -1,4 +1,4 @@
--- A match for lua-matches.test.mjs: players say what they like, and everybody hears it with a number.
+-- A match for lua-matches.test.mjs: each text that a player says is sent to everybody with a number.
 local nk = require("nakama")
 
 local M = {}

@@ -1,9 +1,13 @@
--- How lua-matches.test.mjs makes and finds matches of arena.lua.
+-- Functions by which lua-matches.test.mjs creates, signals and lists matches of arena.lua and seats.lua.
 local nk = require("nakama")
 
 nk.register_rpc(function(_, payload)
     return nk.json_encode({ id = nk.match_create("arena", nk.json_decode(payload)) })
 end, "arena_create")
+
+nk.register_rpc(function(_, payload)
+    return nk.json_encode({ id = nk.match_create(nk.json_decode(payload).handler) })
+end, "seats_create")
 
 nk.register_rpc(function(_, payload)
     local asked = nk.json_decode(payload)

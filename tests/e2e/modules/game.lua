@@ -1,4 +1,4 @@
--- What functions.test.mjs calls.
+-- Functions for functions.test.mjs.
 local nk = require("nakama")
 
 nk.register_rpc(function(_, payload)
@@ -18,7 +18,7 @@ nk.register_rpc(function()
     end
 end, "endless")
 
--- A prize once a day, as a game would give it.
+-- Gives a prize once a day, as a game would.
 nk.register_rpc(function(context, payload)
     local today = nk.json_decode(payload).day
     local id = { collection = "prizes", key = "daily", user_id = context.user_id }

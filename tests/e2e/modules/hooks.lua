@@ -1,4 +1,4 @@
--- What hooks.test.mjs looks at. Other tests load it too, so hooks change only what asks for it.
+-- Hooks for hooks.test.mjs. Other tests load them too, so each hook changes only requests that are marked for it.
 local nk = require("nakama")
 
 nk.register_req_before(function(context, payload)
@@ -16,7 +16,7 @@ nk.register_req_before(function()
     return nil
 end, "ListNotifications")
 
--- A new player's gift, as most games give one.
+-- Gives a new player a gift, as most games do.
 nk.register_req_after(function(context, output, input)
     if output.created and input.account.vars and input.account.vars.gift then
         nk.wallet_update(context.user_id, { gold = tonumber(input.account.vars.gift) })

@@ -1,4 +1,4 @@
--- Where players go whom the matchmaker has matched, for lua-matches.test.mjs: by the property "goes" of the first.
+-- Chooses the match of players whom the matchmaker has matched, by the first player's property "goes".
 local nk = require("nakama")
 
 nk.register_matchmaker_matched(function(context, players)

@@ -1,11 +1,11 @@
--- What `muster-bench rpc-lua` calls: reads its payload and writes it again.
+-- The function of `muster-bench rpc-lua`: parses its payload and serialises it again.
 local nk = require("nakama")
 
 nk.register_rpc(function(_, payload)
     return nk.json_encode(nk.json_decode(payload))
 end, "bench_lua")
 
--- What `muster-bench match` calls first: a match of its run with a free seat, or a new one.
+-- The first call of players in `muster-bench match`: answers a match of this run with a free seat, or a new one.
 nk.register_rpc(function(_, payload)
     local asked = nk.json_decode(payload)
     local found = nk.match_list(1, true, nil, 0, asked.seats - 1, "+label.open:1 +label.run:" .. asked.run)
@@ -14,7 +14,7 @@ nk.register_rpc(function(_, payload)
     return nk.json_encode({ match_id = id })
 end, "bench_find_match")
 
--- What `muster-bench ticks` calls: makes so many matches.
+-- The function of `muster-bench ticks`: makes matches.
 nk.register_rpc(function(_, payload)
     local asked = nk.json_decode(payload)
     for _ = 1, asked.count do
@@ -23,12 +23,13 @@ nk.register_rpc(function(_, payload)
     return payload
 end, "bench_make_ticks")
 
--- What `muster-bench failover` calls first: makes a match where it is asked.
+-- The first call of `muster-bench failover`: makes a match on the node that is called.
 nk.register_rpc(function(_, payload)
     return nk.json_encode({ match_id = nk.match_create("bench_failover", nk.json_decode(payload)) })
 end, "bench_make_failover")
 
--- What each player of `muster-bench failover` asks in the end: what it has, and by how many steps it came to it.
+-- The last call of each player in `muster-bench failover`: answers the content of its wallet, and the sum and number of the
+-- ledger's items.
 nk.register_rpc(function(context)
     local coins, steps, cursor = 0, 0, nil
     repeat
@@ -44,7 +45,7 @@ nk.register_rpc(function(context)
     return nk.json_encode({ coins = kept.coins or 0, ledger_coins = coins, ledger_steps = steps })
 end, "bench_failover_purse")
 
--- What `muster-bench rpc-lua --waits-for URL --one-by-one` calls.
+-- The function of `muster-bench rpc-lua --waits-for URL --one-by-one`.
 nk.register_rpc(function(_, payload)
     nk.http_request(nk.json_decode(payload).url, "get")
     return payload

@@ -1,4 +1,4 @@
--- A match that `muster-bench ticks --bombs` has made: none of its ticks ends.
+-- The match of `muster-bench ticks --bombs`, none of whose ticks ends.
 local M = table.clone(require("bench_ticks"))
 
 function M.match_init()

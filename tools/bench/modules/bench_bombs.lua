@@ -1,4 +1,4 @@
--- What `muster-bench ticks --bombs` calls: it ends only because the server ends it.
+-- The functions of `muster-bench ticks --bombs`, which end only because the server ends them.
 local nk = require("nakama")
 
 local bombs = {
@@ -18,7 +18,7 @@ local bombs = {
     pattern = function()
         return string.find(string.rep("a", 100_000), string.rep("a-", 100) .. "b")
     end,
-    -- The only one that answers: the match that it makes never ends its first tick.
+    -- The only function that answers: the match that it makes never ends its first tick.
     tick = function()
         return nk.match_create("bench_bomb_match")
     end,

@@ -1,5 +1,5 @@
--- What `muster-bench failover` plays: a durable match that adds up the numbers its players send, pays for every tenth, and
--- answers each with what it has so far. A player sends a number again until it is answered; it is taken once.
+-- The durable match of `muster-bench failover`: it adds up the numbers of its players, pays for every tenth, and answers each
+-- with the sum so far. A player repeats a number until it is answered; the match takes each number once.
 local nk = require("nakama")
 
 local EVERY = 10
@@ -30,7 +30,7 @@ function M.match_loop(_, dispatcher, _, state, messages)
         local input = nk.json_decode(message.data)
         local has = state.of[user] or { number = 0, count = 0, sum = 0, paid = 0, steps = 0, sent = 0, again = 0 }
         state.of[user] = has
-        -- The player numbers what it sends, too: nothing may come twice.
+        -- The player numbers its messages too: none may come twice.
         if input.sent <= has.sent then
             has.again += 1
         else

@@ -1,5 +1,5 @@
--- What `muster-bench match` plays: matches of so many seats, found by a function, at ten ticks a second. Messages with op
--- code 1 come back to their sender, those with op code 2 go to all.
+-- The match of `muster-bench match`, with ten ticks a second; players find one with a free seat by a function. Messages with
+-- op code 1 come back to their sender, those with op code 2 go to all.
 local nk = require("nakama")
 
 local OP_ECHO = 1

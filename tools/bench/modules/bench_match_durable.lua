@@ -1,4 +1,4 @@
--- What `muster-bench match --durable` plays: the same matches, which outlive their process.
+-- The match of `muster-bench match --durable`: the same match, which outlives its process.
 local M = table.clone(require("bench_match"))
 M.durable = true
 return M

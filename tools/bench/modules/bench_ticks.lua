@@ -1,4 +1,4 @@
--- What `muster-bench ticks` measures: a match without players, each of whose ticks computes for so many microseconds.
+-- The match of `muster-bench ticks`: it has no players, and each tick computes for a number of microseconds.
 local M = {}
 
 function M.match_init(_, params)

@@ -1,5 +1,5 @@
 --!concurrent
--- What `muster-bench rpc-lua --waits-for URL` calls: while one call waits others begin, in the same machine.
+-- The function of `muster-bench rpc-lua --waits-for URL`. While one call waits, others run in the same machine.
 local nk = require("nakama")
 
 nk.register_rpc(function(_, payload)

@@ -1,21 +1,21 @@
-// What `muster-bench rpc-js` calls: reads its payload and writes it again.
+// The function of `muster-bench rpc-js`: parses its payload and serialises it again.
 function benchJs(ctx, logger, nk, payload) {
     return JSON.stringify(JSON.parse(payload));
 }
 
-// What `muster-bench rpc-js --waits-for URL` calls: while one call waits others begin, in the same machine.
+// The function of `muster-bench rpc-js --waits-for URL`. While one call waits, others run in the same machine.
 async function benchWait(ctx, logger, nk, payload) {
     await nk.promises.httpRequest(JSON.parse(payload).url, "get");
     return payload;
 }
 
-// The same with `--one-by-one`.
+// The function for `--one-by-one`.
 function benchWaitOneByOne(ctx, logger, nk, payload) {
     nk.httpRequest(JSON.parse(payload).url, "get");
     return payload;
 }
 
-// What `muster-bench ticks --bombs` calls: it ends only because the server ends it.
+// The functions of `muster-bench ticks --bombs`, which end only because the server ends them.
 const bombs = {
     loop() {
         for (;;);

@@ -1,4 +1,4 @@
-//! Starts the generator processes, gives the word, watches the server from outside, and adds up.
+//! Starts the generator processes, tells them when to begin, watches the server from outside, and adds up the results.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,16 +15,16 @@ use crate::report::{Outcome, Report};
 use crate::sampler::Sampler;
 use crate::{gauges, machine};
 
-/// From the word until the run begins: every worker has read it by then.
+/// Time from the order to begin until the run begins: every worker has read the order by then.
 const HEAD_START: Duration = Duration::from_millis(50);
-/// A worker that says nothing for this long, beside what its plan allows, has hung.
+/// Silence after which a worker counts as hung, in addition to the time that its plan takes.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// Events not yet looked at; a worker that says more waits.
+/// Events that may wait to be read; further events make their workers wait.
 const EVENTS_LEN_MAX: usize = 1024;
-/// How often the coordinator looks up when nobody says anything.
+/// Interval at which the coordinator wakes up when no event comes.
 const TICK: Duration = Duration::from_millis(100);
 
-/// One whole run. An error is the machine's or our own; what the server does wrong stands in the report.
+/// Makes one whole run. Errors are those of the machine or of this program; faults of the server are in the report.
 pub fn run(target: &Target<'_>) -> anyhow::Result<Report> {
     let before = machine::sample_server(&target.pids)?;
     let is_watched = target.options.scenario == Scenario::Churn;
@@ -74,7 +74,7 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Waits until all are ready; a reason if nothing can be measured.
+    /// Waits until all workers are ready. Answers a reason if nothing can be measured.
     fn set_up(&mut self, plans: &[Plan]) -> anyhow::Result<Option<String>> {
         let progress = ProgressLine::new("setting up");
         let begin = Instant::now();
@@ -93,7 +93,7 @@ impl Crew {
         Ok(None)
     }
 
-    /// Gives the word and collects the reports, sampling the server at both ends of the measured part.
+    /// Tells the workers to begin and collects their reports, sampling the server at both ends of the measured part.
     fn drive(&mut self, target: &Target<'_>, plans: &[Plan]) -> anyhow::Result<Outcome> {
         let plan = &plans[0];
         let begin = Instant::now() + HEAD_START;
@@ -144,7 +144,7 @@ impl Crew {
         }
     }
 
-    /// Ends the workers: the end of their input tells them to go.
+    /// Ends the workers: they end when their input does.
     fn dismiss(mut self) -> anyhow::Result<()> {
         self.inputs.clear();
         for mut worker in self.workers.drain(..) {
@@ -157,7 +157,7 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         for worker in &mut self.workers {
-            // Only after an error: whoever has ended already cannot be ended again.
+            // After an error only; a worker that has ended already cannot be killed.
             let _ = worker.kill();
             let _ = worker.wait();
         }
@@ -178,11 +178,11 @@ fn forward_events(index: usize, output: ChildStdout, sender: &mpsc::SyncSender<(
             return;
         }
     }
-    // Whoever has reported is not waited for; for the others this is the last word.
+    // A worker that has reported is not waited for; for any other this is the last event.
     let _ = sender.send((index, Event::Failed("a worker ended early".to_owned())));
 }
 
-/// Generous: a peer may need milliseconds for each account.
+/// The limit is generous: a server may need milliseconds for each account.
 fn set_up_time_max(plan: &Plan) -> Duration {
     let arrivals = Duration::from_secs_f64(plan.connections as f64 / plan.connect_rate);
     let accounts = Duration::from_millis(10) * u32::try_from(plan.users + plan.connections).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! The gauges on a server's metrics page: what players leave behind when they have gone shows in them.
+//! The gauges on a server's metrics page, which show what players leave behind when they have gone.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail, ensure};
 const PAGE_LEN_MAX: u64 = 16 << 20;
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Parts of names of gauges that no player answers for: times, the database, the process.
+/// Parts of names of gauges that do not depend on players: times, the database, the process.
 const NOT_OF_PLAYERS: [&str; 5] = ["_seconds", "_db_", "process_", "go_", "cpu"];
 
 /// Gauges by name and labels, summed over the servers.
@@ -29,7 +29,7 @@ pub fn read(addresses: &[SocketAddr]) -> anyhow::Result<Gauges> {
     Ok(gauges)
 }
 
-/// Everything on the pages of all servers, by name and labels, summed.
+/// All samples of the servers' pages, by name and labels, summed.
 pub fn samples(addresses: &[SocketAddr]) -> anyhow::Result<Gauges> {
     let mut samples = Gauges::new();
     for address in addresses {
@@ -42,7 +42,8 @@ pub fn samples(addresses: &[SocketAddr]) -> anyhow::Result<Gauges> {
     Ok(samples)
 }
 
-/// Waits until all gauges are back where they began, with patience; returns those that are above it, and by how much.
+/// Waits, for at most `patience`, until no gauge is above its value in `before`. Answers those that still are, with the
+/// difference.
 pub fn left_behind(addresses: &[SocketAddr], before: &Gauges, patience: Duration) -> anyhow::Result<Gauges> {
     let deadline = Instant::now() + patience;
     loop {
@@ -62,7 +63,7 @@ pub fn left_behind(addresses: &[SocketAddr], before: &Gauges, patience: Duration
 fn fetch(address: SocketAddr) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, READ_TIMEOUT)?;
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
-    // The older version: nobody answers it in chunks.
+    // HTTP/1.0, which no server answers in chunks.
     write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 << 10];
@@ -82,7 +83,7 @@ fn fetch(address: SocketAddr) -> anyhow::Result<String> {
     Ok(body.to_owned())
 }
 
-/// The body if its length is announced and it is all there.
+/// The body, if its length is announced and all of it is there.
 fn whole_body(bytes: &[u8]) -> anyhow::Result<Option<String>> {
     let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let head = String::from_utf8_lossy(&bytes[..end]);

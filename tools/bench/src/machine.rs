@@ -1,4 +1,4 @@
-//! What the kernel knows: CPU time and memory of the server, our own CPU time, cores and file limits.
+//! Figures of the kernel: CPU time and memory of the server, our own CPU time, cores and file limits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,19 +9,19 @@ use rustix::process::Resource;
 use rustix::thread::CpuSet;
 use rustix::time::ClockId;
 
-/// Files a worker needs besides its connections: pipes, timers, the runtime's own.
+/// Files that a worker needs besides its connections: pipes, timers, the runtime's own.
 const FILES_BESIDES_CONNECTIONS: u64 = 64;
 
 /// CPU time and resident memory of the server's processes at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct ServerSample {
     pub cpu: Duration,
-    /// What each thread has had of the cores. Threads that have ended are not in it.
+    /// Use of the cores by each thread. Threads that have ended are missing.
     threads: BTreeMap<u32, ThreadUse>,
     pub rss_kb: u64,
 }
 
-/// What a thread has had so far, by the kernel's scheduler.
+/// Use of the cores by a thread so far, according to the kernel's scheduler.
 #[derive(Debug, Clone, Copy, Default)]
 struct ThreadUse {
     cpu: Duration,
@@ -29,7 +29,7 @@ struct ThreadUse {
     waited: Duration,
 }
 
-/// What the server's processes had of the cores between two moments.
+/// Use of the cores by the server's processes between two moments.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerUse {
     pub cpu: Duration,
@@ -40,7 +40,7 @@ pub struct ServerUse {
 }
 
 impl ServerSample {
-    /// What was used since an earlier sample.
+    /// The use since an earlier sample.
     pub fn since(&self, earlier: &Self) -> ServerUse {
         let mut used = ServerUse {
             cpu: self.cpu.saturating_sub(earlier.cpu),
@@ -70,9 +70,9 @@ pub fn sample_server(pids: &[u32]) -> anyhow::Result<ServerSample> {
     Ok(sum)
 }
 
-/// User and system time of `/proc/PID/stat`, in ticks of the clock that the kernel shows to programs.
+/// User and system time in `/proc/PID/stat`, whose unit is the clock tick of `sysconf`.
 fn cpu_time(stat: &str) -> anyhow::Result<Duration> {
-    // The second field is the program's name, which may hold spaces and brackets.
+    // The second field is the program's name, which may contain spaces and brackets.
     let (_, fields) = stat.rsplit_once(')').context("unknown form of /proc/PID/stat")?;
     let mut times = fields.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
     let (Some(Ok(user)), Some(Ok(system))) = (times.next(), times.next()) else {
@@ -87,11 +87,11 @@ fn resident_kb(status: &str) -> anyhow::Result<u64> {
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 
-/// What this process has had of its core so far.
+/// Use of its core by this process so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OwnUse {
     pub cpu: Duration,
-    /// As [`ServerUse::waited`].
+    /// Time that this process was ready to run while others had its core.
     pub waited: Duration,
 }
 
@@ -112,7 +112,7 @@ fn threads_of(process: &str) -> impl Iterator<Item = (u32, ThreadUse)> {
     })
 }
 
-/// What a report says of the machine: processor, cores, memory, system. What cannot be read is left out.
+/// Description of the machine for reports: processor, cores, memory, system. Parts that cannot be read are left out.
 pub fn description() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let after_colon = |text: &str, name: &str| {
@@ -129,7 +129,7 @@ pub fn description() -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Keeps this thread, and those it starts, on one core.
+/// Pins this thread, and those that it starts, to one core.
 pub fn pin_to_core(core: usize) -> anyhow::Result<()> {
     ensure!(core < CpuSet::MAX_CPU, "there is no core {core}");
     let mut cores = CpuSet::new();
@@ -137,7 +137,7 @@ pub fn pin_to_core(core: usize) -> anyhow::Result<()> {
     rustix::thread::sched_setaffinity(None, &cores).with_context(|| format!("cannot run on core {core}"))
 }
 
-/// Connections that one process may hold: its hard file limit, less what else it needs.
+/// Connections that one process may hold: its hard file limit, less the files for other purposes.
 pub fn connections_per_process_max() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     limit.maximum.unwrap_or(u64::MAX).saturating_sub(FILES_BESIDES_CONNECTIONS)

@@ -1,7 +1,7 @@
-//! `muster-bench`: drives a server of the protocol and tells the truth about what came back.
+//! `muster-bench`: puts load on a server of the protocol, checks every answer, and reports what happened.
 //!
-//! One program in three roles: the command that a person runs, the generator processes it starts, and the bare
-//! reference server it compares with.
+//! The program has three roles: the command that a person runs, the generator processes that it starts, and the bare
+//! reference server for comparison.
 
 mod coordinator;
 mod gauges;

@@ -1,7 +1,7 @@
-//! When operations are meant to start: arrival times of an open loop, and a timer exact enough to keep them.
+//! Start times of operations: arrival times of an open loop, and a timer exact enough to keep them.
 //!
-//! The runtime's own timer counts in milliseconds, which would add up to one to every latency measured from the
-//! intended start.
+//! The runtime's own timer counts in milliseconds, which would add up to a millisecond to every latency, since these
+//! count from the intended start.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -10,21 +10,21 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 use serde::{Deserialize, Serialize};
 use tokio::io::unix::AsyncFd;
 
-/// Starts handed out in one go before the other tasks of the worker get their turn.
+/// Starts that are begun together before the other tasks of the worker get a turn.
 const BURST_LEN_MAX: u32 = 64;
 
-/// How the starts of an open loop are spread.
+/// Spread of the starts in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
-    /// As independent players come: exponential gaps.
+    /// Exponential gaps, as between independent players.
     #[default]
     Poisson,
     /// Equal gaps.
     Fixed,
 }
 
-/// An endless row of intended start times.
+/// An endless sequence of intended start times.
 pub struct Arrivals {
     next: Instant,
     mean_gap: Duration,
@@ -37,7 +37,7 @@ impl Arrivals {
     pub fn new(begin: Instant, rate: f64, spread: Spread, seed: u64) -> Self {
         let mean_gap = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
         let mut random = fastrand::Rng::with_seed(seed);
-        // Workers that begin together must not tick together.
+        // The first gap is random: workers that begin together must not tick together.
         let first = mean_gap.min(Duration::from_secs(3600)).mul_f64(random.f64());
         Self { next: begin + first, mean_gap, spread, random }
     }
@@ -54,8 +54,8 @@ impl Arrivals {
     }
 }
 
-/// Calls `begin` with every intended start before `end`, at that time or as soon after as the worker can.
-/// Stops early if `begin` answers false.
+/// Calls `begin` with every intended start before `end`, at that time or as soon after as the worker can. Stops early
+/// if `begin` answers false.
 pub async fn run_arrivals(
     mut arrivals: Arrivals,
     end: Instant,
@@ -96,7 +96,7 @@ impl PreciseTimer {
         Ok(Self(timer))
     }
 
-    /// Waits until `deadline`; false if it has passed already.
+    /// Waits until `deadline`. Answers false if it has passed already.
     pub async fn sleep_until(&self, deadline: Instant) -> std::io::Result<bool> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -1,4 +1,4 @@
-//! What the coordinator tells its workers, what they tell it, and the clock both read.
+//! The messages between the coordinator and its workers, and the clock that they share.
 //!
 //! A worker gets its [`Plan`] and later a [`Go`] as lines of JSON on its input, and writes [`Event`]s as lines of JSON.
 
@@ -34,25 +34,27 @@ pub enum Scenario {
     Chat,
     /// Relayed matches of `--room-size` players; each sends `--each` messages per second to the others.
     Relay,
-    /// Matches of game code, which puts players into them: each sends `--each` messages per second, of which every second
-    /// one goes to all and the others come back to their sender. See `tools/bench/modules`.
+    /// Matches of game code, which puts players into them: each sends `--each` messages per second, of which every
+    /// second one goes to all and the others come back to their sender. See `tools/bench/modules`.
     Match,
     /// SmartFoxServer's public chat: players come at `--connect-rate`, are put into rooms, say something every four
     /// seconds for `--duration`, and leave at `--leave-rate`.
     Rooms,
     /// Tickets arrive at `--rate`, look for opponents, and are matched.
     Matchmake,
-    /// As `rooms`, while players are replaced, stop reading and vanish.
+    /// The same as `rooms`, while players are replaced, stop reading and vanish.
     Churn,
     /// Pairs of players talk: first those of one node of a cluster, then those of two.
     Hop,
-    /// A node of a cluster is killed or halted: how soon do the others' players hear of it, and of each other again?
+    /// A node of a cluster is killed or halted: how soon are the others' players told of it, and when do they receive
+    /// each other's messages again?
     Takeover,
-    /// The node that runs durable matches is killed: how soon do their players hear of them again, and is all as it was?
+    /// The node that runs durable matches is killed: how soon do their players get answers again, and is the state of
+    /// the matches right?
     Failover,
-    /// Players join streams over all nodes of a cluster: how soon does every node show that?
+    /// Players join streams over all nodes of a cluster: how soon does every node show it?
     Converge,
-    /// Calls a function in Lua that reads its payload and writes it again: see `tools/bench/modules`.
+    /// Calls a function in Lua that parses its payload and serialises it again: see `tools/bench/modules`.
     #[value(name = "rpc-lua")]
     #[serde(rename = "rpc-lua")]
     RpcLua,
@@ -95,42 +97,42 @@ impl Scenario {
         }
     }
 
-    /// Measured between two moments fixed beforehand; the others end when their work is done.
+    /// Whether the measured part lies between two moments fixed beforehand; otherwise it ends when the work is done.
     pub fn is_timed(self) -> bool {
         !matches!(self, Self::Blast | Self::Ccu | Self::Passwords | Self::Takeover | Self::Failover)
     }
 
-    /// It is about servers that know each other.
+    /// Whether the scenario needs a cluster.
     pub fn needs_cluster(self) -> bool {
         matches!(self, Self::Hop | Self::Takeover | Self::Failover | Self::Converge)
     }
 
-    /// One process sees all players, or strikes.
+    /// Whether one process must see all players, or stops a node.
     pub fn runs_in_one_process(self) -> bool {
         matches!(self, Self::Passwords | Self::Takeover | Self::Failover)
     }
 
-    /// A node is struck.
+    /// Whether a node is stopped.
     pub fn strikes(self) -> bool {
         matches!(self, Self::Takeover | Self::Failover)
     }
 
-    /// Accounts are written in the measured part.
+    /// Whether accounts are written in the measured part.
     pub fn writes_accounts(self) -> bool {
         matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn | Self::Takeover | Self::Failover)
     }
 
-    /// Players talk to each other: an operation is a message in or out.
+    /// Whether players talk to each other: an operation is then a message in or out.
     pub fn counts_messages(self) -> bool {
         matches!(self, Self::Chat | Self::Relay | Self::Match | Self::Rooms | Self::Churn | Self::Hop)
     }
 
-    /// Calls game code.
+    /// Whether the scenario calls game code.
     pub fn is_rpc(self) -> bool {
         matches!(self, Self::RpcLua | Self::RpcJs | Self::RpcGo)
     }
 
-    /// Connections unless the command says otherwise.
+    /// Number of connections unless the command line gives one.
     pub fn default_connections(self) -> usize {
         match self {
             Self::Register | Self::Authenticate | Self::RpcLua | Self::RpcJs | Self::RpcGo => 64,
@@ -138,7 +140,7 @@ impl Scenario {
             Self::Takeover => 60,
             Self::Heartbeat => 100,
             Self::Converge => 200,
-            // Of as many nodes as there may be.
+            // Divisible by every likely number of nodes.
             Self::Hop => 480,
             Self::Chat | Self::Relay | Self::Matchmake => 500,
             Self::Ccu | Self::Passwords | Self::Match | Self::Failover | Self::Rooms | Self::Churn => 1_000,
@@ -154,7 +156,7 @@ pub struct Plan {
     pub addresses: Vec<SocketAddr>,
     pub server_key: String,
     pub format: Format,
-    /// False for the bare reference, which has no accounts.
+    /// False for the reference server, which has no accounts.
     pub signs_in: bool,
     /// Number of this worker, from 0.
     pub worker: usize,
@@ -174,7 +176,7 @@ pub struct Plan {
     pub registrations: usize,
     pub rpc: RpcOptions,
     pub ticks: TicksOptions,
-    /// `ticks`: where the servers show their metrics.
+    /// `ticks`: addresses of the servers' metrics.
     pub metrics: Vec<SocketAddr>,
     pub talk: TalkOptions,
     /// `rooms`, `churn`: players who leave per second in the end.
@@ -182,32 +184,32 @@ pub struct Plan {
     pub churn: ChurnOptions,
     pub matchmake: MatchmakeOptions,
     pub cluster: ClusterOptions,
-    /// `matchmake`: tickets that wait all along.
+    /// `matchmake`: tickets that wait throughout the run.
     pub standing: usize,
-    /// `rooms`, `churn`: how long players come.
+    /// `rooms`, `churn`: time in which players come.
     pub ramp: Duration,
     pub warmup: Duration,
     pub duration: Duration,
-    /// How long an answer may take after the last operation began.
+    /// Longest wait for answers after the last operation began.
     pub patience: Duration,
     pub pin: Option<usize>,
     pub seed: u64,
 }
 
 impl Plan {
-    /// From the word until the measured part.
+    /// Time from the order to begin until the measured part.
     pub fn lead(&self) -> Duration {
         self.ramp + self.warmup
     }
 }
 
-/// Begin at this time of the machine's monotonic clock.
+/// The order to begin, at this time of the machine's monotonic clock.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Go {
     pub begin: Duration,
 }
 
-/// When a run begins and which part of it counts.
+/// Begin of a run, and its measured part.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub begin: Instant,
@@ -222,7 +224,7 @@ impl Window {
         Self { begin, measure_from, measure_to: measure_from + plan.duration }
     }
 
-    /// Where `hop` goes over to its other pairs.
+    /// The moment at which `hop` changes to its other pairs.
     pub fn middle(&self) -> Instant {
         self.measure_from + (self.measure_to - self.measure_from) / 2
     }
@@ -232,19 +234,19 @@ impl Window {
     }
 }
 
-/// What a worker says.
+/// A message of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// Set up; waits for [`Go`].
+    /// The worker is set up and waits for [`Go`].
     Ready,
-    /// Operations done so far.
+    /// Number of operations done so far.
     Progress(u64),
-    /// What happened in a second that is over.
+    /// Figures of a second that is over.
     Second(Box<Second>),
     /// The measured part of an untimed scenario is over.
     Measured,
-    /// The last word; connections stay open until the worker's input ends.
+    /// The result. Connections stay open until the worker's input ends.
     Report(Box<WorkerReport>),
     /// Nothing could be measured.
     Failed(String),
@@ -259,11 +261,11 @@ pub struct WorkerReport {
     pub elapsed: Duration,
     /// Share of one core that this worker used in the measured part.
     pub cpu_share: f64,
-    /// Share of the measured part that it was ready to run while others had its core.
+    /// Share of the measured part in which this worker was ready to run while others had its core.
     pub wait_share: f64,
 }
 
-/// Turns moments into microseconds of the machine's clock, which mean the same in every process, and back.
+/// Converts moments to microseconds of the machine's clock, which mean the same in every process, and back.
 #[derive(Debug, Clone, Copy)]
 pub struct MachineClock {
     base: Instant,
@@ -306,10 +308,10 @@ fn instant_at(machine_time: Duration) -> Instant {
     now + machine_time.saturating_sub(machine_now)
 }
 
-/// Readings of the two clocks that are compared to choose the closest pair: this process may lose its core between two.
+/// Readings of the two clocks, of which the closest pair is used: this process may lose its core between two readings.
 const READINGS: usize = 16;
 
-/// One moment on both clocks, as nearly as they can be read together.
+/// One moment on both clocks, read as closely together as possible.
 fn same_moment() -> (Instant, Duration) {
     let read = || {
         let before = Instant::now();

@@ -1,4 +1,4 @@
-//! A line that shows how far a run is. It appears on a terminal only, and goes when the run ends.
+//! A line that shows the progress of a run. It appears only on a terminal, and disappears when the run ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! A bare echo server: the least that answers a ping over a socket, to weigh real servers against.
+//! A bare echo server with which real servers are compared: the least work that answers a ping over a socket.
 //!
-//! One thread, two tasks for each connection as any server that also pushes needs, parsing by hand. No accounts, no
-//! sessions, no limits, no keep-alive: never a server to use.
+//! The server has one thread, two tasks for each connection (as any server that also pushes needs), and hand-written
+//! parsing. It has no accounts, sessions, limits or keep-alive, so it is of no other use.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -61,13 +61,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The reference server's own process: pinned to the core of the second argument, ends when its input does.
+/// Runs the reference server in its own process: pinned to the core of the second argument, until its input ends.
 pub fn main() -> anyhow::Result<()> {
     let core = std::env::args().nth(2).and_then(|core| core.parse().ok()).context("no core given")?;
     machine::pin_to_core(core)?;
@@ -88,7 +88,7 @@ async fn serve() -> anyhow::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         tokio::task::spawn_local(async {
-            // A connection that ends badly ends: there is nobody to tell.
+            // A connection that breaks is dropped; there is nobody to tell.
             let _ = attend(stream).await;
         });
     }
@@ -141,7 +141,7 @@ async fn write_frames(mut writer: OwnedWriteHalf, mut queue: mpsc::Receiver<Vec<
     }
 }
 
-/// The first whole frame's length and the pong to it; `None` if it is not all there yet.
+/// Length of the first whole frame, and the pong to it; `None` if the frame is incomplete.
 fn answer_frame(bytes: &mut [u8]) -> anyhow::Result<Option<(usize, Vec<u8>)>> {
     const HEADER_LEN: usize = 6;
     let [first, second, ..] = *bytes else { return Ok(None) };
@@ -179,7 +179,7 @@ fn answer_frame(bytes: &mut [u8]) -> anyhow::Result<Option<(usize, Vec<u8>)>> {
 mod tests {
     use super::*;
     use crate::load::Format;
-    use crate::load::envelopes::{self, Answer};
+    use crate::load::envelopes::{self, PingAnswer};
     use crate::load::frames::read_server_frame;
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
             let (len, pong) = answer_frame(&mut bytes).unwrap().unwrap();
             let frame = read_server_frame(&pong).unwrap().unwrap();
             let answer = envelopes::check_pong(format, frame.opcode, frame.payload, envelopes::cid(7));
-            assert_eq!((len, answer.unwrap()), (whole, Answer::Pong));
+            assert_eq!((len, answer.unwrap()), (whole, PingAnswer::Pong));
         }
     }
 }

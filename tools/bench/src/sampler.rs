@@ -12,23 +12,23 @@ pub struct Sampler {
     pids: Vec<u32>,
     run_begin: Instant,
     begin_at: Instant,
-    /// Known beforehand for timed scenarios only.
+    /// End of the measured part; known beforehand for timed scenarios only.
     end_at: Option<Instant>,
     begin: Option<ServerSample>,
     /// `hop`: the moment between its halves.
     middle_at: Option<Instant>,
     middle: Option<ServerSample>,
     end: Option<ServerSample>,
-    /// The last sample of the timeline, and when it was taken.
+    /// The last sample of the timeline, with its time.
     last: (Instant, ServerSample),
-    /// The next second of the timeline that ends.
+    /// Number of the timeline's current second.
     number: u32,
-    /// What the workers and this sampler saw.
+    /// Figures of the workers and of this sampler.
     pub timeline: Timeline,
 }
 
 impl Sampler {
-    /// `begin` is when the run begins.
+    /// A sampler for a run that starts at `begin`.
     pub fn new(pids: &[u32], plan: &Plan, begin: Instant) -> anyhow::Result<Self> {
         let is_timed = plan.scenario.is_timed();
         let begin_at = if is_timed { begin + plan.lead() } else { begin };
@@ -47,7 +47,7 @@ impl Sampler {
         })
     }
 
-    /// Until the next end of the measured part.
+    /// Time until the next end of the measured part.
     pub fn next_due(&self) -> Duration {
         let moments = [(Some(self.begin_at), &self.begin), (self.middle_at, &self.middle), (self.end_at, &self.end)];
         let due = moments.into_iter().filter(|(_, sample)| sample.is_none()).filter_map(|(at, _)| at).min();
@@ -78,19 +78,19 @@ impl Sampler {
         Ok(())
     }
 
-    /// What the server used in the measured part, if its processes are known.
+    /// The server's use of the cores in the measured part, if its processes are known.
     pub fn used(&self) -> Option<ServerUse> {
         let (begin, end) = self.begin.as_ref().zip(self.end.as_ref())?;
         (!self.pids.is_empty()).then(|| end.since(begin))
     }
 
-    /// What it used in each half, where that is of interest.
+    /// The same for each half, in scenarios with two halves.
     pub fn used_by_half(&self) -> Option<[ServerUse; 2]> {
         let middle = self.middle.as_ref().filter(|_| !self.pids.is_empty())?;
         Some([middle.since(self.begin.as_ref()?), self.end.as_ref()?.since(middle)])
     }
 
-    /// The servers' memory at the end of the measured part.
+    /// Memory of the servers at the end of the measured part.
     pub fn rss_kb(&self) -> Option<u64> {
         self.end.as_ref().map(|end| end.rss_kb)
     }
@@ -107,7 +107,7 @@ impl Sampler {
             self.timeline.add_server(self.number, ServerSecond { cpu_share, rss_kb: sample.rss_kb });
         }
         self.last = (now, sample);
-        // A coordinator that was held up goes on with the second it is in.
+        // A coordinator that was held up goes on with the current second.
         let passed = u32::try_from((now - self.run_begin).as_secs()).unwrap_or(u32::MAX);
         self.number = passed.max(self.number + 1);
         Ok(())

@@ -1,4 +1,4 @@
-//! What a run counted: latencies in histograms, successes, errors by reason. Tallies of several workers add up.
+//! Counts of a run: latencies in histograms, successes, errors by reason. Tallies of several workers add up.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::Fault;
 
-/// Latencies are told apart from one microsecond to ten minutes.
+/// Range of latencies: from one microsecond to ten minutes.
 const LATENCY_US_MAX: u64 = 600 * 1_000_000;
-/// Distinct reasons kept; the rest is counted together.
+/// Distinct reasons that are kept; all further ones are counted together.
 const REASONS_MAX: usize = 20;
 
-/// Latencies in microseconds, to so many significant figures: three for what is reported, one for the thousands of
-/// histograms of a run second by second, which are plotted (a step of theirs is 6 %).
+/// Latencies in microseconds, with a number of significant figures: three for reports, one for the thousands of
+/// histograms of single seconds, which are only plotted (6 % per step).
 #[derive(Debug, Clone)]
 pub struct Latencies<const FIGURES: u8 = 3>(Histogram<u64>);
 
@@ -75,15 +75,15 @@ impl<'de, const FIGURES: u8> Deserialize<'de> for Latencies<FIGURES> {
     }
 }
 
-/// Everything one worker counted, or the sum over workers.
+/// The counts of one worker, or the sum over workers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Right answers of the measured window.
     pub ok: u64,
-    /// Right answers that arrived within the window, whenever their requests were meant to start: what the server's
-    /// CPU time of the window is divided by.
+    /// Right answers that arrived within the window, whenever their requests were meant to start. The server's CPU time
+    /// of the window is divided by this number.
     pub served: u64,
-    /// Latencies of the `ok` operations.
+    /// Latencies of the operations counted in `ok`.
     pub latency: Latencies,
     /// Latencies of other kinds, by name.
     pub others: BTreeMap<String, Latencies>,

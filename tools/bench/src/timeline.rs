@@ -1,6 +1,6 @@
-//! What happened in each second of a run: recorded by every worker, added up by the coordinator, plotted by the report.
+//! Figures of each second of a run: recorded by every worker, added up by the coordinator, plotted by the report.
 //!
-//! A worker keeps only the second under way and those it has not handed over yet.
+//! A worker keeps only the second under way and those that it has not sent yet.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::tally::Latencies;
 
-/// Seconds that a worker which was held up fills in with nothing at once; a longer gap stays a gap.
+/// Empty seconds that a worker which was held up fills in; a longer gap stays a gap.
 const GAP_LEN_MAX: u32 = 3600;
 
 /// One second of one worker or, added up, of the whole run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Second {
-    /// Counted from the begin of the run.
+    /// Number of the second, counted from the begin of the run.
     pub number: u32,
-    /// Connections open at its end.
+    /// Connections open at the end of the second.
     pub connected: u64,
     /// Operations begun, or messages sent.
     pub sent: u64,
     /// Right answers, or messages delivered.
     pub received: u64,
-    /// By when their answers came, whenever they were meant to begin.
+    /// Latencies of the answers that came in this second, whenever their operations were meant to begin.
     pub latency: Latencies<1>,
 }
 
@@ -36,7 +36,7 @@ impl Second {
     }
 }
 
-/// Sorts what a worker does into seconds.
+/// Assigns a worker's operations to seconds.
 #[derive(Debug, Default)]
 pub struct Recorder {
     begin: Option<Instant>,
@@ -46,7 +46,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// From now on there are seconds; what came before counts for the connections only.
+    /// Begins the first second. Of everything before, only open connections count.
     pub fn begin(&mut self, begin: Instant) {
         self.begin.get_or_insert(begin);
     }
@@ -59,7 +59,7 @@ impl Recorder {
         self.connected = self.connected.saturating_sub(1);
     }
 
-    /// Counts in the second under way, which [`Recorder::roll`] and [`Recorder::receive`] keep up to date.
+    /// Counts operations in the second under way, which [`Recorder::roll`] and [`Recorder::receive`] keep up to date.
     pub fn send(&mut self, count: u64) {
         if self.begin.is_some() {
             self.current.sent += count;
@@ -90,7 +90,7 @@ impl Recorder {
         std::mem::take(&mut self.finished)
     }
 
-    /// As [`Recorder::take_finished`], with the second under way cut off.
+    /// All seconds since the last call, including the incomplete one under way.
     pub fn take_all(&mut self) -> Vec<Second> {
         if self.begin.take().is_some() {
             self.end_second();
@@ -105,10 +105,10 @@ impl Recorder {
     }
 }
 
-/// The server's processes in one second.
+/// Figures of the server's processes in one second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ServerSecond {
-    /// One is all of one core.
+    /// CPU time in cores.
     pub cpu_share: f64,
     pub rss_kb: u64,
 }
@@ -119,7 +119,7 @@ pub struct Timeline {
     seconds: BTreeMap<u32, (Second, Option<ServerSecond>)>,
 }
 
-/// One second as plotted; what nobody measured is null.
+/// One second as plotted; figures that were not measured are null.
 #[derive(Debug, Clone, Serialize)]
 pub struct Point {
     pub second: u32,
@@ -162,8 +162,8 @@ impl Timeline {
         })
     }
 
-    /// How the server's memory grew over the seconds of `range`, as a share of its mean, by the line that fits best.
-    /// `None` for fewer than two samples.
+    /// Growth of the server's memory over the seconds of `range`, as a share of its mean, by a linear fit. `None` for
+    /// fewer than two samples.
     pub fn memory_growth(&self, range: std::ops::Range<u32>) -> Option<f64> {
         let samples: Vec<(f64, f64)> = self
             .seconds

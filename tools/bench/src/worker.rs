@@ -1,4 +1,4 @@
-//! One generator process: reads its plan, runs its share of the scenario on one thread, reports.
+//! A generator process: reads its plan, runs its share of the scenario on one thread, and reports.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use crate::timeline::Recorder;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What all tasks of a worker share. They run on one thread; no borrow outlives an await.
+/// State that all tasks of a worker share. They run on one thread; no borrow is held across an await.
 pub struct Worker {
     pub plan: Plan,
     pub endpoints: Endpoints,
@@ -29,7 +29,7 @@ pub struct Worker {
     pub clock: MachineClock,
     timeline: RefCell<Recorder>,
     go: watch::Receiver<Option<Window>>,
-    /// Operations begun, or meant to have begun, without an answer.
+    /// Operations without an answer, counted from their intended start.
     in_flight: Cell<u64>,
     nothing_in_flight: Notify,
     done: Cell<u64>,
@@ -61,7 +61,7 @@ impl Worker {
         }
     }
 
-    /// Waits until the run begins, which is once all workers are ready.
+    /// Waits until the run begins; it begins once all workers are ready.
     pub async fn wait_for_go(&self) -> Window {
         let mut go = self.go.clone();
         loop {
@@ -72,13 +72,13 @@ impl Worker {
                 return window;
             }
             if go.changed().await.is_err() {
-                // The coordinator is gone, and this process about to end.
+                // The coordinator is gone, so this process is about to end.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// When the run begins, once that is known.
+    /// The window of the run, once it is known.
     pub fn window(&self) -> Option<Window> {
         *self.go.borrow()
     }
@@ -92,7 +92,7 @@ impl Worker {
         self.timeline.borrow_mut().send(count);
     }
 
-    /// Every operation begun ends once, with an answer or a fault.
+    /// Ends an operation. Every operation must end exactly once, with an answer or a fault.
     pub fn end_operation(&self) {
         self.end_operations(1);
     }
@@ -105,7 +105,7 @@ impl Worker {
         }
     }
 
-    /// As [`Worker::begin_operations`] for what one message brings about: its deliveries and its acknowledgement.
+    /// Begins the operations that one message causes: its deliveries and its acknowledgement.
     pub fn expect_answers(&self, count: u64) {
         self.in_flight.set(self.in_flight.get() + count);
     }
@@ -118,8 +118,8 @@ impl Worker {
         }
     }
 
-    /// Counts a message that came out right. It belongs to the window if it was meant to leave within it, and its
-    /// latency counts from then.
+    /// Counts a delivered message. It belongs to the window if its intended start does, and its latency counts from
+    /// then.
     pub fn note_message_out(&self, intended: Instant) {
         let now = Instant::now();
         let latency = now.saturating_duration_since(intended);
@@ -133,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// Counts an open connection for as long as the answer lives.
+    /// Counts an open connection for as long as the returned value lives.
     pub fn connected(self: &Rc<Self>) -> Connected {
         self.timeline.borrow_mut().connect();
         Connected(self.clone())
@@ -144,7 +144,7 @@ impl Worker {
         self.timeline.borrow_mut().receive(now, latency);
     }
 
-    /// Ends an operation of a closed loop: it belongs to the window if its answer came within it.
+    /// Ends an operation of a closed loop. It belongs to the window if its answer came within it.
     pub fn record_closed(&self, window: &Window, started: Instant, outcome: Result<(), Fault>) {
         let now = Instant::now();
         self.end_operation();
@@ -163,8 +163,8 @@ impl Worker {
         }
     }
 
-    /// Ends an operation of an open loop: it belongs to the window if it was meant to start within it, and its
-    /// latency counts from then.
+    /// Ends an operation of an open loop. It belongs to the window if its intended start does, and its latency counts
+    /// from then.
     pub fn record_open(&self, intended: Instant, outcome: Result<(), Fault>) {
         let now = Instant::now();
         self.end_operation();
@@ -189,15 +189,15 @@ impl Worker {
         self.tally.borrow_mut().fail(fault);
     }
 
-    /// Waits until every operation has ended, at most for the plan's patience; what has not is an error.
+    /// Waits until every operation has ended, for the plan's patience at most. Operations left over are errors.
     pub async fn drain(&self) {
         if tokio::time::timeout(self.plan.patience, self.drained()).await.is_err() {
             self.fail_in_flight();
         }
     }
 
-    /// As [`Worker::drain`] after a scenario with messages: of those that are missing, `lost` tells how many later
-    /// ones overtook.
+    /// Same as [`Worker::drain`], for scenarios with messages: `lost` tells how many of the missing messages were
+    /// overtaken by later ones.
     pub async fn drain_messages(&self, lost: impl FnOnce() -> u64) {
         let is_drained = tokio::time::timeout(self.plan.patience, self.drained()).await.is_ok();
         let lost = lost();
@@ -208,7 +208,7 @@ impl Worker {
         }
     }
 
-    /// As [`Worker::drain`], with new patience for as long as answers keep coming.
+    /// Same as [`Worker::drain`], with new patience after each answer.
     pub async fn drain_while_answers_come(&self) {
         let mut done = self.done.get();
         while tokio::time::timeout(self.plan.patience, self.drained()).await.is_err() {
@@ -268,7 +268,7 @@ impl Worker {
     }
 }
 
-/// An open connection, counted as such in the run's timeline.
+/// An open connection, which counts in the run's timeline.
 pub struct Connected(Rc<Worker>);
 
 impl Drop for Connected {
@@ -277,7 +277,7 @@ impl Drop for Connected {
     }
 }
 
-/// Writes one event on standard output, which the coordinator reads.
+/// Writes an event on standard output for the coordinator.
 pub fn say(event: &Event) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');
@@ -285,7 +285,7 @@ pub fn say(event: &Event) -> anyhow::Result<()> {
     output.write_all(&line).and_then(|()| output.flush()).context("the coordinator is gone")
 }
 
-/// The whole life of a worker process.
+/// Runs a worker process.
 pub fn main() -> anyhow::Result<()> {
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
@@ -315,7 +315,7 @@ async fn run(plan: Plan) -> anyhow::Result<()> {
     let seconds = worker.timeline.borrow_mut().take_all();
     seconds.into_iter().try_for_each(|second| say(&Event::Second(Box::new(second))))?;
     say(&Event::Report(Box::new(worker.report())))?;
-    // The coordinator still weighs the server with all connections open.
+    // The coordinator still samples the server with all connections open.
     let _ = released.changed().await;
     drop(connections);
     Ok(())

@@ -1,10 +1,10 @@
-//! Why a call or a socket failed.
+//! Errors of calls and sockets.
 
 use std::io;
 
 use muster_wire::Code;
 
-/// A failed call. What the server refused is told apart from what never reached it.
+/// A failed call. Refusals of the server are distinguished from requests that never reached it.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("cannot connect to {address}: {source}")]
@@ -29,7 +29,8 @@ pub enum ClientError {
     /// The socket has ended; the reason is the server's.
     #[error("socket closed: {code} {reason}")]
     SocketClosed { code: u16, reason: String },
-    /// The session could not go on over another socket, for the server's reason. There is a new one, which knows nothing.
+    /// The session could not go on over another socket, for the server's reason. The client now has a new, empty
+    /// session.
     #[error("the session could not go on: {reason}")]
     NotResumed { reason: String },
     /// A request over the socket was answered with an error.

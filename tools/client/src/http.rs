@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use crate::{ClientError, RequestParts};
 
-/// Who asks.
+/// Credentials of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum Credentials<'a> {
     None,
@@ -28,16 +28,17 @@ pub enum Credentials<'a> {
     HttpKey(&'a str),
 }
 
-/// A client of one server. Calls on one client go one after another; players who act at once have a client each.
+/// A client of one server. Calls of one client go one after the other; players who act at the same time need a client
+/// each.
 ///
-/// It must be used within a tokio runtime, on which the connection runs.
+/// Calls must be made within a tokio runtime, on which the connection runs.
 pub struct Client {
     address: String,
     server_key: String,
     connection: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
 
-/// An answer as it came.
+/// An answer, undecoded.
 #[derive(Debug, Clone)]
 pub struct RawAnswer {
     pub status: u16,
@@ -46,7 +47,7 @@ pub struct RawAnswer {
 }
 
 impl Client {
-    /// `address` is `host:port`. Nothing is connected before the first call.
+    /// A client of the server at `address` (`host:port`). It connects at the first call.
     pub fn new(address: impl Into<String>, server_key: impl Into<String>) -> Self {
         Self { address: address.into(), server_key: server_key.into(), connection: Mutex::default() }
     }
@@ -56,7 +57,7 @@ impl Client {
         &self.address
     }
 
-    /// Asks for an operation by its preferred binding.
+    /// Calls an operation by its preferred binding.
     pub async fn call<O: TypedOperation>(
         &self,
         credentials: Credentials<'_>,
@@ -65,7 +66,7 @@ impl Client {
         self.call_by::<O>(&O::OPERATION.row().bindings[0], credentials, request).await
     }
 
-    /// Asks for an operation as a player: with the server key where no session is needed, else with `token`.
+    /// Calls an operation for a player: with the server key if the operation needs no session, otherwise with `token`.
     pub async fn call_as<O: TypedOperation>(
         &self,
         token: &str,
@@ -79,7 +80,7 @@ impl Client {
         self.call::<O>(credentials, request).await
     }
 
-    /// Asks for an operation by one of its bindings.
+    /// Calls an operation by one of its bindings.
     pub async fn call_by<O: TypedOperation>(
         &self,
         binding: &Binding,
@@ -92,7 +93,7 @@ impl Client {
             .map_err(|error| ClientError::Malformed(format!("{}: {error}", O::OPERATION.name())))
     }
 
-    /// Sends a request as it stands, and hands back whatever status comes. `headers` come beside the client's own.
+    /// Sends a request as given, and answers whatever status comes. `headers` are added to the client's own.
     pub async fn exchange(
         &self,
         parts: &RequestParts,
@@ -114,7 +115,7 @@ impl Client {
         self.send(request).await
     }
 
-    /// Sends any request; the connection is opened anew if the server has closed it.
+    /// Sends any request. The connection is opened anew if the server has closed it.
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<RawAnswer, ClientError> {
         let mut connection = self.connection.lock().await;
         let mut sender = match connection.take() {
@@ -124,7 +125,8 @@ impl Client {
         let answer = match sender.try_send_request(request).await {
             Ok(answer) => answer,
             Err(mut error) => match error.take_message() {
-                // The connection closed while idle: nothing was asked over it, so it may be asked over a new one.
+                // The connection closed while idle. The request did not reach the server, so it may be sent over a new
+                // one.
                 Some(request) => {
                     sender = self.connect().await?;
                     sender.send_request(request).await?
@@ -167,7 +169,7 @@ pub(crate) async fn connect_tcp(address: &str) -> Result<TcpStream, ClientError>
 }
 
 impl RawAnswer {
-    /// The answer if its status is 200, else the server's error.
+    /// The answer if its status is 200, otherwise the server's error.
     pub fn into_success(self) -> Result<Self, ClientError> {
         if self.status == 200 {
             return Ok(self);
@@ -183,7 +185,7 @@ impl RawAnswer {
 }
 
 impl RequestParts {
-    /// A request of an operation whose message is written by hand, right or wrong.
+    /// A request of an operation with a body written by hand, right or wrong.
     pub fn raw(operation: Operation, body: impl Into<Vec<u8>>) -> Self {
         let binding = &operation.row().bindings[0];
         Self { method: binding.method, target: binding.template.to_owned(), body: body.into() }

@@ -1,8 +1,8 @@
 //! A typed client for Muster and other servers of the protocol: HTTP operations and the realtime socket.
 //!
-//! [`Client`] asks for operations over one keep-alive connection, [`Socket`] speaks envelopes in either format: requests
-//! with their answers by type ([`SocketRequest`]), pushes by kind ([`SocketPush`]). Both say exactly what the server said:
-//! nothing is retried, cached or refreshed behind the caller's back.
+//! [`Client`] calls operations over one keep-alive connection. [`Socket`] sends and receives envelopes in either
+//! format: requests with their answers by type ([`SocketRequest`]), pushes by kind ([`SocketPush`]). Both report
+//! exactly what the server said: nothing is retried, cached or refreshed behind the caller's back.
 
 mod error;
 mod http;

@@ -1,4 +1,4 @@
-//! The operations that most callers need, with their messages already filled in. All others: [`Client::call`].
+//! The most common operations, with parameters in place of messages. All others: [`Client::call`].
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Client {
         self.call::<typed::AuthenticateEmail>(Credentials::ServerKey, &request).await
     }
 
-    /// A new pair of tokens for a refresh token. Empty `vars` keep the old ones.
+    /// Gets a new pair of tokens for a refresh token. Empty `vars` keep the old ones.
     pub async fn session_refresh(
         &self,
         refresh_token: &str,
@@ -72,7 +72,7 @@ impl Client {
         self.call_as::<typed::GetAccount>(&session.token, &()).await
     }
 
-    /// Changes the fields that are set.
+    /// Changes the fields of the account that are set.
     pub async fn update_account(&self, session: &Session, request: &UpdateAccountRequest) -> Result<(), ClientError> {
         self.call_as::<typed::UpdateAccount>(&session.token, request).await
     }
@@ -82,7 +82,7 @@ impl Client {
         self.call_as::<typed::DeleteAccount>(&session.token, &()).await
     }
 
-    /// Objects that do not exist or may not be read are left out.
+    /// Reads objects. Those that do not exist or may not be read are left out.
     pub async fn read_storage(
         &self,
         session: &Session,
@@ -112,7 +112,7 @@ impl Client {
         self.call_as::<typed::DeleteStorageObjects>(&session.token, &request).await
     }
 
-    /// One page of a collection.
+    /// Lists one page of a collection.
     pub async fn list_storage(
         &self,
         session: &Session,
@@ -121,7 +121,7 @@ impl Client {
         self.call_as::<typed::ListStorageObjects>(&session.token, request).await
     }
 
-    /// Calls a function of the game and gives back its payload.
+    /// Calls a function of the game and returns its payload.
     pub async fn rpc(&self, credentials: Credentials<'_>, id: &str, payload: &str) -> Result<String, ClientError> {
         let request = Rpc { id: id.to_owned(), payload: payload.to_owned(), http_key: String::new() };
         Ok(self.call::<typed::RpcFunc>(credentials, &request).await?.payload)

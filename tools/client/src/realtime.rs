@@ -1,6 +1,6 @@
-//! What players ask and hear over a socket, by type: each request knows its answer, each push its variant.
+//! Requests and pushes of sockets by type: each request knows its answer, each push its variant.
 //!
-//! The tables below are the whole of it; a message that is missing there still travels by [`Socket::request`] and
+//! The tables below list all of them; other messages can be sent by [`Socket::request`] and read by
 //! [`Socket::receive`].
 
 use muster_wire::api::{ChannelMessage, Rpc};
@@ -19,7 +19,7 @@ use crate::{ClientError, Socket};
 
 /// A message that a client sends and the server answers.
 pub trait SocketRequest {
-    /// What answers it; `()` is the bare acknowledgement.
+    /// Type of the answer; `()` for a bare acknowledgement.
     type Reply;
     /// The message as envelopes carry it.
     fn into_message(self) -> Message;
@@ -136,15 +136,15 @@ pushes! {
 }
 
 impl Socket {
-    /// Asks and waits for the answer that belongs to the request; other messages wait for their own readers.
+    /// Sends a request and waits for its answer; other messages wait for their own readers.
     pub async fn ask<Request: SocketRequest>(&mut self, request: Request) -> Result<Request::Reply, ClientError> {
         let answer = self.request(request.into_message()).await?;
         let name = name_of(answer.as_ref());
         Request::read_reply(answer).ok_or_else(|| unexpected(name))
     }
 
-    /// The oldest push of one kind that has not been taken, else the next to arrive; all other messages stay in their
-    /// order. Cancelling it loses nothing.
+    /// The oldest push of one kind that was not taken yet, or the next to arrive; all other messages stay in their
+    /// order. Cancelling the future loses nothing.
     pub async fn next_push<Push: SocketPush>(&mut self) -> Result<Push, ClientError> {
         let is_wanted =
             |envelope: &Envelope| envelope.cid.is_empty() && envelope.message.as_ref().is_some_and(Push::is);
@@ -209,7 +209,7 @@ impl Socket {
         self.tell(Message::MatchDataSend(message)).await
     }
 
-    /// Calls a function by id and gives back its payload.
+    /// Calls a function by id and returns its payload.
     pub async fn rpc(&mut self, id: &str, payload: &str) -> Result<String, ClientError> {
         let request = Rpc { id: id.to_owned(), payload: payload.to_owned(), http_key: String::new() };
         Ok(self.ask(request).await?.payload)

@@ -1,4 +1,4 @@
-//! From an operation's message to a request line and a body: the reverse of what a server's router does.
+//! Turns an operation's message into a request line and a body: the reverse of a server's router.
 
 use muster_wire::json::{JsonMessage, to_json};
 use muster_wire::operations::{Binding, Body, Method};
@@ -10,7 +10,7 @@ use crate::ClientError;
 /// Everything but the characters that never need escaping.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a request holds besides headers.
+/// A request without its headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestParts {
     pub method: Method,
@@ -21,9 +21,9 @@ pub struct RequestParts {
 }
 
 impl RequestParts {
-    /// Spreads the fields of `message` over path, query and body as `binding` wants.
+    /// Spreads the fields of `message` over path, query and body, as the binding defines.
     ///
-    /// Fields that a query cannot carry (maps, lists of messages) are an error.
+    /// Fields that cannot stand in a query (maps, lists of messages) are an error.
     pub fn new<M: JsonMessage>(binding: &Binding, message: &M) -> Result<Self, ClientError> {
         let unexpected = |error: serde_json::Error| ClientError::Request(error.to_string());
         let mut fields: Map<String, Value> = serde_json::from_slice(&to_json(message)).map_err(unexpected)?;

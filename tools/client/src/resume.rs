@@ -1,5 +1,5 @@
-//! A socket that survives its connection: it opens another by itself, says what it has, and sends again what the server
-//! has not. See the server's reference, "Sessions that survive their socket".
+//! A socket that survives its connection: it opens another by itself, tells the server what it has received, and sends
+//! again what the server has not. See the server's reference, "Sessions that survive their socket".
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep};
 use crate::socket::{ABNORMAL, Socket, SocketOptions};
 use crate::{ClientError, Closed};
 
-/// Between two attempts to connect, at first and at most.
+/// First and longest pause between two attempts to connect.
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// A session and the socket that it has now, if any. Whoever uses it waits in one of its methods, which connect again
-/// when they have to; cancelling them loses nothing.
+/// A session, and its current socket if there is one. All methods reconnect when necessary; cancelling one of them
+/// loses nothing.
 pub struct ResumableSocket {
     address: String,
     token: String,
@@ -26,18 +26,18 @@ pub struct ResumableSocket {
     session: String,
     grace: Duration,
     socket: Option<Socket>,
-    /// Messages of the server that were handed out.
+    /// Number of the server's messages that were given to the caller.
     received: u64,
-    /// Messages of ours that the server is known to have.
+    /// Number of our messages that the server has acknowledged.
     arrived: u64,
-    /// Those after them, in order.
+    /// Our later messages, in order.
     kept: VecDeque<Envelope>,
-    /// How many of `kept` were sent on this socket.
+    /// Number of messages in `kept` that were sent on this socket.
     sent: usize,
     resumed: u64,
 }
 
-/// What a socket's first message says.
+/// Content of a socket's first message.
 struct Greeting {
     session: Option<String>,
     resumed: bool,
@@ -66,12 +66,12 @@ impl ResumableSocket {
         })
     }
 
-    /// How often the session went on over another socket.
+    /// Number of times that the session went on over another socket.
     pub fn resumed(&self) -> u64 {
         self.resumed
     }
 
-    /// Sends an envelope. It is kept until an answer to it, or to a later one, has come.
+    /// Sends an envelope. It is kept until its own answer, or a later one, has come.
     pub async fn send(&mut self, envelope: Envelope) -> Result<(), ClientError> {
         self.kept.push_back(envelope);
         loop {
@@ -82,7 +82,7 @@ impl ResumableSocket {
         }
     }
 
-    /// The next message, each exactly once.
+    /// The next message; each is returned exactly once.
     pub async fn receive(&mut self) -> Result<Envelope, ClientError> {
         loop {
             let outcome = self.receive_now().await;
@@ -92,7 +92,7 @@ impl ResumableSocket {
         }
     }
 
-    /// Says goodbye: the session ends.
+    /// Closes the socket, which ends the session.
     pub async fn close(mut self) -> Result<Closed, ClientError> {
         self.ensure_connected().await?;
         match self.socket {
@@ -101,7 +101,7 @@ impl ResumableSocket {
         }
     }
 
-    /// Whether an outcome is for the caller. If not, the socket was lost and the next attempt opens another.
+    /// Whether a result is for the caller. If not, the socket was lost, and the next attempt opens another.
     fn is_done<T>(&mut self, outcome: &Result<T, ClientError>) -> bool {
         let is_lost = outcome.as_ref().is_err_and(is_loss);
         if is_lost {
@@ -129,7 +129,7 @@ impl ResumableSocket {
         Ok(envelope)
     }
 
-    /// The server takes messages in order: an answer to one means that it has all before.
+    /// Notes an answer. The server takes messages in order, so an answer to one means that it has all before.
     fn note_answer(&mut self, cid: &str) {
         if cid.is_empty() {
             return;
@@ -210,7 +210,7 @@ impl Greeting {
     }
 }
 
-/// Whether a socket ended in a way after which its session may go on.
+/// Whether the session may go on after a socket that ended with this error.
 fn is_loss(error: &ClientError) -> bool {
     matches!(error, ClientError::Socket(_) | ClientError::SocketClosed { code: ABNORMAL, .. })
 }

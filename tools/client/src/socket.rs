@@ -1,7 +1,7 @@
 //! The realtime socket: envelopes in JSON or protobuf, answers found by cid.
 //!
-//! There is no task behind it: messages arrive, and the server's keep-alive is answered, while the caller waits in one
-//! of the methods. A socket that nobody reads is closed by the server in time.
+//! The socket has no task of its own: messages arrive, and the server's pings are answered, while the caller waits in
+//! one of the methods. A socket that nobody reads is closed by the server after a while.
 
 use std::collections::VecDeque;
 
@@ -18,33 +18,33 @@ use tokio_websockets::{ClientBuilder, CloseCode, Limits, Message as WebSocketMes
 use crate::ClientError;
 use crate::http::connect_tcp;
 
-/// Longest message taken from the server.
+/// Longest message accepted from the server.
 const MESSAGE_LEN_MAX: usize = 16 << 20;
-/// Messages kept while another is waited for; a server that sends more without it is at fault.
+/// Most messages kept while the caller waits for another one; a server that sends more is at fault.
 const WAITING_LEN_MAX: usize = 100_000;
 /// RFC 6455: the close frame held no code.
 const NO_CODE: u16 = 1005;
 /// RFC 6455: the connection ended without a close frame.
 pub(crate) const ABNORMAL: u16 = 1006;
 
-/// How to open a socket.
+/// Options of a socket.
 #[derive(Debug, Clone, Default)]
 pub struct SocketOptions {
     pub format: Format,
-    /// Appear online with an empty status.
+    /// Whether to appear online, with an empty status.
     pub status: bool,
     /// Language tag; empty leaves the server's default.
     pub lang: String,
 }
 
-/// A message as it came.
+/// A message, undecoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     Text(String),
     Binary(Bytes),
 }
 
-/// How a socket ended.
+/// The end of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
     /// 1006 if the connection ended without a close frame.
@@ -52,7 +52,7 @@ pub struct Closed {
     pub reason: String,
 }
 
-/// Names a request under way.
+/// Identifies a request under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cid(String);
 
@@ -92,15 +92,15 @@ impl Socket {
         Ok(Self { stream, format: options.format, next_cid: 1, waiting: VecDeque::new() })
     }
 
-    /// Asks with a cid of its own and waits for the answer; other messages wait for [`Socket::receive`].
+    /// Sends a request with a new cid and waits for the answer; other messages wait for [`Socket::receive`].
     ///
-    /// `None` is the bare acknowledgement of requests that have no answer.
+    /// The result is `None` for requests whose answer is a bare acknowledgement.
     pub async fn request(&mut self, message: Message) -> Result<Option<Message>, ClientError> {
         let cid = self.begin(message).await?;
         self.answer(&cid).await
     }
 
-    /// Asks without waiting, and returns the cid under which [`Socket::answer`] finds the answer.
+    /// Sends a request without waiting. [`Socket::answer`] finds its answer by the cid returned.
     pub async fn begin(&mut self, message: Message) -> Result<Cid, ClientError> {
         let cid = Cid(self.next_cid.to_string());
         self.next_cid += 1;
@@ -116,12 +116,12 @@ impl Socket {
         }
     }
 
-    /// Sends a message without a cid: what goes wrong comes back as a push, and success may say nothing.
+    /// Sends a message without a cid. Errors come back as pushes, and success may give no answer.
     pub async fn tell(&mut self, message: Message) -> Result<(), ClientError> {
         self.send(&Envelope::push(message)).await
     }
 
-    /// The first message, waiting or still to come, that is wanted; all others keep their order.
+    /// The first message, waiting or still to come, for which `is_wanted` is true; all others keep their order.
     pub(crate) async fn find(&mut self, is_wanted: impl Fn(&Envelope) -> bool) -> Result<Envelope, ClientError> {
         let waiting = self.waiting.iter().position(&is_wanted);
         if let Some(found) = waiting.and_then(|index| self.waiting.remove(index)) {
@@ -144,13 +144,13 @@ impl Socket {
         self.ask(Ping {}).await.map(|_| ())
     }
 
-    /// Sends an envelope as it stands.
+    /// Sends an envelope as given.
     pub async fn send(&mut self, envelope: &Envelope) -> Result<(), ClientError> {
         self.feed(envelope).await?;
         self.flush().await
     }
 
-    /// Takes an envelope to be sent with the next flush. Cancelled, it has not taken it.
+    /// Takes an envelope to be sent with the next flush. If cancelled, the envelope was not taken.
     pub(crate) async fn feed(&mut self, envelope: &Envelope) -> Result<(), ClientError> {
         let bytes = envelope::encode(envelope, self.format);
         let message = match self.format {
@@ -160,12 +160,12 @@ impl Socket {
         Ok(self.stream.feed(message).await?)
     }
 
-    /// Sends what was taken. Cancelling it loses nothing.
+    /// Sends the envelopes that were taken. Cancelling the future loses nothing.
     pub(crate) async fn flush(&mut self) -> Result<(), ClientError> {
         Ok(self.stream.flush().await?)
     }
 
-    /// Sends a frame as it stands, right or wrong.
+    /// Sends a frame as given, right or wrong.
     pub async fn send_frame(&mut self, frame: Frame) -> Result<(), ClientError> {
         let message = match frame {
             Frame::Text(text) => WebSocketMessage::text(text),
@@ -174,7 +174,7 @@ impl Socket {
         Ok(self.stream.send(message).await?)
     }
 
-    /// The next message: one that waited, else the next to arrive. Cancelling it loses nothing.
+    /// The next message: one that waited, or the next to arrive. Cancelling the future loses nothing.
     pub async fn receive(&mut self) -> Result<Envelope, ClientError> {
         match self.waiting.pop_front() {
             Some(envelope) => Ok(envelope),
@@ -191,7 +191,7 @@ impl Socket {
         }
     }
 
-    /// The next frame with a message, undecoded. Cancelling it loses nothing.
+    /// The next frame with a message, undecoded. Cancelling the future loses nothing.
     pub async fn receive_frame(&mut self) -> Result<Frame, ClientError> {
         loop {
             let Some(message) = self.stream.next().await else {
@@ -211,7 +211,7 @@ impl Socket {
         }
     }
 
-    /// Reads until the server ends the socket, and says how it did. Messages on the way are dropped.
+    /// Reads until the server ends the socket, and returns how it ended. Messages on the way are dropped.
     pub async fn wait_closed(&mut self) -> Closed {
         loop {
             match self.receive_frame().await {
@@ -222,7 +222,7 @@ impl Socket {
         }
     }
 
-    /// Says goodbye and waits for the server to do so too.
+    /// Closes the socket and waits for the server's close frame.
     pub async fn close(mut self) -> Result<Closed, ClientError> {
         self.stream.send(WebSocketMessage::close(Some(CloseCode::NORMAL_CLOSURE), "")).await?;
         Ok(self.wait_closed().await)

@@ -1,4 +1,4 @@
-//! The client against a scripted server: what it sends, and what it makes of the answers.
+//! Tests of the client against a scripted server: the requests that it sends, and how it reads the answers.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::future::Future;
@@ -28,7 +28,7 @@ where
     tokio::join!(serve(listener), talk(address));
 }
 
-/// Reads one request without a body, or with one that comes along with its head.
+/// Reads one request; its body, if it has one, must arrive together with its head.
 async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = vec![0; 4096];
     let len = stream.read(&mut bytes).await.unwrap();
@@ -141,7 +141,7 @@ async fn a_refused_socket_says_its_status() {
     with_server(serve, talk).await;
 }
 
-/// A server that answers late and pushes between: each reader gets its own, in order.
+/// The server answers late and pushes in between: each reader gets its own messages, in order.
 async fn check_readers(format: Format) {
     let serve = |listener: TcpListener| async move {
         let (stream, _) = listener.accept().await.unwrap();

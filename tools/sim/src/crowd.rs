@@ -1,5 +1,5 @@
-//! One stream with very many presences, without sockets: how long joining, listing and broadcasts take, and how long
-//! the longest step of a shard is. The bound that must hold is that no step stalls a shard.
+//! A measurement of one stream with very many presences and no sockets: how long joins, listings and broadcasts take,
+//! and how long the longest step of a shard is. No step may stall a shard.
 
 mod hall;
 
@@ -11,10 +11,10 @@ use muster_live::ShardIndex;
 
 use hall::{Hall, Phase, Step};
 
-/// A shard that makes no longer steps serves its other sessions in time.
+/// The longest step with which a shard still serves its other sessions in time.
 pub const STEP_MAX: Duration = Duration::from_millis(5);
 
-/// What is measured.
+/// The arguments of the measurement.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Crowd {
     /// Presences in the stream
@@ -23,18 +23,19 @@ pub struct Crowd {
     /// Messages broadcast to all of them
     #[arg(long, default_value_t = 20)]
     pub broadcasts: usize,
-    /// Only with so many shards; with one and with two otherwise
+    /// The number of shards; one and then two if it is not given
     #[arg(long)]
     pub shards: Option<ShardIndex>,
-    /// Rounds of the same steps, of each of which the shortest time counts: what else the machine does then shows less
+    /// How many rounds of the same steps to run; other work on the machine matters less, as each step's shortest time
+    /// counts
     #[arg(long, default_value_t = 3)]
     pub rounds: usize,
 }
 
-/// Measures. Answers whether all steps were within [`STEP_MAX`].
+/// Measures, and returns whether all steps were within [`STEP_MAX`].
 ///
 /// # Errors
-/// When somebody missed something or received it out of order.
+/// When a session missed a message or received one out of order.
 pub fn run(crowd: &Crowd) -> Result<bool> {
     let mut is_within = true;
     for shards in crowd.shards.map_or_else(|| vec![1, 2], |shards| vec![shards]) {
@@ -57,7 +58,7 @@ fn keep_shortest(phase: &mut Phase, again: &Phase) {
     }
 }
 
-/// Prints a phase. Answers whether all its steps were within the bound.
+/// Prints a phase. Returns whether all its steps were within the bound.
 fn report(phase: &Phase) -> bool {
     let Phase { what, count, unit, steps, deliveries } = phase;
     let busy: Duration = steps.iter().map(|step| step.took).sum();
@@ -77,6 +78,6 @@ fn report(phase: &Phase) -> bool {
 }
 
 fn say(line: &str) {
-    // Whoever reads may have seen enough, as `head` does.
+    // A closed pipe is no error: the reader, for example `head`, may have seen enough.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,27 +1,27 @@
-//! Planted bugs: what goes wrong on purpose, so that tests can show that checkers find it.
+//! Planted bugs, so that tests can show that checkers find them.
 //!
-//! They sit between planes, in what these send and deliver; the planes are the product's, untouched.
+//! The bugs are planted between planes, in the messages that planes send and the frames that planes deliver. The planes
+//! are those of the server, unchanged.
 
 mod rooms;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
-use muster_live::plane::{Down, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
+use muster_live::plane::{Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
 use muster_live::rooms::{Answer, RoomId};
 use muster_live::stream::mode;
-use muster_live::{Delivery, SessionKey, SessionRef, ShardIndex, StreamKey};
+use muster_live::{SessionRef, ShardIndex, StreamKey};
 
 use crate::scenario::Who;
 
-/// What goes wrong.
+/// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An owner never hears that a session left.
     LoseLeave,
-    /// A join arrives once more, behind the leave.
+    /// A join arrives a second time, after the leave.
     LateJoin,
     /// Two broadcasts to one shard arrive in the wrong order.
     SwapFanouts,
@@ -29,41 +29,41 @@ pub enum Fault {
     LoseFanout,
     /// A broadcast reaches one shard twice.
     DoubleFanout,
-    /// A broadcast for some reaches all.
+    /// A broadcast for some sessions reaches all.
     WidenAudience,
-    /// A session receives what is for another.
+    /// A session receives a frame of a stream that it has left.
     DeliverToLeaver,
     /// Frames to two sessions are exchanged.
     SwapDeliveries,
-    /// A shard gets a credit less than it should.
+    /// A shard gets one credit message less than it should.
     LoseCredit,
     /// A shard gets more credits than it should.
     InventCredit,
-    /// Everything is encoded twice.
+    /// Every payload is encoded twice.
     EncodeTwice,
-    /// What one shard sends another stays under way.
+    /// Messages from one shard to another stay on the way.
     WithholdDown,
-    /// A question is never answered.
+    /// A request is never answered.
     LoseReply,
-    /// A question is answered twice.
+    /// A request is answered twice.
     DoubleReply,
-    /// A snapshot lacks somebody.
+    /// A snapshot lacks a presence.
     CutSnapshot,
     /// A hidden presence is not hidden.
     ShowHidden,
     /// A session is not told to close.
     LoseClose,
-    /// What is for one session is lost.
+    /// A push to one session is lost.
     LosePush,
-    /// A shard's timers do not run in a turn.
+    /// A shard's timers do not run in one turn.
     SkipTurn,
     /// A room has more seats than were asked for.
     LargerRoom,
     /// A room is made without its password.
     OpenDoor,
-    /// A desk passes over the room that it has sent somebody to last.
+    /// A desk skips the room that it last sent a player to.
     SkipRoom,
-    /// Somebody comes into a room once more, behind leaving it.
+    /// A join of a room arrives a second time, after the leave.
     LateEntry,
     /// A seat is promised for longer than it is held.
     LongPromise,
@@ -71,30 +71,30 @@ pub enum Fault {
     CutChange,
     /// A private variable is not private.
     ShowSecret,
-    /// What is told in a room does not reach one shard.
+    /// A message in a room does not reach one shard.
     LoseTale,
-    /// Two things told in a room reach one shard in the wrong order.
+    /// Two messages in a room reach one shard in the wrong order.
     SwapTales,
-    /// Somebody hears of a room that it has left.
+    /// A session hears of a room that it has left.
     TellLeaver,
     /// The directory does not hear of a change.
     LoseListing,
-    /// Those who watch a view do not hear of a change.
+    /// Watchers of a view do not hear of a change.
     LoseLobby,
-    /// That nobody watches a view any more is lost.
+    /// The directory does not hear that nobody watches a view any more.
     LoseUnwatch,
     /// A desk does not hear that a room closed.
     LoseClosed,
     /// The matchmaker does not hear that a party has changed.
     LoseCancel,
-    /// The matchmaker does not hear that a player has gone.
+    /// The matchmaker does not hear that a player's session closed.
     KeepTicket,
-    /// Who comes to another match or party stays on the first.
+    /// A session that joins another match or party stays in the first.
     StayOn,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 36] = [
         Self::LoseLeave,
         Self::LateJoin,
@@ -135,24 +135,25 @@ impl Fault {
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions; at all of them where that alone would seldom show.
+/// A fault that strikes once, at one of its first occasions. Some faults strike at all occasions, because one would
+/// seldom show.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
     kept: Option<(StreamKey, SessionRef, Message)>,
     withheld: Option<(ShardIndex, ShardIndex)>,
-    /// Where a desk sent somebody last.
+    /// The room that a desk last sent a player to.
     sent_to: Option<RoomId>,
 }
 
 impl Faults {
-    /// With this fault, or none.
+    /// With this fault, or without one.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         let occasions = Rng::with_seed(seed).u32(1..=6);
         Self { fault, occasions, kept: None, withheld: None, sent_to: None }
     }
 
-    /// Whether the fault is this one and strikes now.
+    /// Whether this fault is planted and strikes at this occasion.
     fn strikes(&mut self, fault: Fault) -> bool {
         if self.fault != Some(fault) || self.occasions == 0 {
             return false;
@@ -161,7 +162,7 @@ impl Faults {
         self.occasions == 0
     }
 
-    /// Puts a message on its way.
+    /// Puts a message into a queue, unless the fault changes or drops it.
     pub fn put(&mut self, queue: &mut VecDeque<Message>, message: Message) {
         let message = match message {
             Message::Up(up) => self.up(queue, up),
@@ -218,7 +219,7 @@ impl Faults {
                     _ => false,
                 };
                 if of_rooms || self.strikes(Fault::LoseFanout) {
-                    // What it was for is lost; its credit comes back.
+                    // The frames are lost, but the credit comes back.
                     *frames = Frames::default();
                 }
                 if self.strikes(Fault::DoubleFanout) {
@@ -263,9 +264,13 @@ impl Faults {
         Some(Message::Down(down))
     }
 
-    /// Changes what sessions of one shard are delivered.
-    pub fn alter_deliveries(&mut self, deliveries: &mut [(SessionKey, Bytes, Delivery)]) {
-        if let [(_, one, _), (_, other, _), ..] = deliveries
+    /// Lets the fault change the frames for sessions of one shard.
+    pub fn alter_deliveries(&mut self, effects: &mut Effects) {
+        let mut frames = effects.iter_mut().filter_map(|effect| match effect {
+            Effect::Deliver(_, frame, _) => Some(frame),
+            _ => None,
+        });
+        if let (Some(one), Some(other)) = (frames.next(), frames.next())
             && one != other
             && self.strikes(Fault::SwapDeliveries)
         {
@@ -273,19 +278,19 @@ impl Faults {
         }
     }
 
-    /// Whether this is what goes wrong, sooner or later.
+    /// Whether this fault is planted.
     pub fn is(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
-    /// Someone who has left and shall receive what is not for him.
+    /// A session that has left and receives a frame all the same, if the fault strikes.
     pub fn leaver(&mut self, mut leavers: impl Iterator<Item = Who>) -> Option<Who> {
         let fault = self.fault.filter(|fault| matches!(fault, Fault::DeliverToLeaver | Fault::TellLeaver))?;
         let leaver = leavers.next()?;
         self.strikes(fault).then_some(leaver)
     }
 
-    /// Whether messages of these shards stay under way.
+    /// Whether messages between these shards stay on the way.
     pub fn withholds(&mut self, from: ShardIndex, to: ShardIndex) -> bool {
         if self.withheld.is_none() && self.strikes(Fault::WithholdDown) {
             self.withheld = Some((from, to));
@@ -293,7 +298,7 @@ impl Faults {
         self.withheld == Some((from, to))
     }
 
-    /// Whether timers are forgotten this once.
+    /// Whether the fault lets a turn of timers be skipped.
     pub fn skips_turn(&mut self) -> bool {
         self.strikes(Fault::SkipTurn)
     }

@@ -1,5 +1,5 @@
-//! Frames as the simulation makes them: short, and each different from every other, so that checkers can tell who
-//! received what and how often it was encoded.
+//! Frames of the simulation. They are short and all different, so that checkers can tell which session received which
+//! frame, and how often a payload was encoded.
 
 pub mod tales;
 
@@ -13,24 +13,27 @@ use muster_domain::ids::Uuid;
 use muster_live::matches;
 use muster_live::party;
 use muster_live::rooms;
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{Encoding, Presence, StreamKey};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload, mode};
+use muster_live::{Encode, Encoding, Presence, StreamKey};
 
 use crate::scenario::{PARTIES_FROM, Who};
 use tales::{Tale, Tales};
 
-/// A stream's number in a world.
+/// The mode of streams of tallies, a kind of things that the takeover simulation adds to planes.
+pub const TALLY: u8 = 240;
+
+/// Number of a stream in a world.
 pub type StreamId = u16;
-/// The number of one appearance of a session on a stream: every join has its own, kept in the presence's status.
+/// Number of one appearance of a session on a stream. Every join has its own, which its presence's status shows.
 pub type Version = u32;
 
-/// Something published or pushed, by its number.
+/// A message that was published or pushed, by its number.
 #[derive(Debug)]
 pub struct Say {
     kind: u8,
     stream: StreamId,
     id: u32,
-    /// How often it was encoded in each encoding.
+    /// Number of times that it was encoded, by encoding.
     written: [AtomicU32; 2],
 }
 
@@ -40,22 +43,22 @@ impl Say {
         Self { kind: b'm', stream, id, written: Default::default() }
     }
 
-    /// Something for one session.
+    /// A push to one session.
     pub fn push(id: u32) -> Self {
         Self { kind: b'p', stream: 0, id, written: Default::default() }
     }
 
-    /// Something of a room or the lobby.
+    /// A message about a room or the lobby.
     pub fn tale(id: u32) -> Self {
         Self { kind: b'r', stream: 0, id, written: Default::default() }
     }
 
-    /// How often it was encoded.
+    /// Number of times that it was encoded in one encoding.
     pub fn written(&self, encoding: Encoding) -> u32 {
         self.written[encoding as usize].load(Ordering::Relaxed)
     }
 
-    /// How often it was encoded at most, in one encoding.
+    /// The greatest number of times that it was encoded in any one encoding.
     pub fn written_max(&self) -> u32 {
         self.written.iter().map(|count| count.load(Ordering::Relaxed)).max().unwrap_or_default()
     }
@@ -70,61 +73,61 @@ impl Payload for Say {
     }
 }
 
-/// What a frame says.
+/// The contents of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// A message on a stream.
+    /// A message on a stream, by its number.
     Message(StreamId, u32),
-    /// Who came and who went.
+    /// Joins and leaves on a stream.
     Event { stream: StreamId, joins: Vec<Version>, leaves: Vec<Version> },
-    /// Something for one session.
+    /// A push to one session, by its number.
     Push(u32),
-    /// What members of a party, or those who want to be, are told.
+    /// A message about a party.
     Party(StreamId, PartyWord),
-    /// Something of a room or the lobby, by its number in [`Tales`].
+    /// A message about a room or the lobby, by its number in [`Tales`].
     Tale(u32),
-    /// What a player of a durable match is told, by the match's number.
-    Match(u32, GameWord),
+    /// A message of a durable match to a player, by the match's number.
+    Match(u32, MatchWord),
 }
 
-/// What a player of a durable match is told.
+/// A message of a durable match to a player.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GameWord {
-    /// What came of a tick.
+pub enum MatchWord {
+    /// The state after a tick.
     State { tick: u32, digest: u32 },
-    /// It is out.
+    /// The player was taken out of the match.
     Left,
 }
 
 #[derive(Debug)]
-struct GameFrame(u32, GameWord);
+struct MatchFrame(u32, MatchWord);
 
-impl Payload for GameFrame {
+impl Payload for MatchFrame {
     fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
         out.extend([encoding as u8, b'g', 0, 0]);
         out.extend(self.0.to_le_bytes());
-        if let GameWord::State { tick, digest } = self.1 {
+        if let MatchWord::State { tick, digest } = self.1 {
             out.extend([tick, digest].into_iter().flat_map(u32::to_le_bytes));
         }
     }
 }
 
-/// The number of a durable match, which its id says.
-pub fn game_of(id: Uuid) -> u32 {
-    // The lower half of the upper half.
+/// Number of a durable match, which is part of its id.
+pub fn match_number_of(id: Uuid) -> u32 {
+    // The lower half of the id's upper half.
     (id.as_u128() >> 64) as u32
 }
 
-/// What is told about a party.
+/// A message about a party.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartyWord {
-    /// The receiver is in, with these.
+    /// The receiver was let in; these are the members.
     Admitted(Vec<Who>),
-    /// The party ended, or the receiver was put out.
+    /// The party ended, or the receiver was removed.
     Closed,
-    /// A member says something, by its number.
+    /// A member sent data, by its number.
     Said(u32),
-    /// Who leads, who asks.
+    /// Any other message.
     Other,
 }
 
@@ -146,21 +149,21 @@ impl Payload for PartyFrame {
     }
 }
 
-/// The port by which planes make frames.
+/// The encoder that planes use.
 pub struct Encoder {
     streams: BTreeMap<StreamKey, StreamId>,
-    /// How often each event was encoded, by its frame.
+    /// Number of times that each event was encoded, by its frame.
     events: RefCell<BTreeMap<Bytes, u32>>,
-    /// What was told of rooms and the lobby.
+    /// Messages about rooms and the lobby.
     pub tales: Tales,
-    /// A planted bug: everything is encoded twice.
+    /// A planted bug: every payload is encoded twice.
     pub is_wasteful: Cell<bool>,
-    /// Put behind every frame, if there is any.
+    /// A number that is appended to every frame, if there is one.
     pub mark: Cell<Option<u32>>,
 }
 
 impl Encoder {
-    /// For these streams, numbered in their order, and those of parties.
+    /// An encoder for these streams, numbered in order, and for the streams of parties.
     pub fn new(streams: &[StreamKey], parties: &[StreamKey]) -> Self {
         let numbered = streams.iter().cloned().zip(0..);
         let streams = numbered.chain(parties.iter().cloned().zip(PARTIES_FROM..)).collect();
@@ -199,7 +202,7 @@ impl Encoder {
         }
         let frame = self.marked(out);
         if stream >= PARTIES_FROM {
-            // Members come and go and come again: the same event may be another one.
+            // Members leave and come back, so two different events may have equal frames.
             return frame;
         }
         *self.events.borrow_mut().entry(frame.clone()).or_default() += 1;
@@ -221,11 +224,11 @@ impl Encode for Encoder {
     fn match_data(&self, stream: &StreamKey, data: matches::Broadcast) -> SharedPayload {
         let numbers: Vec<u32> = data.data.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let [tick, digest] = numbers.try_into().unwrap_or_default();
-        Arc::new(GameFrame(game_of(stream.subject), GameWord::State { tick, digest }))
+        Arc::new(MatchFrame(match_number_of(stream.subject), MatchWord::State { tick, digest }))
     }
 
     fn match_left(&self, stream: &StreamKey, _: Presence) -> SharedPayload {
-        Arc::new(GameFrame(game_of(stream.subject), GameWord::Left))
+        Arc::new(MatchFrame(match_number_of(stream.subject), MatchWord::Left))
     }
 
     fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
@@ -254,8 +257,8 @@ impl Encode for Encoder {
     }
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
-        if event.stream.mode == mode::MATCH_AUTHORITATIVE {
-            // Who is in a match is what its owner and places say.
+        if matches!(event.stream.mode, mode::MATCH_AUTHORITATIVE | TALLY) {
+            // Owners and places know the members of a match, so no events are sent.
             return None;
         }
         if self.is_wasteful.get() {
@@ -265,17 +268,17 @@ impl Encode for Encoder {
     }
 }
 
-/// The appearance that a presence shows; 0 is none.
+/// The appearance that a presence shows; 0 for none.
 pub fn version_of(presence: &Presence) -> Version {
     presence.status.as_deref().and_then(|status| status.parse().ok()).unwrap_or_default()
 }
 
-/// Whose presence it is: the name says so.
+/// The session of a presence, which its name says.
 pub fn who(presence: &Presence) -> Who {
     presence.username.parse().unwrap_or(Who::MAX)
 }
 
-/// What a frame says, and in which encoding.
+/// The contents of a frame, and its encoding.
 pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
     let (&[encoding, kind], rest) = frame.split_first_chunk()?;
     let (stream, rest) = rest.split_first_chunk()?;
@@ -288,7 +291,7 @@ pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
         b'g' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
             let state = <[u32; 2]>::try_from(numbers).ok();
-            Said::Match(number, state.map_or(GameWord::Left, |[tick, digest]| GameWord::State { tick, digest }))
+            Said::Match(number, state.map_or(MatchWord::Left, |[tick, digest]| MatchWord::State { tick, digest }))
         }
         b'y' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();

@@ -1,10 +1,11 @@
-//! The live plane on several shards in one thread, from a seed, with virtual time: random sessions, floods, pauses and
-//! drops, and checkers that know nothing of how the plane works.
+//! Simulations from a seed, with virtual time and on one thread. The first runs the live plane on several shards:
+//! random sessions, floods, pauses and closed sockets, with checkers that know nothing of how the plane works.
 //!
-//! [`links`] does the same for what joins nodes, [`nodes`] for who belongs to them and owns what, and [`takeover`] for the
-//! plane on nodes that die and join.
+//! [`links`] simulates the links between nodes, [`nodes`] the membership and ownership of a cluster, and [`takeover`]
+//! the plane on nodes that die and join.
 //!
-//! The planes are the product's own. What is simulated is the rim: queues between shards, sockets, timers, time.
+//! The planes are those of the server. The simulation replaces the rim: queues between shards, sockets, timers and
+//! time.
 
 pub mod crowd;
 pub mod faults;

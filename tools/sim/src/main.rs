@@ -1,4 +1,4 @@
-//! `muster-sim`: runs seeds, replays one, and measures a crowd.
+//! The command `muster-sim`: runs seeds, replays one, and measures a crowd.
 #![expect(clippy::print_stdout, reason = "a command line tool talks on standard output")]
 
 use std::ops::Range;
@@ -27,16 +27,16 @@ struct Arguments {
     /// The first of them
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// So many more that nobody has run before, from the time of day
+    /// How many more seeds to run that nobody has run before, numbered by the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
-    /// Only with so many shards; otherwise a seed decides
+    /// The number of shards; otherwise each seed decides
     #[arg(long)]
     shards: Option<ShardIndex>,
     /// Replay this seed and print all that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
-    /// Replay what remains of it when acts without which it fails too are left out
+    /// Replay it without the acts that its failure does not need
     #[arg(long, requires = "seed")]
     short: bool,
     #[command(subcommand)]
@@ -49,25 +49,25 @@ enum Command {
     Crowd(Crowd),
     /// Links between nodes over a bad bus
     Links(Seeds),
-    /// Who belongs to a cluster and owns what, while everything around fails
+    /// Membership of a cluster and ownership in it, while everything around fails
     Nodes(Seeds),
     /// The live plane on nodes that die and join
     Takeover(Seeds),
 }
 
-/// Which seeds of a simulation run.
+/// Seeds of a simulation to run.
 #[derive(Args)]
 struct Seeds {
-    /// How many
+    /// How many seeds to run
     #[arg(long, default_value_t = 1_000)]
     seeds: u64,
     /// The first of them
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// So many more that nobody has run before, from the time of day
+    /// How many more seeds to run that nobody has run before, numbered by the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
-    /// Replay this one and print all that happens
+    /// Replay this seed and print all that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
 }
@@ -93,7 +93,7 @@ fn main() -> Result<ExitCode> {
     Ok(code(is_clean))
 }
 
-/// The first of the seeds that nobody has run before: seconds, short enough to type in again.
+/// The first of seeds that nobody has run before: the time in seconds, which is short enough to type in again.
 fn first_fresh() -> Result<u64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
 }
@@ -102,7 +102,7 @@ fn code(is_clean: bool) -> ExitCode {
     if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The steps of a seed, and what was wrong.
+/// Number of steps of a seed, and its violation.
 type Ran = (u64, Option<String>);
 
 fn run_links(seed: u64, prints: bool) -> Ran {
@@ -121,7 +121,7 @@ fn run_takeover(seed: u64, prints: bool) -> Ran {
 }
 
 impl Seeds {
-    /// Runs them. Answers whether nothing was wrong.
+    /// Runs the seeds. Returns whether there was no violation.
     fn run(&self, command: &str, run: fn(u64, bool) -> Ran) -> Result<bool> {
         if let Some(seed) = self.seed {
             return Ok(run(seed, true).1.is_none());
@@ -136,7 +136,7 @@ impl Seeds {
     }
 }
 
-/// Runs seeds. Answers whether nothing was wrong.
+/// Runs seeds. Returns whether there was no violation.
 fn run(seeds: Range<u64>, shards: Option<ShardIndex>) -> bool {
     let run = |seed: u64| {
         let outcome = world::run(&Rc::new(generate_on(seed, shards)), None, false);
@@ -146,7 +146,7 @@ fn run(seeds: Range<u64>, shards: Option<ShardIndex>) -> bool {
     run_all(seeds, run, |seed| format!("--seed {seed}{on} --short"))
 }
 
-/// Runs seeds and prints those that fail, with what to call the program with. Answers whether nothing was wrong.
+/// Runs seeds and prints those that fail, with the arguments that replay them. Returns whether there was no violation.
 fn run_all(seeds: Range<u64>, run: impl Fn(u64) -> Ran, replay: impl Fn(u64) -> String) -> bool {
     let (mut steps, mut failed) = (0, 0);
     for seed in seeds.clone() {

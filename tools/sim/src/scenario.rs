@@ -1,4 +1,5 @@
-//! From a seed to a world and what happens in it. All of it is data, so that a failing run can be made shorter.
+//! Scenarios: a world and everything that happens in it, made from a seed. A scenario is data, so that a failing one
+//! can be shortened.
 
 mod actor;
 pub mod rooms;
@@ -16,54 +17,54 @@ use crate::frames::StreamId;
 use actor::{Actor, Theme};
 use rooms::RoomAct;
 
-/// A session's number in a world: the how manieth was to open.
+/// Serial number of a session in a world.
 pub type Who = usize;
 
-/// A world and what happens in it.
+/// A world and everything that happens in it.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Where it all comes from.
+    /// The seed that the scenario was made from.
     pub seed: u64,
-    /// How many shards there are.
+    /// Number of shards.
     pub shards: ShardIndex,
-    /// Their limits, mostly so small that they are reached.
+    /// Limits of the planes, mostly so small that they are reached.
     pub config: PlaneConfig,
-    /// The streams, by number.
+    /// The streams by number.
     pub streams: Vec<StreamKey>,
-    /// The streams of parties, numbered behind the others from [`PARTIES_FROM`] on.
+    /// The streams of parties, numbered from [`PARTIES_FROM`] on.
     pub parties: Vec<StreamKey>,
-    /// How many frames may wait for a session that does not read.
+    /// Number of frames that may wait for a session that does not read.
     pub backlog_max: usize,
-    /// The longest that time moves at once.
+    /// The longest time that the clock moves at once between acts.
     pub advance_ms_max: Millis,
-    /// What happens, in order.
+    /// The acts in order.
     pub acts: Vec<Act>,
 }
 
-/// Something that happens, and how far messages travel after it.
+/// An action, and how far messages travel after it.
 #[derive(Clone, Debug)]
 pub struct Act {
-    /// What.
+    /// The action.
     pub action: Action,
-    /// So many messages are delivered, or slices run, after it.
+    /// Number of messages that are delivered, or slices that run, after the action.
     pub turns: u32,
-    /// Decides which: an act's own, so that leaving out another changes nothing here.
+    /// Seed of the random choices of this act. Each act has its own, so that leaving out another changes nothing here.
     pub salt: u64,
 }
 
-/// What must hold for a join; the plane's own conditions with what they need besides.
+/// The condition of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Whatever.
+    /// No condition.
     Always,
-    /// Somebody is there.
+    /// Some session is on the stream.
     Occupied,
-    /// What was there of the session is replaced.
+    /// No condition; an earlier presence of the session is replaced.
     Replacing,
 }
 
 impl When {
-    /// As the plane says it.
+    /// The same condition of the plane.
     pub fn condition(self) -> Condition {
         match self {
             Self::Always => Condition::Any,
@@ -73,87 +74,87 @@ impl When {
     }
 }
 
-/// Who is to receive a message.
+/// The receivers of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
-    /// Everybody.
+    /// All sessions.
     All,
-    /// Everybody but one.
+    /// All but this one.
     AllBut(Who),
-    /// These.
+    /// These sessions.
     Only(Vec<Who>),
 }
 
-/// What players do about a party.
+/// An action of a player on a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartyAct {
-    /// Make it.
+    /// Make the party.
     Create { open: bool, max_size: u16 },
-    /// Ask to be in it.
+    /// Ask to join.
     Join,
-    /// Go.
+    /// Leave.
     Leave,
-    /// Let somebody in.
+    /// Let a session in.
     Accept(Who),
-    /// Put somebody out.
+    /// Remove a session.
     Remove(Who),
-    /// Let somebody lead.
+    /// Make a session the leader.
     Promote(Who),
-    /// End it.
+    /// End the party.
     Close,
-    /// Send data to the others.
+    /// Send data to the other members.
     Say,
-    /// Look for a match of so many players.
+    /// Look for a match of this many players.
     Search(u32),
 }
 
-/// What players, sockets and threads do.
+/// An action of players, sockets or threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A session opens; its number is `who`.
+    /// A session opens and gets the number `who`.
     Open { who: Who, shard: ShardIndex, encoding: Encoding },
-    /// A session closes, or its socket breaks: the plane sees no difference.
+    /// A session closes, or its socket breaks, which is the same to the plane.
     Close { who: Who },
-    /// A session comes to a stream.
+    /// A session joins a stream.
     Join { who: Who, stream: StreamId, hidden: bool, persistence: bool, listens: bool, when: When },
-    /// A session goes from a stream.
+    /// A session leaves a stream.
     Leave { who: Who, stream: StreamId },
-    /// A session goes from a stream, and goes on hearing it.
+    /// A session leaves a stream and goes on hearing it.
     Vanish { who: Who, stream: StreamId },
-    /// A session hears a stream.
+    /// A session listens to a stream.
     Listen { who: Who, stream: StreamId },
-    /// A session hears a stream no longer.
+    /// A session stops listening to a stream.
     Unlisten { who: Who, stream: StreamId },
-    /// A session sends something to a stream, so many times in a row.
+    /// A session publishes messages on a stream, this many in a row.
     Publish { who: Who, stream: StreamId, to: To, times: u32 },
-    /// A session does something about a party.
+    /// A session acts on a party.
     Party { who: Who, party: StreamId, act: PartyAct },
-    /// A session does something about rooms.
+    /// A session acts on rooms.
     Room { who: Who, act: RoomAct },
-    /// A session looks for a match of so many players.
+    /// A session looks for a match of this many players.
     Search { who: Who, players: u32 },
-    /// A session looks no more.
+    /// A session removes its latest ticket.
     Withdraw { who: Who },
-    /// A shard sends something to a session.
+    /// A shard pushes a message to a session.
     Push { shard: ShardIndex, who: Who },
-    /// A shard asks for a page of a stream.
+    /// A shard asks for a page of a stream's presences.
     List { shard: ShardIndex, stream: StreamId, with_hidden: bool, skip: usize, limit: usize },
-    /// A shard asks how many are on all streams.
+    /// A shard asks for the numbers of presences on all streams.
     Count { shard: ShardIndex },
-    /// A session's socket is read no more, or again.
+    /// A client stops reading its socket, or starts again.
     Read { who: Who, reads: bool },
-    /// A shard's thread gets no turn for so long.
+    /// A shard's thread gets no turn for a while.
     Pause { shard: ShardIndex, ms: Millis },
-    /// Time passes.
+    /// The clock moves.
     Advance { ms: Millis },
-    /// Everything comes to rest, and everything is compared.
+    /// Everything comes to rest and is compared.
     Rest,
 }
 
-/// Numbers of parties' streams begin here.
+/// Streams of parties are numbered from here on.
 pub const PARTIES_FROM: StreamId = 1_000;
 
-/// Sessions that may ever be opened in a world.
+/// Most sessions that are ever opened in a world.
 pub const SESSIONS_MAX: usize = 48;
 
 /// The scenario of a seed.
@@ -161,7 +162,7 @@ pub fn generate(seed: u64) -> Scenario {
     generate_on(seed, None)
 }
 
-/// The scenario of a seed, on so many shards if a number is given.
+/// The scenario of a seed, on this number of shards if one is given.
 pub fn generate_on(seed: u64, on: Option<ShardIndex>) -> Scenario {
     let mut rng = Rng::with_seed(seed);
     let theme = pick(&mut rng, &Theme::ALL);
@@ -169,7 +170,7 @@ pub fn generate_on(seed: u64, on: Option<ShardIndex>) -> Scenario {
     let shards = on.unwrap_or(shards);
     let config = config(&mut rng, theme);
     let streams = streams(&mut rng);
-    // Parties and rooms are no part of the count of a session's streams in the model.
+    // The model does not count parties and rooms among a session's streams, so they need a limit that is never reached.
     let has_all = config.session_streams_max > 100;
     let parties = if has_all { rng.u16(0..=2) } else { 0 };
     let party = |number: u16| {

@@ -1,4 +1,4 @@
-//! Makes a failing scenario shorter while it goes on failing in the same way.
+//! Shortening of a failing scenario for as long as it fails the same check.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 use crate::violation::Check;
 use crate::world;
 
-/// The shortest scenario found that still violates the same check: acts are left out in ever smaller pieces.
+/// The shortest scenario found that still violates the check. Acts are left out in ever smaller pieces.
 pub fn shrink(scenario: &Scenario, check: Check, fault: Option<Fault>) -> Scenario {
     let mut best = scenario.clone();
     let fails = |scenario: Scenario| {
@@ -27,7 +27,7 @@ pub fn shrink(scenario: &Scenario, check: Check, fault: Option<Fault>) -> Scenar
                 None => at += piece,
             }
         }
-        // Single acts are tried again as long as that helps: leaving out one may free another.
+        // Single acts are tried repeatedly while that helps: without one act, another may become unnecessary.
         if piece > 1 || best.acts.len() == before {
             piece /= 2;
         }

@@ -1,27 +1,28 @@
-//! What checkers find.
+//! The promises that checkers check, and violations of them.
 
 use std::fmt;
 
-/// What is checked.
+/// A promise that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Check {
-    /// An owner's list is what sessions did; nothing remains when all have gone.
+    /// An owner's list of presences agrees with the actions of sessions, and is empty when all have gone.
     Presences,
-    /// What a listener concludes from its snapshot and the events since is what the owner's list shows.
+    /// The presences that a listener derives from its snapshot and the events since agree with the owner's list.
     Conclusions,
-    /// All who hear a stream hear the same in the same order.
+    /// All sessions that hear a stream hear the same messages in the same order.
     Order,
-    /// Nobody receives anything twice.
+    /// No session receives anything twice.
     Twice,
-    /// Who hears a stream and stays receives what is meant for it.
+    /// A session that hears a stream and stays receives every message that is meant for it.
     Lost,
-    /// Nobody receives what is not meant for it: left, closed, left out, of another encoding, from a stranger.
+    /// No session receives what is not meant for it: after leaving or closing, when left out, in another encoding, or
+    /// from a session that is not on the stream.
     Stray,
-    /// Hidden presences show nowhere.
+    /// Hidden presences are shown to nobody.
     Hidden,
-    /// Every question is answered, once, and truly.
+    /// Every request is answered truly and once.
     Answers,
-    /// No more is under way or kept than there are credits and limits for.
+    /// No more messages are on the way or kept than credits and limits allow.
     Limits,
     /// Once nothing is put in, everything comes to rest: no shard waits for another forever.
     Rest,
@@ -29,34 +30,35 @@ pub enum Check {
     Timers,
     /// A broadcast is encoded once per encoding.
     Encoding,
-    /// Who is closed from elsewhere is told so.
+    /// A session that is closed by another shard is told to close.
     Closes,
-    /// No room has more players than seats, nobody's seat is another's, and a seat that is held is kept, but no longer.
+    /// No room has more players than seats, no two players share a seat, and a held seat is kept for as long as was
+    /// promised.
     Seats,
-    /// Nobody comes into a room without the password, or while kept out.
+    /// Nobody joins a room without its password, or while kept out.
     Entry,
-    /// Rooms of a template are filled one after the other.
+    /// The rooms of a template are filled one after the other.
     Filling,
-    /// What a member concludes from coming in and the events since is what the room's owner knows.
+    /// The state that a member derives from its join and the events since agrees with the room's owner.
     Mirror,
-    /// A room's variables are what was answered to those who changed them.
+    /// A room's variables agree with the answers to those who changed them.
     Variables,
-    /// Listings show the rooms that there are; a lobby that is watched shows the same in the end, within its budget.
+    /// Listings show the rooms that exist. A watched lobby shows the same in the end, and keeps to its budget.
     Lobby,
-    /// Of rooms, views and seats nothing remains.
+    /// No room, view or seat remains when all have gone.
     Leaks,
-    /// Tickets wait for exactly those who are there to play.
+    /// The tickets that wait are exactly those of players who are there and still search.
     Tickets,
-    /// Who may be in one match or one party is in no other.
+    /// A session that may be in one match or one party is in no second one.
     Single,
-    /// What an owner had kept goes on when it has died, as it was.
+    /// State that was kept for recovery goes on as it was when its owner has died.
     Recovery,
-    /// A durable match goes on as its players saw it, with all of them, and hears what they send once and in order.
+    /// A durable match goes on as its players saw it, with all of them, and gets their messages once and in order.
     Matches,
 }
 
 impl Check {
-    /// All of them.
+    /// All checks.
     pub const ALL: [Self; 24] = [
         Self::Presences,
         Self::Conclusions,
@@ -85,12 +87,12 @@ impl Check {
     ];
 }
 
-/// A promise that was not kept.
+/// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation<C = Check> {
-    /// Which promise.
+    /// The promise.
     pub check: C,
-    /// What happened.
+    /// How it was broken.
     pub detail: String,
 }
 
@@ -100,10 +102,10 @@ impl<C: fmt::Debug> fmt::Display for Violation<C> {
     }
 }
 
-/// What checked work comes to.
+/// The result of checked work.
 pub type Checked<T = (), C = Check> = Result<T, Violation<C>>;
 
-/// A violation unless the condition holds. The sentence is only made when it is needed.
+/// Fails with a violation unless the condition holds. The sentence is made only when it is needed.
 pub fn ensure<C>(check: C, holds: bool, detail: impl FnOnce() -> String) -> Checked<(), C> {
     if holds { Ok(()) } else { Err(Violation { check, detail: detail() }) }
 }

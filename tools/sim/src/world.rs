@@ -1,7 +1,8 @@
-//! Several planes on one thread: shards that take turns, messages on their way, sockets, and virtual time.
+//! A world: several planes on one thread, with shards that take turns, queues of messages, sockets, and virtual time.
 //!
-//! A world does what the rim does around a plane: carries effects out in order, keeps the order of messages of each
-//! pair of shards (and of no more than that), closes sessions, obeys congestion. What comes out goes to the checkers.
+//! A world does what the rim does around a plane. It carries effects out in order, keeps the order of messages within
+//! each pair of shards and no further, closes sessions, and obeys congestion. Everything that planes tell sessions goes
+//! to the checkers.
 
 mod act;
 mod hear;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use muster_live::party;
-use muster_live::plane::{LaneKind, Message, Output};
+use muster_live::plane::{Effect, Effects, LaneKind, Message};
 use muster_live::{Encoding, Millis, Plane, Routes, SessionRef, ShardIndex, StreamKey};
 
 use crate::faults::{Fault, Faults};
@@ -26,9 +27,9 @@ use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Scenario, Who};
 use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
-use parties::{PartyAnswer, PartyAsked, PartyTie};
-use rooms::{RoomAsked, RoomWorld};
-use tickets::{FollowUp, Ticket, TicketAsked};
+use parties::{OpenPartyRequest, PartyAnswer, PartyTie};
+use rooms::{OpenRoomRequest, RoomWorld};
+use tickets::{FollowUp, OpenTicketRequest, Ticket};
 
 /// A session and its socket.
 struct Client {
@@ -36,12 +37,12 @@ struct Client {
     encoding: Encoding,
     is_open: bool,
     reads: bool,
-    /// Frames that wait because it does not read.
+    /// Number of frames that wait because the client does not read.
     backlog: usize,
     ties: BTreeMap<StreamId, Tie>,
 }
 
-/// One join's presence.
+/// The presence of one join.
 #[derive(Clone, Copy, Debug)]
 struct Appearance {
     who: Who,
@@ -50,49 +51,49 @@ struct Appearance {
     persistence: bool,
 }
 
-/// Something for one session, or for each that is closed by it.
+/// A message that a shard pushed to one session.
 struct Push {
     say: Arc<Say>,
     to: Option<Who>,
     is_received: bool,
 }
 
-/// What was asked, and of which state of things.
+/// A request that waits for its answer, with the state in which it was made.
 #[derive(Clone, Debug)]
-enum Asked {
+enum OpenRequest {
     Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
     Listen { who: Who, stream: StreamId, epoch: u32 },
     List { stream: StreamId, with_hidden: bool, limit: usize },
     Count,
     Matches,
-    Party(PartyAsked),
-    Ticket(TicketAsked),
-    Room(Box<RoomAsked>),
+    Party(OpenPartyRequest),
+    Ticket(OpenTicketRequest),
+    Room(Box<OpenRoomRequest>),
 }
 
-/// The answers of the last questions of a kind, for who compares them at rest.
+/// Answers to the last requests of each kind, for the checks at rest.
 #[derive(Default)]
 struct Answers {
     listed: Vec<Version>,
     total: usize,
     counts: Vec<(ShardIndex, Vec<usize>)>,
     matches: Vec<(StreamId, usize)>,
-    /// Tickets that wait.
+    /// Numbers of tickets that wait.
     waiting: Vec<usize>,
     parties: Vec<(Who, PartyAnswer)>,
 }
 
-/// See the module.
+/// The planes of several shards with their sessions, queues and clock.
 pub struct World {
     scenario: Rc<Scenario>,
     now: Millis,
     routes: Routes,
     planes: Vec<Plane>,
     queues: BTreeMap<(ShardIndex, ShardIndex), VecDeque<Message>>,
-    /// Messages with credit that a shard sent another, less those that the other gave back.
+    /// Number of messages with credit between two shards whose credit has not come back.
     under_way: BTreeMap<(ShardIndex, ShardIndex, Lane), u32>,
     paused_until: Vec<Millis>,
-    /// When a shard could last run timers.
+    /// The last time at which each shard could run its timers.
     turned_at: Vec<Millis>,
     encoder: Rc<Encoder>,
     clients: BTreeMap<Who, Client>,
@@ -100,11 +101,11 @@ pub struct World {
     party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     tickets: Vec<Ticket>,
     follow_ups: Vec<FollowUp>,
-    /// How often somebody did what may change who is in a party.
+    /// Per party, the number of actions so far that may have changed its members.
     party_changes: BTreeMap<StreamId, u32>,
     rooms: RoomWorld,
     closing: Vec<Who>,
-    asked: BTreeMap<(ShardIndex, u64), Asked>,
+    asked: BTreeMap<(ShardIndex, u64), OpenRequest>,
     answers: Answers,
     appearances: Vec<Appearance>,
     periods: u64,
@@ -112,7 +113,7 @@ pub struct World {
     pushes: Vec<Push>,
     orders: Vec<Order>,
     party_orders: Vec<Order>,
-    /// Messages that cost no credit, since the last rest: what may wait beyond the credits.
+    /// Number of messages without credit since the last rest; so many may wait beyond the credits.
     control: usize,
     steps: u64,
     rng: Rng,
@@ -120,7 +121,7 @@ pub struct World {
     trace: Trace,
 }
 
-/// [`LaneKind`] with an order.
+/// [`LaneKind`] with an order, to be a key of maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Lane {
     Up,
@@ -136,30 +137,30 @@ impl From<LaneKind> for Lane {
     }
 }
 
-/// Something that may happen next.
+/// One thing that may happen next.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum NextEvent {
     Deliver(ShardIndex, ShardIndex),
     Slice(ShardIndex),
     Close(Who),
-    /// The session that is the how manieth to enter a room.
+    /// The session at this position of `rooms.entering` joins its room.
     Enter(usize),
-    /// What is the how manieth that is left to do about a party's ticket.
+    /// The step at this position of `follow_ups` is taken.
     FollowUp(usize),
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// A number that two runs share only if the same happened in them.
+    /// A hash of everything that happened; equal hashes mean equal runs.
     pub hash: u64,
-    /// How many steps planes made.
+    /// Number of steps that planes made.
     pub steps: u64,
-    /// What was wrong, if anything.
+    /// The first violation, if there was one.
     pub violation: Option<Violation>,
 }
 
-/// Steps after which a world that is given nothing more must have come to rest.
+/// Steps within which a world must come to rest when nothing more is put in.
 const REST_STEPS_MAX: u64 = 1_000_000;
 
 /// Runs a scenario to its end or to the first violation.
@@ -236,33 +237,32 @@ impl World {
         self.paused_until[usize::from(shard)] > self.now
     }
 
-    /// One step of a shard, its effects carried out and checked.
-    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> Checked<R> {
+    /// Runs one step of a shard's plane, carries out its effects and checks them.
+    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> Checked<R> {
         self.steps += 1;
         self.encoder.tales.now.set(self.now);
-        let mut out = Output::default();
+        let mut out = Effects::default();
         let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
-        // A snapshot stands before the events that follow it. Carried out late it would undo them.
-        for (request, reply) in out.replies {
-            self.answer(shard, request, reply)?;
-        }
-        self.faults.alter_deliveries(&mut out.deliveries);
-        for (key, frame, delivery) in out.deliveries {
-            self.deliver(SessionRef { place: shard.into(), key }, &frame, delivery)?;
-        }
-        for (key, reason) in out.closes {
-            self.told_to_close(SessionRef { place: shard.into(), key }, reason)?;
-        }
-        for found in &out.matches {
-            self.matched(found)?;
-        }
-        for (to, message) in out.sends {
-            self.send(shard, to.shard(), message)?;
+        self.faults.alter_deliveries(&mut out);
+        for effect in out {
+            self.carry_out(shard, effect)?;
         }
         self.note_left_for_others(shard)?;
         self.check_limits(shard)?;
         self.check_owned_rooms(shard)?;
         Ok(result)
+    }
+
+    fn carry_out(&mut self, shard: ShardIndex, effect: Effect) -> Checked {
+        let session = |key| SessionRef { place: shard.into(), key };
+        match effect {
+            Effect::Reply(request, reply) => self.answer(shard, request, reply),
+            Effect::Deliver(key, frame, delivery) => self.deliver(session(key), &frame, delivery),
+            Effect::Close(key, reason) => self.told_to_close(session(key), reason),
+            Effect::Matched(found) => self.matched(&found),
+            Effect::Send(to, message) => self.send(shard, to.shard(), message),
+            _ => Ok(()),
+        }
     }
 
     /// The shard that owns a stream.
@@ -275,6 +275,7 @@ impl World {
         match &message {
             Message::Credit(kind, count) => {
                 let under_way = self.under_way.entry((to, from, Lane::from(*kind))).or_default();
+                // A planted bug may double a message, whose credit then comes back twice.
                 *under_way = under_way.saturating_sub(*count);
             }
             message => match paid_on(message) {
@@ -296,7 +297,8 @@ impl World {
         ensure(Check::Limits, count <= limit, || format!("{count} messages {lane:?} from {from} to {to}, of {limit}"))
     }
 
-    /// What waits in a plane is bounded: by credits, by what costs none, and by what one flood adds before it is noticed.
+    /// Checks that the messages that wait in a plane are bounded: by the credits, the messages without credit, and the
+    /// pushes.
     fn check_limits(&self, shard: ShardIndex) -> Checked {
         let stats = self.planes[usize::from(shard)].stats();
         let credits = self.scenario.config.up_credits as usize * usize::from(self.scenario.shards);
@@ -307,46 +309,46 @@ impl World {
         })
     }
 
-    /// One thing that may happen, if there is any.
+    /// Lets one of the possible things happen. Returns false if there is none.
     fn happen(&mut self) -> Checked<bool> {
-        let mut next: Vec<Next> = Vec::new();
+        let mut next: Vec<NextEvent> = Vec::new();
         for (&(from, to), queue) in &self.queues {
             if !queue.is_empty() && !self.is_paused(to) && !self.faults.withholds(from, to) {
-                next.push(Next::Deliver(from, to));
+                next.push(NextEvent::Deliver(from, to));
             }
         }
         let shards = 0..self.scenario.shards;
         let busy = shards.filter(|shard| self.planes[usize::from(*shard)].is_busy() && !self.is_paused(*shard));
-        next.extend(busy.map(Next::Slice));
-        next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        next.extend(busy.map(NextEvent::Slice));
+        next.extend(self.closing.iter().map(|who| NextEvent::Close(*who)));
         let is_awake = |who: Who| !self.is_paused(self.clients[&who].at.place.shard());
         let entering = self.rooms.entering.iter().enumerate().filter(|(_, entering)| is_awake(entering.who));
-        next.extend(entering.map(|(place, _)| Next::Enter(place)));
+        next.extend(entering.map(|(place, _)| NextEvent::Enter(place)));
         let follow_ups = self.follow_ups.iter().enumerate().filter(|(_, next)| is_awake(self.who_follows(next)));
-        next.extend(follow_ups.map(|(place, _)| Next::FollowUp(place)));
+        next.extend(follow_ups.map(|(place, _)| NextEvent::FollowUp(place)));
         if next.is_empty() {
             return Ok(false);
         }
         match next[self.rng.usize(0..next.len())] {
-            Next::Deliver(from, to) => {
+            NextEvent::Deliver(from, to) => {
                 let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front);
                 if let Some(message) = message {
                     self.trace.step(|| format!("  {to} takes {}", name(&message)), &[u64::from(to)]);
                     self.step(to, |plane, now, out| plane.receive(now, from.into(), message, out))?;
                 }
             }
-            Next::Slice(shard) => {
+            NextEvent::Slice(shard) => {
                 self.step(shard, |plane, _, out| plane.run_slice(out))?;
             }
-            Next::Close(who) => {
+            NextEvent::Close(who) => {
                 self.closing.retain(|other| *other != who);
                 self.close(who)?;
             }
-            Next::Enter(place) => {
+            NextEvent::Enter(place) => {
                 let entering = self.rooms.entering.swap_remove(place);
                 self.enter(entering)?;
             }
-            Next::FollowUp(place) => {
+            NextEvent::FollowUp(place) => {
                 let next = self.follow_ups.swap_remove(place);
                 if self.clients[&self.who_follows(&next)].is_open {
                     self.follow_up(next)?;
@@ -356,7 +358,7 @@ impl World {
         Ok(true)
     }
 
-    /// Time passes; timers run where they can.
+    /// Moves the clock, and runs timers on shards that are not paused.
     fn advance(&mut self, ms: Millis) -> Checked {
         self.now += ms;
         for shard in 0..self.scenario.shards {

@@ -2,7 +2,7 @@
 
 use muster_sim::links::{Check, Fault, Violation, run};
 
-/// Seeds that run always.
+/// Number of seeds that every test run covers.
 const SEEDS: u64 = 300;
 
 #[test]
@@ -20,7 +20,7 @@ fn the_same_seed_gives_the_same_run_and_another_another() {
     assert_ne!(outcomes[0].hash, outcomes[1].hash);
 }
 
-/// By what a fault may show.
+/// The checks that a fault may violate.
 fn shows_as(fault: Fault) -> &'static [Check] {
     match fault {
         Fault::LoseBatch | Fault::DoubleBatch | Fault::SwapBatches | Fault::CutBatch => &[Check::Order, Check::Rest],
@@ -41,7 +41,7 @@ fn each_planted_bug_is_found_for_what_it_is_and_every_check_finds_one() {
         let (seed, Violation { check, detail }) = shown.unwrap_or_else(|| panic!("{fault:?} was not found"));
         assert!(shows_as(fault).contains(&check), "{fault:?} showed in seed {seed} as {check:?}: {detail}");
         found.push(check);
-        // What shows first may differ by seed: the others show in some.
+        // A fault may violate different checks in different seeds.
         for other in shows_as(fault) {
             let shows =
                 |seed| run(seed, Some(fault), false).violation.is_some_and(|other_one| other_one.check == *other);

@@ -2,9 +2,9 @@
 
 use muster_sim::nodes::{Check, Fault, Violation, failover, run};
 
-/// Seeds that run always.
+/// Number of seeds that every test run covers.
 const SEEDS: u64 = 40;
-/// Seeds that are tried until a fault has an occasion that matters.
+/// Most seeds that are tried until a fault shows.
 const FAULT_SEEDS: u64 = 300;
 
 #[test]
@@ -29,13 +29,13 @@ fn what_a_crashed_node_owned_has_owners_soon_and_what_a_halted_one_owned_after_i
         assert!(crashed <= 1_500, "{crashed} ms after a crash in seed {seed}");
         let halted = failover(seed, 4, 1, false).expect("owners");
         assert!((4_000..=8_000).contains(&halted), "{halted} ms after one stopped in seed {seed}");
-        // Several at once may mean that the bus has trouble.
+        // Several crashes at once may look like trouble of the bus.
         let several = failover(seed, 4, 2, true).expect("owners");
         assert!(several <= 5_000, "{several} ms after two crashed in seed {seed}");
     }
 }
 
-/// By what a fault may show.
+/// The checks that a fault may violate.
 fn shows_as(fault: Fault) -> &'static [Check] {
     match fault {
         Fault::IgnoreExpected => &[Check::Owner, Check::Epochs, Check::Numbers, Check::HandOver, Check::Belief],

@@ -1,4 +1,4 @@
-//! Every kind of check finds the bug that is planted for it.
+//! Every check finds the bugs that are planted for it.
 
 use std::rc::Rc;
 
@@ -8,10 +8,10 @@ use muster_sim::shrink::shrink;
 use muster_sim::violation::{Check, Violation};
 use muster_sim::world::run;
 
-/// Seeds that are tried until a fault has an occasion that matters.
+/// Most seeds that are tried until a fault shows.
 const SEEDS: u64 = 300;
 
-/// By what a fault may show. Which comes first depends on what else happens.
+/// The checks that a fault may violate. Which one comes first depends on the seed.
 fn shows_as(fault: Fault) -> &'static [Check] {
     match fault {
         Fault::LoseLeave => &[Check::Presences, Check::Conclusions, Check::Answers],
@@ -49,7 +49,7 @@ fn shows_as(fault: Fault) -> &'static [Check] {
     }
 }
 
-/// The first seed in which a fault shows, and as what.
+/// The first seed in which a fault shows, and its violation.
 fn find(fault: Fault) -> (u64, Violation) {
     let found = (0..SEEDS).find_map(|seed| Some((seed, run(&Rc::new(generate(seed)), Some(fault), false).violation?)));
     found.unwrap_or_else(|| panic!("{fault:?} was not found in {SEEDS} seeds"))
@@ -65,7 +65,7 @@ fn each_planted_bug_is_found_for_what_it_is() {
 
 #[test]
 fn every_check_finds_some_planted_bug() {
-    // Those are of clusters alone, see `takeover`.
+    // These two checks belong to clusters; `takeover` tests them.
     for check in Check::ALL.into_iter().filter(|check| !matches!(check, Check::Recovery | Check::Matches)) {
         let planted: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| shows_as(*fault).contains(&check)).collect();
         let is_found = (0..SEEDS).any(|seed| {

@@ -1,4 +1,4 @@
-//! Seeds that are clean, and stay the same.
+//! Fixed seeds have no violation, and their runs do not change from one to the next.
 
 use std::rc::Rc;
 

@@ -1,12 +1,12 @@
-//! Nodes that die and join leave nothing wrong in fixed seeds, and every planted bug is found.
+//! Fixed seeds with nodes that die and join have no violation, and every planted bug is found.
 
 use muster_sim::takeover::{Fault, run};
 use muster_sim::violation::Check;
 
-/// Seeds that run always.
+/// Number of seeds that every test run covers.
 const SEEDS: u64 = 150;
 
-/// Seeds that are tried until a fault has an occasion that matters.
+/// Most seeds that are tried until a fault shows.
 const FAULT_SEEDS: u64 = 800;
 
 #[test]
@@ -24,7 +24,7 @@ fn the_same_seed_gives_the_same_run_and_another_another() {
     assert_ne!(outcomes[0].hash, outcomes[1].hash);
 }
 
-/// By what a fault may show.
+/// The checks that a fault may violate.
 fn shows_as(fault: Fault) -> &'static [Check] {
     match fault {
         Fault::LoseStanding => &[Check::Presences, Check::Conclusions, Check::Lost, Check::Answers],

@@ -16,14 +16,14 @@ pub struct Database {
 }
 
 impl Postgres {
-    /// Creates an empty database that nobody else touches. It is dropped with the value.
+    /// Creates an empty database for this caller only. It is dropped with the value.
     ///
     /// # Errors
     /// When the server does not answer, or its user may not create databases.
     pub fn create_database(&self) -> Result<Database> {
         let name = format!("muster_test_{}", unique());
         let mut createdb = self.programs.command("createdb");
-        // Not the default template, which somebody may be connected to.
+        // The default template is avoided, since somebody may be connected to it.
         createdb.args(["--template=template0", "--maintenance-db"]).arg(self.url()).arg(&name);
         output_of(&mut createdb).context("cannot create a database for the test")?;
         Ok(Database {
@@ -36,7 +36,7 @@ impl Postgres {
 }
 
 impl Database {
-    /// Where the database is, as `postgres://user@host:port/name`.
+    /// Address of the database, as `postgres://user@host:port/name`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url

@@ -1,10 +1,9 @@
-//! What tests need from the machine: a PostgreSQL and NATS servers of their own.
+//! Servers for tests: PostgreSQL and NATS, started on demand and thrown away.
 //!
-//! A test asks [`Postgres::shared`] for the server of its process and [`Postgres::create_database`] for an empty
-//! database that nobody else touches. The server is the one named by `MUSTER_TEST_POSTGRES` (`cargo xtask test` starts
-//! one for all test processes), or else one that this process starts, so that plain `cargo test` works too.
-//! NATS servers start in no time, so each process, or test, starts its own.
-//! Nothing here is for production, and nothing here waits by sleeping.
+//! A test gets the server of its process from [`Postgres::shared`], and an empty database of its own from
+//! [`Postgres::create_database`]. The server is the one named by `MUSTER_TEST_POSTGRES` (`cargo xtask test` starts one
+//! for all test processes); otherwise this process starts one, so that plain `cargo test` works too. NATS servers start
+//! quickly, so each process, or test, starts its own. This crate is not for production, and never waits by sleeping.
 
 mod database;
 mod nats;

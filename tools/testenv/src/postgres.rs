@@ -1,4 +1,4 @@
-//! A PostgreSQL server on a data folder and port of its own, thrown away when it is no longer needed.
+//! A PostgreSQL server with a data folder and port of its own, thrown away when no longer needed.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use crate::programs::{Programs, output_of};
 use crate::supervisor::Supervisor;
 use crate::unique;
 
-/// Names a running server for tests to create their databases on, as `postgres://user[:password]@host:port/database`.
+/// Variable that names a running server for the tests' databases, as `postgres://user[:password]@host:port/database`.
 pub const URL_VARIABLE: &str = "MUSTER_TEST_POSTGRES";
 
-/// The extension that Nakama's own schema needs; some distributions package it apart.
+/// The extension that Nakama's schema needs; some distributions package it separately.
 const EXTENSION: &str = "pg_trgm";
 
-/// How often another free port is tried: no call reserves a port for a program that cannot listen on port 0.
+/// Attempts with other ports: no call reserves a port for a program that cannot listen on port 0.
 const PORT_ATTEMPTS_MAX: u32 = 5;
 
-/// Settings that differ from PostgreSQL's own. Not `fsync`: that acknowledged means synced is among what is tested.
+/// Settings that differ from PostgreSQL's defaults. `fsync` stays on: tests rely on acknowledged writes being synced.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 \
                         -c log_timezone=UTC -c timezone=UTC";
 
@@ -28,15 +28,15 @@ const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories
 pub struct Postgres {
     url: String,
     pub(crate) programs: Programs,
-    /// `None`: the server was there before us and stays.
+    /// The shell that keeps the server; `None` for a server that ran before and stays.
     supervisor: Option<Supervisor>,
 }
 
 impl Postgres {
-    /// The one server of this process: that of [`URL_VARIABLE`], or one started now. It ends with the process.
+    /// The one server of this process: that of [`URL_VARIABLE`], or one that is started now and ends with the process.
     ///
     /// # Errors
-    /// As [`Postgres::start`].
+    /// Same as [`Postgres::start`].
     pub fn shared() -> Result<&'static Self> {
         static SHARED: OnceLock<Result<Postgres, String>> = OnceLock::new();
         SHARED
@@ -48,7 +48,7 @@ impl Postgres {
             .map_err(|error| anyhow!("{error}"))
     }
 
-    /// Starts a server on a new data folder and a free port of the loopback; returns once it answers.
+    /// Starts a server with a new data folder, on a free port of the loopback interface. Returns once it answers.
     ///
     /// # Errors
     /// When PostgreSQL is not installed, is too old, lacks `pg_trgm`, or does not start; the message quotes its log.
@@ -64,7 +64,7 @@ impl Postgres {
         bail!("no port stayed free for PostgreSQL in {PORT_ATTEMPTS_MAX} attempts")
     }
 
-    /// A server that runs already, reached by a URL of a user who may create databases.
+    /// A server that runs already, by the URL of a user who may create databases.
     ///
     /// # Errors
     /// When PostgreSQL's client programs are not installed, or the server does not answer.
@@ -78,18 +78,18 @@ impl Postgres {
         Ok(server)
     }
 
-    /// Ends the server at once, as a crash would; returns when it is gone. Its data and its address stay.
+    /// Ends the server at once, as in a crash. Returns when it is gone. Its data and its address stay.
     ///
     /// # Errors
-    /// When it was not started here, or does not end.
+    /// When this value did not start the server, or it does not end.
     pub fn crash(&mut self) -> Result<()> {
         self.supervised()?.stop_server()
     }
 
-    /// Starts the server again after [`Postgres::crash`]; returns once it answers.
+    /// Starts the server again after [`Postgres::crash`]. Returns once it answers.
     ///
     /// # Errors
-    /// When it was not started here, or does not start.
+    /// When this value did not start the server, or it does not start.
     pub fn start_again(&mut self) -> Result<()> {
         self.supervised()?.start_server()
     }
@@ -98,13 +98,13 @@ impl Postgres {
         self.supervisor.as_mut().context("this PostgreSQL was not started here, and is not ours to stop")
     }
 
-    /// Where the server is, as `postgres://muster@127.0.0.1:PORT/postgres`. Tests create databases of their own.
+    /// Address of the server, as `postgres://muster@127.0.0.1:PORT/postgres`. Tests create databases of their own.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where PostgreSQL's programs are, for others to run.
+    /// Folder of PostgreSQL's programs.
     #[must_use]
     pub fn programs_folder(&self) -> &Path {
         self.programs.folder()
@@ -136,18 +136,18 @@ fn create_folder(programs: &Programs) -> Result<PathBuf> {
 fn initialise(programs: &Programs, folder: &Path) -> Result<()> {
     let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
     let mut initdb = programs.command("initdb");
-    // No sync of the empty cluster: only what the server acknowledges later has to survive.
+    // The empty cluster need not be synced: only later acknowledged writes have to survive.
     initdb.args(["--username=muster", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]);
     initdb.arg(format!("--locale={locale}")).arg("--pgdata").arg(folder.join("data"));
     output_of(&mut initdb)?;
     Ok(())
 }
 
-/// `None`: another program took the port in between.
+/// Starts a server on a free port; `None` if another program took the port in between.
 fn start_on_free_port(programs: &Programs) -> Result<Option<(String, Supervisor)>> {
     let folder = create_folder(programs)?;
     if let Err(error) = initialise(programs, &folder) {
-        // The error matters more than what is left of the folder.
+        // The error matters more than the remains of the folder.
         let _ = std::fs::remove_dir_all(&folder);
         return Err(error);
     }
@@ -156,7 +156,7 @@ fn start_on_free_port(programs: &Programs) -> Result<Option<(String, Supervisor)
     if started {
         return Ok(Some((format!("postgres://muster@127.0.0.1:{port}/postgres"), supervisor)));
     }
-    // Read before the supervisor goes, for it takes the folder along.
+    // The files are read before the supervisor goes and removes the folder.
     let said = ["pg_ctl", "log"].map(|file| std::fs::read_to_string(folder.join(file)).unwrap_or_default()).concat();
     drop(supervisor);
     ensure!(said.contains("Address already in use"), "PostgreSQL did not start:\n{said}");

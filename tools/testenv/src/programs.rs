@@ -1,5 +1,5 @@
-//! Finds PostgreSQL's programs and strace, installs what is missing where that is possible without asking, and says what
-//! to do where not.
+//! Finds PostgreSQL's programs and strace, installs missing ones where that is possible without asking, and otherwise
+//! says what to do.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -11,14 +11,15 @@ use anyhow::{Context, Result, bail, ensure};
 /// The oldest PostgreSQL that Muster supports.
 const MAJOR_VERSION_MIN: u32 = 15;
 
-/// Where distributions keep the server programs when they are not on `PATH`; each holds one folder per major version.
+/// Folders in which distributions keep the server programs that are not on `PATH`; each holds one folder per major
+/// version.
 const VERSIONED_FOLDERS: [&str; 3] = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"];
 
 /// A folder with PostgreSQL's programs, and the account they run as.
 #[derive(Clone, Debug)]
 pub struct Programs {
     folder: PathBuf,
-    /// PostgreSQL refuses to run as root; then this is the account that stands in. `None`: the caller's own.
+    /// The account that stands in for root, as which PostgreSQL refuses to run; `None` for the caller's own account.
     account: Option<Account>,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Account {
 }
 
 impl Programs {
-    /// Looks on `PATH`, then in the folders of the distributions, newest version first.
+    /// Searches `PATH`, then the folders of the distributions, newest version first.
     ///
     /// # Errors
     /// When nothing new enough is there; the message says how to install it.
@@ -59,16 +60,16 @@ impl Programs {
         )
     }
 
-    /// A command for one of the programs, as the right account.
+    /// A command for one of the programs, under the right account.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.folder.join(program));
         self.become_account(&mut command);
         command
     }
 
-    /// Makes `command` run as the account that the server's programs run as.
+    /// Makes `command` run under the account of the server's programs.
     pub(crate) fn become_account(&self, command: &mut Command) {
-        // The caller's folder may be closed to the account.
+        // The account may not be allowed to enter the caller's folder.
         command.current_dir("/");
         if let Some(account) = self.account {
             command.uid(account.user).gid(account.group);
@@ -84,7 +85,7 @@ impl Programs {
     }
 }
 
-/// Installs a package with the system's package manager: Debian and its kin, as root, only.
+/// Installs a package with the system's package manager. Only for Debian and its relatives, as root.
 ///
 /// # Errors
 /// Anywhere else, and when the package manager fails.
@@ -103,7 +104,7 @@ pub fn install(package: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether the system calls of a program can be watched, which tests of durability do.
+/// Checks whether the system calls of a program can be traced, as tests of durability do.
 ///
 /// # Errors
 /// When strace is not installed or may not watch; the message says what to do.
@@ -119,7 +120,7 @@ pub fn check_strace() -> Result<()> {
     Ok(())
 }
 
-/// Runs `command` to its end; its output, or an error that quotes what it said.
+/// Runs `command` to its end. Answers its output, or an error that quotes it.
 pub(crate) fn output_of(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_owned();
     let Output { status, stdout, stderr } =
@@ -147,7 +148,7 @@ fn candidates() -> Vec<PathBuf> {
     folders
 }
 
-/// The folder on `PATH` where `program` really lives: a link there may point into a folder with its companions.
+/// The real folder of `program` on `PATH`: a link there may point into a folder with further programs.
 pub(crate) fn on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path).map(|folder| folder.join(program.as_ref())).find(|file| file.is_file())?;
@@ -160,7 +161,7 @@ fn major_version(folder: &Path) -> Option<u32> {
     parse_major_version(&said)
 }
 
-/// The number out of `initdb (PostgreSQL) 15.13 (Debian …)`, and out of `16beta1`.
+/// The major version in `initdb (PostgreSQL) 15.13 (Debian …)` or `16beta1`.
 fn parse_major_version(said: &str) -> Option<u32> {
     let after = said.split("(PostgreSQL)").nth(1)?.trim_start();
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();

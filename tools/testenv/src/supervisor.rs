@@ -1,9 +1,9 @@
-//! A shell that keeps a PostgreSQL server for exactly as long as its standard input stays open, and on the way stops and
-//! starts it on demand: a word a line.
+//! A shell that keeps a PostgreSQL server for as long as the shell's standard input stays open, and stops and starts it
+//! on orders of one word per line.
 //!
-//! The other end of that pipe is in the process that wanted the server, so the server and its data folder go when that
-//! process drops the [`Supervisor`], ends, panics, or is killed outright: statics are never dropped and a killed
-//! process runs no destructor, but the system closes its pipes in every case.
+//! The other end of that pipe is in the process that wanted the server. So the server and its data folder go when that
+//! process drops the [`Supervisor`], ends, panics or is killed: a killed process runs no destructor, and statics are
+//! never dropped, but the system closes the pipe in every case.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -14,8 +14,9 @@ use std::os::unix::process::CommandExt;
 
 use crate::programs::Programs;
 
-/// The shell's part. `pg_ctl` waits by itself until the server answers. The data is thrown away, so is its shutdown.
-/// A signal from the terminal must not end the shell before its work is done; the closed pipe tells it all it needs.
+/// Script of the shell. `pg_ctl` waits by itself until the server answers. The data are thrown away, so the shutdown
+/// may be immediate. A signal from the terminal must not end the shell before its work is done; the closed pipe is
+/// enough.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 start() {
@@ -43,11 +44,13 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the server whose data is in `folder`/data; returns once it answers. Whether it started is the `bool`.
+    /// Starts the server whose data are in `folder`/data, and waits until it answers. The `bool` tells whether it
+    /// started.
     pub(crate) fn start(programs: &Programs, folder: &Path, options: &str) -> Result<(Self, bool)> {
         let mut command = Command::new("/bin/sh");
         programs.become_account(&mut command);
-        // A group of its own: ctrl-c in a terminal reaches a whole group, and would take the server before its users.
+        // The shell gets a process group of its own: ctrl-c in a terminal reaches a whole group, and would end the
+        // server before its users.
         command.process_group(0);
         command.arg("-c").arg(SCRIPT).arg("muster-testenv").arg(programs.folder()).arg(folder).arg(options);
         let mut shell = command
@@ -62,12 +65,12 @@ impl Supervisor {
         Ok((supervisor, started))
     }
 
-    /// Ends the server at once, as a crash would; returns when it is gone. Its data stays.
+    /// Ends the server at once, as in a crash. Returns when it is gone. Its data stay.
     pub(crate) fn stop_server(&mut self) -> Result<()> {
         self.order("stop")
     }
 
-    /// Starts the server again after [`Supervisor::stop_server`]; returns once it answers.
+    /// Starts the server again after [`Supervisor::stop_server`]. Returns once it answers.
     pub(crate) fn start_server(&mut self) -> Result<()> {
         self.order("start")
     }
@@ -79,7 +82,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Whether the last order succeeded, which the shell tells when it is done.
+    /// Whether the last order succeeded; the shell tells it when it is done.
     fn succeeded(&mut self) -> Result<bool> {
         let mut status = String::new();
         self.answers.read_line(&mut status).context("the supervising shell said nothing")?;
@@ -90,7 +93,7 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // Nothing is left to do about a shell that cannot be waited for.
+        // A shell that cannot be waited for is left alone.
         let _ = self.shell.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! NATS servers start, stop and come back on demand, and leave nothing behind.
+//! Tests that NATS servers start, stop and come back on demand, and leave nothing behind.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use anyhow::{Context, Result, ensure};
 use muster_testenv::{Nats, NatsSettings, Proxy};
 
-/// What a server says of itself to whoever connects.
+/// The greeting that a server sends to every client.
 fn greeting(url: &str) -> Result<String> {
     let stream = TcpStream::connect(url.trim_start_matches("nats://"))?;
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The server starts, keeps databases apart, and leaves nothing behind.
+//! Tests that the server starts, keeps databases apart, and leaves nothing behind.
 
 use std::net::TcpStream;
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
-//! All that CI runs, in the order in which a mistake shows soonest.
+//! Everything that CI runs, in an order in which mistakes show soon.
 
 use anyhow::Result;
 
 use crate::summary::Summary;
 use crate::{arrows, codegen, deny, docs, run, suite, tidy};
 
-/// Every check, then the tests. What fails does not stop the rest.
+/// Runs every check, then the tests. A failure does not stop the rest.
 ///
 /// # Errors
 /// When a part failed.
@@ -22,7 +22,7 @@ pub fn run() -> Result<()> {
     summary.finish()
 }
 
-/// Formats everything, or only tells.
+/// Formats everything, or only checks the format.
 ///
 /// # Errors
 /// When something is not formatted and `check` is set.
@@ -35,7 +35,7 @@ pub fn format(check: bool) -> Result<()> {
     run::check(&mut cargo)
 }
 
-/// Clippy over every target of every crate.
+/// Runs clippy over every target of every crate.
 ///
 /// # Errors
 /// On any warning.

@@ -1,7 +1,8 @@
-//! What may come in from outside: licences, doubled versions, sources; and advisories where their database is in reach.
+//! Rules for external packages: licences, doubled versions, sources; and advisories if their database can be reached.
 //!
-//! Rules stand in `deny.toml`, in cargo-deny's own format, so that who has cargo-deny can run it as well. We do not
-//! build it: it costs a cold CI run several minutes, and all but its advisories follow from what cargo knows offline.
+//! The rules stand in `deny.toml`, in cargo-deny's own format, so that developers can also run cargo-deny. It is not
+//! built here: that takes several minutes of a cold CI run, and everything but the advisories follows from what cargo
+//! knows offline.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
@@ -14,7 +15,7 @@ use crate::repository;
 use crate::run;
 use crate::summary::Outcome;
 
-/// How cargo calls the public registry; it is the only source.
+/// Cargo's name of the public registry, which is the only source.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 #[derive(Deserialize)]
@@ -39,7 +40,7 @@ struct Bans {
     skip: Vec<Skip>,
 }
 
-/// A version that may stand beside another of the same crate.
+/// A version that is allowed beside another of the same crate.
 #[derive(Deserialize)]
 struct Skip {
     #[serde(rename = "crate")]
@@ -47,7 +48,7 @@ struct Skip {
     reason: Option<String>,
 }
 
-/// As [`check`], for the command line.
+/// Same as [`check`], for the command line.
 ///
 /// # Errors
 /// One line per broken rule.
@@ -77,7 +78,7 @@ pub fn check() -> Result<Outcome> {
     advisories()
 }
 
-/// All packages that come in on any of the platforms.
+/// All packages that are used on any of the platforms.
 fn packages(targets: &[String]) -> Result<Vec<Package>> {
     let mut all = BTreeMap::new();
     for target in targets {
@@ -96,7 +97,7 @@ fn check_licences(packages: &[Package], allow: &[String], wrong: &mut Vec<String
             wrong.push(format!("{name} {version} names no licence"));
             continue;
         };
-        // Lax: older packages write `MIT/Apache-2.0`.
+        // The mode is lax because older packages write `MIT/Apache-2.0`.
         match spdx::Expression::parse_mode(license, spdx::ParseMode::LAX) {
             Ok(expression) => {
                 let is_allowed = expression.evaluate(|needed| allowed.iter().any(|one| one.satisfies(needed)));
@@ -149,7 +150,7 @@ fn check_sources(packages: &[Package], wrong: &mut Vec<String>) {
     }
 }
 
-/// Known holes. Their database is fetched from the network by cargo-deny, so this part may have to be left out.
+/// Known vulnerabilities. cargo-deny fetches their database from the network, so this part may have to be skipped.
 fn advisories() -> Result<Outcome> {
     let quiet = |command: &mut Command| {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())

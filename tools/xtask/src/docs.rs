@@ -1,4 +1,4 @@
-//! Every relative link in the documents leads to a file, and every `#anchor` to a heading.
+//! Checks that every relative link in the documents leads to a file, and every `#anchor` to a heading.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -61,7 +61,7 @@ fn resolve(document: &Path, path: &str) -> Option<PathBuf> {
     Some(resolved)
 }
 
-/// The targets of `[text](target)` that stay in the repository, with their line numbers. Code is not looked at.
+/// Targets of `[text](target)` within the repository, with their line numbers. Code is ignored.
 fn relative_links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in lines_outside_code(text) {
@@ -77,7 +77,7 @@ fn relative_links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The anchors that headings get: lower case, punctuation gone, spaces as hyphens.
+/// The anchors of headings: lower case, without punctuation, with hyphens for spaces.
 fn headings(text: &str) -> impl Iterator<Item = String> {
     lines_outside_code(text).filter(|(_, line)| line.starts_with('#')).map(|(_, line)| {
         let title = line.trim_start_matches('#').trim().to_lowercase();

@@ -30,7 +30,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// All that CI runs: every check, then the tests
+    /// Everything that CI runs: every check, then the tests
     Ci,
     /// All tests, bringing up what they need: PostgreSQL, npm packages, a server
     Test {
@@ -52,9 +52,9 @@ enum Command {
     },
     /// Clippy over everything, warnings refused
     Lint,
-    /// House rules that no other tool checks: module headers, file sizes, banned words
+    /// House rules that no other tool checks: module headers, file sizes, banned words, comments
     Tidy,
-    /// Which crate may use which: the rings, and the dependencies that only few crates name
+    /// The rings: the crates that each crate may use, and dependencies that only few crates may name
     Arrows,
     /// Licences, doubled versions and sources of all dependencies; advisories where they can be reached
     Deny,

@@ -1,4 +1,4 @@
-//! What cargo knows of the packages: ours, and all that they depend on.
+//! Cargo's knowledge of packages: ours, and all that they depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::run;
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
-    /// Absent when only our own packages were asked for.
+    /// The graph; absent if only our own packages were asked for.
     resolve: Option<Resolve>,
 }
 
@@ -20,9 +20,9 @@ pub struct Package {
     pub id: String,
     pub name: String,
     pub version: String,
-    /// An SPDX expression.
+    /// Licence, as an SPDX expression.
     pub license: Option<String>,
-    /// `None`: a folder of this repository.
+    /// Origin of the package; `None` for a folder of this repository.
     pub source: Option<String>,
     pub dependencies: Vec<Dependency>,
 }
@@ -30,7 +30,7 @@ pub struct Package {
 #[derive(Clone, Deserialize)]
 pub struct Dependency {
     pub name: String,
-    /// `None`: a normal one; otherwise `dev` or `build`.
+    /// Kind of the dependency: `None` for a normal one, otherwise `dev` or `build`.
     pub kind: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub fn members() -> Result<Vec<Package>> {
     Ok(read(&["--no-deps"])?.packages)
 }
 
-/// Our packages and all that comes in with them on one platform, by id.
+/// Our packages and everything that comes in with them on one platform, by id.
 pub fn resolved(platform: &str) -> Result<BTreeMap<String, Package>> {
     let metadata = read(&["--filter-platform", platform])?;
     let nodes = metadata.resolve.context("cargo metadata without a graph")?.nodes;

@@ -1,4 +1,4 @@
-//! Where the repository is and which files it holds.
+//! The repository: its folder and its files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,13 +7,14 @@ use anyhow::{Context, Result};
 
 use crate::run;
 
-/// The top folder of the repository, found from where this program was built.
+/// Top folder of the repository, found from the folder in which this program was built.
 pub fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(2).unwrap_or(package).to_owned()
 }
 
-/// Every file that is committed or would be: paths relative to [`root`]. Ignored files and symbolic links are left out.
+/// Every file that is committed or would be, with paths relative to [`root`]. Ignored files and symbolic links are left
+/// out.
 pub fn files() -> Result<Vec<PathBuf>> {
     let mut git = Command::new("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);

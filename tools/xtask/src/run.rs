@@ -1,4 +1,4 @@
-//! Runs other programs from the top folder of the repository, and says which.
+//! Runs other programs from the top folder of the repository, and prints their names.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -7,15 +7,15 @@ use anyhow::{Context, Result, ensure};
 
 use crate::repository;
 
-/// Cargo as the one that started us, so that a pinned toolchain stays pinned.
+/// The cargo that started this program, so that a pinned toolchain stays pinned.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs `command` with our output and no input.
+/// Runs `command` without input; its output goes to ours.
 ///
 /// # Errors
-/// When it does not start or ends with anything but success.
+/// When the command does not start or does not succeed.
 pub fn check(command: &mut Command) -> Result<()> {
     announce(command);
     let status = prepared(command).status().with_context(|| format!("{} did not start", line(command)))?;
@@ -23,8 +23,8 @@ pub fn check(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs `command`, shows its output as it comes, and hands each line of standard output to `each_line`.
-/// Returns whether it succeeded.
+/// Runs `command`, shows its output as it comes, and passes each line of standard output to `each_line`. Answers
+/// whether the command succeeded.
 ///
 /// # Errors
 /// When it does not start.
@@ -43,7 +43,7 @@ pub fn watch(command: &mut Command, mut each_line: impl FnMut(&str)) -> Result<b
     Ok(child.wait()?.success())
 }
 
-/// Runs `command` quietly; what it wrote to standard output. Its errors go to ours.
+/// Runs `command`. Answers its standard output; its errors go to ours.
 ///
 /// # Errors
 /// When it does not start or fails.
@@ -67,7 +67,7 @@ fn announce(command: &Command) {
     println!("$ {}", line(command));
 }
 
-/// The command as one would type it; the program without its folder.
+/// The command as typed in a shell; the program without its folder.
 fn line(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();

@@ -1,7 +1,6 @@
-//! All tests in one command, with what they need: PostgreSQL, NATS, strace, npm packages, a built server.
+//! All tests in one command, with everything that they need: PostgreSQL, NATS, strace, npm packages, a built server.
 //!
-//! Nothing passes by not running: a part that executed no test has failed. PostgreSQL goes with this process, however
-//! this process ends.
+//! A part that executed no test has failed. PostgreSQL ends with this process, however this process ends.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,26 +13,26 @@ use serde_json::Value;
 use crate::summary::{Outcome, Summary};
 use crate::{repository, run};
 
-/// Names the server program for the end-to-end tests.
+/// Variable that names the server program for the end-to-end tests.
 const BINARY_VARIABLE: &str = "MUSTER_BIN";
 
-/// Names the NATS server of the end-to-end tests of clusters.
+/// Variable that names the NATS server for the end-to-end tests of clusters.
 const NATS_VARIABLE: &str = "MUSTER_TEST_NATS";
 
-/// Where Go installs itself, which may not be on `PATH`.
+/// Default folder of Go, for machines where it is not on `PATH`.
 const GO_FOLDER: &str = "/usr/local/go/bin";
 
-/// A file of end-to-end tests that takes longer hangs: it is stopped and has failed.
+/// Time limit of a file of end-to-end tests: a file that takes longer hangs and is stopped.
 const FILE_LIMIT_MS: u32 = 600_000;
 
-/// Which tests to run.
+/// The tests to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
-    /// Those of cargo and those of node.
+    /// Tests of cargo and of node.
     All,
-    /// Those of cargo.
+    /// Tests of cargo.
     Rust,
-    /// Those with the official JavaScript client.
+    /// Tests with the official JavaScript client.
     EndToEnd,
 }
 
@@ -47,7 +46,7 @@ pub fn run(parts: Parts, rest: &[String]) -> Result<()> {
     summary.finish()
 }
 
-/// As [`run`], as parts of a longer list.
+/// Same as [`run`], as parts of a longer list.
 pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
     let mut server = None;
     summary.part("postgres", || -> Result<Outcome> {
@@ -56,7 +55,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
         server = Some(started);
         Ok(Outcome::Passed(place))
     });
-    // Without a server its tests would each start one of their own, and fail for the same reason.
+    // Without a server, every test would start one of its own and fail for the same reason.
     let Some(server) = server else { return };
 
     summary.part("nats", || Ok(Outcome::Passed(muster_testenv::nats_server()?.display().to_string())));
@@ -78,7 +77,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
     }
 }
 
-/// A server of our own, unless the caller named one; PostgreSQL is installed first where we may.
+/// Starts a server, unless the caller named one. PostgreSQL is installed first where that is allowed.
 fn postgres() -> Result<Postgres> {
     if let Some(url) = std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty()) {
         return Postgres::at(url);
@@ -90,7 +89,7 @@ fn postgres() -> Result<Postgres> {
     Postgres::start()
 }
 
-/// With it tests watch what the server writes and syncs; installed where we may.
+/// Makes strace available, with which tests watch writes and syncs; installs it where that is allowed.
 fn strace() -> Result<()> {
     if let Err(missing) = muster_testenv::check_strace() {
         println!("{missing:#}");
@@ -100,7 +99,7 @@ fn strace() -> Result<()> {
     Ok(())
 }
 
-/// What game code in Go is compiled with; it also has to compile for whoever edits a module outside of WebAssembly.
+/// Checks Go, which compiles game code in Go. The code must also compile outside of WebAssembly, for editors.
 fn go(server: &Postgres) -> Result<()> {
     for arguments in [["vet", "./..."], ["test", "./..."]] {
         let mut go = Command::new("go");
@@ -113,14 +112,14 @@ fn go(server: &Postgres) -> Result<()> {
 
 fn cargo_test(server: &Postgres, rest: &[String], counted: &mut Counts) -> Result<Outcome> {
     let mut cargo = run::cargo();
-    // Every crate's tests run, whatever those of another do: one run shows all there is to repair.
+    // Every crate's tests run, whatever the result of another's: one run shows all that needs repair.
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(rest).env(URL_VARIABLE, server.url());
     cargo.env("PATH", path_with(server.programs_folder())?);
     let succeeded = run::watch(&mut cargo, |line| counted.read_cargo(line))?;
     counted.verdict(succeeded)
 }
 
-/// Seeds that every run has in common, and some that nobody ran before: those that fail are printed.
+/// Simulates seeds that every run has in common, and some random ones: failing seeds are printed.
 fn simulation(which: &[&str]) -> Result<Outcome> {
     let mut cargo = run::cargo();
     cargo.args(["run", "--quiet", "--locked", "--package", "muster-sim", "--"]).args(which);
@@ -140,7 +139,7 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
     build_helper()?;
     let binary = build_server()?;
     let nats = Nats::start(NatsSettings::default())?;
-    // The client leaves timers behind that would keep a test process for half a minute: hence the forced exit.
+    // The client leaves timers behind that would keep a test process for half a minute, hence the forced exit.
     let mut node = Command::new("node");
     node.args(["--test", "--test-reporter=spec", "--test-force-exit", &format!("--test-timeout={FILE_LIMIT_MS}")])
         .args(if files.is_empty() { test_files(&folder)? } else { files.to_vec() })
@@ -153,7 +152,7 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
     counted.verdict(succeeded)
 }
 
-/// `PATH` with one more folder, first, and with Go's, last.
+/// `PATH` with `folder` in front and Go's folder at the end.
 fn path_with(folder: &Path) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
@@ -168,7 +167,7 @@ fn build_helper() -> Result<()> {
     run::check(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder))
 }
 
-/// `npm ci`, unless what is installed is what the lock file says already. Packages' own scripts never run.
+/// Runs `npm ci`, unless the installed packages are those of the lock file. Packages' own scripts never run.
 fn install_packages(folder: &Path) -> Result<()> {
     let lock = std::fs::read(folder.join("package-lock.json"))
         .with_context(|| format!("{} has no package-lock.json", folder.display()))?;
@@ -182,7 +181,8 @@ fn install_packages(folder: &Path) -> Result<()> {
     std::fs::write(stamp, lock).context("cannot note what npm installed")
 }
 
-/// Builds the server and tells where. The same features and profile as `cargo test`, so that nothing is built twice.
+/// Builds the server and answers its path. Features and profile are those of `cargo test`, so that nothing is built
+/// twice.
 fn build_server() -> Result<PathBuf> {
     let mut cargo = run::cargo();
     let format = "--message-format=json-render-diagnostics";
@@ -211,7 +211,7 @@ fn test_files(folder: &Path) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// What test runners say of themselves in their closing lines.
+/// Counts from the closing lines of test runners.
 #[derive(Default)]
 struct Counts {
     passed: u64,
@@ -220,7 +220,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// `test result: ok. 5 passed; 0 failed; 0 ignored; …`, once per test program.
+    /// Reads `test result: ok. 5 passed; 0 failed; 0 ignored; …`, which comes once per test program.
     fn read_cargo(&mut self, line: &str) {
         let line = without_colours(line);
         let Some(result) = line.strip_prefix("test result: ") else { return };
@@ -236,7 +236,7 @@ impl Counts {
         }
     }
 
-    /// `ℹ pass 5` and its like, once per run.
+    /// Reads `ℹ pass 5` and similar lines, which come once per run.
     fn read_node(&mut self, line: &str) {
         let line = without_colours(line);
         let mut words = line.strip_prefix("ℹ ").unwrap_or_default().split_whitespace();

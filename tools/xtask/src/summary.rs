@@ -1,14 +1,14 @@
-//! The table at the end of a run: each part, how it went, how long it took. One failed part fails the run.
+//! The table at the end of a run: each part with its result and its time. One failed part fails the run.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-/// How a part that ran to its end went.
+/// Result of a part that ran to its end.
 pub enum Outcome {
-    /// Everything was fine; with what was done, for the table.
+    /// The part succeeded; with a note for the table.
     Passed(String),
-    /// Nothing was wrong, but something could not be looked at; with what and why.
+    /// Nothing was wrong, but something could not be checked; with the reason.
     Skipped(String),
 }
 
@@ -24,7 +24,7 @@ struct Line {
     took: Duration,
 }
 
-/// Collects parts. A failed part does not keep the next from running: one run shows all there is to repair.
+/// Collects parts. A failed part does not keep the next from running: one run shows all that needs repair.
 #[derive(Default)]
 pub struct Summary {
     lines: Vec<Line>,
@@ -45,7 +45,7 @@ impl Summary {
         self.lines.push(Line { name, outcome, took: started.elapsed() });
     }
 
-    /// Adds to the tests counted in the closing line.
+    /// Adds to the numbers of tests in the closing line.
     pub fn count_tests(&mut self, passed: u64, failed: u64) {
         self.tests_counted = true;
         self.tests_passed += passed;

@@ -1,6 +1,7 @@
-//! House rules that no other tool checks, line by line: module headers, file sizes, words that must not be committed.
-//!
-//! Rules are data: a rule is a name, the files it is for, and what a line must not hold. Nothing is rewritten.
+//! House rules that no other tool checks: module headers, file sizes, texts that must not be committed, and the wording
+//! of comments. Files are only checked, never rewritten.
+
+mod words;
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +9,15 @@ use anyhow::{Result, bail};
 
 use crate::repository;
 
-/// Files above this fail: who opens one should be able to read it whole.
+/// Longest file, in lines: a reader should be able to read a file whole.
 const LINES_MAX: usize = 800;
 
-/// Files above this are listed.
+/// Length from which on files are listed.
 const LINES_AIM: usize = 400;
 
-/// Something that a line must not hold.
+/// A text that lines of some files must not contain.
 struct Ban {
-    /// Split in two, so that this file does not hold it itself.
+    /// The text, split in two so that this file does not contain it.
     text: (&'static str, &'static str),
     scope: Scope,
     reason: &'static str,
@@ -48,7 +49,7 @@ const BANS: &[Ban] = &[
     ban(("unimplemented", "!("), Scope::Code, UNFINISHED),
     ban(("dbg", "!("), Scope::Code, "use tracing"),
     ban(("#[ig", "nore"), Scope::Code, "a test runs or goes"),
-    // The one of std::thread is clippy's to ban, with exceptions that give a reason.
+    // The sleep of std::thread is banned by clippy, with exceptions that give a reason.
     ban(("time::", "sleep"), Scope::Tests, SLEEP),
     ban(("timers/", "promises"), Scope::Tests, SLEEP),
     ban(("test.", "skip("), Scope::Tests, "a test runs or goes"),
@@ -98,6 +99,9 @@ fn check_file(file: &Path, text: &str, wrong: &mut Vec<String>, long: &mut Vec<(
         }
         long.push((file.to_owned(), lines));
     }
+    if let Some(words) = kind.words() {
+        words::check(file, words, text, |number, fault| wrong.push(format!("{}:{number}: {fault}", file.display())));
+    }
     let mut in_tests = kind.is_test_file;
     for (number, line) in (1..).zip(text.lines()) {
         in_tests |= kind.is_rust && line.trim() == "#[cfg(test)]";
@@ -116,11 +120,12 @@ fn check_file(file: &Path, text: &str, wrong: &mut Vec<String>, long: &mut Vec<(
     }
 }
 
-/// What a file is, as far as the rules care. Generated code is none of it.
+/// Properties of a file that the rules depend on. Generated files have none of them.
 #[derive(Default)]
 struct Kind {
     is_rust: bool,
     is_javascript: bool,
+    is_markdown: bool,
     is_test_file: bool,
     is_package_lock: bool,
 }
@@ -136,13 +141,22 @@ impl Kind {
         Self {
             is_rust,
             is_javascript,
+            is_markdown: extension == "md" && !is_generated,
             is_test_file: (is_rust || is_javascript) && (in_tests_folder || is_tests_module),
             is_package_lock: file.file_name().is_some_and(|name| name == "package-lock.json"),
         }
     }
+
+    /// The rules on words for this file, if it has any.
+    fn words(&self) -> Option<words::Text> {
+        if self.is_rust {
+            return Some(words::Text::Rust);
+        }
+        self.is_markdown.then_some(words::Text::Markdown)
+    }
 }
 
-/// Whether `line` holds `banned` as a word of its own: a folder in the middle of a URL is no machine's path.
+/// Whether `line` contains `banned` as a word of its own: a folder in the middle of a URL is not a machine's path.
 fn holds(line: &str, banned: &str) -> bool {
     line.match_indices(banned).any(|(at, _)| {
         let before = line[..at].chars().next_back();

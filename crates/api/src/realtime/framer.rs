@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_live::rooms::{self, LobbyDelta};
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
-use muster_live::{CloseReason, Encoding, Presence, StreamKey, matches, party};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload, mode};
+use muster_live::{CloseReason, Encode, Encoding, Presence, StreamKey, matches, party};
 use muster_wire::frame;
 use muster_wire::realtime::MatchPresenceEvent;
 use muster_wire::realtime::envelope::Message;

@@ -9,9 +9,10 @@ use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{self, Envelope};
 
 use super::{Answer, Handled, SocketSession, refuse, refuse_input};
-use crate::functions::{self, Asker};
+use crate::asker::Asker;
+use crate::functions;
 use crate::game::{Invocation, Mode};
-use crate::http::code;
+use crate::http_message::code;
 
 /// Where the error's context says which code the same refusal has over HTTP.
 const CODE_KEY: &str = "code";
@@ -30,7 +31,7 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
     }
     let session = session.clone();
     Handled::later(async move {
-        let asker = Asker::Session(session.clone());
+        let asker = Asker::Player(session.caller());
         match functions::call(&session.app, &asker, &id, &rpc.payload).await {
             // Without an id nobody could tell which call it answers: silence means that all went well.
             Ok(_) if cid.is_empty() => Answer::Silence,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::ErrorKind;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matches::{self, MatchAsk};
-use muster_live::plane::{Audience, Condition, JoinOptions, JoinRefusal, Joined, Output, Publish, Reply};
+use muster_live::plane::{Audience, Condition, Effects, JoinOptions, JoinRefusal, Joined, Publish, Reply};
 use muster_live::stream::{SharedPayload, mode};
 use muster_live::{Delivery, Plane, StreamKey};
 use muster_wire::code::RealtimeCode;
@@ -94,7 +94,7 @@ async fn enter(
 ) -> Answer {
     let key = session.key;
     let name = stream.clone();
-    let ask = |plane: &mut Plane, now, request, out: &mut Output| {
+    let ask = |plane: &mut Plane, now, request, out: &mut Effects| {
         plane.come_to_match(now, key, name, metadata, request, out);
     };
     match session.app.live.ask_for(key, ask).await {
@@ -117,7 +117,7 @@ async fn enter(
             _ => super::refuse_domain(cid, &why),
         },
         Some(Reply::Joined(Err(refusal))) => refuse_join(cid, refusal),
-        _ => super::refuse_domain(cid, &crate::live::stopping()),
+        _ => super::refuse_domain(cid, &crate::unanswered::stopping()),
     }
 }
 

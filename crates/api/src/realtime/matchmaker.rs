@@ -20,7 +20,7 @@ use super::events::{self, Push};
 use super::{Answer, Handled, SocketSession, matches, notifications, parties, refuse_domain};
 use crate::context::App;
 use crate::game::MatchedPlayer;
-use crate::live::stopping;
+use crate::unanswered::stopping;
 
 /// How often the matchmaker is asked for something that must be done, while its owners die.
 const ATTEMPTS_MAX: u32 = 3;

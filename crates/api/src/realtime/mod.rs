@@ -32,6 +32,7 @@ use crate::context::App;
 use crate::events::session as session_event;
 use crate::game::{Client, Mode, Occasion};
 use crate::metrics::add;
+use crate::unanswered::NODE_GONE;
 
 /// One player's session on a socket. Its transport hands it whole messages, in order, one at a time.
 pub struct SocketSession {
@@ -367,9 +368,6 @@ fn refuse_domain(cid: String, error: &Error) -> Answer {
     }
     refuse(cid, code, error.message.clone())
 }
-
-/// What was asked of a node that has gone meanwhile.
-pub(crate) const NODE_GONE: &str = "The node that was to answer has gone. Please try again.";
 
 fn refuse_join(cid: String, refusal: JoinRefusal) -> Answer {
     match refusal {

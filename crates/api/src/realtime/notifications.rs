@@ -13,7 +13,7 @@ use muster_wire::realtime::envelope::Message;
 use super::events::Push;
 use crate::context::App;
 use crate::notifications::to_wire;
-use crate::users::time;
+use crate::wire_time::time;
 
 /// What a receiver's sockets are sent.
 pub(crate) fn told(notification: Notification) -> SharedPayload {

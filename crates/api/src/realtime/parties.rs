@@ -16,7 +16,7 @@ use muster_wire::realtime::{
 
 use super::events::{Push, user_presence};
 use super::{Answer, Handled, SocketSession, refuse_domain, refuse_input, refuse_join};
-use crate::live::stopping;
+use crate::unanswered::stopping;
 
 /// The public id of a party.
 pub(crate) fn party_id(stream: &StreamKey, node: &str) -> String {

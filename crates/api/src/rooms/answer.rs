@@ -1,4 +1,4 @@
-//! What clients are answered and told of rooms, as JSON. The same shapes stand in the reference, "Rooms and lobby".
+//! Answers and messages to clients about rooms, as JSON. The same shapes stand in the reference, "Rooms and lobby".
 
 use muster_live::rooms::{Actor, Joined, MemberState, Named, Page, Reserved, RoomState, Summary};
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(super) struct WrittenRoom<'a> {
     owner: Option<String>,
     properties: Values<'a>,
     variables: Values<'a>,
-    /// Of the variables; in states only.
+    /// Version of the variables; in states only.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
 }
@@ -88,11 +88,11 @@ impl<'a> WrittenMember<'a> {
     }
 }
 
-/// What is answered about one room.
+/// Answer about one room.
 #[derive(Serialize)]
 pub(super) struct Written<'a> {
     room: WrittenRoom<'a>,
-    /// Of the caller, who is in the room or has it held; null for spectators.
+    /// Seat of the caller, who is in the room or has the seat held; null for spectators.
     #[serde(skip_serializing_if = "Option::is_none")]
     seat: Option<Option<u32>>,
     /// For members.
@@ -100,7 +100,7 @@ pub(super) struct Written<'a> {
     members: Option<Vec<WrittenMember<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     members_total: Option<usize>,
-    /// Of a seat that is held.
+    /// Milliseconds for which the seat is still held.
     #[serde(skip_serializing_if = "Option::is_none")]
     held_ms: Option<u64>,
 }
@@ -135,10 +135,10 @@ pub(super) struct WrittenVersion {
 /// Some rooms.
 #[derive(Serialize)]
 pub(super) struct WrittenPage<'a> {
-    /// By which pushes name the view, and it is ended.
+    /// Name of the view in pushes, by which it is ended too.
     #[serde(skip_serializing_if = "Option::is_none")]
     lobby: Option<String>,
-    /// Of a view: pushes up to this one are in the page already.
+    /// Number of the last push of the view that is in the page already.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u64>,
     rooms: Vec<WrittenRoom<'a>>,

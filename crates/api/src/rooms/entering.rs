@@ -7,8 +7,9 @@ use muster_live::rooms::{Answer, Creation, DirectoryAction, Entry, Reserved, Roo
 use super::answer::Written;
 use super::request as shape;
 use super::{answered, ask, ask_room, room_id_for, too_many_streams, unexpected};
+use crate::asker::Asker;
 use crate::context::App;
-use crate::functions::{Asker, write};
+use crate::function_payload::write;
 
 pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> Result<String> {
     app.live.claim()?;
@@ -20,7 +21,7 @@ pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> 
     take_seat(app, asker, answer, reserve).await
 }
 
-/// What the room is made with: of a template with what the request says otherwise, or of nothing.
+/// Properties of a new room: those of the request, the others of its template or plain.
 fn creation(app: &App, room: RoomId, request: shape::Create) -> Result<Creation> {
     let base = match &request.template {
         Some(name) => {
@@ -72,19 +73,15 @@ pub(super) async fn quick_join(app: &App, asker: &Asker, request: shape::QuickJo
 
 /// Refuses a session that could not take the seat, before a seat is held for it or a room made.
 fn check_takes_seat(app: &App, asker: &Asker, reserve: bool) -> Result<()> {
-    match asker {
-        Asker::Session(session) if !reserve && app.live.look(|plane| plane.is_at_stream_limit(session.key())) => {
-            Err(too_many_streams())
-        }
-        _ => Ok(()),
-    }
+    let is_at_limit = |session| app.live.look(|plane| plane.is_at_stream_limit(session));
+    if !reserve && asker.session_key().is_some_and(is_at_limit) { Err(too_many_streams()) } else { Ok(()) }
 }
 
 /// Takes the seat that is held, where there is a socket to take it with; otherwise, or with `reserve`, only says so.
 async fn take_seat(app: &App, asker: &Asker, answer: Answer, reserve: bool) -> Result<String> {
     let Answer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
-    match asker {
-        Asker::Session(_) if !reserve => enter(app, asker, held.room.id, Entry::default()).await,
+    match asker.session_key() {
+        Some(_) if !reserve => enter(app, asker, held.room.id, Entry::default()).await,
         _ => reserved(&held),
     }
 }
@@ -94,7 +91,7 @@ fn reserved(held: &Reserved) -> Result<String> {
 }
 
 async fn enter(app: &App, asker: &Asker, room: RoomId, entry: Entry) -> Result<String> {
-    let key = asker.session()?.key();
+    let (key, _) = asker.session()?;
     let answer = if app.live.look(|plane| plane.is_on(key, &room.stream())) {
         ask_room(app, asker, room, RoomAction::Look).await?
     } else {

@@ -1,4 +1,4 @@
-//! What those in a room and those who watch the lobby are told: data of streams, JSON in text. Who comes and goes is
+//! Messages to those in a room and those who watch the lobby: data of streams, JSON in text. Who comes and goes is
 //! told as presence events of the room's stream.
 
 use std::sync::Arc;

@@ -9,8 +9,9 @@ use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 use super::answer::WrittenPage;
 use super::request as shape;
 use super::{ask, not_let_in, unexpected};
+use crate::asker::Asker;
 use crate::context::App;
-use crate::functions::{Asker, nothing, write};
+use crate::function_payload::{nothing, write};
 
 pub(super) async fn find(app: &App, asker: &Asker, request: shape::Find) -> Result<String> {
     let (path, filter) = (request.path, request.filter);
@@ -27,7 +28,7 @@ pub(super) async fn find(app: &App, asker: &Asker, request: shape::Find) -> Resu
 }
 
 pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscribe) -> Result<String> {
-    let key = asker.session()?.key();
+    let (key, _) = asker.session()?;
     let view = ViewKey {
         path: RoomPath::new(&request.path)?,
         filter: request.filter.as_str().into(),
@@ -55,7 +56,7 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
 }
 
 pub(super) fn unsubscribe(app: &App, asker: &Asker, request: shape::Unsubscribe) -> Result<String> {
-    let key = asker.session()?.key();
+    let (key, _) = asker.session()?;
     let Some(view) = ViewKey::parse(&request.lobby) else {
         let message = "A lobby is named as the answer to \"muster.lobby.subscribe\" named it.";
         return Err(Error::new(ErrorKind::InvalidArgument, message));

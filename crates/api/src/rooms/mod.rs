@@ -14,10 +14,10 @@ use muster_live::rooms::{Answer, Caller, Request, RoomAction, RoomId, ToOwner, U
 
 pub use events::{event, lobby_event, seat_status};
 
+use crate::asker::Asker;
 use crate::context::App;
-use crate::functions::{Asker, nothing, read, write};
-use crate::live::stopping;
-use crate::realtime::NODE_GONE;
+use crate::function_payload::{nothing, read, write};
+use crate::unanswered::{node_gone, stopping};
 use answer::{Written, WrittenVersion};
 use request as shape;
 
@@ -64,7 +64,7 @@ fn answered(reply: Option<Reply>) -> Result<Answer> {
 /// A session cannot hear what it asked for.
 fn not_let_in(refusal: JoinRefusal) -> Error {
     match refusal {
-        JoinRefusal::Unavailable => Error::new(ErrorKind::Unavailable, NODE_GONE),
+        JoinRefusal::Unavailable => node_gone(),
         _ => too_many_streams(),
     }
 }
@@ -80,8 +80,8 @@ async fn ask_room(app: &App, asker: &Asker, room: RoomId, action: RoomAction) ->
 
 async fn leave(app: &App, asker: &Asker, request: shape::Leave) -> Result<String> {
     let room = request.room.0;
-    if let Asker::Session(session) = asker {
-        if !app.live.leave_for_good(session.key(), room.stream()).await {
+    if let Some(session) = asker.session_key() {
+        if !app.live.leave_for_good(session, room.stream()).await {
             return Err(Error::new(ErrorKind::FailedPrecondition, "You are not in this room."));
         }
         return nothing();

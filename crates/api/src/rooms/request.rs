@@ -1,4 +1,4 @@
-//! What clients send to functions of rooms and the lobby. Each struct is the payload of one function.
+//! Payloads of functions of rooms and the lobby. Each struct is the payload of one function.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl TryFrom<String> for User {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Create {
-    /// What is not said here is as the template has it.
+    /// Name of the template, which gives everything that is left out here.
     pub template: Option<String>,
     pub name: String,
     pub path: Option<String>,
@@ -53,7 +53,7 @@ pub(super) struct Create {
     pub empty_sec: Option<u64>,
     /// How long it is kept at all.
     pub life_sec: Option<u64>,
-    /// It survives the crash of the node that owns it.
+    /// Whether the room survives the crash of the node that owns it.
     pub recover: Option<bool>,
     pub properties: Values,
     pub variables: Values,

@@ -1,7 +1,7 @@
 //! Who may enter a channel, what authors may do there, and reading what was said.
 
-use muster_domain::chat::{Channel, ChannelKind, MessageCode, Speaker, check_join};
-use muster_domain::ports::chat::Message;
+use muster_domain::chat::{Channel, ChannelKind, Speaker, check_join};
+use muster_domain::ports::chat::{Message, MessageCode};
 use muster_domain::{ErrorKind, UserId};
 use serde_json::{Value, json};
 

@@ -20,6 +20,7 @@ use muster_domain::ports::revocations::Revocation;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
+use muster_live::plane::Effect;
 use muster_live::{Millis, Plane, PlaneConfig, Routes};
 use muster_store::{SqliteOptions, SqliteStore, StoreMetrics};
 use muster_wire::operations::route;
@@ -223,8 +224,15 @@ impl World {
         });
         framer.frames_for(&app);
         let matched = Rc::downgrade(&app);
-        app.live
-            .on_match(move |found| muster_api::realtime::matchmaker::tell_matched(&matched.upgrade().unwrap(), found));
+        let others = move |effect| {
+            let app = matched.upgrade().unwrap();
+            match effect {
+                Effect::Matched(found) => muster_api::realtime::matchmaker::tell_matched(&app, &found),
+                Effect::Handler(order) => app.game.run_handler(&app.live, order),
+                _ => {}
+            }
+        };
+        rim.others.replace(Some(Rc::new(others)));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let address = Cell::new("10.0.0.1".parse().ok());
         Self { app, store, clock, entropy, passwords, revoked, rim, address, runtime, _folder: folder }

@@ -1,4 +1,4 @@
-//! What an owner knows of a partition: streams, parties and the pool.
+//! Parts of what an owner knows of a partition: streams, parties and the pool.
 
 use muster_domain::Timestamp;
 use muster_live::matchmaker::{CarriedPasses, CarriedTicket};
@@ -12,7 +12,7 @@ use super::form::{
     Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow, part, required,
 };
 
-/// Pieces, but for those of kinds that this node does not know.
+/// Parts, without those of kinds that this node does not know.
 pub(super) fn parts_from_wire(parts: Vec<node::Carried>) -> Result<Vec<Carried>> {
     parts.into_iter().filter(|part| part.what.is_some()).map(Carried::from_wire).collect()
 }
@@ -33,6 +33,9 @@ impl Form for Carried {
             Self::Ticket(ticket) => What::Ticket(Box::new(ticket.to_wire())),
             Self::Pool(pool) => What::Pool(pool.to_wire()),
             Self::Match(carried) => What::Match(carried.to_wire()),
+            Self::Added(stream, part) => {
+                What::Added(node::CarriedAdded { stream: Some(stream.to_wire()), part: part.clone() })
+            }
         };
         node::Carried { what: Some(what) }
     }
@@ -51,6 +54,7 @@ impl Form for Carried {
             What::Ticket(ticket) => Self::Ticket(Box::new(Form::from_wire(*ticket)?)),
             What::Pool(pool) => Self::Pool(Form::from_wire(pool)?),
             What::Match(carried) => Self::Match(Box::new(Form::from_wire(carried)?)),
+            What::Added(added) => Self::Added(part(added.stream, "carried_added.stream")?, added.part),
         })
     }
 }

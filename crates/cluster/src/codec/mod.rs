@@ -238,6 +238,7 @@ fn content(
         | What::Matches(_)
         | What::Match(_)
         | What::FindMatches(_)
+        | What::Added(_)
         | What::Claim(_)
         | What::Order(_)
         | What::ForAll(_)

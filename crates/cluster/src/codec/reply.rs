@@ -1,4 +1,4 @@
-//! The answers to what was asked.
+//! Answers to questions.
 
 use muster_domain::{Error, Result as Outcome};
 use muster_live::plane::{JoinRefusal, Joined, Reply};
@@ -37,6 +37,7 @@ pub(super) fn to_wire(reply: &Reply) -> node::Reply {
         Reply::Session(Ok(moved)) => What::Session(Box::new(moved.to_wire())),
         Reply::Session(Err(refusal)) => What::NoSession(refusal.to_wire()),
         Reply::Rebound => What::Rebound(node::Empty {}),
+        Reply::Added(answer) => What::Added(answer.clone()),
     };
     node::Reply { what: Some(what) }
 }
@@ -67,6 +68,7 @@ pub(super) fn from_wire(wire: node::Reply) -> Result<Reply> {
         What::Session(moved) => Reply::Session(Ok(Box::new(Form::from_wire(*moved)?))),
         What::NoSession(refusal) => Reply::Session(Err(Form::from_wire(refusal)?)),
         What::Rebound(node::Empty {}) => Reply::Rebound,
+        What::Added(answer) => Reply::Added(answer),
         What::PoolError(error) => Reply::Pool(Err(Error::from_wire(error)?)),
     })
 }

@@ -1,7 +1,7 @@
-//! What owners are told and asked.
+//! Messages to owners.
 
 use muster_live::matches::LeaveReason;
-use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Up};
+use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Told, Up, pool_partition};
 use muster_live::{Encoding, Epoch, Partition, party};
 use muster_wire::node::{self, message::What};
 
@@ -49,12 +49,17 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
             What::Matches(node::Matches { limit, size_min, size_max })
         }
-        Up::Rebuild { partition, epoch, standings } => What::Rebuild(node::Rebuild {
+        Up::Added { request: _, stream, comer, ask } => {
+            let (stream, comer) = (Some(stream.to_wire()), comer.as_ref().map(|member| member.to_wire()));
+            What::Added(Box::new(node::AddedAsk { stream, ask: ask.clone(), comer }))
+        }
+        Up::Rebuild { partition, epoch, told: Told::Streams(standings) } => What::Rebuild(node::Rebuild {
             partition: partition_to_wire(*partition),
             epoch: epoch.0,
             standings: list_to_wire(standings),
         }),
-        Up::Tickets { epoch, standings } => {
+        // There is one pool.
+        Up::Rebuild { partition: _, epoch, told: Told::Tickets(standings) } => {
             What::Tickets(node::TicketsHeld { epoch: epoch.0, standings: list_to_wire(standings) })
         }
         Up::Carried { partition, epoch, parts, ends } => What::Carried(node::CarriedParts {
@@ -123,9 +128,19 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
         What::Rebuild(rebuild) => Up::Rebuild {
             partition: partition(rebuild.partition, "rebuild.partition")?,
             epoch: Epoch(rebuild.epoch),
-            standings: list_from_wire(rebuild.standings)?,
+            told: Told::Streams(list_from_wire(rebuild.standings)?),
         },
-        What::Tickets(held) => Up::Tickets { epoch: Epoch(held.epoch), standings: list_from_wire(held.standings)? },
+        What::Tickets(held) => Up::Rebuild {
+            partition: pool_partition(),
+            epoch: Epoch(held.epoch),
+            told: Told::Tickets(list_from_wire(held.standings)?),
+        },
+        What::Added(added) => Up::Added {
+            request,
+            stream: part(added.stream, "added.stream")?,
+            comer: maybe(added.comer)?.map(Box::new),
+            ask: added.ask,
+        },
         What::Carried(carried) => Up::Carried {
             partition: partition(carried.partition, "carried.partition")?,
             epoch: Epoch(carried.epoch),

@@ -11,7 +11,7 @@ use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 /// Frames that wait in one inbox at most.
 const INBOX_FRAMES_MAX: usize = 8_192;
 
-/// What arrives for a listening node.
+/// The receiving end of a listening node.
 #[derive(Debug)]
 pub struct HubInbox {
     frames: mpsc::Receiver<Bytes>,

@@ -1,4 +1,4 @@
-//! Logs of matches of a hub: messages by partition, published and read as over a network.
+//! The match logs of a hub: messages by partition, published and read with the delays and faults of a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::{FRAME_BYTES_MAX, Member, Shared};
 use crate::bus::Connection;
 use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
 
-/// The logs of matches of a hub's member.
+/// The match logs of a hub's member.
 pub type HubLogs = SubjectLogs<HubSubjects>;
 
-/// The messages of a hub.
+/// The messages of all logs of a hub.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     by_partition: BTreeMap<u16, BTreeMap<u64, Bytes>>,
@@ -22,7 +22,7 @@ pub(super) struct Messages {
     pub(super) answers_to_lose: u32,
 }
 
-/// A member's way to them.
+/// A member's access to the messages.
 #[derive(Debug)]
 pub struct HubSubjects {
     hub: Arc<Shared>,
@@ -30,7 +30,7 @@ pub struct HubSubjects {
 }
 
 impl Member {
-    /// The logs of matches, by this member's connection.
+    /// The match logs, over this member's connection.
     #[must_use]
     pub fn match_logs(&self) -> HubLogs {
         SubjectLogs::new(HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() })
@@ -38,7 +38,7 @@ impl Member {
 }
 
 impl HubSubjects {
-    /// Takes the time that frames take; `false`: cut off.
+    /// Waits for as long as a frame may travel. Answers `false` if the member is cut off.
     async fn travel(&self) -> bool {
         let delay = {
             let mut state = self.hub.state();
@@ -53,7 +53,7 @@ impl HubSubjects {
         self.connection.borrow().is_up
     }
 
-    /// As [`Self::travel`], for who only asks.
+    /// Same as [`Self::travel`], for reads.
     async fn ask(&self) -> Result<(), ReadError> {
         if self.travel().await { Ok(()) } else { Err(ReadError("this member is cut off".to_owned())) }
     }

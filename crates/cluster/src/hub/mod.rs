@@ -1,8 +1,9 @@
-//! The outside of a cluster within one process: several nodes meet at one [`Hub`], for tests and simulations.
+//! The outside of a cluster (bus, registry, recovery data, match logs) within one process: several nodes meet at one
+//! [`Hub`], for tests and simulations.
 //!
-//! It keeps the promises of the ports and no more, and breaks what they leave open on demand: frames are lost, delayed
-//! and overtaken, members cut off, answers lost, time run out. Times are tokio's, so a paused clock moves them; chance
-//! comes from one seed.
+//! A hub keeps the promises of the ports and no others. On demand it does everything bad that the ports allow: frames
+//! are lost, delayed and reordered, members cut off, answers lost, times to live run out. Times are tokio's, so a
+//! paused clock moves them; all chance comes from one seed.
 
 mod bus;
 mod match_log;
@@ -25,10 +26,10 @@ pub use match_log::{HubLogs, HubSubjects};
 use recovery::HubSink;
 use registry::Values;
 
-/// The largest frame that a hub takes, as NATS does unless told otherwise.
+/// The largest frame that a hub takes: NATS's default.
 pub const FRAME_BYTES_MAX: usize = 1024 * 1024;
 
-/// Where several nodes of one process meet.
+/// The meeting point of the nodes of one process.
 #[derive(Clone, Debug)]
 pub struct Hub(Arc<Shared>);
 
@@ -40,12 +41,12 @@ pub struct Member {
     recovery: Queue,
 }
 
-/// What happens to frames between members.
+/// Faults of frames between members.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
-    /// The share of frames that are lost, from 0 to 1.
+    /// Share of frames that are lost, from 0 to 1.
     pub loss: f64,
-    /// Each frame takes a time of its own up to this, so frames overtake each other.
+    /// Longest delay of a frame. Each frame is delayed by a random time up to this, so frames overtake each other.
     pub delay_max: Duration,
 }
 
@@ -54,7 +55,7 @@ type MemberId = u32;
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Tells watches that there is something new.
+    /// Wakes the watches when something changed.
     changes: watch::Sender<()>,
 }
 
@@ -62,7 +63,7 @@ struct Shared {
 struct State {
     members: MemberId,
     listeners: HashMap<Address, Listener>,
-    /// Frames from the first to the second are lost.
+    /// Pairs of sender and receiver between which all frames are lost.
     blocked: HashSet<(MemberId, MemberId)>,
     faults: Faults,
     chance: fastrand::Rng,
@@ -73,7 +74,7 @@ struct State {
 }
 
 impl Hub {
-    /// A hub with nothing in it; `seed` decides which frames its faults hit.
+    /// An empty hub; `seed` decides which frames its faults hit.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let state = State {
@@ -90,7 +91,7 @@ impl Hub {
         Self(Arc::new(Shared { state: Mutex::new(state), changes: watch::Sender::new(()) }))
     }
 
-    /// Another node's connection; made within a tokio runtime.
+    /// Makes the connection of another node. The caller must be in a tokio runtime.
     #[must_use]
     pub fn join(&self) -> Member {
         let mut state = self.0.state();
@@ -100,12 +101,12 @@ impl Hub {
         Member { hub: self.0.clone(), id: state.members, connection, recovery }
     }
 
-    /// From now on this happens to frames.
+    /// Sets the faults that frames suffer from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.0.state().faults = faults;
     }
 
-    /// Loses what `from` sends to `to`, and no other frame, until [`Hub::unblock`].
+    /// Loses every frame from `from` to `to` until [`Hub::unblock`]. Other frames pass.
     pub fn block(&self, from: &Member, to: &Member) {
         self.0.state().blocked.insert((from.id, to.id));
     }
@@ -115,20 +116,20 @@ impl Hub {
         self.0.state().blocked.remove(&(from.id, to.id));
     }
 
-    /// The next writes to the registry, or to logs of matches, happen, and their answers are lost.
+    /// Loses the answers to the next `count` writes to the registry or to match logs. The writes themselves happen.
     pub fn lose_answers(&self, count: u32) {
         let mut state = self.0.state();
         state.values.answers_to_lose = count;
         state.messages.answers_to_lose = count;
     }
 
-    /// The time of a value runs out now.
+    /// Ends a value's time to live now.
     pub fn expire(&self, key: &str) {
         self.0.state().values.remove(key);
         self.0.changes.send_replace(());
     }
 
-    /// Frames that did not arrive so far: faults, full inboxes, nobody there.
+    /// Frames that did not arrive so far, whether by a fault, a full inbox or a missing listener.
     #[must_use]
     pub fn frames_lost(&self) -> u64 {
         self.0.state().frames_lost
@@ -136,7 +137,7 @@ impl Hub {
 }
 
 impl Member {
-    /// Cuts this member off from the hub: nothing gets through either way, and nobody seems to listen where it does.
+    /// Cuts this member off from the hub: frames pass in neither direction, and probes find nobody at its address.
     pub fn cut(&self) {
         self.connection.send_modify(|connection| {
             connection.losses += u64::from(connection.is_up);

@@ -1,4 +1,4 @@
-//! The recovery data of a hub: a map, written behind as over a network.
+//! The recovery data of a hub: a map, written in the background as it would be over a network.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::bus::Connection;
 use crate::recovery::{Recovery, RecoveryError, RecoveryMetrics, Sink, SinkError};
 use crate::registry::check_key;
 
-/// Where a member's recovery data go.
+/// Writes a member's recovery data into the hub's map.
 pub(super) struct HubSink {
     pub(super) hub: Arc<Shared>,
     pub(super) connection: watch::Receiver<Connection>,

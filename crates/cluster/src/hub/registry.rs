@@ -11,7 +11,7 @@ use super::{Member, Shared};
 use crate::bus::Connection;
 use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch, Written, check_key, check_value};
 
-/// Changes kept for watches. One that is further behind is told the state instead.
+/// Changes kept for watches. A watch that is further behind is sent the whole state instead.
 const CHANGES_KEPT_MAX: usize = 1_024;
 
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ impl Values {
         }
     }
 
-    /// What happened after `told`: one change each, or the state if nothing was told, or not all changes are kept.
+    /// Events after change `told`: single changes, or the whole state if `told` is `None` or too old.
     fn since(&self, told: Option<u64>) -> Vec<Event> {
         let missing = told.map(|told| usize::try_from(self.last - told).unwrap_or(usize::MAX));
         match missing.filter(|missing| *missing <= self.changes.len()) {
@@ -129,18 +129,18 @@ impl Values {
     }
 }
 
-/// What feeds one watch.
+/// The task side of one watch.
 struct Teller {
     hub: Arc<Shared>,
     changes: watch::Receiver<()>,
     connection: watch::Receiver<Connection>,
-    /// The last change that was told. `None`: the state comes next.
+    /// Number of the last change that was sent. `None`: the whole state comes next.
     told: Option<u64>,
     losses: u64,
 }
 
 impl Teller {
-    /// Tells what is new, then waits for more. `false`: nobody listens any more.
+    /// Sends new events, then waits for more. Answers `false` once nobody listens any more.
     async fn tell(&mut self, events: &mpsc::Sender<Event>) -> bool {
         let Connection { is_up, losses } = *self.connection.borrow_and_update();
         if losses != self.losses {
@@ -160,7 +160,7 @@ impl Teller {
                 }
             }
         }
-        // A change while those above were sent is seen here at once.
+        // A change that happened while the events above were sent is seen here at once.
         tokio::select! {
             change = self.changes.changed(), if is_up => change.is_ok(),
             connection = self.connection.changed() => connection.is_ok(),

@@ -1,12 +1,12 @@
 //! Links: reliable, ordered ways for batches between two incarnations of nodes, over a bus that may lose, delay, double
 //! and reorder ([why](../../../../docs/adr/0011-several-nodes.md)).
 //!
-//! A link numbers its frames, keeps them until they are acknowledged, sends again what is missing, and hands on what
-//! arrives in order and once. Nothing here waits or reads a clock: what happened and the time go in, frames and batches
-//! come out. A link on which nothing is unacknowledged sends nothing.
+//! A link numbers its frames, keeps them until they are acknowledged, sends lost ones again, and hands on batches in
+//! order and exactly once. Links never wait and never read a clock: events and the time go in, frames and batches come
+//! out. An idle link on which everything is acknowledged sends nothing.
 //!
-//! What a link cannot send yet waits in it, and it says that it is congested: whoever fills it is to take no more in
-//! then. It never refuses and never drops.
+//! A batch that cannot be sent yet waits in its link, and the link reports congestion: the caller should then take in
+//! no more batches for it. A link never refuses or drops a batch.
 
 mod receiving;
 mod round_trip;
@@ -23,23 +23,23 @@ use receiving::Receiving;
 use sending::Sending;
 pub use table::{Links, LinksStats};
 
-/// Acknowledgements leave alone, without a frame in the opposite direction, after so long.
+/// An acknowledgement that no frame in the opposite direction could carry leaves alone after this time.
 pub const ACKNOWLEDGE_AFTER_MS: Millis = 5;
-/// And at once after so many frames.
+/// An acknowledgement leaves at once when this many frames wait for one.
 pub const ACKNOWLEDGE_AFTER_FRAMES: u32 = 32;
-/// Frames kept that arrived before others which are missing. It exceeds every window.
+/// Frames kept although earlier ones are missing. The limit exceeds every window.
 pub const FRAMES_AHEAD_MAX: u64 = 8_192;
-/// Frames that one report, or one acknowledgement after a silence, makes go out again.
+/// Frames sent again at most per report of missing frames, or per acknowledgement after a silence.
 pub const RESENT_AT_ONCE_MAX: usize = 64;
 
-/// Limits of links.
+/// Size limits of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkConfig {
     /// The largest message of the bus; larger batches travel in parts.
     pub frame_bytes_max: usize,
-    /// Frames under way and not acknowledged, at most [`FRAMES_AHEAD_MAX`].
+    /// Frames under way and not acknowledged at most; [`FRAMES_AHEAD_MAX`] bounds this setting.
     pub window_frames: usize,
-    /// Bytes under way and not acknowledged; a single frame may exceed it.
+    /// Bytes under way and not acknowledged at most; a single larger frame is still sent.
     pub window_bytes: usize,
 }
 
@@ -49,7 +49,7 @@ impl Default for LinkConfig {
     }
 }
 
-/// A batch in the making: its bytes, with room before them for the header of its frame.
+/// A batch in the making: its bytes, with room in front for the header of its frame.
 #[derive(Debug)]
 pub struct Batch(Vec<u8>);
 
@@ -60,30 +60,30 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// With room for so many bytes.
+    /// An empty batch with room for `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut frame = Vec::with_capacity(HEADER_BYTES + bytes);
         frame.resize(HEADER_BYTES, 0);
         Self(frame)
     }
 
-    /// Lets `write` append to it. It must not shorten what it is given.
+    /// Lets `write` append bytes. The closure must not shorten the vector.
     pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.0);
         debug_assert!(self.0.len() >= HEADER_BYTES, "a batch is only appended to");
     }
 
-    /// What is in it.
+    /// The bytes of the batch, without the header.
     pub fn content(&self) -> &[u8] {
         self.0.get(HEADER_BYTES..).unwrap_or_default()
     }
 
-    /// Bytes in it.
+    /// Number of bytes in the batch.
     pub fn len(&self) -> usize {
         self.content().len()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the batch holds no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -94,18 +94,18 @@ impl Batch {
 #[error("a batch of {0} bytes is too large for a link; send it as several")]
 pub struct BatchTooLarge(pub usize);
 
-/// What is to be done after a step; the rim clears it.
+/// Effects of a link step. The caller carries them out and clears the lists.
 #[derive(Debug, Default)]
 pub struct LinkOutput {
-    /// To be published for these nodes, in order.
+    /// Frames to publish, in order, with the nodes they are for.
     pub frames: Vec<(NodeNumber, Bytes)>,
-    /// Arrived from these nodes, in order.
+    /// Batches that arrived, in order, with the nodes that sent them.
     pub batches: Vec<(NodeNumber, Bytes)>,
-    /// Links that became congested (true) or ceased to be.
+    /// Links that became congested (`true`) or stopped being so (`false`).
     pub congestion: Vec<(NodeNumber, bool)>,
 }
 
-/// How much there is of everything on a link now, and what was counted so far.
+/// Gauges and counters of one link, or sums over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Frames with batches sent for the first time.
@@ -116,31 +116,31 @@ pub struct LinkStats {
     pub reports: u64,
     /// Batches handed on.
     pub received: u64,
-    /// Frames that had arrived before.
+    /// Frames that arrived again.
     pub duplicates: u64,
-    /// Times that a frame arrived before one which is missing.
+    /// Frames that arrived while an earlier one was missing.
     pub gaps: u64,
-    /// Frames that were too far ahead, or said what cannot be.
+    /// Frames that were too far ahead or contradicted themselves.
     pub refused: u64,
     /// Frames under way.
     pub unacknowledged_frames: usize,
     /// Bytes under way.
     pub unacknowledged_bytes: usize,
-    /// Bytes that wait for the window.
+    /// Bytes that wait for room in the window.
     pub waiting_bytes: usize,
 }
 
-/// A number that belongs to two incarnations of nodes, whichever is named first.
+/// Identifies the link between two incarnations; the same for both orders of arguments.
 pub fn token(one: u128, other: u128) -> u64 {
     let both = one ^ other;
-    // Half of it is enough: it only has to differ from what another cluster would have.
+    // 64 bits are enough: the token only has to differ from those of links in other clusters.
     (both ^ (both >> 64)) as u64
 }
 
-/// Both directions between this node and another.
+/// One link between this node and another, both directions.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// What all its frames begin with, as it is now.
+    /// The header that the next frame begins with.
     head: Header,
     config: LinkConfig,
     sending: Sending,
@@ -151,7 +151,7 @@ impl Link {
     fn new(me: NodeNumber, peer: NodeNumber, token: u64, config: LinkConfig) -> Self {
         let head = Header { kind: FrameKind::Whole, from: me, to: peer, token, number: 0, acknowledged: 0 };
         let config = LinkConfig {
-            // At least a byte of a batch, or one range of missing frames, fits into each.
+            // Each frame must have room for a byte of a batch, or for one range of missing frames.
             frame_bytes_max: config.frame_bytes_max.max(HEADER_BYTES + RANGE_BYTES),
             window_frames: config.window_frames.clamp(1, FRAMES_AHEAD_MAX as usize),
             ..config
@@ -169,7 +169,7 @@ impl Link {
         Ok(())
     }
 
-    /// A frame with the peer's header arrived.
+    /// Takes in a frame that carries the peer's header.
     fn receive(&mut self, now: Millis, header: &Header, frame: &Bytes, out: &mut LinkOutput) {
         if header.kind != FrameKind::Report {
             let from = self.head.to;

@@ -1,4 +1,5 @@
-//! The way in of a link: order, parts made whole again, and what to tell the sender.
+//! The incoming half of a link: puts frames in order, joins the parts of batches, and decides when to send
+//! acknowledgements and reports.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +11,15 @@ use super::{ACKNOWLEDGE_AFTER_FRAMES, ACKNOWLEDGE_AFTER_MS, FRAMES_AHEAD_MAX, Li
 
 #[derive(Debug, Default)]
 pub(super) struct Receiving {
-    /// All up to here arrived and were handed on.
+    /// Number of the last frame up to which all arrived and were handed on.
     acknowledged: u64,
-    /// Arrived before others that are missing.
+    /// Frames that arrived although earlier ones are missing.
     ahead: BTreeMap<u64, (FrameKind, Bytes)>,
-    /// Of the batch that is not whole yet.
+    /// Parts of a batch that is not complete yet.
     parts: Vec<Bytes>,
-    /// When the sender is to be told.
+    /// When the next report to the sender is due.
     due: Option<Millis>,
-    /// Frames of which it was not told.
+    /// Frames that arrived since the last acknowledgement.
     untold: u32,
     reports: u64,
     received: u64,
@@ -28,7 +29,7 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    /// All up to this frame arrived.
+    /// Number of the last frame up to which all arrived.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
@@ -38,7 +39,7 @@ impl Receiving {
         self.due
     }
 
-    /// A frame left that carries the acknowledgement. What is missing only a report can say.
+    /// Notes that a frame carried the acknowledgement to the sender. Missing frames can only be told by a report.
     pub(super) fn was_acknowledged(&mut self) {
         if self.ahead.is_empty() {
             (self.due, self.untold) = (None, 0);
@@ -48,7 +49,7 @@ impl Receiving {
     pub(super) fn receive(&mut self, now: Millis, header: &Header, payload: Bytes, mut hand_on: impl FnMut(Bytes)) {
         let number = header.number;
         if number <= self.acknowledged || self.ahead.contains_key(&number) {
-            // It came again because the sender does not know.
+            // The sender sent the frame again because no acknowledgement had reached it: send one soon.
             self.duplicates += 1;
             self.due = Some(now);
         } else if number == self.acknowledged + 1 {
@@ -69,7 +70,7 @@ impl Receiving {
         }
     }
 
-    /// The next frame in order.
+    /// Takes in the next frame in order.
     fn take(&mut self, kind: FrameKind, payload: Bytes, hand_on: &mut impl FnMut(Bytes)) {
         self.acknowledged += 1;
         if kind == FrameKind::Part {
@@ -93,7 +94,7 @@ impl Receiving {
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
 
-    /// A report of what arrived and what did not, as much of it as fits.
+    /// A report of the frames that arrived and those that are missing, cut to `bytes_max`.
     pub(super) fn report(&mut self, head: &Header, bytes_max: usize) -> Bytes {
         (self.due, self.untold) = (None, 0);
         self.reports += 1;

@@ -1,21 +1,23 @@
-//! How long to wait for an acknowledgement: a smoothed round trip and how much it varies (RFC 6298), with bounds of ours.
+//! Estimates how long to wait for an acknowledgement: a smoothed round trip and its variation (RFC 6298), within bounds
+//! of our own.
 
 use muster_live::Millis;
 
-/// Before anything was measured.
+/// The wait before any round trip was measured.
 const FIRST_MS: Millis = 200;
-/// Shorter silences are no reason to send again: an acknowledgement may wait a few milliseconds, a thread for a core too.
+/// The shortest wait. An acknowledgement may be held back for a few milliseconds, and the peer's thread may have to
+/// wait for a core.
 const LEAST_MS: Millis = 50;
-/// The longest wait, also after many.
+/// The longest wait, however many acknowledgements failed to come.
 const MOST_MS: Millis = 1_000;
-/// Varies at least so much, since acknowledgements wait for company.
+/// Lower bound of the variation: acknowledgements are held back so that one can cover several frames.
 const VARIATION_LEAST_MS: f64 = 10.0;
 
 #[derive(Debug, Default)]
 pub(super) struct RoundTrip {
-    /// Smoothed, and its mean deviation.
+    /// Smoothed round trip and its mean deviation, in milliseconds.
     measured: Option<(f64, f64)>,
-    /// Waits without an answer since the last one.
+    /// Waits that ended without an acknowledgement, since the last one that came.
     silences: u32,
 }
 
@@ -28,7 +30,7 @@ impl RoundTrip {
         });
     }
 
-    /// How long a frame that was sent again is given before it goes once more on a report.
+    /// How long a frame that was sent again is given before a report may send it once more.
     pub(super) fn usual(&self) -> Millis {
         self.measured.map_or(FIRST_MS, |(mean, _)| mean.ceil() as Millis + 1)
     }

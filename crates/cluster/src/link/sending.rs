@@ -1,4 +1,4 @@
-//! The way out of a link: numbers, the window, and what has to go again.
+//! The outgoing half of a link: numbers frames, keeps to the window, and sends lost frames again.
 
 use std::collections::VecDeque;
 
@@ -12,17 +12,18 @@ use super::{LinkConfig, LinkOutput, LinkStats, RESENT_AT_ONCE_MAX};
 #[derive(Debug)]
 struct Sent {
     frame: Bytes,
-    /// When it went last.
+    /// When the frame was sent last.
     at: Millis,
     is_resent: bool,
 }
 
-/// A silence was noticed: frames go again from the oldest on, ever more at once, until it shows what is missing.
+/// Recovery after a silence: frames are sent again from the oldest on, ever more at once, until an acknowledgement
+/// shows which are missing.
 #[derive(Debug)]
 struct Recovery {
-    /// The last frame sent before.
+    /// Number of the last frame that had been sent before the silence was noticed.
     until: u64,
-    /// The last that went again.
+    /// Number of the last frame that was sent again.
     resent: u64,
     at_once: usize,
 }
@@ -30,17 +31,17 @@ struct Recovery {
 #[derive(Debug)]
 pub(super) struct Sending {
     config: LinkConfig,
-    /// The number of the next frame.
+    /// Number of the next new frame.
     next: u64,
-    /// Under way, in order; the last has the number before `next`.
+    /// Frames under way, in order of their numbers; the last has the number before `next`.
     unacknowledged: VecDeque<Sent>,
     unacknowledged_bytes: usize,
-    /// Behind the window. Their headers are written when they go.
+    /// Frames that wait for room in the window. Their headers are written when they are sent.
     waiting: VecDeque<(FrameKind, Vec<u8>)>,
     waiting_bytes: usize,
     is_congested: bool,
     round_trip: RoundTrip,
-    /// When the patience with the oldest frame ends.
+    /// When the wait for the oldest frame's acknowledgement ends.
     due: Option<Millis>,
     recovery: Option<Recovery>,
     sent: u64,
@@ -67,7 +68,7 @@ impl Sending {
         }
     }
 
-    /// Sends a batch that has room for a header, or lets it wait. Answers whether a frame went.
+    /// Sends a batch (with room for a header), or lets it wait. Answers whether a frame was sent.
     pub(super) fn send(&mut self, now: Millis, batch: Vec<u8>, head: &Header, out: &mut LinkOutput) -> bool {
         if batch.len() <= self.config.frame_bytes_max {
             self.admit(now, FrameKind::Whole, batch, head, out);
@@ -116,12 +117,13 @@ impl Sending {
         out.frames.push((head.to, frame));
     }
 
-    /// The number of the oldest frame under way, or of the next if there is none.
+    /// Number of the oldest frame under way, or of the next new one if none is.
     fn oldest(&self) -> u64 {
         self.next - self.unacknowledged.len() as u64
     }
 
-    /// All up to this number arrived. Answers whether frames went for the first time because of it.
+    /// Takes in an acknowledgement of all frames up to `up_to`. Answers whether waiting frames could be sent because of
+    /// it.
     pub(super) fn acknowledged(&mut self, now: Millis, up_to: u64, head: &Header, out: &mut LinkOutput) -> bool {
         if up_to >= self.next {
             self.refused += 1;
@@ -134,7 +136,7 @@ impl Sending {
             last = Some(sent);
         }
         let Some(last) = last else { return false };
-        // What went twice may have been acknowledged either time.
+        // The acknowledgement of a frame that was sent twice may belong to either time.
         if !last.is_resent {
             self.round_trip.measure(now.saturating_sub(last.at));
         }
@@ -144,11 +146,12 @@ impl Sending {
         let sent = self.sent;
         self.refill(now, head, out);
         self.tell_congestion(head, out);
-        // What goes again carries the acknowledgement of its first time.
+        // A frame sent again carries the acknowledgement of its first time.
         self.sent > sent
     }
 
-    /// Goes on after a silence, unless the acknowledgement shows that more than what went again had arrived.
+    /// Sends more frames again during a recovery, unless the acknowledgement shows that frames beyond those had
+    /// arrived.
     fn recover(&mut self, now: Millis, up_to: u64, head: &Header, out: &mut LinkOutput) {
         let Some(mut recovery) = self.recovery.take() else { return };
         if up_to >= recovery.until || up_to > recovery.resent {
@@ -173,7 +176,7 @@ impl Sending {
         }
     }
 
-    /// The peer reports frames as missing.
+    /// Sends frames again that the peer reports as missing.
     pub(super) fn missing(
         &mut self,
         now: Millis,
@@ -186,7 +189,7 @@ impl Sending {
             let end = first.saturating_add(u64::from(count)).min(self.next);
             for number in first.max(self.oldest())..end {
                 let Some(sent) = self.sent(number) else { break };
-                // What went again may be on its way yet.
+                // A frame that was sent again may still be on its way.
                 if sent.is_resent && now < sent.at + self.round_trip.usual() {
                     continue;
                 }
@@ -227,7 +230,7 @@ impl Sending {
         self.recovery = Some(Recovery { until: self.next - 1, resent: oldest, at_once: 1 });
     }
 
-    /// Congestion begins when something waits, and ends with half the window free.
+    /// Reports congestion when a frame has to wait, and its end when half the window is free.
     fn tell_congestion(&mut self, head: &Header, out: &mut LinkOutput) {
         let is_congested = if self.is_congested {
             !self.waiting.is_empty()

@@ -1,5 +1,5 @@
-//! All links of a node, by the other node's number. Frames of links that do not exist, or no longer, are ignored: their
-//! sender sends them again until the link exists here too, or ends there.
+//! All links of a node, by the other node's number. A frame of a link that this node does not have is ignored: its
+//! sender repeats it until the link exists here too, or ends there.
 
 use std::collections::BTreeMap;
 
@@ -11,58 +11,58 @@ use crate::NodeNumber;
 
 use super::{Batch, BatchTooLarge, Link, LinkConfig, LinkOutput, LinkStats};
 
-/// See the module.
+/// The links of one node.
 #[derive(Debug)]
 pub struct Links {
     me: NodeNumber,
     config: LinkConfig,
     links: BTreeMap<NodeNumber, Link>,
     strangers: u64,
-    /// Counted by links that ended.
+    /// Sums over links that have ended.
     ended: LinkStats,
 }
 
-/// What all links together are and did.
+/// Gauges and counters of all links of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinksStats {
-    /// Links that there are.
+    /// Links that exist now.
     pub links: usize,
-    /// Those that are congested.
+    /// Links that are congested now.
     pub congested: usize,
-    /// Frames of links that do not exist.
+    /// Frames that arrived for links that do not exist.
     pub strangers: u64,
-    /// The sums, links that ended included.
+    /// Sums over all links, including those that have ended.
     pub sum: LinkStats,
 }
 
 impl Links {
-    /// Of the node with this number: none yet.
+    /// An empty table for the node with number `me`.
     pub fn new(me: NodeNumber, config: LinkConfig) -> Self {
         Self { me, config, links: BTreeMap::new(), strangers: 0, ended: LinkStats::default() }
     }
 
-    /// Begins the link with another node; see [`token`](super::token). A link that there is goes on.
+    /// Begins the link with another node, identified by [`token`](super::token). An existing link is left as it is.
     pub fn open(&mut self, peer: NodeNumber, token: u64) {
         let (me, config) = (self.me, self.config);
         self.links.entry(peer).or_insert_with(|| Link::new(me, peer, token, config));
     }
 
-    /// Ends the link with a node, with all that it holds.
+    /// Ends the link with a node and drops all that waits in it.
     pub fn end(&mut self, peer: NodeNumber) {
         if let Some(link) = self.links.remove(&peer) {
             self.ended.add_counts(&link.stats());
         }
     }
 
-    /// The nodes with which there are links.
+    /// Numbers of the nodes with which links exist.
     pub fn peers(&self) -> impl Iterator<Item = NodeNumber> {
         self.links.keys().copied()
     }
 
-    /// Puts a batch on its way. To whom there is no link it is lost.
+    /// Sends a batch. A batch for a node without a link is lost.
     ///
     /// # Errors
-    /// A batch that is too large is not sent.
+    /// [`BatchTooLarge`]; the batch was not sent.
     pub fn send(
         &mut self,
         now: Millis,
@@ -73,7 +73,7 @@ impl Links {
         self.links.get_mut(&peer).map_or(Ok(()), |link| link.send(now, batch, out))
     }
 
-    /// A frame arrived for this node.
+    /// Takes in a frame that arrived for this node.
     pub fn receive(&mut self, now: Millis, frame: &Bytes, out: &mut LinkOutput) {
         let header = Header::read(frame).filter(|header| header.to == self.me);
         let link = header.as_ref().and_then(|header| self.links.get_mut(&header.from));
@@ -83,12 +83,12 @@ impl Links {
         }
     }
 
-    /// Does what is due.
+    /// Sends the acknowledgements, reports and repeated frames that are due.
     pub fn tick(&mut self, now: Millis, out: &mut LinkOutput) {
         self.links.values_mut().for_each(|link| link.tick(now, out));
     }
 
-    /// When [`Self::tick`] has something to do; never, if all is acknowledged.
+    /// When [`Self::tick`] has something to do; `None` if everything is acknowledged.
     pub fn next_due(&self) -> Option<Millis> {
         self.links.values().filter_map(Link::next_due).min()
     }
@@ -98,17 +98,17 @@ impl Links {
         self.links.get(&peer).is_some_and(|link| link.sending.is_congested())
     }
 
-    /// Whether everything that was sent arrived.
+    /// Whether every frame that was sent has been acknowledged.
     pub fn is_flushed(&self) -> bool {
         self.links.values().all(|link| link.stats().unacknowledged_frames == 0)
     }
 
-    /// One link's own.
+    /// Gauges and counters of one link.
     pub fn stats_of(&self, peer: NodeNumber) -> Option<LinkStats> {
         self.links.get(&peer).map(Link::stats)
     }
 
-    /// Of all together.
+    /// Gauges and counters of all links together.
     pub fn stats(&self) -> LinksStats {
         let mut sum = self.ended;
         for stats in self.links.values().map(Link::stats) {
@@ -123,7 +123,7 @@ impl Links {
 }
 
 impl LinkStats {
-    /// Adds what was counted, not what there is.
+    /// Adds the counters, without the gauges.
     fn add_counts(&mut self, other: &Self) {
         self.sent += other.sent;
         self.resent += other.resent;

@@ -1,43 +1,43 @@
-//! Frames, by which records lie in files: each with its length and a checksum, so that a torn one is told from a whole one.
+//! Frames of records in files and messages. Each has its length and a checksum, so that a torn frame is recognised.
 //!
-//! A file begins with a header that says what it is. Numbers are little-endian.
+//! A file begins with a header that names its kind. Numbers are little-endian.
 
 use std::io;
 
 use bytes::Bytes;
 use muster_live::matches::RECORD_BYTES_MAX;
 
-/// Bytes of a frame before its payload: checksum (4), length (4), kind (1), partition (2), number (8). The checksum is
-/// over all that follows it.
+/// Bytes of a frame before its payload: checksum (4), length (4), kind (1), partition (2), number (8). The checksum
+/// covers everything after it.
 pub(crate) const HEAD_BYTES: usize = 19;
 
-/// Bytes of a file's header: what it is and its version (8), its number (8), checksum (4).
+/// Bytes of a file's header: kind and version (8), number of the file (8), checksum (4).
 pub(crate) const HEADER_BYTES: usize = 20;
 
-/// The payload of a [`Kind::Mark`], long enough that nothing else looks like it.
+/// Payload of a [`Kind::Mark`], long enough that no other bytes look like it.
 const MARK: [u8; 16] = *b"\x9fmuster mark\r\n\x1a\x00";
 
 /// Bytes read at a time.
 const WINDOW_BYTES: usize = 256 * 1024;
 
-/// What a frame is.
+/// Kind of a frame. The number in the frame's head means something else for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A record; the number is its own in its partition.
+    /// A record; the number is that of the record in its partition.
     Record,
-    /// No payload: of the partition, what lies before the number is not needed any more.
+    /// A trim without payload: records of the partition before the number are not needed any more.
     Trim,
-    /// Begins what was written at once; the number is where in the file this stands. All before it had been synced.
+    /// Begins a batch in a file; the number is the batch's offset. Everything before the mark had been synced.
     Mark,
-    /// Begins a message by which a log is taken over: who does. The number is the epoch.
+    /// A message by which an owner takes a log over; the number is the epoch.
     Claim,
-    /// Begins a message with records: who wrote it. The number is the epoch.
+    /// Begins a message with records of one owner; the number is the epoch.
     Batch,
-    /// A record in pieces, over several messages: its beginning, what comes between, its end.
+    /// Pieces of a record over several messages: the beginning, those between, and the end.
     Head,
     Middle,
     Tail,
-    /// Ends a recording; the number is how many records it has.
+    /// The end of a recording; the number counts its records.
     End,
 }
 
@@ -82,17 +82,17 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// How many bytes it takes in a file.
+    /// Bytes of the frame in a file.
     pub(crate) fn len(&self) -> usize {
         HEAD_BYTES + self.payload.len()
     }
 }
 
-/// Appends a frame.
+/// Appends a frame to `out`.
 pub(crate) fn write(out: &mut Vec<u8>, kind: Kind, partition: u16, number: u64, payload: &[u8]) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    // Nothing longer is written: see `RECORD_BYTES_MAX`.
+    // Payloads are never longer than `RECORD_BYTES_MAX`.
     out.extend_from_slice(&u32::try_from(payload.len()).unwrap_or(u32::MAX).to_le_bytes());
     out.push(kind.byte());
     out.extend_from_slice(&partition.to_le_bytes());
@@ -102,7 +102,7 @@ pub(crate) fn write(out: &mut Vec<u8>, kind: Kind, partition: u16, number: u64, 
     out[start..start + 4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Appends the mark with which begins what is written at `offset` of a file.
+/// Appends the mark of a batch that lies at `offset` of its file.
 pub(crate) fn write_mark(out: &mut Vec<u8>, offset: u64) {
     write(out, Kind::Mark, 0, offset, &MARK);
 }
@@ -111,27 +111,27 @@ pub(crate) fn write_mark(out: &mut Vec<u8>, offset: u64) {
 pub(crate) const MARK_BYTES: usize = HEAD_BYTES + MARK.len();
 
 /// A file's header.
-pub(crate) fn header(what: [u8; 8], number: u64) -> [u8; HEADER_BYTES] {
+pub(crate) fn header(magic: [u8; 8], number: u64) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
-    header[..8].copy_from_slice(&what);
+    header[..8].copy_from_slice(&magic);
     header[8..16].copy_from_slice(&number.to_le_bytes());
     let checksum = crc32fast::hash(&header[..16]);
     header[16..].copy_from_slice(&checksum.to_le_bytes());
     header
 }
 
-/// What can be read from anywhere. Zero bytes read are its end.
+/// A source of bytes with random access. A read of zero bytes means its end.
 pub(crate) trait ReadAt {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
-/// What comes next in a file.
+/// Result of reading on in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Frame(Frame),
-    /// The file ends behind a whole frame.
+    /// The file ends after a complete frame.
     End,
-    /// What follows is no whole frame.
+    /// The following bytes are not a complete frame.
     Bad,
 }
 
@@ -141,32 +141,32 @@ impl<F: ReadAt + ?Sized> ReadAt for &F {
     }
 }
 
-/// A file's frames, one after the other.
+/// Reads the frames of a file one after the other.
 #[derive(Debug)]
 pub(crate) struct Frames<F> {
     file: F,
-    /// Where the next frame is.
+    /// Offset of the next frame.
     offset: u64,
-    /// What was read ahead, of which `at` bytes are used up.
+    /// Bytes that were read ahead; the first `at` of them are used up.
     window: Vec<u8>,
     at: usize,
 }
 
 impl<F: ReadAt> Frames<F> {
-    /// From this offset on.
+    /// A reader that begins at this offset.
     pub(crate) fn new(file: F, offset: u64) -> Self {
         Self { file, offset, window: Vec::new(), at: 0 }
     }
 
-    /// Where the next frame is.
+    /// Offset of the next frame.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Reads on.
+    /// Reads the next frame.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         let available = self.fill(HEAD_BYTES)?;
         if available == 0 {
@@ -182,11 +182,11 @@ impl<F: ReadAt> Frames<F> {
         Ok(Next::Frame(frame))
     }
 
-    /// Whether a mark follows anywhere: then all before it had been synced, and a bad frame here is damage. (Behind
-    /// what was torn as it was written, there is none.)
+    /// Whether a mark follows anywhere. If so, everything before the mark had been synced, so a bad frame here is
+    /// damage and not a torn write: no mark ever follows a torn write.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn finds_mark(&mut self) -> io::Result<bool> {
         loop {
             self.fill(WINDOW_BYTES)?;
@@ -207,7 +207,7 @@ impl<F: ReadAt> Frames<F> {
         }
     }
 
-    /// Reads ahead until there are so many bytes; tells how many there are, fewer at the end alone.
+    /// Reads ahead until `bytes` bytes are there. Answers the number that are there, fewer only at the end of the file.
     fn fill(&mut self, bytes: usize) -> io::Result<usize> {
         while self.window.len() - self.at < bytes {
             self.window.drain(..self.at);
@@ -224,19 +224,19 @@ impl<F: ReadAt> Frames<F> {
     }
 }
 
-/// The length of a payload by the head of its frame, if that can be one.
+/// Length of the payload according to the frame's head; `None` if it cannot be right.
 fn length(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?);
     let length = usize::try_from(length).ok()?;
     (bytes.len() >= HEAD_BYTES && length <= RECORD_BYTES_MAX).then_some(length)
 }
 
-/// The frame with which `bytes` begin, if it is whole.
+/// The frame at the beginning of `bytes`, if it is complete and intact.
 pub(crate) fn first(bytes: &[u8]) -> Option<Frame> {
     bytes.get(..HEAD_BYTES + length(bytes)?).and_then(parse)
 }
 
-/// The frame that is exactly these bytes, if it is whole.
+/// The frame that is exactly these bytes, if it is intact.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Frame> {
     let (checksum, rest) = bytes.split_at_checked(4)?;
     let is_whole = crc32fast::hash(rest).to_le_bytes() == checksum;
@@ -260,7 +260,7 @@ mod tests {
     impl ReadAt for Vec<u8> {
         fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
             let rest = self.get(usize::try_from(offset).expect("small")..).unwrap_or_default();
-            // In pieces, as files may.
+            // Short reads are allowed, as with files.
             let count = rest.len().min(bytes.len()).min(100_000);
             bytes[..count].copy_from_slice(&rest[..count]);
             Ok(count)

@@ -1,7 +1,7 @@
-//! Recordings: the records of one match in a file of its own (`*.mrec`), to be looked at and replayed elsewhere.
+//! Recordings: the records of one match in a file of its own (`*.mrec`), to be inspected and replayed elsewhere.
 //!
-//! A header with a version, records with checksums, and an end that says how many there are, so that a recording cut short
-//! is told from a whole one. What a record says is for the engines.
+//! A recording is a header with a version, records with checksums, and an end frame that counts them, so that a
+//! recording cut short is recognised. Only the engines know what the bytes of a record mean.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -12,41 +12,41 @@ use muster_live::matches::RECORD_BYTES_MAX;
 
 use super::frame::{self, Frames, HEADER_BYTES, Kind, Next, ReadAt as _};
 
-/// What a recording's file is called after its last dot.
+/// File name extension of recordings.
 pub const EXTENSION: &str = "mrec";
 
-/// The version of the form that is written.
+/// Version of the format that is written.
 pub const VERSION: u64 = 1;
 
-/// How each begins.
-const WHAT: [u8; 8] = *b"mstrmrec";
+/// The first bytes of each recording.
+const MAGIC: [u8; 8] = *b"mstrmrec";
 
-/// Why a recording is not written or read.
+/// Why a recording cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file does not do what it is asked.
+    /// A file operation failed.
     #[error("{0}")]
     File(#[from] io::Error),
-    /// It begins otherwise.
+    /// The file does not begin as a recording does.
     #[error("this is no recording of a match")]
     Other,
-    /// A newer program wrote it.
+    /// A newer release wrote the recording, in this version of the format.
     #[error("the recording has version {0}, and this program reads up to {VERSION}: use the one that wrote it")]
     Newer(u64),
-    /// What was written there is not there any more.
+    /// The file has been changed or cut since it was written.
     #[error("the recording is damaged from byte {at} on, behind {records} records")]
     Damaged {
-        /// Where.
+        /// Offset of the damage.
         at: u64,
-        /// What is before it is whole.
+        /// Number of intact records before it.
         records: u64,
     },
-    /// See [`RECORD_BYTES_MAX`].
+    /// A record exceeds [`RECORD_BYTES_MAX`].
     #[error("a record of {0} bytes; at most {RECORD_BYTES_MAX} are taken")]
     TooLarge(usize),
 }
 
-/// A recording that is written.
+/// Writes a recording.
 #[derive(Debug)]
 pub struct RecordingWriter {
     file: BufWriter<File>,
@@ -55,20 +55,20 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Begins a recording in a file that is not there yet.
+    /// Begins a recording in a new file.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file, for example that it exists already.
     pub fn create(path: &Path) -> Result<Self, RecordingError> {
         let mut file = BufWriter::new(File::create_new(path)?);
-        file.write_all(&frame::header(WHAT, VERSION))?;
+        file.write_all(&frame::header(MAGIC, VERSION))?;
         Ok(Self { file, records: 0, frame: Vec::new() })
     }
 
     /// Adds a record.
     ///
     /// # Errors
-    /// Those of the file; a record that is too large.
+    /// Errors of the file; a record that is too large.
     pub fn write(&mut self, record: &[u8]) -> Result<(), RecordingError> {
         if record.len() > RECORD_BYTES_MAX {
             return Err(RecordingError::TooLarge(record.len()));
@@ -78,18 +78,18 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Hands what was written to the system: it survives this process.
+    /// Hands everything written so far to the operating system, so that it survives this process.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn flush(&mut self) -> Result<(), RecordingError> {
         Ok(self.file.flush()?)
     }
 
-    /// Ends the recording, and answers when it is on the disk.
+    /// Ends the recording and syncs it to the disk.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn finish(mut self) -> Result<(), RecordingError> {
         self.put(Kind::End, &[])?;
         self.file.flush()?;
@@ -105,7 +105,7 @@ impl RecordingWriter {
     }
 }
 
-/// A recording that is read.
+/// Reads a recording.
 #[derive(Debug)]
 pub struct RecordingReader {
     frames: Frames<File>,
@@ -117,7 +117,7 @@ impl RecordingReader {
     /// Opens a recording.
     ///
     /// # Errors
-    /// Those of the file; it is no recording, or one of a newer version.
+    /// Errors of the file; the file is no recording, or one of a newer version.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let file = File::open(path)?;
         let (mut header, mut at) = ([0; HEADER_BYTES], 0);
@@ -128,7 +128,7 @@ impl RecordingReader {
             }
         }
         let version = u64::from_le_bytes(header[8..16].try_into().map_err(|_| RecordingError::Other)?);
-        if header != frame::header(WHAT, version) {
+        if header != frame::header(MAGIC, version) {
             return Err(RecordingError::Other);
         }
         if version > VERSION {
@@ -137,10 +137,10 @@ impl RecordingReader {
         Ok(Self { frames: Frames::new(file, HEADER_BYTES as u64), records: 0, is_complete: false })
     }
 
-    /// The next record; `None` behind the last.
+    /// The next record; `None` after the last.
     ///
     /// # Errors
-    /// Those of the file; damage.
+    /// Errors of the file; damage.
     pub fn read(&mut self) -> Result<Option<Bytes>, RecordingError> {
         if self.is_complete {
             return Ok(None);
@@ -160,7 +160,7 @@ impl RecordingReader {
         }
     }
 
-    /// Whether its end was read: otherwise whoever wrote it did not finish.
+    /// Whether the end frame was read. Without it, the writer did not finish.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_complete
@@ -224,6 +224,6 @@ mod tests {
         }
         assert!(with(b"short").contains("no recording"));
         assert!(with(&whole[..whole.len() - 1]).contains("behind 2 records"));
-        assert!(with(&[&frame::header(WHAT, 2)[..], &whole[HEADER_BYTES..]].concat()).contains("version 2"));
+        assert!(with(&[&frame::header(MAGIC, 2)[..], &whole[HEADER_BYTES..]].concat()).contains("version 2"));
     }
 }

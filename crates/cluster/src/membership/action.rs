@@ -1,4 +1,4 @@
-//! What a node's membership asks to be done, and what it is told.
+//! The input and output of a node's membership: events that it is told, and actions that it wants carried out.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::bus::{Address, Probe};
 use crate::registry::{self, Revision, Written};
 use muster_live::place::{Epoch, Partition};
 
-/// What an answer belongs to.
+/// Number of a request, by which its answer is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestRef(pub u64);
 
-/// Numbers for requests.
+/// Gives numbers to requests.
 #[derive(Debug, Default)]
 pub(super) struct Requests(u64);
 
@@ -26,122 +26,122 @@ impl Requests {
     }
 }
 
-/// What happened.
+/// An input of a membership step.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Time passed; see [`Membership::next_due`](super::Membership::next_due).
     Tick,
-    /// The watch of the registry tells something. Its events come in the order in which it tells them.
+    /// An event of the registry's watch. Events must be passed on in the order in which the watch tells them.
     Registry(registry::Event),
-    /// A write was answered. One that is not answered may have happened.
+    /// A write was answered. A write that is never answered may have happened.
     Written {
-        /// Which.
+        /// Number of the request.
         request: RequestRef,
-        /// How.
+        /// Result of the write.
         outcome: Written,
     },
     /// A probe was answered.
     Probed {
-        /// Which.
+        /// Number of the request.
         request: RequestRef,
-        /// How.
+        /// Result of the probe.
         probe: Probe,
     },
-    /// The bus knows that this node listens under its address, see [`Action::Joined`]. Until then it is an island, since
-    /// others may find that nobody listens.
+    /// The bus knows that this node listens under the address of [`Action::Joined`]. Until then the node is an island,
+    /// since others may find that nobody listens.
     Listening,
-    /// The connection to the bus is up or down, and was lost so often. To be told at once, and before anything else that
-    /// waits: a node that does not hear of it within 100 ms may be voted out before it is an island.
+    /// The connection to the bus went up or down. This event must be passed on at once and before any other that waits:
+    /// a node that does not hear of a loss within 100 ms may be voted out before it knows that it is an island.
     Connection {
-        /// Whether there is one now.
+        /// Whether the connection is up now.
         is_up: bool,
-        /// How often it was lost since the process started.
+        /// Number of times that the connection was lost since the process started.
         losses: u64,
     },
-    /// This node handed over a partition, with all fences, to the next owner under that owner's epoch. It is not its
-    /// owner any more.
+    /// This node handed over a partition, with all fences, to the next owner under that owner's epoch. This node is not
+    /// its owner any more.
     HandedOver {
-        /// Which.
+        /// The partition.
         partition: Partition,
-        /// [`Move::epoch`](super::Move::epoch).
+        /// Epoch of the next owner: [`Move::epoch`](super::Move::epoch).
         epoch: Epoch,
     },
-    /// Everything is to be given away.
+    /// The node is to give everything away.
     Drain,
-    /// Whether the node has more to do than it should. To be told seldom: each change moves partitions.
+    /// Whether the node is overloaded. The event should be rare: each change moves partitions.
     Busy(bool),
-    /// The node is to leave. It owns nothing from now on; [`Action::Left`] comes when the registry took it.
+    /// The node is to leave. From now on it owns nothing; [`Action::Left`] comes when the registry took the change.
     Leave,
-    /// A node that was voted out has put away what it owned, and comes again as this incarnation.
+    /// A node that was voted out has put away everything it owned, and joins again under a new incarnation.
     Rejoin {
-        /// Drawn anew.
+        /// The new incarnation, freshly drawn.
         incarnation: u128,
     },
 }
 
-/// What is to be done.
+/// An output of a membership step.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Write where there is nothing.
+    /// Write a value under a key that has none.
     Create {
-        /// For the answer.
+        /// Number of the request, for the answer.
         request: RequestRef,
-        /// Where.
+        /// The key.
         key: String,
-        /// What.
+        /// The value.
         value: Bytes,
-        /// For how long.
+        /// Time to live, if the value has one.
         time_to_live_ms: Option<Millis>,
     },
-    /// Write in place of a revision.
+    /// Write a value in place of an expected revision.
     Update {
-        /// For the answer.
+        /// Number of the request, for the answer.
         request: RequestRef,
-        /// Where.
+        /// The key.
         key: String,
-        /// What.
+        /// The value.
         value: Bytes,
-        /// What is there.
+        /// Revision that the key must have.
         expected: Revision,
-        /// For how long.
+        /// Time to live, if the value has one.
         time_to_live_ms: Option<Millis>,
     },
-    /// Remove a revision. Nobody waits for the answer.
+    /// Remove a value of an expected revision. The answer need not be passed back.
     Delete {
-        /// For the answer.
+        /// Number of the request.
         request: RequestRef,
-        /// Where.
+        /// The key.
         key: String,
-        /// What is there.
+        /// Revision that the key must have.
         expected: Revision,
     },
-    /// Ask whether a node listens.
+    /// Ask the bus whether a node listens.
     Probe {
-        /// For the answer.
+        /// Number of the request, for the answer.
         request: RequestRef,
-        /// Who.
+        /// Address of the node.
         node: Address,
     },
-    /// This node belongs to the cluster: it is to listen under this address, and to say when it does
-    /// ([`Event::Listening`]). [`Action::BackOnline`] follows.
+    /// This node is a member: it must listen under this address and then say so ([`Event::Listening`]).
+    /// [`Action::BackOnline`] follows.
     Joined(Address),
     /// The view changed.
     ViewChanged {
-        /// It was.
+        /// The view before.
         old: Arc<View>,
-        /// It is.
+        /// The view now.
         new: Arc<View>,
     },
-    /// From now on this node claims nothing and writes nothing as an owner.
+    /// This node became an island: from now on it claims nothing and writes nothing as an owner.
     BecameIsland,
-    /// This node is confirmed to be in the view, and owns what that says.
+    /// This node is confirmed to be in the view, and owns the partitions that the view gives it.
     BackOnline,
-    /// This node is not in the view any more. It may come again, see [`Event::Rejoin`].
+    /// This node is not in the view any more. [`Event::Rejoin`] lets it join again.
     VotedOut,
-    /// This node does not join, since it does not fit to one that is there.
+    /// This node does not join, since it is incompatible with a member.
     Refused(Incompatible),
-    /// This node is draining and owns nothing any more, or there is nobody to give it to.
+    /// This node is draining and owns nothing any more, or no other node can take what it owns.
     Drained,
-    /// This node left.
+    /// This node has left.
     Left,
 }

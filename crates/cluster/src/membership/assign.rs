@@ -1,29 +1,32 @@
-//! Sharing partitions out over nodes: by weight, with as few moves as that takes, and the same for whoever works it out.
+//! Sharing partitions out over nodes: in proportion to their weights, with as few moves as possible, and with the same
+//! result on every node.
 //!
-//! Orphans get an owner at once. What draining nodes have, and what unbalances, moves bit by bit.
+//! Partitions without an owner get one at once. Partitions of draining nodes, and those that would even out the shares,
+//! move a few at a time.
 
 use super::view::{Holding, Move, Node, View};
 use crate::NodeNumber;
 use muster_live::place::{PARTITIONS, Partition, Place};
 
-/// Partitions that may be on their way between living nodes at once.
+/// Partitions that may be on their way between living nodes at the same time.
 pub const MOVES_AT_ONCE_MAX: usize = 32;
-/// A node may have so much more or less than its share, as a part of it, and at least one partition.
+/// A node may own this fraction (one sixteenth) of its fair share more or less, and at least one partition, before
+/// anything moves.
 pub const SLACK_DIVISOR: usize = 16;
 
-/// A node's weight counts so many times,
+/// Factor of a node's weight in its pull.
 const PULL: usize = 4;
-/// and of a node that is busy so many: a quarter of what it owns goes to those who are not.
+/// Factor of a busy node's weight: a quarter of its partitions goes to nodes that are not busy.
 const PULL_BUSY: usize = 3;
 
-/// A node among those that partitions are shared out over.
+/// One of the nodes that partitions are shared out over.
 #[derive(Debug)]
 struct Share {
     number: NodeNumber,
-    /// By shard: partitions that it has once all moves are done.
+    /// Partitions per shard once all moves are done.
     by_shard: Vec<usize>,
     held: usize,
-    /// What it should have.
+    /// Partitions that the node should have.
     fair: usize,
 }
 
@@ -36,29 +39,30 @@ impl Share {
         self.fair.saturating_sub(self.held)
     }
 
-    /// How far it may be from its share.
+    /// How far the node may be from its fair share.
     fn slack(&self) -> usize {
         slack(self.fair)
     }
 
-    /// Its emptiest shard.
+    /// The node's shard with the fewest partitions.
     fn next_place(&self) -> Place {
         let shard = (0..).zip(&self.by_shard).min_by_key(|(_, held)| **held).map_or(0, |(shard, _)| shard);
         Place::new(self.number, shard)
     }
 }
 
-/// What the share of a node with this weight is in proportion to.
+/// A node's pull: its share of the partitions is proportional to this number.
 pub fn pull(weight: u32, is_busy: bool) -> usize {
     weight as usize * if is_busy { PULL_BUSY } else { PULL }
 }
 
-/// How far a node with this share may be from it before something is moved.
+/// How far a node with this fair share may be from it before a partition is moved.
 pub fn slack(fair: usize) -> usize {
     (fair / SLACK_DIVISOR).max(1)
 }
 
-/// The shares of nodes with these [pulls](pull), in their order: what is left over goes to those who lose most by rounding.
+/// The fair shares of nodes with these [pulls](pull), in the same order. Partitions left over by rounding go to the
+/// nodes that lose most by it.
 pub fn fair_shares(pulls: &[usize]) -> Vec<usize> {
     let sum: usize = pulls.iter().sum();
     if sum == 0 {
@@ -73,7 +77,8 @@ pub fn fair_shares(pulls: &[usize]) -> Vec<usize> {
     shares
 }
 
-/// Gives owners to partitions, and begins moves. What changes has the view's epoch. Answers whether anything did.
+/// Gives owners to partitions that have none, and begins moves. Every change gets the view's epoch. Answers whether
+/// anything changed.
 pub fn assign(view: &mut View) -> bool {
     let mut shares = Shares::of(view);
     if shares.0.is_empty() {
@@ -87,12 +92,13 @@ pub fn assign(view: &mut View) -> bool {
     has_orphans || left < before
 }
 
-/// Whether a partition is at rest: what changed in this very view moves in the next, since each change has an epoch.
+/// Whether a partition may move. A partition that changed in this very view has to wait for the next, since each change
+/// needs an epoch of its own.
 fn may_move(holding: &Holding, view: &View) -> bool {
     holding.moving.is_none() && holding.epoch < view.epoch
 }
 
-/// The nodes that take partitions.
+/// The nodes that take partitions, with their shares.
 struct Shares(Vec<Share>);
 
 impl Shares {
@@ -121,13 +127,13 @@ impl Shares {
     fn count(&mut self, place: Place, change: isize) {
         let Some(share) = self.0.iter_mut().find(|share| share.number == place.node()) else { return };
         share.held = share.held.saturating_add_signed(change);
-        // A shard that the node does not have counts for the node alone.
+        // A partition on a shard that the node does not have counts for the node only.
         if let Some(held) = share.by_shard.get_mut(usize::from(place.shard())) {
             *held = held.saturating_add_signed(change);
         }
     }
 
-    /// Who lacks most; among equals the lowest number.
+    /// The share that lacks most partitions; among equals the one with the lowest node number.
     fn neediest(&self) -> Option<&Share> {
         let lacks = |share: &Share| share.fair as isize - share.held as isize;
         self.0.iter().rev().max_by_key(|share| lacks(share))
@@ -155,7 +161,7 @@ impl Shares {
         self.count(to, 1);
     }
 
-    /// Moves what nodes have that are to have none.
+    /// Begins moves away from nodes that must own nothing.
     fn empty_others(&mut self, view: &mut View, left: &mut usize) {
         for partition in Partition::all() {
             if *left == 0 {
@@ -182,9 +188,10 @@ impl Shares {
         }
     }
 
-    /// Who should give to whom, if anybody is further from the share than the slack.
+    /// The node that should give a partition and the place that should get it, if any node is further from its share
+    /// than the slack.
     fn imbalance(&self) -> Option<(NodeNumber, Place)> {
-        // Whoever is furthest beyond the slack, then whoever is furthest within it.
+        // The node furthest beyond the slack comes first, then the node furthest within it.
         let beyond = |off: usize, share: &Share| off as isize - share.slack() as isize;
         let givers = self.0.iter().rev().filter(|share| share.surplus() > 0);
         let from = givers.max_by_key(|share| beyond(share.surplus(), share))?;
@@ -194,14 +201,14 @@ impl Shares {
         is_due.then(|| (from.number, to.next_place()))
     }
 
-    /// A partition of a node's fullest shard that stays there otherwise.
+    /// A partition of a node's fullest shard that is not moving already.
     fn movable(&self, view: &View, from: NodeNumber) -> Option<Partition> {
         let share = self.0.iter().find(|share| share.number == from)?;
         let held = |owner: Place| share.by_shard.get(usize::from(owner.shard())).copied().unwrap_or(usize::MAX);
         let movable = view.holdings().filter(|(_, holding)| may_move(holding, view));
         let owned = movable.filter_map(|(partition, holding)| Some((partition, holding.owner?)));
         let its_own = owned.filter(|(_, owner)| owner.node() == from);
-        // The first of the fullest.
+        // The first partition of the fullest shard.
         its_own
             .max_by_key(|(partition, owner)| (held(*owner), std::cmp::Reverse(partition.number())))
             .map(|found| found.0)

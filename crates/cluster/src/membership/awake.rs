@@ -1,5 +1,6 @@
-//! Since when a node has been awake. It is told of a loss of its connection when it is awake, and others may have seen it
-//! go when it was not: a process that was halted, or a machine that was moved, counts from before its pause.
+//! Tells how long a node has been awake. A node that is awake is told of a lost connection within a bounded time. A
+//! node that was not (its process was halted, or its machine was moved) may have been seen to be gone since its pause
+//! began, so a loss counts from then.
 
 use muster_live::Millis;
 
@@ -7,10 +8,10 @@ use super::timing::{PAUSE_MS, STEP_EVERY_MS, TOLD_WITHIN_MS};
 
 #[derive(Debug)]
 pub(super) struct Awake {
-    /// The last step, and the one before.
+    /// Times of the last step and of the one before it.
     stepped_at: Millis,
     stepped_before: Millis,
-    /// The last pause: the step before it, and the one behind it.
+    /// Start and end of the last pause: the step before it and the step after it.
     slept_from: Millis,
     woke_at: Millis,
 }
@@ -20,7 +21,7 @@ impl Awake {
         Self { stepped_at: now, stepped_before: now, slept_from: now, woke_at: now }
     }
 
-    /// The node takes a step.
+    /// Notes that the node takes a step.
     pub(super) fn step(&mut self, now: Millis) {
         if now >= self.stepped_at + PAUSE_MS {
             (self.slept_from, self.woke_at) = (self.stepped_at, now);
@@ -28,13 +29,13 @@ impl Awake {
         self.stepped_before = std::mem::replace(&mut self.stepped_at, now);
     }
 
-    /// When the next step is due for this to be exact.
+    /// When the next step must come for pauses to be noticed.
     pub(super) fn due(&self) -> Millis {
         self.stepped_at + STEP_EVERY_MS
     }
 
-    /// When a loss of which the node is told in this step may have happened first. After a pause it may be told a little
-    /// later than other things.
+    /// Earliest time at which a loss of the connection that is told in this step can have happened. After a pause the
+    /// loss may be told a little later than other events.
     pub(super) fn lost_since(&self) -> Millis {
         let is_just_awake = self.stepped_at <= self.woke_at + TOLD_WITHIN_MS;
         if is_just_awake { self.slept_from } else { self.stepped_before }

@@ -1,38 +1,38 @@
-//! What nodes of one cluster must have in common: formats that each can read, and the same keys. A node that lacks it does
-//! not join, and says what to do.
+//! Properties that all nodes of one cluster must share: message formats that each can read, and the same keys. A node
+//! that does not fit does not join, and tells the operator what to do.
 
 use std::sync::Arc;
 
-/// What a node tells of itself, for others to compare.
+/// Properties of a node that others compare with their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compatibility {
-    /// The version of the format in which it talks to others.
+    /// Version of the message format in which the node writes.
     pub wire_version: u32,
-    /// The lowest version whose nodes can read that.
+    /// Lowest version whose nodes can read messages of `wire_version`.
     pub readable_from: u32,
-    /// The fingerprint of its keys; 0: it does not tell.
+    /// Fingerprint of the node's keys; 0 if the node does not tell it.
     pub keys: u128,
 }
 
-/// Why a node does not join. Each names a node that is there.
+/// Why a node does not join. Each reason names a member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatible {
-    /// Tokens of one would be refused by the other.
+    /// The keys differ: each node would refuse the tokens of the other.
     #[error(
         "node `{0}` of it has other keys, so that each would refuse the tokens of the other: give both the same \
          `keys.yml`, and the same keys by configuration if there are any; to change keys, stop all nodes first"
     )]
     Keys(Arc<str>),
-    /// It cannot read what the other writes.
+    /// The joining node cannot read messages of the member.
     #[error("node `{0}` of it is of a release that this one does not understand: update this node")]
     TooOld(Arc<str>),
-    /// The other cannot read what it writes.
+    /// The member cannot read messages of the joining node.
     #[error("node `{0}` of it is of a release that does not understand this one: update that node first")]
     TooNew(Arc<str>),
 }
 
 impl Compatibility {
-    /// Whether a node like this can be in a cluster with another, of this name.
+    /// Whether a node with these properties can be in a cluster with another node, called `name`.
     pub(super) fn check(self, name: &Arc<str>, other: Self) -> Result<(), Incompatible> {
         if self.keys != other.keys && self.keys != 0 && other.keys != 0 {
             Err(Incompatible::Keys(name.clone()))
@@ -62,7 +62,7 @@ mod tests {
         check(node(1, 1, 7), node(3, 2, 7), Err(Incompatible::TooOld(name.clone())));
         check(node(3, 2, 7), node(1, 1, 7), Err(Incompatible::TooNew(name.clone())));
         check(node(1, 1, 7), node(1, 1, 8), Err(Incompatible::Keys(name.clone())));
-        // One that was written by a release which did not know the field.
+        // The second node was written by a release that did not know the field.
         check(node(1, 1, 7), node(1, 0, 0), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a node may be sure that it is still in the view.
+//! Decides whether a node may be sure that it is still in the view.
 
 use muster_live::Millis;
 
@@ -7,34 +7,34 @@ use super::lease::Renewal;
 use super::timing::{DISCONNECTED_ISLAND_AFTER_MS, ISLAND_AFTER_MS};
 use crate::registry::Revision;
 
-/// Something happened after which others may vote the node out.
+/// An event after which others may vote the node out.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// When it happened first.
+    /// Time of the first such event.
     since: Millis,
-    /// When it happened last: only what was renewed after that counts.
+    /// Time of the last such event: only a renewal sent after it removes the doubt.
     last: Millis,
-    /// The first renewal since then.
+    /// Revision of the first renewal since then.
     renewed: Option<Revision>,
 }
 
 #[derive(Debug)]
 pub(super) struct Confidence {
     doubt: Option<Doubt>,
-    /// The lease ran out and was not renewed since.
+    /// Whether the lease ran out and was not renewed since.
     is_lapsed: bool,
     is_online: bool,
 }
 
 impl Default for Confidence {
-    /// Of a node that was not in any view yet.
+    /// The state of a node that was in no view yet.
     fn default() -> Self {
         Self { doubt: Some(Doubt { since: 0, last: 0, renewed: None }), is_lapsed: true, is_online: false }
     }
 }
 
 impl Confidence {
-    /// Whether the node may act as an owner now, if it is a member whose lease is good since then.
+    /// Whether a member whose lease is good since `good_since` may act as an owner now.
     pub(super) fn holds(&self, now: Millis, good_since: Option<Millis>) -> bool {
         self.is_online && self.lasts(now, good_since)
     }
@@ -47,42 +47,42 @@ impl Confidence {
         self.doubt.is_some()
     }
 
-    /// The renewal behind which a view is to confirm the node, if there is one.
+    /// The renewal that a later view must confirm, if one is awaited.
     pub(super) fn awaits_view_after(&self) -> Option<Revision> {
         self.doubt?.renewed
     }
 
-    /// When it ends by itself.
+    /// When the confidence ends by itself.
     pub(super) fn due(&self, good_since: Option<Millis>) -> Option<Millis> {
         let lease = good_since.unwrap_or_default() + ISLAND_AFTER_MS;
         let doubt = self.doubt.map_or(Millis::MAX, |doubt| doubt.since + DISCONNECTED_ISLAND_AFTER_MS);
         self.is_online.then_some(lease.min(doubt))
     }
 
-    /// The node is in the view, and does not listen yet.
+    /// Notes that the node is in the view and does not listen yet.
     pub(super) fn is_unheard(&mut self) {
         self.doubt = Some(Doubt { since: 0, last: Millis::MAX, renewed: None });
     }
 
-    /// The node listens for the first time.
+    /// Notes that the node listens for the first time.
     pub(super) fn is_heard(&mut self, now: Millis) {
         if let Some(doubt) = self.doubt.as_mut().filter(|doubt| doubt.last == Millis::MAX) {
-            // What was sent within this millisecond may have gone before.
+            // A renewal sent within this millisecond may have gone out before the event.
             doubt.last = now + 1;
         }
     }
 
-    /// The connection was lost, at that moment or later.
+    /// Notes that the connection was lost, no earlier than `lost_since`.
     pub(super) fn disconnected(&mut self, now: Millis, lost_since: Millis) {
         if self.doubt.is_some_and(|doubt| doubt.last == Millis::MAX) {
             return;
         }
         let since = self.doubt.map_or(lost_since, |doubt| doubt.since.min(lost_since));
-        // What was sent within this millisecond may have gone before.
+        // A renewal sent within this millisecond may have gone out before the event.
         self.doubt = Some(Doubt { since, last: now + 1, renewed: None });
     }
 
-    /// The lease was renewed.
+    /// Notes that the lease was renewed.
     pub(super) fn renewed(&mut self, renewal: Renewal) {
         if let Some(doubt) = &mut self.doubt
             && renewal.sent_at >= doubt.last
@@ -91,14 +91,14 @@ impl Confidence {
         }
     }
 
-    /// A view of this revision has the node.
+    /// Notes that a view of this revision contains the node.
     pub(super) fn confirmed(&mut self, revision: Revision) {
         if self.doubt.is_some_and(|doubt| doubt.renewed.is_some_and(|renewed| revision > renewed)) {
             self.doubt = None;
         }
     }
 
-    /// Tells what became of it.
+    /// Reports a change between island and online.
     pub(super) fn review(&mut self, now: Millis, is_member: bool, good_since: Option<Millis>, out: &mut Vec<Action>) {
         let has_lapsed = !is_good(now, good_since);
         if has_lapsed && !self.is_lapsed {
@@ -122,7 +122,7 @@ impl Confidence {
     }
 }
 
-/// Whether a lease that was renewed then is good by this node's clock.
+/// Whether a lease renewed at `good_since` is still good by this node's clock.
 fn is_good(now: Millis, good_since: Option<Millis>) -> bool {
     good_since.is_some_and(|since| now < since + ISLAND_AFTER_MS)
 }

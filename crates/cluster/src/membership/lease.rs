@@ -1,5 +1,5 @@
-//! A node's own lease: renewing it, and since when it is good. What the registry did is taken from answers and from the
-//! watch, never assumed.
+//! A node's own lease: renewing it, and telling since when it is good. The state of the registry is learnt from answers
+//! and from the watch, never assumed.
 
 use std::collections::VecDeque;
 
@@ -11,9 +11,9 @@ use super::action::{Action, RequestRef, Requests};
 use super::timing::{ANSWER_WITHIN_MS, LEASE_MS, RENEW_EVERY_MS, RETRY_MS};
 use crate::registry::{RegistryError, Revision, Written};
 
-/// Keys of leases begin like this; what follows is the incarnation.
+/// Prefix of lease keys; the incarnation follows.
 const PREFIX: &str = "lease.";
-/// Renewals of which the watch may still tell.
+/// Past renewals that are remembered, since the watch may still tell of them.
 const SENT_MAX: usize = 8;
 
 /// The key of an incarnation's lease.
@@ -21,36 +21,45 @@ pub(super) fn key_of(incarnation: u128) -> String {
     format!("{PREFIX}{incarnation:032x}")
 }
 
-/// Whose lease has this key.
+/// The incarnation whose lease has this key.
 pub(super) fn incarnation_of(key: &str) -> Option<u128> {
     u128::from_str_radix(key.strip_prefix(PREFIX)?, 16).ok()
 }
 
-/// A renewal that succeeded.
+/// A renewal without an answer yet.
+#[derive(Clone, Copy, Debug)]
+struct PendingRenewal {
+    request: RequestRef,
+    sent_at: Millis,
+}
+
+/// A renewal that the registry accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Renewal {
-    /// When it was sent.
+    /// When the renewal was sent.
     pub(super) sent_at: Millis,
-    /// Which change it is.
+    /// Revision that the renewal made.
     pub(super) revision: Revision,
 }
 
 #[derive(Debug)]
 pub(super) struct Lease {
     key: String,
-    /// What is there, as far as is known.
+    /// Revision of the lease in the registry, as far as known.
     revision: Option<Revision>,
-    /// The last change known.
+    /// Highest revision known of the lease.
     seen: Revision,
-    /// Whether the other kind of write is tried, for what the watch told may be out of date: it may tell late.
+    /// Whether the next write is of the other kind (create or update), because the watch may be late and its last word
+    /// out of date.
     tries_other: bool,
+    /// Number of the latest renewal.
     renewal: u64,
-    /// The last ones with the times when they were sent.
+    /// Recent renewals by number, with the times when they were sent.
     sent: VecDeque<(u64, Millis)>,
-    /// The write under way: which, which renewal, since when.
-    under_way: Option<(RequestRef, u64, Millis)>,
+    /// The renewal under way.
+    under_way: Option<PendingRenewal>,
     next_at: Millis,
-    /// When the last one was sent that succeeded.
+    /// When the last successful renewal was sent.
     good_since: Option<Millis>,
 }
 
@@ -69,35 +78,35 @@ impl Lease {
         }
     }
 
-    /// When the last renewal was sent that succeeded.
+    /// When the last successful renewal was sent.
     pub(super) fn good_since(&self) -> Option<Millis> {
         self.good_since
     }
 
     /// When [`Self::tick`] has something to do.
     pub(super) fn due(&self) -> Millis {
-        self.under_way.map_or(self.next_at, |(_, _, sent_at)| sent_at + ANSWER_WITHIN_MS)
+        self.under_way.map_or(self.next_at, |pending| pending.sent_at + ANSWER_WITHIN_MS)
     }
 
-    /// Renews it without waiting, as far as no write is under way.
+    /// Renews the lease soon, unless a write is under way.
     pub(super) fn hurry(&mut self, now: Millis) {
         self.next_at = self.next_at.min(now + 1);
     }
 
-    /// A write under way may have come to nothing: it is not waited for.
+    /// Forgets the write under way, whose answer may never come, and renews the lease soon.
     pub(super) fn disconnected(&mut self, now: Millis) {
         self.under_way = None;
         self.next_at = now + 1;
     }
 
-    /// The watch tells all that there is; what it told before counts no more.
+    /// Forgets earlier revisions: the watch is about to tell the whole state.
     pub(super) fn forget_revisions(&mut self) {
         self.seen = Revision(0);
     }
 
-    /// Sends what is due. Answers whether a write was not answered in time.
+    /// Sends a renewal if one is due. Answers whether an earlier write got no answer in time.
     pub(super) fn tick(&mut self, now: Millis, requests: &mut Requests, out: &mut Vec<Action>) -> bool {
-        let is_unanswered = self.under_way.take_if(|(_, _, sent_at)| now >= *sent_at + ANSWER_WITHIN_MS).is_some();
+        let is_unanswered = self.under_way.take_if(|pending| now >= pending.sent_at + ANSWER_WITHIN_MS).is_some();
         if is_unanswered {
             self.next_at = now;
         }
@@ -112,7 +121,7 @@ impl Lease {
             None => Action::Create { request, key, value, time_to_live_ms },
             Some(expected) => Action::Update { request, key, value, expected, time_to_live_ms },
         });
-        self.under_way = Some((request, self.renewal, now));
+        self.under_way = Some(PendingRenewal { request, sent_at: now });
         self.sent.push_back((self.renewal, now));
         if self.sent.len() > SENT_MAX {
             self.sent.pop_front();
@@ -120,9 +129,9 @@ impl Lease {
         is_unanswered
     }
 
-    /// A write was answered. None if it is not this lease's, otherwise whether it succeeded.
+    /// Takes in the answer to a write. `None`: the write was not this lease's. Otherwise the renewal, if it succeeded.
     pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> Option<Option<Renewal>> {
-        let (_, _, sent_at) = self.under_way.take_if(|(under_way, _, _)| *under_way == request)?;
+        let PendingRenewal { sent_at, .. } = self.under_way.take_if(|pending| pending.request == request)?;
         Some(match outcome {
             Ok(revision) => Some(self.succeeded(sent_at, *revision)),
             Err(error) => {
@@ -145,7 +154,7 @@ impl Lease {
         Renewal { sent_at, revision }
     }
 
-    /// The watch tells of a value under this lease's key. Answers the renewal that it is, if that is known.
+    /// Takes in the value that the watch tells of this lease. Answers the renewal that wrote it, if that is known.
     pub(super) fn set(&mut self, value: &Bytes, revision: Revision) -> Option<Renewal> {
         if revision > self.seen {
             self.seen = revision;
@@ -156,7 +165,7 @@ impl Lease {
         Some(self.succeeded(*sent_at, revision))
     }
 
-    /// The watch tells that there is no value.
+    /// Takes in that the watch told the removal of the lease.
     pub(super) fn removed(&mut self, now: Millis, revision: Revision) {
         if revision > self.seen {
             self.seen = revision;
@@ -165,21 +174,20 @@ impl Lease {
         }
     }
 
-    /// The watch tells all that there is, and this lease is not among it.
+    /// Takes in that the whole state of the registry does not contain the lease.
     pub(super) fn is_missing(&mut self, now: Millis) {
-        // A write that was acknowledged meanwhile is told of next.
+        // A renewal that was acknowledged meanwhile is told by the watch next.
         self.revision = None;
         self.hurry(now);
     }
 
-    /// Gives it up.
+    /// Deletes the lease.
     pub(super) fn delete(&self, requests: &mut Requests, out: &mut Vec<Action>) {
         if let Some(expected) = self.revision {
             out.push(Action::Delete { request: requests.next(), key: self.key.clone(), expected });
         }
     }
 
-    /// Its key.
     pub(super) fn key(&self) -> &str {
         &self.key
     }

@@ -1,13 +1,13 @@
-//! Membership: one node's part in deciding which nodes there are and who owns what
+//! Membership: one node's part in deciding which nodes belong to the cluster and who owns each partition
 //! ([why](../../../../docs/adr/0011-several-nodes.md)).
 //!
-//! A step takes what happened and the time, and leaves what is to be done. It never waits. Nothing is decided by
-//! reading: views come about by compare-and-swap alone, and a node takes a view for true when the watch tells it.
+//! A step takes an event and the time, and leaves a list of actions. A step never waits. No decision rests on a read:
+//! views come about by compare-and-swap alone, and a node believes a view when the watch tells it.
 //!
-//! What makes it safe: the watch tells leases and views in one order. Whoever votes a node out on the ground of what the
-//! watch told before a view does so on top of that view. So a node that was in doubt (its lease could have run out, or
-//! its connection was lost) renews its lease, and is sure of itself again with the first view behind that renewal which
-//! still has it: nobody can vote it out any more who does not know of the renewal.
+//! Safety rests on the watch, which tells leases and views in one order. A node that votes another out does so on top
+//! of the view that the watch told last. A node in doubt (its lease could have run out, or its connection was lost)
+//! therefore renews its lease, and is sure of itself again with the first view after that renewal which still contains
+//! it: from then on, every node that could vote it out knows of the renewal.
 
 mod action;
 mod assign;
@@ -46,52 +46,53 @@ use crate::NodeNumber;
 use crate::bus::Probe;
 use crate::registry::{self, RegistryError, Written};
 
-/// Bytes of a node's name. A longer one is cut.
+/// Longest name of a node, in bytes. A longer one is cut.
 pub const NODE_NAME_BYTES_MAX: usize = 64;
 
-/// The key of the view.
+/// The registry key under which the view is stored.
 pub const VIEW_KEY: &str = "view";
 
-/// What a node is to be in the cluster.
+/// The properties with which a node joins the cluster.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// For people; at most [`NODE_NAME_BYTES_MAX`] of it.
+    /// Name of the node, for people; cut to [`NODE_NAME_BYTES_MAX`].
     pub name: Arc<str>,
-    /// How many it has, at least one.
+    /// Number of shards, at least one.
     pub shards: ShardIndex,
-    /// Partitions are shared out over nodes in proportion to this, at least one.
+    /// Weight of the node, at least one: partitions are shared out in proportion to it.
     pub weight: u32,
-    /// What it is for.
+    /// The kinds of work that the node takes.
     pub roles: Roles,
-    /// What it must have in common with the others.
+    /// Properties that the node must share with the other members.
     pub compatibility: Compatibility,
-    /// Epochs of a cluster that is set up anew begin above this and the milliseconds since. The time of day in
-    /// milliseconds is right: it is above all epochs of a registry that was lost.
+    /// Lower bound of epochs in a cluster that is set up anew: its first epoch is above this plus the milliseconds
+    /// since the node started. The time of day in milliseconds is a good value, since it exceeds all epochs of a
+    /// registry that was lost.
     pub epoch_floor: u64,
 }
 
-/// How a node stands to the cluster.
+/// Relation of this node to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// It wants to be in the view.
+enum MembershipPhase {
+    /// The node wants to be in the view.
     Joining,
-    /// It is in the view.
+    /// The node is in the view.
     Member(NodeNumber),
-    /// It wants to be in the view no more.
+    /// The node is in the view and wants to be removed.
     Leaving(NodeNumber),
-    /// It is not in the view, and does not want to be.
+    /// The node is not in the view, and does not want to be.
     Out,
 }
 
-/// See the module.
+/// The membership of one node, as a state machine.
 #[derive(Debug)]
 pub struct Membership {
     config: NodeConfig,
     started_at: Millis,
     incarnation: u128,
-    standing: Standing,
+    phase: MembershipPhase,
     view: Arc<View>,
-    /// Whether the watch told what there is.
+    /// Whether the watch has told the whole state.
     knows_state: bool,
     awake: Awake,
     lease: Lease,
@@ -99,27 +100,29 @@ pub struct Membership {
     others: Others,
     proposals: Proposals,
     requests: Requests,
-    /// Losses of the connection that were told.
+    /// Number of losses of the connection that the node was told of.
     losses: u64,
     is_connected: bool,
-    /// Until then this node takes nobody for gone.
+    /// Until this time the node judges no other node to be gone.
     grace_until: Millis,
-    /// The last renewal did not succeed.
+    /// Whether the last renewal of the lease failed.
     is_troubled: bool,
     wants_drain: bool,
     is_busy: bool,
     is_drained: bool,
-    /// Partitions that this node handed over, with the next owner's epoch, until the view says so.
+    /// Partitions that this node handed over, with the next owner's epoch, until a view says so.
     handed_over: BTreeMap<Partition, Epoch>,
     /// The highest epoch of a view so far.
     epoch_seen: Epoch,
-    /// No view so far had numbers from this one on: it may be told of one whose numbers begin anew.
+    /// Lower bound for new node numbers: the highest `next_number` of a view so far. A view that was set up anew may
+    /// begin its numbers at the start.
     number_floor: NodeNumber,
     stats: MembershipStats,
 }
 
 impl Membership {
-    /// Of a process that just started and drew this incarnation. Its first steps come with [`Event::Tick`].
+    /// The membership of a process that just started and drew this incarnation. Its first actions come with
+    /// [`Event::Tick`].
     pub fn new(config: NodeConfig, incarnation: u128, now: Millis) -> Self {
         Self {
             started_at: now,
@@ -127,7 +130,7 @@ impl Membership {
             lease: Lease::new(incarnation, now),
             config,
             incarnation,
-            standing: Standing::Joining,
+            phase: MembershipPhase::Joining,
             view: Arc::new(View::empty(Epoch::default())),
             knows_state: false,
             confidence: Confidence::default(),
@@ -148,10 +151,10 @@ impl Membership {
         }
     }
 
-    /// A step. `now` is this process's monotonic clock, which has to go on while the machine sleeps.
+    /// Takes a step. `now` is this process's monotonic clock, which must go on while the machine sleeps.
     pub fn handle(&mut self, now: Millis, event: Event, out: &mut Vec<Action>) {
         self.awake.step(now);
-        // What is said while it slept must not find it online.
+        // A node that slept past its lease must not find itself online while it takes in the event.
         self.review(now, out);
         match event {
             Event::Tick => {}
@@ -174,7 +177,7 @@ impl Membership {
 
     /// When the next [`Event::Tick`] is due.
     pub fn next_due(&self) -> Millis {
-        if self.standing == Standing::Out {
+        if self.phase == MembershipPhase::Out {
             return Millis::MAX;
         }
         let mut due = self.proposals.due().min(self.lease.due());
@@ -187,96 +190,96 @@ impl Membership {
         due
     }
 
-    /// The view as it was told last.
+    /// The view that the watch told last.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// What was counted since the process started.
+    /// Counters since the process started.
     pub fn stats(&self) -> MembershipStats {
         self.stats
     }
 
-    /// This node's number, as long as it is in the view.
+    /// This node's number, while it is in the view.
     pub fn number(&self) -> Option<NodeNumber> {
-        match self.standing {
-            Standing::Member(number) | Standing::Leaving(number) => Some(number),
-            Standing::Joining | Standing::Out => None,
+        match self.phase {
+            MembershipPhase::Member(number) | MembershipPhase::Leaving(number) => Some(number),
+            MembershipPhase::Joining | MembershipPhase::Out => None,
         }
     }
 
-    /// Whether this node may act for what it owns, by its own clock: false on an island.
+    /// Whether this node may act for the partitions that it owns, by its own clock. An island may not.
     pub fn is_online(&self, now: Millis) -> bool {
-        matches!(self.standing, Standing::Member(_)) && self.confidence.holds(now, self.lease.good_since())
+        matches!(self.phase, MembershipPhase::Member(_)) && self.confidence.holds(now, self.lease.good_since())
     }
 
-    /// Until when this node may act for what it owns if nothing more happens, by its own clock.
+    /// Until when this node may act for the partitions that it owns if nothing more happens, by its own clock.
     pub fn online_until(&self) -> Option<Millis> {
         let until = self.confidence.due(self.lease.good_since());
-        until.filter(|_| matches!(self.standing, Standing::Member(_)))
+        until.filter(|_| matches!(self.phase, MembershipPhase::Member(_)))
     }
 
-    /// Where this node may act as the owner of a partition now.
+    /// The place at which this node may act as the owner of a partition now, if it may.
     pub fn owns(&self, now: Millis, partition: Partition) -> Option<Place> {
         let holding = self.view.holding(partition);
         let place = holding.owner.filter(|owner| Some(owner.node()) == self.number())?;
         (self.is_online(now) && !self.handed_over.contains_key(&partition)).then_some(place)
     }
 
-    /// The epoch under which this node may run a job now. What the job writes carries it: of two nodes that believe to run
-    /// it, as may be for a moment if not all nodes are for jobs, the later has the higher one.
+    /// The epoch under which this node may run a job now, if it may. Every write of the job carries it. Two nodes may
+    /// believe for a moment that they run the same job, if not all nodes take jobs; the later one has the higher epoch.
     pub fn runs(&self, now: Millis, job: &str) -> Option<Epoch> {
         let is_mine = self.number().is_some() && self.view.job_runner(job) == self.number();
         let is_handed_over = self.handed_over.contains_key(&Partition::of_name(job));
         (is_mine && !is_handed_over && self.is_online(now)).then_some(self.view.epoch)
     }
 
-    /// Tells when this node became an island, or ceased to be one.
+    /// Reports when this node becomes an island, or stops being one.
     fn review(&mut self, now: Millis, out: &mut Vec<Action>) {
-        let is_member = matches!(self.standing, Standing::Member(_));
+        let is_member = matches!(self.phase, MembershipPhase::Member(_));
         self.confidence.review(now, is_member, self.lease.good_since(), out);
     }
 
-    /// What this node wanted of the view as what it was, it wants no more.
-    fn stand(&mut self, standing: Standing) {
-        self.standing = standing;
+    /// Changes the relation to the cluster. Pending proposals belonged to the old one and are dropped.
+    fn enter(&mut self, phase: MembershipPhase) {
+        self.phase = phase;
         self.proposals = Proposals::default();
     }
 
     fn voted_out(&mut self, out: &mut Vec<Action>) {
-        self.stand(Standing::Out);
+        self.enter(MembershipPhase::Out);
         self.confidence.become_island(out);
         out.push(Action::VotedOut);
         self.lease.delete(&mut self.requests, out);
     }
 
     fn left(&mut self, out: &mut Vec<Action>) {
-        self.stand(Standing::Out);
+        self.enter(MembershipPhase::Out);
         self.lease.delete(&mut self.requests, out);
         out.push(Action::Left);
     }
 
-    /// This node cannot be in the view with one that is.
+    /// This node is incompatible with a member.
     fn refused(&mut self, reason: Incompatible, out: &mut Vec<Action>) {
-        self.stand(Standing::Out);
+        self.enter(MembershipPhase::Out);
         self.lease.delete(&mut self.requests, out);
         out.push(Action::Refused(reason));
     }
 
     fn leave(&mut self, out: &mut Vec<Action>) {
-        match self.standing {
-            Standing::Member(number) => {
-                self.stand(Standing::Leaving(number));
+        match self.phase {
+            MembershipPhase::Member(number) => {
+                self.enter(MembershipPhase::Leaving(number));
                 self.confidence.become_island(out);
             }
-            Standing::Joining => self.left(out),
-            Standing::Leaving(_) | Standing::Out => {}
+            MembershipPhase::Joining => self.left(out),
+            MembershipPhase::Leaving(_) | MembershipPhase::Out => {}
         }
     }
 
     fn rejoin(&mut self, now: Millis, incarnation: u128) {
-        if self.standing == Standing::Out {
-            self.stand(Standing::Joining);
+        if self.phase == MembershipPhase::Out {
+            self.enter(MembershipPhase::Joining);
             self.incarnation = incarnation;
             self.lease = Lease::new(incarnation, now);
             self.confidence = Confidence::default();
@@ -289,7 +292,7 @@ impl Membership {
         match self.lease.written(now, request, outcome) {
             Some(Some(renewal)) => {
                 self.confidence.renewed(renewal);
-                // The others may have had to wait as long, and are not back yet.
+                // The others may have had the same trouble and not be back yet.
                 if std::mem::replace(&mut self.is_troubled, false) {
                     self.grace(now);
                 }
@@ -302,14 +305,14 @@ impl Membership {
         }
     }
 
-    /// A renewal did not succeed.
+    /// Notes that a renewal failed.
     fn trouble(&mut self, now: Millis) {
         self.stats.renewals_failed += 1;
         self.is_troubled = true;
         self.grace(now);
     }
 
-    /// This node had trouble: others may have had the same, and need time.
+    /// Gives the other nodes time: they may have had the same trouble as this one.
     fn grace(&mut self, now: Millis) {
         self.grace_until = self.grace_until.max(now + GRACE_MS);
         self.others.forget_silences();
@@ -346,14 +349,16 @@ impl Membership {
     }
 
     fn probed(&mut self, now: Millis, request: RequestRef, probe: Probe, out: &mut Vec<Action>) {
-        if let Some(me) = self.number() {
-            self.others.probed(now, (request, probe), me, &self.view, &mut self.requests, out);
+        if let Some(me) = self.number()
+            && self.others.probed(now, request, probe)
+        {
+            self.others.probe_all(now, me, &self.view, &mut self.requests, out);
         }
     }
 
-    /// What this node does by itself.
+    /// Carries out the node's own regular work: renewing, probing, proposing.
     fn act(&mut self, now: Millis, out: &mut Vec<Action>) {
-        if self.standing == Standing::Out {
+        if self.phase == MembershipPhase::Out {
             return;
         }
         if self.lease.tick(now, &mut self.requests, out) {
@@ -367,7 +372,7 @@ impl Membership {
         self.tell_drained(out);
     }
 
-    /// Whether this node may take others for gone.
+    /// Whether this node may judge others to be gone.
     fn judges(&self, now: Millis) -> bool {
         self.knows_state && now >= self.grace_until && self.is_online(now) && !self.confidence.is_in_doubt()
     }

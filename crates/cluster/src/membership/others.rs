@@ -1,7 +1,7 @@
-//! What a node knows of the others: whose leases there are, and who does not listen any more.
+//! A node's knowledge of the other nodes: which incarnations have leases, and which nodes do not listen any more.
 //!
-//! Each node probes the next one in the view. Who finds nobody probes everybody, so that a node knows whether one has
-//! gone or the bus has trouble. A lease that is renewed clears its node of all suspicion, and of probes under way.
+//! Each node probes the next one in the view. A node whose probe finds nobody probes all others, to distinguish a dead
+//! node from a troubled bus. The renewal of a lease clears its node of all suspicion, and cancels probes under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::view::{Node, View};
 use crate::NodeNumber;
 use crate::bus::Probe;
 
-/// Probes that nobody answered, first and last.
+/// First and last probe that found nobody.
 #[derive(Clone, Copy, Debug)]
 struct Silence {
     first: Millis,
@@ -26,13 +26,13 @@ pub(super) struct Others {
     leases: BTreeSet<u128>,
     silent: BTreeMap<u128, Silence>,
     probes: BTreeMap<RequestRef, u128>,
-    /// Since when nodes are in the view, as this node sees it.
+    /// When each incarnation appeared in the view, by this node's clock.
     since: BTreeMap<u128, Millis>,
     probe_at: Millis,
 }
 
 impl Others {
-    /// The watch tells all that there is: what it does not name is gone.
+    /// Drops all leases: the watch is about to tell the whole state.
     pub(super) fn forget_leases(&mut self) {
         self.leases.clear();
     }
@@ -51,7 +51,7 @@ impl Others {
         self.probes.retain(|_, probed| *probed != incarnation);
     }
 
-    /// What probes said counts no more: this node had trouble of its own.
+    /// Drops the results of probes: this node had trouble of its own.
     pub(super) fn forget_silences(&mut self) {
         self.silent.clear();
         self.probes.clear();
@@ -72,7 +72,7 @@ impl Others {
         self.probe_at
     }
 
-    /// Probes whoever is to be probed now.
+    /// Sends the probes that are due.
     pub(super) fn tick(
         &mut self,
         now: Millis,
@@ -95,7 +95,15 @@ impl Others {
         }
     }
 
-    fn probe_all(&mut self, now: Millis, me: NodeNumber, view: &View, requests: &mut Requests, out: &mut Vec<Action>) {
+    /// Probes all other nodes of the view.
+    pub(super) fn probe_all(
+        &mut self,
+        now: Millis,
+        me: NodeNumber,
+        view: &View,
+        requests: &mut Requests,
+        out: &mut Vec<Action>,
+    ) {
         self.probe_at = now + PROBE_AGAIN_MS;
         self.probes.clear();
         for node in view.nodes().iter().filter(|node| node.number != me) {
@@ -112,28 +120,20 @@ impl Others {
         }
     }
 
-    /// A probe was answered.
-    pub(super) fn probed(
-        &mut self,
-        now: Millis,
-        (request, probe): (RequestRef, Probe),
-        me: NodeNumber,
-        view: &View,
-        requests: &mut Requests,
-        out: &mut Vec<Action>,
-    ) {
-        let Some(incarnation) = self.probes.remove(&request) else { return };
+    /// Takes in the answer to a probe. Answers whether it is the first that found nobody, so that all others have to be
+    /// probed now.
+    pub(super) fn probed(&mut self, now: Millis, request: RequestRef, probe: Probe) -> bool {
+        let Some(incarnation) = self.probes.remove(&request) else { return false };
         match probe {
             Probe::Listening => self.clear(incarnation),
             Probe::Unknown => {}
             Probe::Nobody => {
                 let is_first = self.silent.is_empty();
                 self.silent.entry(incarnation).or_insert(Silence { first: now, last: now }).last = now;
-                if is_first {
-                    self.probe_all(now, me, view, requests, out);
-                }
+                return is_first;
             }
         }
+        false
     }
 
     /// Whether a node has a lease, as far as the watch told.
@@ -141,7 +141,7 @@ impl Others {
         self.leases.contains(&node.incarnation)
     }
 
-    /// The nodes of the view that are gone: their leases ended, or nobody listens for them.
+    /// The nodes of the view that are gone: their leases ended, or probes found nobody.
     pub(super) fn gone(&self, me: NodeNumber, view: &View) -> Vec<NodeNumber> {
         let patience = if self.silent.len() > 1 { SEVERAL_SILENT_MS } else { PROBE_AGAIN_MS };
         let is_silent = |node: &Node| {
@@ -152,7 +152,7 @@ impl Others {
     }
 }
 
-/// The next node around the ring of numbers.
+/// The next node in the ring of numbers.
 fn next_after(me: NodeNumber, view: &View) -> Option<&Node> {
     let behind = view.nodes().iter().find(|node| node.number > me);
     behind.or_else(|| view.nodes().first()).filter(|node| node.number != me)

@@ -1,7 +1,7 @@
-//! What a node proposes as the next view, when, and what came of it.
+//! Proposals: the next view that a node wants, and when it may propose it.
 //!
-//! There is one proposal under way at most. Each is made on top of the view that the watch told last, so that of all
-//! that are made on top of it one comes about. What came of it the watch tells too.
+//! One proposal is under way at most. Each is made on top of the view that the watch told last, so only one of all
+//! proposals on top of a view can succeed. The watch tells which one did.
 
 use muster_live::Millis;
 use muster_live::place::Epoch;
@@ -11,93 +11,113 @@ use super::assign::assign;
 use super::compatibility::Incompatible;
 use super::timing::{ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS};
 use super::view::{Holding, Node, View};
-use super::{Membership, NODE_NAME_BYTES_MAX, Standing, VIEW_KEY};
+use super::{Membership, MembershipPhase, NODE_NAME_BYTES_MAX, VIEW_KEY};
 use crate::NodeNumber;
 use crate::registry::{RegistryError, Revision, Written};
 
+/// A proposal without an answer yet.
+#[derive(Clone, Copy, Debug)]
+struct PendingProposal {
+    request: RequestRef,
+    /// Revision of the view that the proposal was made on.
+    base: Revision,
+    sent_at: Millis,
+}
+
+/// A pause after an answered proposal.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// Revision of the view on which nothing is proposed.
+    base: Revision,
+    until: Millis,
+}
+
+/// State of this node's proposals.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
-    /// Which, on top of which view, and since when.
-    under_way: Option<(RequestRef, Revision, Millis)>,
-    /// Nothing is proposed on top of this view until then.
-    rest: Option<(Revision, Millis)>,
-    /// When this node is to do what any may do for all, if it is still to be done then.
+    under_way: Option<PendingProposal>,
+    pause: Option<Pause>,
+    /// When this node may make the changes that any node may make, if they are still needed then.
     turn_at: Option<Millis>,
-    /// When this node is to confirm itself, if nothing else did by then.
+    /// When this node proposes its own confirmation, if no other change confirmed it before.
     confirm_at: Option<Millis>,
-    /// When this node is to say what it handed over.
+    /// When this node tells which partitions it handed over.
     handed_over_at: Option<Millis>,
-    /// A view in which nothing is to be shared out.
+    /// Revision of a view in which nothing is left to share out.
     settled: Option<Revision>,
 }
 
 impl Proposals {
-    /// When there is something to look at.
+    /// When [`Membership::propose`] should be called next.
     pub(super) fn due(&self) -> Millis {
-        if let Some((.., sent_at)) = self.under_way {
-            return sent_at + ANSWER_WITHIN_MS;
+        if let Some(pending) = self.under_way {
+            return pending.sent_at + ANSWER_WITHIN_MS;
         }
         let turns = [self.turn_at, self.confirm_at, self.handed_over_at];
-        match self.rest {
-            Some((_, until)) => until,
+        match self.pause {
+            Some(pause) => pause.until,
             None => turns.into_iter().flatten().min().unwrap_or(Millis::MAX),
         }
     }
 
-    /// What was under way may have come about or not: it is not waited for.
+    /// Forgets the proposal under way: whether it succeeded cannot be known.
     pub(super) fn disconnected(&mut self) {
         self.under_way = None;
     }
 
-    /// This node handed over a partition; others may follow.
+    /// Notes that this node handed over a partition. The view is told a little later, since more may follow.
     pub(super) fn has_handed_over(&mut self, now: Millis) {
         self.handed_over_at.get_or_insert(now + GATHER_MS);
     }
 
-    /// There is a new view, which also says what came of a proposal on top of an older one.
+    /// Resets the state for a new view, which also shows what became of earlier proposals.
     pub(super) fn view_changed(&mut self) {
-        (self.under_way, self.rest, self.turn_at) = (None, None, None);
+        self.under_way = None;
+        self.pause = None;
+        self.turn_at = None;
     }
 
-    /// A write was answered. If the view is another now, the watch tells; until then nothing goes on top of the old one.
-    /// Answers whether it was the proposal under way.
+    /// Takes in the answer to a write. Whether the view changed is told by the watch; until then nothing more is
+    /// proposed on top of the old one. Answers whether the write was the proposal under way.
     pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> bool {
-        let Some((_, base, _)) = self.under_way.take_if(|(under_way, ..)| *under_way == request) else { return false };
-        let rest_ms = match outcome {
+        let Some(pending) = self.under_way.take_if(|pending| pending.request == request) else { return false };
+        let pause_ms = match outcome {
             Ok(_) | Err(RegistryError::Conflict | RegistryError::Refused(_)) => ANSWER_WITHIN_MS,
             Err(RegistryError::Unavailable(_) | RegistryError::Unknown(_)) => RETRY_MS,
         };
-        self.rest = Some((base, now + rest_ms));
+        self.pause = Some(Pause { base: pending.base, until: now + pause_ms });
         true
     }
 
-    /// Whether something may be proposed on top of this view now.
+    /// Whether a proposal on top of this view may be made now.
     fn may_propose(&mut self, now: Millis, base: Revision) -> bool {
-        self.under_way.take_if(|(.., sent_at)| now >= *sent_at + ANSWER_WITHIN_MS);
-        self.rest.take_if(|(rests_on, until)| *rests_on != base || now >= *until);
-        self.under_way.is_none() && self.rest.is_none()
+        self.under_way.take_if(|pending| now >= pending.sent_at + ANSWER_WITHIN_MS);
+        self.pause.take_if(|pause| pause.base != base || now >= pause.until);
+        self.under_way.is_none() && self.pause.is_none()
     }
 }
 
 impl Membership {
-    /// Proposes what is to be proposed now.
+    /// Proposes the next view, if this node wants a change now.
     pub(super) fn propose(&mut self, now: Millis, out: &mut Vec<Action>) {
         if !self.knows_state || !self.proposals.may_propose(now, self.view.revision) {
             return;
         }
-        let next = match self.standing {
-            Standing::Joining => match self.fits() {
+        let next = match self.phase {
+            MembershipPhase::Joining => match self.fits() {
                 Ok(()) => self.with_me(now),
                 Err(reason) => return self.refused(reason, out),
             },
-            Standing::Leaving(me) => self.without_me(me),
-            Standing::Member(me) if self.is_online(now) && !self.confidence.is_in_doubt() => self.improved(now, me),
-            Standing::Member(me) => self.confirming(now, me),
-            Standing::Out => None,
+            MembershipPhase::Leaving(me) => self.without_me(me),
+            MembershipPhase::Member(me) if self.is_online(now) && !self.confidence.is_in_doubt() => {
+                self.improved(now, me)
+            }
+            MembershipPhase::Member(me) => self.confirming(now, me),
+            MembershipPhase::Out => None,
         };
         let Some(next) = next else { return };
         let (request, key, value) = (self.requests.next(), VIEW_KEY.to_owned(), next.to_bytes());
-        self.proposals.under_way = Some((request, self.view.revision, now));
+        self.proposals.under_way = Some(PendingProposal { request, base: self.view.revision, sent_at: now });
         self.stats.proposals += 1;
         out.push(match self.view.revision {
             Revision(0) => Action::Create { request, key, value, time_to_live_ms: None },
@@ -109,22 +129,23 @@ impl Membership {
         self.view.successor(self.epoch_seen)
     }
 
-    /// Whether this node can be in a cluster with those that are there. A node without a lease is about to be voted out.
+    /// Whether this node is compatible with the members. Members without a lease do not count: they are about to be
+    /// voted out.
     fn fits(&self) -> Result<(), Incompatible> {
         let mut there = self.view.nodes().iter().filter(|node| self.others.has_lease(node));
         there.try_for_each(|node| self.config.compatibility.check(&node.name, node.compatibility))
     }
 
-    /// With this node, once its lease is there.
+    /// The view with this node added, once its lease is in the registry.
     fn with_me(&self, now: Millis) -> Option<View> {
         self.confidence.awaits_view_after()?;
         let mut next = self.successor();
         if self.view.revision == Revision(0) {
-            // The first view, as far as the registry knows.
+            // The registry has no view as far as this node knows, so this is the first.
             let floor = self.config.epoch_floor + now.saturating_sub(self.started_at);
             next = View::empty(Epoch(self.epoch_seen.0.max(floor) + 1));
         }
-        // What this node knows of its own and others' former numbers must not come to mean another.
+        // Old numbers that this node remembers, its own or others', must not be given to other nodes.
         next.next_number = next.next_number.max(self.number_floor);
         let name = &self.config.name;
         let node = Node {
@@ -134,7 +155,7 @@ impl Membership {
             shards: self.config.shards,
             weight: self.config.weight,
             roles: self.config.roles,
-            // It may have been voted out meanwhile.
+            // The node may have been voted out while it was draining.
             is_draining: self.wants_drain,
             is_busy: self.is_busy,
             compatibility: self.config.compatibility,
@@ -148,9 +169,10 @@ impl Membership {
         Some(shared_out(next))
     }
 
-    /// The same view anew: whoever wants this node out must know of its lease then.
+    /// The same view with a new revision: any node that wants this one out must know of its lease then.
     fn confirming(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
-        (self.proposals.turn_at, self.proposals.handed_over_at) = (None, None);
+        self.proposals.turn_at = None;
+        self.proposals.handed_over_at = None;
         if self.confidence.awaits_view_after().is_none() {
             self.proposals.confirm_at = None;
             return None;
@@ -160,7 +182,7 @@ impl Membership {
         (now >= at).then(|| self.successor())
     }
 
-    /// With this node's own affairs at once, and what any node may do for all in its turn.
+    /// The view with improvements: this node's own changes at once, changes that any node may make when its turn comes.
     fn improved(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
         self.proposals.confirm_at = None;
         let gone = if self.judges(now) { self.others.gone(me, &self.view) } else { Vec::new() };
@@ -187,7 +209,7 @@ impl Membership {
         Some(next)
     }
 
-    /// Whether nothing more is to follow soon.
+    /// Whether to tell the handed over partitions now: the last one has come, or the wait is over.
     fn is_to_tell_handed_over(&mut self, now: Millis, me: NodeNumber) -> bool {
         if self.handed_over.is_empty() {
             self.proposals.handed_over_at = None;
@@ -204,7 +226,7 @@ impl Membership {
         self.view.node(me).is_some_and(is_new)
     }
 
-    /// What this node is, and that what it handed over belongs to the next owners now.
+    /// Writes into `next` this node's own flags, and gives partitions that it handed over to their next owners.
     fn settle_own(&self, me: NodeNumber, next: &mut View) {
         if let Some(node) = next.node_mut(me) {
             node.is_draining |= self.wants_drain;
@@ -219,13 +241,13 @@ impl Membership {
     }
 }
 
-/// Shared out as far as that goes at once.
+/// The view after one round of sharing out.
 fn shared_out(mut view: View) -> View {
     assign(&mut view);
     view
 }
 
-/// How many nodes come before this one, without those that are gone.
+/// Number of nodes before this one in the view that are not gone.
 fn rank(me: NodeNumber, view: &View, gone: &[NodeNumber]) -> Millis {
     let before = view.nodes().iter().filter(|node| node.number < me && !gone.contains(&node.number));
     before.count() as Millis

@@ -1,14 +1,14 @@
-//! What a membership counts.
+//! Counters of a membership.
 
-/// What was counted since the process started.
+/// Counters since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MembershipStats {
     /// Views that this node proposed.
     pub proposals: u64,
-    /// Those that came too late: another view came about first.
+    /// Proposals that failed because another view was accepted first.
     pub races_lost: u64,
-    /// Nodes that this node proposed to vote out, each time that it did.
+    /// Votes of this node to remove a node; repeated votes count again.
     pub removals_proposed: u64,
-    /// Renewals of its lease that failed, or were not answered in time.
+    /// Renewals of its lease that failed or got no answer in time.
     pub renewals_failed: u64,
 }

@@ -1,4 +1,5 @@
-//! Sharing out, views as bytes, and a node's first steps. What happens among several nodes is simulated in `tools/sim`.
+//! Tests of sharing out, of views as bytes, and of a node's first steps. Several nodes together are simulated in
+//! `tools/sim`.
 
 use bytes::Bytes;
 use muster_live::place::{NODES_MAX, PARTITIONS, Partition, Place};
@@ -30,7 +31,7 @@ fn view_of(nodes: &[Node]) -> View {
     view
 }
 
-/// Lets all moves happen. Answers how many there were.
+/// Completes moves until none is left. Answers their number.
 fn settle(view: &mut View) -> usize {
     let mut moves = 0;
     loop {
@@ -219,7 +220,7 @@ fn a_long_name_is_cut_between_characters() {
     assert_eq!(*alone.membership.view().nodes()[0].name, *"ü".repeat(32));
 }
 
-/// A registry of one node, and what its membership wants next.
+/// A registry with one node, and the actions that the node's membership wants next.
 struct Alone {
     membership: Membership,
     revision: u64,
@@ -239,7 +240,7 @@ impl Alone {
         Self { membership: Membership::new(config, incarnation, 0), revision: 0, told: Vec::new() }
     }
 
-    /// Tells it something at a time, and does what it asks for at once.
+    /// Passes an event to the membership at a time, and carries out its actions at once.
     fn handle(&mut self, now: Millis, event: Event) {
         let mut out = Vec::new();
         self.membership.handle(now, event, &mut out);
@@ -313,7 +314,7 @@ fn who_lost_its_connection_while_it_was_halted_is_an_island_when_it_wakes() {
         alone.run(told + 1, told + 1_000);
         assert!(alone.membership.is_online(told + 1_000), "the registry still has it");
     }
-    // Awake, it was told at once: time enough to be confirmed.
+    // The node was awake and heard of the loss at once, so there was time to confirm it.
     let (alone, told) = wake(60, 10);
     assert!(alone.membership.is_online(told + 50) && !alone.membership.is_online(told + 150));
 }
@@ -350,7 +351,7 @@ fn who_finds_another_view_under_the_revision_that_it_knows_is_out() {
     };
     alone.handle(5_000, told(&known));
     assert!(!alone.has_told(|action| matches!(action, Action::VotedOut)), "it is the one that it knows");
-    // The registry forgot everything, and others have written as often since.
+    // The registry lost everything, and others have written to it as many times since.
     let mut another = View::empty(Epoch(90_000));
     another.add(node(0, 1));
     alone.handle(5_001, told(&another));

@@ -1,4 +1,4 @@
-//! What the watch of the registry tells: leases, and the view.
+//! The part of membership that takes in what the registry's watch tells: leases, and the view.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use muster_live::Millis;
 
 use super::action::Action;
 use super::view::View;
-use super::{Membership, Standing, VIEW_KEY, lease};
+use super::{Membership, MembershipPhase, VIEW_KEY, lease};
 use crate::registry::{Entry, Revision};
 
 impl Membership {
@@ -19,8 +19,8 @@ impl Membership {
         if !is_listed {
             self.lease.is_missing(now);
         }
-        // It is never older than what was told before; if the view is, the registry lost something. Its revisions may have
-        // begun anew, and have come as far as they were.
+        // The state is never older than earlier events of the watch. If its view is older all the same, the registry
+        // lost data. Its revisions may even have begun anew and reached the same number, hence the second check.
         let view = entries.iter().find(|entry| entry.key == VIEW_KEY);
         let revision = view.map_or(Revision(0), |view| view.revision);
         let told = view.and_then(|view| View::from_bytes(&view.value, view.revision).ok());
@@ -40,7 +40,8 @@ impl Membership {
             }
             match View::from_bytes(value, *revision) {
                 Ok(view) => self.view_changed(now, view, out),
-                // Only nodes write there. What this release cannot read, it cannot take part in.
+                // Only nodes write this key. A view that this release cannot read belongs to a cluster that it cannot
+                // take part in.
                 Err(_) => self.lost_view(out),
             }
         } else if key == self.lease.key() {
@@ -77,29 +78,29 @@ impl Membership {
         });
         let revision = new.revision;
         out.push(Action::ViewChanged { old, new });
-        match (self.standing, me) {
-            (Standing::Joining, Some((number, address))) => {
-                self.standing = Standing::Member(number);
+        match (self.phase, me) {
+            (MembershipPhase::Joining, Some((number, address))) => {
+                self.phase = MembershipPhase::Member(number);
                 self.confidence.is_unheard();
                 out.push(Action::Joined(address));
             }
-            (Standing::Member(_), Some(_)) => self.confidence.confirmed(revision),
-            (Standing::Member(_), None) => self.voted_out(out),
-            (Standing::Leaving(_), None) => self.left(out),
+            (MembershipPhase::Member(_), Some(_)) => self.confidence.confirmed(revision),
+            (MembershipPhase::Member(_), None) => self.voted_out(out),
+            (MembershipPhase::Leaving(_), None) => self.left(out),
             _ => {}
         }
     }
 
-    /// The registry has no view any more, or an older one: whoever owned something cannot be sure of it.
+    /// The registry has lost the view, or has an older one: no owner can be sure of its partitions.
     fn lost_view(&mut self, out: &mut Vec<Action>) {
         let new = Arc::new(View::empty(self.epoch_seen));
         let old = std::mem::replace(&mut self.view, new.clone());
         self.handed_over.clear();
         out.push(Action::ViewChanged { old, new });
-        match self.standing {
-            Standing::Member(_) => self.voted_out(out),
-            Standing::Leaving(_) => self.left(out),
-            Standing::Joining | Standing::Out => {}
+        match self.phase {
+            MembershipPhase::Member(_) => self.voted_out(out),
+            MembershipPhase::Leaving(_) => self.left(out),
+            MembershipPhase::Joining | MembershipPhase::Out => {}
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The view: which nodes there are, and which place owns each partition since which epoch.
+//! The view: which nodes belong to the cluster, and which place owns each partition since which epoch.
 //!
-//! A view is a value. Its own epoch is one more than that of the view it came from, and whatever changes in it has that
-//! epoch: compare-and-swap lets one of all views with an epoch come about. Epochs do not depend on the registry's
-//! revisions, so that they go on when it has to be set up anew.
+//! A view is a value. Its epoch is one more than that of the view it was made from, and everything that changes in it
+//! gets that epoch. Compare-and-swap lets only one view of each epoch succeed. Epochs do not depend on the registry's
+//! revisions, so they go on rising when the registry has to be set up anew.
 
 use std::sync::Arc;
 
@@ -18,106 +18,106 @@ use crate::bus::Address;
 use crate::registry::Revision;
 use muster_live::place::{self, Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
 
-/// What a node is for.
+/// The kinds of work that a node takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// It takes sockets.
+    /// The node takes sockets.
     pub gateway: bool,
-    /// It owns partitions.
+    /// The node owns partitions.
     pub live: bool,
-    /// It runs jobs.
+    /// The node runs jobs.
     pub jobs: bool,
 }
 
 impl Roles {
-    /// All of them.
+    /// All roles.
     pub const ALL: Self = Self { gateway: true, live: true, jobs: true };
 }
 
 /// A process that belongs to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Never used again.
+    /// Number of the node; never given to another node.
     pub number: NodeNumber,
-    /// For people.
+    /// Name of the node, for people.
     pub name: Arc<str>,
-    /// What the process drew when it joined.
+    /// Random number that the process drew when it joined.
     pub incarnation: u128,
-    /// How many it has.
+    /// Number of shards.
     pub shards: ShardIndex,
-    /// Partitions are shared out in proportion to this.
+    /// Weight of the node: partitions are shared out in proportion to it.
     pub weight: u32,
-    /// What it is for.
+    /// The kinds of work that the node takes.
     pub roles: Roles,
-    /// It gives everything away and gets nothing.
+    /// The node gives away all it owns and gets nothing.
     pub is_draining: bool,
-    /// It has more to do than it should: its share is smaller until that has changed.
+    /// The node is overloaded: its share is smaller until that has changed.
     pub is_busy: bool,
-    /// What it must have in common with the others.
+    /// Properties that the node must share with the other members.
     pub compatibility: Compatibility,
 }
 
 impl Node {
-    /// Where it listens.
+    /// The bus address under which the node listens.
     pub fn address(&self) -> Address {
         Address { number: self.number, incarnation: self.incarnation }
     }
 
-    /// Whether it may be given partitions.
+    /// Whether the node may be given partitions.
     pub(crate) fn takes_partitions(&self) -> bool {
         self.roles.live && !self.is_draining && self.shards > 0 && self.weight > 0
     }
 
-    /// What its share is in proportion to.
+    /// The node's pull: its share is proportional to this number.
     pub fn pull(&self) -> usize {
         pull(self.weight, self.is_busy)
     }
 }
 
-/// A partition on its way between two living nodes.
+/// The move of a partition between two living nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The next owner.
     pub to: Place,
-    /// The epoch that the next owner will have. If the partition gets another one instead, nothing was handed over.
+    /// The epoch that the next owner will have. If the partition gets another epoch instead, the move did not happen.
     pub epoch: Epoch,
 }
 
-/// Who owns a partition.
+/// The ownership of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
-    /// The owner, if any node can own partitions.
+    /// The owner; `None` if no node can own partitions.
     pub owner: Option<Place>,
-    /// Since when.
+    /// Epoch of the owner.
     pub epoch: Epoch,
-    /// To whom the owner is handing it over.
+    /// The move under way, if the owner is handing the partition over.
     pub moving: Option<Move>,
 }
 
 impl Holding {
-    /// Who has it once all moves are done.
+    /// The owner once the move under way is done.
     pub fn eventual_owner(&self) -> Option<Place> {
         self.moving.map(|moving| moving.to).or(self.owner)
     }
 }
 
-/// See the module.
+/// The members of the cluster and the owners of all partitions, at one epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The registry's number of the change that made it; 0 before there was any.
+    /// Registry revision that this view has; 0 for a view that is not from the registry.
     pub revision: Revision,
-    /// Of what changed in it last.
+    /// Epoch of this view, given to everything that changed in it.
     pub epoch: Epoch,
-    /// For the node that comes next.
+    /// Number for the next node that joins.
     pub next_number: NodeNumber,
-    /// In order of their numbers.
+    /// The nodes, in order of their numbers.
     nodes: Vec<Node>,
-    /// By partition.
+    /// The owners, by partition.
     holdings: Vec<Holding>,
 }
 
 impl View {
-    /// Of a cluster without nodes.
+    /// A view without nodes.
     pub fn empty(epoch: Epoch) -> Self {
         let holdings = vec![Holding { epoch, ..Holding::default() }; usize::from(PARTITIONS)];
         Self { revision: Revision(0), epoch, next_number: 1, nodes: Vec::new(), holdings }
@@ -137,12 +137,12 @@ impl View {
         self.nodes.iter_mut().find(|node| node.number == number)
     }
 
-    /// A node by what it drew.
+    /// A node by its incarnation.
     pub fn incarnation(&self, incarnation: u128) -> Option<&Node> {
         self.nodes.iter().find(|node| node.incarnation == incarnation)
     }
 
-    /// Who owns a partition.
+    /// The ownership of a partition.
     pub fn holding(&self, partition: Partition) -> &Holding {
         &self.holdings[partition.row()]
     }
@@ -160,30 +160,30 @@ impl View {
         Partition::all().zip(&mut self.holdings)
     }
 
-    /// The node that runs a job, by the job's name: the owner of its partition, or if that is none for jobs, one that is,
-    /// the same for whoever works it out from this view.
+    /// The node that runs a job, by the job's name: the owner of the partition of that name, or, if that node takes no
+    /// jobs, another that does. Every node computes the same result from the same view.
     pub fn job_runner(&self, job: &str) -> Option<NodeNumber> {
         let runs = |number: &NodeNumber| self.node(*number).is_some_and(|node| node.roles.jobs);
         let owner = self.holding(Partition::of_name(job)).owner.map(Place::node);
         owner.filter(runs).or_else(|| {
-            // Whoever has the highest score: of another set of nodes it is another for few jobs.
+            // The node with the highest score runs the job; a change of the nodes changes the runner of few jobs.
             let score = |number: &NodeNumber| (Partition::of_name(&format!("{job}/{number}")).number(), *number);
             let stays = |node: &&Node| node.roles.jobs && !node.is_draining;
             self.nodes.iter().filter(stays).map(|node| node.number).max_by_key(score)
         })
     }
 
-    /// How many partitions are being handed over.
+    /// Number of moves under way.
     pub fn moving(&self) -> usize {
         self.holdings.iter().filter(|holding| holding.moving.is_some()).count()
     }
 
-    /// The view that may follow this one: the same with the next epoch, which is above `epoch_floor`.
+    /// The base of the next view: the same content with the next epoch, which is above `epoch_floor`.
     pub(crate) fn successor(&self, epoch_floor: Epoch) -> Self {
         Self { epoch: Epoch(self.epoch.max(epoch_floor).0 + 1), ..self.clone() }
     }
 
-    /// Adds a node under the next number. Answers whether there was a number left.
+    /// Adds a node under the next number. Answers whether a number was left.
     pub(crate) fn add(&mut self, node: Node) -> bool {
         let number = self.next_number;
         if number >= NODES_MAX {
@@ -194,8 +194,8 @@ impl View {
         true
     }
 
-    /// Removes a node. What it owned goes to whom it was being handed over, or has no owner; what was being handed over
-    /// to it stays with its owner. All of that has a new epoch, since something of it may be lost.
+    /// Removes a node. Its partitions go to the nodes that it was handing them to, or lose their owner; moves to the
+    /// removed node are cancelled. All changed partitions get a new epoch, since their content may be lost.
     pub(crate) fn remove(&mut self, number: NodeNumber) {
         self.nodes.retain(|node| node.number != number);
         let epoch = self.epoch;
@@ -211,7 +211,7 @@ impl View {
         }
     }
 
-    /// What planes are to know of it.
+    /// The routes of this view, for planes.
     pub fn routes(&self) -> Routes {
         let nodes: Vec<(NodeNumber, ShardIndex)> = self.nodes.iter().map(|node| (node.number, node.shards)).collect();
         let moves = self.holdings().filter_map(|(partition, holding)| {
@@ -225,7 +225,7 @@ impl View {
         .with_moves(moves)
     }
 
-    /// As it stands in the registry.
+    /// The view as stored in the registry.
     pub fn to_bytes(&self) -> Bytes {
         let age = |epoch: Epoch| self.epoch.0.saturating_sub(epoch.0);
         let moves = self.holdings().filter_map(|(partition, holding)| {
@@ -243,10 +243,10 @@ impl View {
         .to_bytes()
     }
 
-    /// From the registry, where it has this revision.
+    /// Reads a view from the registry, which stored it under this revision.
     ///
     /// # Errors
-    /// Fails when it is no view.
+    /// [`RegistryValueError`] if the bytes are not a view.
     pub fn from_bytes(bytes: &[u8], revision: Revision) -> Result<Self, RegistryValueError> {
         let read = wire::View::from_bytes(bytes)?;
         let mut view = Self {

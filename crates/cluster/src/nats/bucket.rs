@@ -1,8 +1,8 @@
 //! A bucket of JetStream: one message per key, written by compare-and-swap, each with its own time to live.
 //!
-//! It is laid out as NATS lays out key-value buckets, so that its tools show it. It is not written by the client's
-//! functions for those: they forget the time to live of a value that follows a removal, and cannot give one to a value
-//! that replaces another.
+//! The layout is that of NATS's key-value buckets, so that NATS's tools show it. The key-value functions of the client
+//! are not used for writing: they drop the time to live of a value that follows a removal, and cannot set one on a
+//! value that replaces another.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,30 +19,31 @@ use super::connection::Line;
 use super::options::{NatsError, NatsOptions};
 use crate::registry::{RegistryError, Revision, Written};
 
-/// How long the mark of a removal stays. Whoever was away for longer is told the whole state anyway.
+/// Time to live of a removal marker. A watch that was away for longer is told the whole state anyway.
 const MARK_TTL: Duration = Duration::from_secs(10);
 
-/// The pause before a write is tried again that reached nobody.
+/// The pause before a write that reached no server is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a bucket is tried to be made, while a cluster of servers that has just started settles who leads.
+/// Attempts to make a bucket while a NATS cluster that has just started elects a leader.
 const OPEN_ATTEMPTS: u32 = 60;
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
 
-/// No key of ours: what is written here tells a reader that it has seen all that was written before.
+/// A reserved subject in the place of a key. A message written here tells a reader that it has seen everything written
+/// before.
 pub(super) const BARRIER: &str = "=";
 
 const OPERATION: &str = "KV-Operation";
 const REMOVED: [&str; 2] = ["DEL", "PURGE"];
 const MARKER_REASON: &str = "Nats-Marker-Reason";
 
-/// A bucket and the way to it.
+/// A bucket and the connection to it.
 #[derive(Clone)]
 pub(super) struct Bucket {
     pub(super) line: Line,
     pub(super) stream: Stream<()>,
     pub(super) context: jetstream::Context,
-    /// Before every key.
+    /// Prefix of every key's subject.
     pub(super) prefix: String,
     wait: Duration,
 }
@@ -53,25 +54,25 @@ impl fmt::Debug for Bucket {
     }
 }
 
-/// What a write expects of its key.
+/// State that a write expects of its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expect {
     /// Any value or none.
     Anything,
-    /// The last message of the key has this number; 0: there is none.
+    /// The last message of the key has this number; 0 stands for none.
     Last(u64),
 }
 
-/// What is written.
+/// The change that a write makes.
 pub(super) enum Change {
-    /// A value, for so long.
+    /// Sets a value, with a time to live if it has one.
     Set(Bytes, Option<Duration>),
-    /// The mark of a removal.
+    /// Writes a removal marker.
     Remove,
 }
 
 impl Bucket {
-    /// The bucket of this name, made if it is not there, and changed if its settings are others.
+    /// Opens the bucket of this name. Makes it if it does not exist, and corrects its settings.
     pub(super) async fn open(
         line: &Line,
         context: &jetstream::Context,
@@ -87,7 +88,8 @@ impl Bucket {
         Ok(Self { line, stream, context, prefix, wait: options.request_wait })
     }
 
-    /// Writes, and says whether it was done. What reached nobody is tried again for as long as a request may take.
+    /// Writes a change and answers whether it was made. An attempt that reached no server is repeated for as long as a
+    /// request may take.
     pub(super) async fn write(&self, key: &str, expect: Expect, change: Change) -> Written {
         let message = message(expect, change);
         let subject = format!("{}{key}", self.prefix);
@@ -118,21 +120,21 @@ impl Bucket {
         }
     }
 
-    /// The number of the mark of a removal, if that is what a key has last. What is read here may be old, so it only
-    /// proposes what to expect.
+    /// The removal marker of a key, if that is the key's last message. The read may be outdated, so the caller uses it
+    /// only as the state to expect.
     pub(super) async fn mark(&self, key: &str) -> Result<Mark, RegistryError> {
         let subject = format!("{}{key}", self.prefix);
         match self.stream.get_last_raw_message_by_subject(&subject).await {
             Ok(message) if is_removal(&message.headers) => Ok(Mark::At(message.sequence)),
             Ok(_) => Ok(Mark::Value),
             Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(Mark::Nothing),
-            // It only reads: nothing was done.
+            // The request was a read, so nothing was changed.
             Err(error) => Err(RegistryError::Unavailable(error.to_string())),
         }
     }
 }
 
-/// The stream of this configuration, made if it is not there, and changed if its settings are others.
+/// Opens the stream of this configuration. Makes it if it does not exist, and corrects its settings.
 pub(super) async fn open_stream(
     context: &jetstream::Context,
     name: &str,
@@ -151,14 +153,14 @@ pub(super) async fn open_stream(
     context.get_stream_no_info(&config.name).await.map_err(|error| failed(error.to_string()))
 }
 
-/// What a key has last.
+/// The last message of a key.
 pub(super) enum Mark {
     Nothing,
     Value,
     At(u64),
 }
 
-/// Whether a message is no value but the mark that there is none any more.
+/// Whether a message is a removal marker and not a value.
 pub(super) fn is_removal(headers: &HeaderMap) -> bool {
     headers.get(MARKER_REASON).is_some()
         || headers.get(OPERATION).is_some_and(|operation| REMOVED.contains(&operation.as_str()))
@@ -168,16 +170,16 @@ fn config(name: &str, prefix: &str, value_bytes_max: usize, options: &NatsOption
     Config {
         name: name.to_owned(),
         subjects: vec![format!("{prefix}>")],
-        // Under an expired value there must not be an older one, which would come back.
+        // No older value may lie under an expired one, since it would come back.
         max_messages_per_subject: 1,
-        // What a message has besides its value: its headers.
+        // Room for the headers of a message, besides its value.
         max_message_size: i32::try_from(value_bytes_max + 4_096).unwrap_or(i32::MAX),
         discard: DiscardPolicy::New,
         storage: StorageType::File,
         num_replicas: options.replicas,
         deny_delete: true,
         allow_rollup: true,
-        // Direct reads are answered by whichever replica, and may be old.
+        // Direct reads may be answered by any replica, with an outdated value.
         allow_direct: false,
         allow_message_ttl: true,
         subject_delete_marker_ttl: Some(MARK_TTL),
@@ -202,12 +204,12 @@ fn whole_seconds(time_to_live: Duration) -> Duration {
     Duration::from_secs((time_to_live.as_secs() + u64::from(time_to_live.subsec_nanos() > 0)).max(1))
 }
 
-/// What a failed write means for what was to be written.
+/// The error of the registry for a failed publication.
 pub(super) fn what_became(error: &PublishError) -> RegistryError {
     match error.kind() {
         PublishErrorKind::WrongLastSequence => RegistryError::Conflict,
         PublishErrorKind::MaxPayloadExceeded => RegistryError::Refused(error.to_string()),
-        // Nobody was there to take it.
+        // No server took the message.
         PublishErrorKind::StreamNotFound | PublishErrorKind::MaxAckPending => {
             RegistryError::Unavailable("JetStream has no leader".to_owned())
         }
@@ -218,7 +220,7 @@ pub(super) fn what_became(error: &PublishError) -> RegistryError {
     }
 }
 
-/// What JetStream's own errors mean. It answers with one when it did not do it.
+/// The meaning of JetStream's own errors. Each says that the write was not made.
 fn refusal(error: &PublishError) -> RegistryError {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<jetstream::Error>());
     match source {
@@ -230,7 +232,7 @@ fn refusal(error: &PublishError) -> RegistryError {
     }
 }
 
-/// Whether a bucket may be made yet: servers that have just started look for a leader first.
+/// Whether making a bucket may succeed later: servers that have just started elect a leader first.
 fn may_pass(error: &CreateStreamErrorKind) -> bool {
     match error {
         CreateStreamErrorKind::TimedOut

@@ -1,5 +1,5 @@
-//! The bus on core NATS: a subject per address for frames, and one beside it on which the listening process says that it
-//! listens.
+//! The bus on core NATS: for each address a subject for frames, and another on which the listening process answers
+//! probes.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use tokio::task::AbortHandle;
 use super::Nats;
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 
-/// How long the others are given to come back after a loss of ours, which may have been theirs too: until then nobody
-/// is said to be gone. Twice the longest pause between attempts to connect.
+/// Time for which nobody is said to be gone after this process lost its connection, since the loss may have hit others
+/// too. It is twice the longest pause between attempts to connect.
 const RETURN_WAIT: Duration = Duration::from_secs(4);
 
-/// What arrives for a listening node.
+/// The receiving end of a listening node.
 #[derive(Debug)]
 pub struct NatsInbox {
     frames: Subscriber,
@@ -48,7 +48,7 @@ impl Nats {
             }
         });
         let inbox = NatsInbox { frames, answering: answering.abort_handle() };
-        // An answer to ourselves proves that the server knows of both subscriptions.
+        // An answer to our own probe proves that the server knows both subscriptions.
         match self.line.client.request(self.probe_subject(me), Bytes::new()).await {
             Ok(_) => Ok(inbox),
             Err(error) if error.kind() == RequestErrorKind::NoResponders => {
@@ -58,7 +58,7 @@ impl Nats {
         }
     }
 
-    /// Whether the other nodes have had time to come back from what cost us our connection as well.
+    /// Whether the other nodes have had time to reconnect after the event that cost this process its connection.
     fn is_settled(&self) -> bool {
         self.line.changed_at.borrow().is_none_or(|since| since.elapsed() >= RETURN_WAIT)
     }
@@ -71,7 +71,7 @@ impl Bus for Nats {
         if !self.line.is_up() {
             return Err(BusError::Down);
         }
-        // The client lets orders wait without a limit of time while there is no connection.
+        // Without a connection the client holds orders back for an unlimited time, hence the timeout.
         tokio::time::timeout(self.wait, self.subscribe(me)).await.unwrap_or(Err(BusError::Down))
     }
 
@@ -80,11 +80,12 @@ impl Bus for Nats {
         if bytes > bytes_max {
             return Err(BusError::TooLarge { bytes, bytes_max });
         }
-        // The client keeps what it is given while there is no connection. Frames would come late, which helps nobody.
+        // Without a connection the client queues frames. They would arrive late, which helps nobody.
         if !self.line.is_up() {
             return Err(BusError::Down);
         }
-        // It waits only for room. Not for its turn: a long row of frames must not seem to be too long a one.
+        // The future waits only for room in the queue. It is polled outside the task's budget, since an exhausted
+        // budget must not look like a full queue.
         let publish = self.line.client.publish(self.frames_subject(to), frame);
         match tokio::task::unconstrained(publish).now_or_never() {
             Some(Ok(())) => Ok(()),
@@ -130,7 +131,7 @@ impl Inbox for NatsInbox {
     }
 
     fn try_receive(&mut self) -> Option<Bytes> {
-        // What is there is there, however much was taken in this turn.
+        // A frame that has arrived is taken, even if the task's budget for this turn is used up.
         tokio::task::unconstrained(self.frames.next()).now_or_never().flatten().map(|message| message.payload)
     }
 }

@@ -1,4 +1,4 @@
-//! One connection to NATS: made, kept, made anew for ever, and told of.
+//! One connection to NATS, which is made anew for ever; its state is told to those who depend on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,41 +12,41 @@ use tokio::time::Instant;
 use super::options::{NatsError, NatsOptions};
 use crate::bus::Connection;
 
-/// Frames and requests that wait to be written at most; more are refused.
+/// Frames and requests that may wait to be written; further ones are refused.
 pub const WRITES_WAITING_MAX: usize = 2_048;
 
-/// Frames that wait for one reader at most; more are lost and counted.
+/// Frames that may wait for one reader; further ones are lost and counted.
 pub const FRAMES_WAITING_MAX: usize = 8_192;
 
-/// A server that says nothing for this long is asked; at the third time it is given up.
+/// Interval of pings to a silent server; it is given up when it is silent at the third.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
 /// How long one attempt to connect may take.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
-/// Pauses between attempts: doubled from the first to the last, less up to half by chance.
+/// Pauses between attempts to connect: doubled from the first up to the last, and shortened at random by up to half.
 const PAUSE_FIRST_MS: u64 = 50;
 const PAUSE_LAST_MS: u64 = 2_000;
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub struct NatsMetrics {
     /// Connections that were lost.
     pub losses: AtomicU64,
-    /// Frames refused since [`WRITES_WAITING_MAX`] others waited.
+    /// Frames refused because [`WRITES_WAITING_MAX`] was reached.
     pub frames_refused: AtomicU64,
-    /// Times that frames were lost since [`FRAMES_WAITING_MAX`] others waited to be read.
+    /// Times that frames were lost because [`FRAMES_WAITING_MAX`] was reached.
     pub inbox_overflows: AtomicU64,
     /// Watches that began anew.
     pub watch_restarts: AtomicU64,
 }
 
-/// The connection, shared by bus, registry and recovery.
+/// The connection, shared by bus, registry, recovery data and match logs.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) client: Client,
     pub(super) connection: watch::Receiver<Connection>,
-    /// When it came or went last; `None`: it has been there from the start.
+    /// When the connection last went up or down; `None` if it has been up from the start.
     pub(super) changed_at: watch::Receiver<Option<Instant>>,
     pub(super) metrics: Arc<NatsMetrics>,
 }
@@ -82,18 +82,19 @@ impl Line {
     }
 
     pub(super) fn is_up(&self) -> bool {
-        // The client is ahead of what it tells.
+        // The client changes its state before it tells the change.
         self.connection.borrow().is_up && self.client.connection_state() == State::Connected
     }
 
-    /// Resolves when the connection is lost, or was since `losses` were counted.
+    /// Resolves when the connection is lost, or at once if it was lost since `losses` were counted.
     pub(super) async fn lost(&self, losses: u64) {
         let mut connection = self.connection.clone();
-        // An error: the client is gone, and its connection with it.
+        // An error means that the client is gone, and its connection with it.
         let _ = connection.wait_for(|connection| !connection.is_up || connection.losses != losses).await;
     }
 
-    /// Resolves when there is a connection; tells the losses so far. `None`: there will be none any more.
+    /// Resolves when the connection is up. Answers the losses so far, or `None` if there will be no connection any
+    /// more.
     pub(super) async fn up(&self) -> Option<u64> {
         let mut connection = self.connection.clone();
         let losses = connection.wait_for(|connection| connection.is_up).await.map(|connection| connection.losses);
@@ -101,7 +102,7 @@ impl Line {
     }
 }
 
-/// Makes of the client's events how the connection stands.
+/// Turns the client's events into the state of the connection.
 struct Teller {
     connection: watch::Sender<Connection>,
     changed_at: watch::Sender<Option<Instant>>,
@@ -133,14 +134,14 @@ impl Teller {
             self.metrics.losses.fetch_add(1, Ordering::Relaxed);
             tracing::warn!("the connection to nats is lost");
         }
-        // First, so that whoever sees the connection up sees since when.
+        // The time is set first, so that a reader that sees the connection up sees since when.
         self.changed_at.send_replace(Some(Instant::now()));
         self.connection.send_replace(Connection { is_up, losses: before.losses + u64::from(!is_up) });
     }
 }
 
-/// The pause before an attempt. The first comes at once, so that nodes whose server died are hardly away; by chance
-/// not all in the same moment.
+/// The pause before an attempt to connect. The first attempt comes almost at once, so that nodes whose server died are
+/// away only briefly, and at random times, so that they do not all come in one moment.
 fn pause(attempts: usize) -> Duration {
     let doublings = u32::try_from(attempts).unwrap_or(u32::MAX).saturating_sub(1).min(16);
     let most = if attempts <= 1 { PAUSE_FIRST_MS } else { (PAUSE_FIRST_MS << doublings).min(PAUSE_LAST_MS) };

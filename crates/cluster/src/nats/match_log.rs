@@ -1,4 +1,4 @@
-//! Logs of matches in a stream of JetStream: a subject for each partition.
+//! The match logs in a stream of JetStream: a subject for each partition.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,24 +18,25 @@ use super::options::{NatsError, NatsOptions};
 use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
 use crate::registry::RegistryError;
 
-/// The largest message. Not larger than NATS takes unless told otherwise, as text too, in which single ones are read.
+/// The largest message. Single messages are read as text, which is longer, and even then they stay below NATS's default
+/// limit.
 pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 
-/// What a message has besides: its headers.
+/// Room for the headers of a message.
 const HEADERS_BYTES: usize = 4_096;
 
-/// Silence for this long means that a reader is forgotten.
+/// Silence after which JetStream forgets a reader.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// The logs of matches of a cluster on NATS.
+/// The match logs of a cluster on NATS.
 pub type JetLogs = SubjectLogs<MatchSubjects>;
 
-/// The stream, and the way to it.
+/// The stream, and the connection to it.
 pub struct MatchSubjects {
     line: Line,
     context: jetstream::Context,
     stream: Stream<()>,
-    /// Before every partition's number.
+    /// Prefix of every partition's subject.
     prefix: String,
     wait: Duration,
 }
@@ -47,7 +48,7 @@ impl fmt::Debug for MatchSubjects {
 }
 
 impl Nats {
-    /// The logs of matches, in a stream that is made if it is not there. `options` are those of the connection.
+    /// Opens the match logs, and makes their stream if it does not exist. `options` are those of the connection.
     ///
     /// # Errors
     /// [`NatsError::Bucket`].
@@ -62,7 +63,7 @@ impl Nats {
             storage: StorageType::File,
             num_replicas: options.replicas,
             deny_delete: true,
-            // Direct reads are answered by whichever replica, and may be old.
+            // Direct reads may be answered by any replica, with an outdated message.
             allow_direct: false,
             ..Config::default()
         };
@@ -76,7 +77,7 @@ impl MatchSubjects {
         format!("{}{partition}", self.prefix)
     }
 
-    /// Asks, for as long as a request may take and the connection is there.
+    /// Waits for a read, for as long as a request may take and the connection is up.
     async fn ask<T>(&self, what: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
         let connection = *self.line.connection.borrow();
         if !connection.is_up {
@@ -105,7 +106,7 @@ impl MatchSubjects {
                 Ok(None) => return Err(ReadError("the client is gone".to_owned())),
                 Err(_) => return Err(ReadError("JetStream is silent".to_owned())),
             };
-            // The claim itself ends it, which JetStream has said is there.
+            // The claim, which JetStream has acknowledged, ends the read.
             if message.info().map_err(|error| failed(&error))?.stream_sequence >= until {
                 return Ok(());
             }
@@ -129,7 +130,8 @@ impl Subjects for MatchSubjects {
                 Err(error) => Err(match what_became(&error) {
                     RegistryError::Conflict => PublishError::Conflict,
                     RegistryError::Refused(reason) => PublishError::Refused(reason),
-                    RegistryError::Unavailable(reason) | RegistryError::Unknown(reason) => PublishError::Unknown(reason),
+                    RegistryError::Unavailable(reason) => PublishError::Unknown(reason),
+                    RegistryError::Unknown(reason) => PublishError::Unknown(reason),
                 }),
             },
             () = self.line.lost(connection.losses) => {
@@ -153,7 +155,7 @@ impl Subjects for MatchSubjects {
     async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {
         let subject = self.subject(partition);
         self.ask(async {
-            // The leader answers.
+            // This request is answered by the leader.
             match self.stream.get_last_raw_message_by_subject(&subject).await {
                 Ok(message) => Ok(Some((message.sequence, message.payload))),
                 Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),

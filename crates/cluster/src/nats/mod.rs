@@ -1,5 +1,5 @@
-//! The outside of a cluster on NATS: core subjects carry frames, a JetStream bucket holds the registry, another what
-//! owners keep for their successors; a stream the logs of durable matches.
+//! The outside of a cluster on NATS: core subjects carry frames, one JetStream bucket holds the registry, another the
+//! recovery data, and a stream the logs of durable matches.
 
 mod bucket;
 mod bus;
@@ -27,11 +27,11 @@ use recovery::BucketSink;
 use crate::recovery::{Queue, RECOVERY_BYTES_MAX};
 use crate::registry::VALUE_BYTES_MAX;
 
-/// A node's connection to NATS: its bus, its registry, its recovery data. The connection is made anew for ever.
+/// A node's connection to NATS: its bus, its registry and its recovery data. A lost connection is made anew for ever.
 #[derive(Debug)]
 pub struct Nats {
     line: Line,
-    /// Subjects of this cluster begin with it.
+    /// Prefix of all subjects of this cluster.
     prefix: String,
     values: Arc<Bucket>,
     kept: Arc<Bucket>,
@@ -41,10 +41,10 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects, and makes the buckets that are not there.
+    /// Connects, and makes the buckets that do not exist.
     ///
     /// # Errors
-    /// [`NatsError`]: nobody answers, a login or certificate is refused, the server is too old or has no JetStream.
+    /// [`NatsError`]: no server answers, a login or certificate is refused, the server is too old or has no JetStream.
     pub async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
         let line = Line::connect(options).await?;
         let context =
@@ -58,14 +58,14 @@ impl Nats {
         Ok(Self { line, prefix, values: Arc::new(values), kept, recovery, wait: options.request_wait })
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn metrics(&self) -> &NatsMetrics {
         &self.line.metrics
     }
 }
 
-/// Asks JetStream for this account. A cluster that has just started may take a while to answer.
+/// Asks whether JetStream is available to this account. A cluster that has just started may take a while to answer.
 async fn check_jetstream(context: &jetstream::Context) -> Result<(), NatsError> {
     const ATTEMPTS: u32 = 20;
     let mut last = String::new();

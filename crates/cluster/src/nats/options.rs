@@ -1,4 +1,4 @@
-//! Where NATS is and how to get in, and why that did not work.
+//! Options of the connection to NATS: the servers, the login, and the reasons why a connection fails.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,37 +6,37 @@ use std::time::Duration;
 
 use async_nats::{ConnectErrorKind, ConnectOptions, ServerAddr};
 
-/// Replicas that JetStream can keep.
+/// Numbers of replicas that JetStream supports.
 pub const REPLICAS: [usize; 3] = [1, 3, 5];
 
-/// How to reach NATS, and what to be there.
+/// Options of the connection to NATS.
 #[derive(Clone)]
 pub struct NatsOptions {
     /// `cluster.nats`: servers of one NATS cluster, as `nats://host:port` or `tls://host:port`.
     pub urls: Vec<String>,
     /// How to log in.
     pub login: NatsLogin,
-    /// `cluster.nats_ca_file`: certificates to trust instead of the system's. With it nothing goes without TLS.
+    /// `cluster.nats_ca_file`: certificates to trust instead of the system's. If set, only TLS connections are made.
     pub ca_file: Option<PathBuf>,
-    /// `cluster.name`: keeps clusters apart that share servers. ASCII letters, digits, `-` and `_`.
+    /// `cluster.name`: keeps clusters that share servers apart. ASCII letters, digits, `-` and `_`.
     pub cluster: String,
-    /// `cluster.nats_replicas`: how many servers keep what JetStream holds: 1, 3 or 5.
+    /// `cluster.nats_replicas`: number of servers that keep each value of JetStream: 1, 3 or 5.
     pub replicas: usize,
     /// How long a request to the server may take.
     pub request_wait: Duration,
 }
 
-/// How to log in.
+/// The login at the server.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum NatsLogin {
-    /// The server asks for nothing.
+    /// No login.
     #[default]
     None,
     /// `cluster.nats_user` and `cluster.nats_password`.
     Password {
-        /// The user's name.
+        /// Name of the user.
         user: String,
-        /// Its password.
+        /// Password of the user.
         password: String,
     },
     /// `cluster.nats_token`.
@@ -45,7 +45,7 @@ pub enum NatsLogin {
     CredentialsFile(PathBuf),
 }
 
-/// Without what lets somebody in.
+/// The secrets are left out.
 impl fmt::Debug for NatsLogin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +57,7 @@ impl fmt::Debug for NatsLogin {
     }
 }
 
-/// Without what lets somebody in.
+/// The secrets are left out.
 impl fmt::Debug for NatsOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places: Vec<&str> = self.urls.iter().map(|url| place(url)).collect();
@@ -67,7 +67,7 @@ impl fmt::Debug for NatsOptions {
     }
 }
 
-/// A URL without what may stand before its host: a user and a password.
+/// A URL without the user and password that may stand before its host.
 fn place(url: &str) -> &str {
     url.rsplit('@').next().unwrap_or_default()
 }
@@ -85,57 +85,57 @@ impl Default for NatsOptions {
     }
 }
 
-/// Why there is no connection to NATS, or none that is of use.
+/// Why there is no usable connection to NATS.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
-    /// A setting is wrong by itself.
+    /// A setting is invalid by itself.
     #[error("{0}")]
     Setting(String),
-    /// Nobody answers.
+    /// No server answers.
     #[error("no NATS server answers at {urls}: start one there, or correct cluster.nats ({reason})")]
     Unreachable {
-        /// Where we looked.
+        /// Addresses of the servers.
         urls: String,
-        /// What happened there.
+        /// Error of the last attempt.
         reason: String,
     },
-    /// The server does not let us in.
+    /// The server refuses the login.
     #[error(
         "the NATS server at {urls} refuses the login: correct cluster.nats_user and cluster.nats_password, \
          cluster.nats_token or cluster.nats_credentials_file ({reason})"
     )]
     LoginRefused {
-        /// Where.
+        /// Addresses of the servers.
         urls: String,
-        /// What it said.
+        /// Answer of the server.
         reason: String,
     },
-    /// There is no TLS between us.
+    /// No TLS connection could be made.
     #[error(
         "no TLS with the NATS server at {urls}: correct cluster.nats_ca_file or the server's certificate ({reason})"
     )]
     Tls {
-        /// Where.
+        /// Addresses of the servers.
         urls: String,
-        /// What went wrong.
+        /// Error of TLS.
         reason: String,
     },
-    /// An older server lacks what we need.
+    /// The server's version is too old.
     #[error(
         "the NATS server is version {0}, and Muster needs 2.12 or newer: install that, or name another server in cluster.nats"
     )]
     TooOld(String),
-    /// The server passes messages on and keeps nothing.
+    /// JetStream is off: the server passes messages on and keeps nothing.
     #[error(
         "JetStream is off at the NATS server, or for this user: start nats-server with --jetstream, or add `jetstream {{}}` to its configuration ({0})"
     )]
     NoJetStream(String),
-    /// What keeps the cluster's values could not be made.
+    /// A bucket could not be made.
     #[error("JetStream does not make the bucket {bucket}: {reason}")]
     Bucket {
-        /// Its name.
+        /// Name of the bucket.
         bucket: String,
-        /// What JetStream said, and what to do.
+        /// Answer of JetStream, and what to do.
         reason: String,
     },
 }
@@ -155,7 +155,7 @@ impl NatsOptions {
         self.urls.iter().map(parse).collect()
     }
 
-    /// Refuses what no server could make good.
+    /// Refuses settings that no server could accept.
     pub(super) fn check(&self) -> Result<(), NatsError> {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if self.cluster.is_empty() || !self.cluster.bytes().all(is_word) {
@@ -186,7 +186,7 @@ impl NatsOptions {
         }
     }
 
-    /// What a failed connection means.
+    /// The error for a failed attempt to connect.
     pub(super) fn explain(&self, error: &async_nats::ConnectError) -> NatsError {
         let urls = self.urls.iter().map(|url| place(url)).collect::<Vec<_>>().join(", ");
         let reason = error.to_string();

@@ -1,9 +1,10 @@
-//! Reading a bucket from its beginning on: what each key has last, and then what changes, in order and without a gap.
+//! Reading a bucket from its beginning: first the last message of each key, then every change, in order and without
+//! gaps.
 //!
-//! JetStream's replicas may lag, and so may what is read from them. So a reader first writes a mark of its own, a
-//! barrier, and reads at least to that. Meanwhile a key that is written leaves its place and comes last, so at the barrier
-//! it may not have been seen yet, and would seem to be gone. So the reader has the leader list the keys that there are,
-//! and goes on until it has seen all of them.
+//! JetStream's replicas may lag, and so may a reader. A reader therefore first writes a barrier (a mark of its own) and
+//! reads at least up to it. A key that is written meanwhile leaves its place and moves to the end, so that at the
+//! barrier it may not have been seen yet and would seem to be gone. So the reader has the leader list the existing
+//! keys, and reads on until it has seen all of them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,52 +17,52 @@ use futures_util::StreamExt as _;
 use super::bucket::{BARRIER, Bucket, Change, Expect, is_removal};
 use crate::registry::{Entry, Revision};
 
-/// How often JetStream says that it is still there.
+/// Interval of JetStream's heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// Silence for this long means that it is not.
+/// Silence after which JetStream counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 
-/// When JetStream forgets about a reader that is gone.
+/// Time after which JetStream forgets a reader that is gone.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
-/// The last message that was sent to this reader, in JetStream's heartbeats.
+/// Header of heartbeats: the last message that was sent to this reader.
 const LAST_SENT: &str = "Nats-Last-Consumer";
-/// Where to say that we read on, when JetStream has paused for us.
+/// Header with the subject to answer on when JetStream waits for this reader.
 const STALLED: &str = "Nats-Consumer-Stalled";
 
-/// Something may have been missed: read from the beginning again.
+/// Messages may have been missed: read from the beginning again.
 #[derive(Debug)]
 pub(super) struct Interrupted(pub(super) String);
 
-/// What a bucket holds, message by message.
+/// A read of a bucket, message by message.
 pub(super) struct Reading<'a> {
     bucket: &'a Bucket,
     messages: Subscriber,
     context: jetstream::Context,
-    /// Messages so far, as JetStream numbers them for this reader.
+    /// Number of messages so far, as JetStream counts them for this reader.
     count: u64,
-    /// What was read last.
+    /// Revision of the last message read.
     last: u64,
     barrier: Revision,
-    /// Keys that there were after the barrier, and that were not seen yet.
+    /// Keys that existed after the barrier and have not been seen yet.
     unseen: HashSet<String>,
     losses: u64,
 }
 
-/// What was read.
+/// Result of reading one message.
 pub(super) enum Seen {
     Value(Entry),
     Removal {
         key: String,
         revision: Revision,
     },
-    /// Nothing of anybody's; but now it may be current.
+    /// No change of a key, but the reader may have become current.
     Nothing,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads the keys that begin with `words`, or all.
+    /// Begins to read the keys that begin with `words`, or all keys.
     pub(super) async fn open(bucket: &'a Bucket, words: Option<&str>) -> Result<Self, Interrupted> {
         let line = &bucket.line;
         let connection = *line.connection.borrow();
@@ -94,12 +95,12 @@ impl<'a> Reading<'a> {
         Ok(Self { bucket, messages, context, count: 0, last: 0, barrier, unseen, losses })
     }
 
-    /// Whether all was read that was written before it began.
+    /// Whether everything written before the read began has been read.
     pub(super) fn is_current(&self) -> bool {
         self.last >= self.barrier.0 && self.unseen.is_empty()
     }
 
-    /// The next message, in the order of revisions.
+    /// Reads the next message, in the order of revisions.
     pub(super) async fn next(&mut self) -> Result<Seen, Interrupted> {
         loop {
             let message = tokio::select! {
@@ -115,7 +116,7 @@ impl<'a> Reading<'a> {
                 None => return self.take(message),
                 Some(StatusCode::IDLE_HEARTBEAT) => {
                     let is_idle = !self.answer(&message).await?;
-                    // What was not seen by now went without a trace, as the mark of a removal does after a while.
+                    // A key not seen by now was removed without a trace: removal markers expire.
                     if is_idle && self.last >= self.barrier.0 && !self.unseen.is_empty() {
                         self.unseen.clear();
                         return Ok(Seen::Nothing);
@@ -150,7 +151,8 @@ impl<'a> Reading<'a> {
         Ok(Seen::Value(Entry { key, value: message.payload, revision }))
     }
 
-    /// Looks whether a message was lost, and answers if JetStream waits for us to read on. `false`: it has nothing more.
+    /// Checks a heartbeat for lost messages, and answers it if JetStream waits. `false` means that nothing more is to
+    /// come now.
     async fn answer(&self, message: &Message) -> Result<bool, Interrupted> {
         let header = |name: &str| message.headers.as_ref().and_then(|headers| headers.get(name));
         let is_missing = header(LAST_SENT).is_some_and(|last| last.as_str().parse() != Ok(self.count));
@@ -166,7 +168,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The keys that begin with `words`, marks of removals among them.
+/// The keys that begin with `words`, including those with a removal marker.
 pub(super) async fn keys(bucket: &Bucket, words: &str) -> Result<Vec<String>, Interrupted> {
     let written = bucket.write(BARRIER, Expect::Anything, Change::Set(Bytes::new(), None)).await;
     let barrier = written.map_err(|error| failed(&error))?;
@@ -174,7 +176,7 @@ pub(super) async fn keys(bucket: &Bucket, words: &str) -> Result<Vec<String>, In
     Ok(listed.into_iter().collect())
 }
 
-/// The keys that there are now, at the barrier or later.
+/// The keys that exist now, at the barrier or later.
 async fn list(bucket: &Bucket, wanted: &str, barrier: Revision) -> Result<HashSet<String>, Interrupted> {
     let mut listed = bucket.stream.info_with_subjects(wanted).await.map_err(|error| failed(&error))?;
     if listed.info.state.last_sequence < barrier.0 {

@@ -1,4 +1,4 @@
-//! Recovery data in a bucket of their own, so that what they write does not stand before the registry's writes.
+//! Recovery data in a bucket of their own, so that their writes do not delay those of the registry.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Sink for BucketSink {
                 tracing::warn!(key, reason, "recovery data are refused");
                 Err(SinkError::Refused)
             }
-            // What may have happened may happen twice: a key has one writer.
+            // A write with an unknown outcome may be repeated, since each key has one writer.
             Err(RegistryError::Unavailable(_) | RegistryError::Unknown(_) | RegistryError::Conflict) => {
                 Err(SinkError::Unavailable)
             }

@@ -11,7 +11,7 @@ use super::bucket::{Bucket, Change, Expect, Mark};
 use super::reading::{Interrupted, Reading, Seen};
 use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch, Written, check_key, check_value};
 
-/// How often a value is tried to be created while the mark of an earlier removal comes or goes.
+/// Attempts to create a value while the marker of an earlier removal comes or expires.
 const CREATE_ATTEMPTS: u32 = 3;
 
 impl Registry for Nats {
@@ -62,10 +62,10 @@ impl Registry for Nats {
     }
 }
 
-/// Nobody listens to the watch any more.
+/// The owner of the watch is gone.
 struct Unwatched;
 
-/// Tells the state, then changes, until something may have been missed.
+/// Tells the state and then changes, until events may have been missed.
 async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duration) -> Result<Unwatched, Interrupted> {
     let mut reading = Reading::open(bucket, None).await?;
     let mut entries = BTreeMap::new();
@@ -94,7 +94,7 @@ async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duratio
     }
 }
 
-/// The next pause, by chance: all nodes lose their watches in the same moment.
+/// A longer, random pause: all nodes lose their watches at the same moment.
 fn longer(pause: Duration) -> Duration {
     let most = (pause * 2).clamp(Duration::from_millis(50), Duration::from_secs(1));
     most.mul_f64(0.5 + fastrand::f64() / 2.0)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_live::Millis;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// An alarm rings after so long at the latest: a clock may go while the runtime's timers rest.
+/// An alarm looks at the clock this often at least, since the clock may go on while the runtime's timers rest.
 const LOOK_EVERY_MS: Millis = 1_000;
 
 /// A clock that never goes back.
@@ -21,8 +21,8 @@ enum Source {
 }
 
 impl Clock {
-    /// The system's, which goes on while the machine sleeps: leases run out meanwhile. Systems other than Linux give the
-    /// runtime's.
+    /// The system's clock, which goes on while the machine sleeps, as leases do. Systems other than Linux give the
+    /// runtime's clock.
     pub fn of_system() -> Self {
         #[cfg(target_os = "linux")]
         let source = Source::System;
@@ -31,15 +31,15 @@ impl Clock {
         Self(source)
     }
 
-    /// The runtime's, from now on, which tests pause.
+    /// The runtime's clock, beginning at 0; tests can pause it.
     pub fn of_runtime() -> Self {
         Self(Source::Runtime(Instant::now()))
     }
 
-    /// The time.
+    /// Milliseconds on this clock.
     pub fn now(self) -> Millis {
         match self.0 {
-            // 584 million years fit.
+            // 64 bits of milliseconds are 584 million years.
             Source::Runtime(start) => start.elapsed().as_millis() as Millis,
             #[cfg(target_os = "linux")]
             Source::System => {
@@ -50,7 +50,7 @@ impl Clock {
     }
 }
 
-/// Rings when something is due by the node's clock.
+/// Rings at a time of the node's clock.
 pub(super) struct Alarm {
     clock: Clock,
     due: Option<Millis>,
@@ -70,7 +70,8 @@ impl Alarm {
         }
     }
 
-    /// Resolves when it rings. What is still due then is to be set again. Nothing is lost by dropping the future.
+    /// Resolves when the alarm rings, and clears it: work still due must set it again. Dropping the future loses
+    /// nothing.
     pub(super) async fn ring(&mut self) {
         self.sleep.as_mut().await;
         self.due = None;

@@ -1,4 +1,4 @@
-//! The task of a node: what happened goes to its membership and its links, and what they say is done.
+//! The task of a node: passes events to its membership and its links, and carries out their actions.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -14,9 +14,9 @@ use muster_live::Millis;
 use tokio::sync::mpsc;
 
 use super::clock::Alarm;
+use super::member_links::MemberLinks;
 use super::metrics::NodeMetrics;
-use super::outbound::{Peers, Taken};
-use super::roads::Roads;
+use super::outbound::{Peers, QueuedBatch};
 use super::{Authority, Clock, LEAVE_WITHIN_MS, NodeEvent, NodeOptions, Order, draw};
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 use crate::link::{LinkConfig, LinksStats};
@@ -24,19 +24,19 @@ use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
 use crate::membership::{Action, Event, Membership, RequestRef};
 use crate::registry::{Registry, RegistryError, Written};
 
-/// Frames, or batches, of one turn, before anything else gets its turn.
+/// Frames, or batches, that one turn of the loop takes in before anything else gets a turn.
 const TURN_MAX: usize = 64;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Why the node cannot go on.
-struct Over(&'static str);
+struct DriverEnd(&'static str);
 
-const BUS_GONE: Over = Over("the bus is gone for good");
-const REGISTRY_GONE: Over = Over("the registry is gone for good");
-const UNREAD: Over = Over("nobody reads its events");
+const BUS_GONE: DriverEnd = DriverEnd("the bus is gone for good");
+const REGISTRY_GONE: DriverEnd = DriverEnd("the registry is gone for good");
+const UNREAD: DriverEnd = DriverEnd("nobody reads its events");
 
-/// See the module.
+/// The state of a node's task.
 pub(super) struct Driver<N: Bus + Registry> {
     outside: Arc<N>,
     clock: Clock,
@@ -44,22 +44,22 @@ pub(super) struct Driver<N: Bus + Registry> {
     link_config: LinkConfig,
     /// Writes and probes under way, each bounded in time.
     answers: FuturesUnordered<Boxed<Event>>,
-    /// Begins to listen, until it does.
+    /// The attempt to listen, until it succeeds.
     listening: Option<Boxed<N::Inbox>>,
     inbox: Option<N::Inbox>,
-    /// While this node is in the view.
-    roads: Option<Roads>,
+    /// The links to the other members, while this node is in the view.
+    member_links: Option<MemberLinks>,
     events: mpsc::Sender<NodeEvent>,
-    /// What does not fit into `events`: what one turn brought. Nothing more is read meanwhile, and views that follow
-    /// each other are one.
+    /// Events that one turn brought and that do not fit into `events`. Nothing more is read while any are here, and
+    /// consecutive views are merged into one.
     pending: VecDeque<NodeEvent>,
     peers: Arc<Peers>,
     authority: Authority,
     metrics: Arc<NodeMetrics>,
-    /// It leaves then, or when all that was sent arrived.
+    /// When the node leaves at the latest; earlier if all sent batches have arrived.
     leaves_at: Option<Millis>,
     has_left: bool,
-    /// Why the registry refused a write; said once.
+    /// The reason for which the registry refused a write, kept so that it is logged once.
     refusal: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl<N: Bus + Registry> Driver<N> {
             answers: FuturesUnordered::new(),
             listening: None,
             inbox: None,
-            roads: None,
+            member_links: None,
             events,
             pending: VecDeque::new(),
             peers,
@@ -94,8 +94,8 @@ impl<N: Bus + Registry> Driver<N> {
         }
     }
 
-    /// Runs the node. What decides over life and death comes before what is only much.
-    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut batches: mpsc::Receiver<Taken>) {
+    /// Runs the node. Events on which membership depends are handled before the bulk of frames and batches.
+    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut batches: mpsc::Receiver<QueuedBatch>) {
         let mut watch = self.outside.watch();
         let mut connection = self.outside.connection();
         let now = *connection.borrow_and_update();
@@ -121,7 +121,7 @@ impl<N: Bus + Registry> Driver<N> {
                 Some(taken) = batches.recv() => { self.send(Some(taken), &mut batches); Ok(()) }
             };
             self.leave_if_due(batches.is_empty());
-            if let Err(Over(reason)) = turn {
+            if let Err(DriverEnd(reason)) = turn {
                 tracing::error!(reason, "this node ends");
                 return;
             }
@@ -131,13 +131,13 @@ impl<N: Bus + Registry> Driver<N> {
         }
     }
 
-    /// Whether there is nothing more to do: it left, and said so.
+    /// Whether the node has left and said so.
     fn has_ended(&self) -> bool {
         self.has_left && self.pending.is_empty() && self.answers.is_empty()
     }
 
     fn due(&self) -> Millis {
-        let links = self.roads.as_ref().and_then(Roads::next_due);
+        let links = self.member_links.as_ref().and_then(MemberLinks::next_due);
         let due = [links, self.leaves_at].into_iter().flatten().min().unwrap_or(Millis::MAX);
         due.min(self.membership.next_due())
     }
@@ -151,18 +151,18 @@ impl<N: Bus + Registry> Driver<N> {
         if self.membership.next_due() <= now {
             self.step(Event::Tick);
         }
-        if let Some(roads) = &mut self.roads {
-            roads.tick(now);
-            self.metrics.links.send_replace(roads.stats());
+        if let Some(member_links) = &mut self.member_links {
+            member_links.tick(now);
+            self.metrics.links.send_replace(member_links.stats());
         }
         self.settle();
     }
 
-    /// The membership takes a step.
+    /// Passes an event to the membership and carries out its actions.
     fn step(&mut self, event: Event) {
         let mut actions = Vec::new();
         self.membership.handle(self.clock.now(), event, &mut actions);
-        // First, so that nobody hears of what is not so yet.
+        // The authority is updated first, so that nobody who is told of an action sees the outdated one.
         self.authority.set(self.membership.online_until());
         self.metrics.membership.send_replace(self.membership.stats());
         actions.into_iter().for_each(|action| self.carry_out(action));
@@ -183,8 +183,10 @@ impl<N: Bus + Registry> Driver<N> {
             }
             Action::Probe { request, node } => self.probe(request, node),
             Action::ViewChanged { old, new } => {
-                match &mut self.roads {
-                    Some(roads) if new.incarnation(roads.me().incarnation).is_some() => roads.follow(&new),
+                match &mut self.member_links {
+                    Some(member_links) if new.incarnation(member_links.me().incarnation).is_some() => {
+                        member_links.follow(&new)
+                    }
                     _ => self.close(),
                 }
                 self.tell(NodeEvent::View { old, new });
@@ -219,17 +221,17 @@ impl<N: Bus + Registry> Driver<N> {
 
     fn joined(&mut self, me: Address) {
         tracing::info!(number = me.number, "this node is in the cluster");
-        let mut roads = Roads::new(me, self.link_config, self.peers.clone(), self.metrics.clone());
-        roads.follow(self.membership.view());
-        self.roads = Some(roads);
+        let mut member_links = MemberLinks::new(me, self.link_config, self.peers.clone(), self.metrics.clone());
+        member_links.follow(self.membership.view());
+        self.member_links = Some(member_links);
         self.inbox = None;
         self.listening = Some(Box::pin(listen(self.outside.clone(), me)));
         self.tell(NodeEvent::Joined(me));
     }
 
-    /// This node is not in the view: it has no address and no links.
+    /// Ends the inbox and all links: this node is not in the view.
     fn close(&mut self) {
-        (self.roads, self.listening, self.inbox) = (None, None, None);
+        (self.member_links, self.listening, self.inbox) = (None, None, None);
         self.metrics.links.send_replace(LinksStats::default());
     }
 
@@ -239,7 +241,7 @@ impl<N: Bus + Registry> Driver<N> {
         self.step(Event::Listening);
     }
 
-    /// Writes, and tells the membership what came of it. It does not wait for longer.
+    /// Makes a write to the registry and passes its result to the membership, after a bounded time at the latest.
     fn ask<F>(&mut self, request: RequestRef, write: impl FnOnce(Arc<N>) -> F)
     where
         F: Future<Output = Written> + Send + 'static,
@@ -281,35 +283,35 @@ impl<N: Bus + Registry> Driver<N> {
 
     fn leave_if_due(&mut self, is_all_taken: bool) {
         let Some(at) = self.leaves_at else { return };
-        let is_flushed = is_all_taken && self.roads.as_ref().is_none_or(Roads::is_flushed);
+        let is_flushed = is_all_taken && self.member_links.as_ref().is_none_or(MemberLinks::is_flushed);
         if is_flushed || self.clock.now() >= at {
             self.leaves_at = None;
             self.step(Event::Leave);
-            // It was voted out before: there is nothing to leave.
+            // The node was voted out before, so there is nothing to leave.
             if self.membership.number().is_none() && !self.has_left {
                 self.left();
             }
         }
     }
 
-    /// Takes in frames, and then batches, which would never get their turn while frames keep coming.
-    fn receive(&mut self, first: &Bytes, batches: &mut mpsc::Receiver<Taken>) {
+    /// Takes in some frames, and then batches: these would never get a turn while frames keep coming.
+    fn receive(&mut self, first: &Bytes, batches: &mut mpsc::Receiver<QueuedBatch>) {
         let now = self.clock.now();
-        let (Some(roads), Some(inbox)) = (&mut self.roads, &mut self.inbox) else { return };
-        roads.receive(now, first);
+        let (Some(member_links), Some(inbox)) = (&mut self.member_links, &mut self.inbox) else { return };
+        member_links.receive(now, first);
         for _ in 1..TURN_MAX {
             let Some(frame) = inbox.try_receive() else { break };
-            roads.receive(now, &frame);
+            member_links.receive(now, &frame);
         }
         self.send(None, batches);
     }
 
-    fn send(&mut self, first: Option<Taken>, batches: &mut mpsc::Receiver<Taken>) {
+    fn send(&mut self, first: Option<QueuedBatch>, batches: &mut mpsc::Receiver<QueuedBatch>) {
         let now = self.clock.now();
         let more = std::iter::from_fn(|| batches.try_recv().ok()).take(TURN_MAX);
         for taken in first.into_iter().chain(more) {
-            match &mut self.roads {
-                Some(roads) => roads.send(now, taken),
+            match &mut self.member_links {
+                Some(member_links) => member_links.send(now, taken),
                 None => drop(self.metrics.batches_lost.fetch_add(1, Ordering::Relaxed)),
             }
         }
@@ -317,10 +319,10 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     fn settle(&mut self) {
-        let Some(mut roads) = self.roads.take() else { return };
+        let Some(mut member_links) = self.member_links.take() else { return };
         let outside = self.outside.clone();
-        roads.settle(&*outside, |from, bytes| self.tell(NodeEvent::Batch { from, bytes }));
-        self.roads = Some(roads);
+        member_links.settle(&*outside, |from, bytes| self.tell(NodeEvent::Batch { from, bytes }));
+        self.member_links = Some(member_links);
     }
 
     fn tell(&mut self, event: NodeEvent) {
@@ -333,7 +335,7 @@ impl<N: Bus + Registry> Driver<N> {
                 self.metrics.events_full.fetch_add(1, Ordering::Relaxed);
                 self.keep(event);
             }
-            // Whoever waits for room in them learns it, and the task ends.
+            // The reader is gone. The next wait for room in the channel notices it, and the task ends.
             Err(mpsc::error::TrySendError::Closed(event)) => self.keep(event),
         }
     }
@@ -351,12 +353,12 @@ impl<N: Bus + Registry> Driver<N> {
 
 impl<N: Bus + Registry> Drop for Driver<N> {
     fn drop(&mut self) {
-        // However it ends, nobody renews the lease any more.
+        // However the task ends, nobody renews the lease any more.
         self.authority.set(None);
     }
 }
 
-/// Listens as soon as that is possible.
+/// Listens, and tries again until it succeeds.
 async fn listen<N: Bus>(outside: Arc<N>, me: Address) -> N::Inbox {
     let mut told = BusError::Down;
     loop {
@@ -372,8 +374,8 @@ async fn listen<N: Bus>(outside: Arc<N>, me: Address) -> N::Inbox {
     }
 }
 
-/// Hands on the first event that waits, once there is room.
-async fn hand_on(events: &mpsc::Sender<NodeEvent>, pending: &mut VecDeque<NodeEvent>) -> Result<(), Over> {
+/// Hands on the first waiting event once the channel has room.
+async fn hand_on(events: &mpsc::Sender<NodeEvent>, pending: &mut VecDeque<NodeEvent>) -> Result<(), DriverEnd> {
     let room = events.reserve().await.map_err(|_| UNREAD)?;
     if let Some(event) = pending.pop_front() {
         room.send(event);

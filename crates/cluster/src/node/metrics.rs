@@ -1,4 +1,4 @@
-//! What a node counts.
+//! Counters of a node.
 
 use std::sync::atomic::AtomicU64;
 
@@ -7,25 +7,25 @@ use tokio::sync::watch;
 use crate::link::LinksStats;
 use crate::membership::MembershipStats;
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Debug)]
 pub struct NodeMetrics {
-    /// Batches not taken since [`LINK_BYTES_MAX`](super::LINK_BYTES_MAX) or
-    /// [`BATCHES_WAITING_MAX`](super::BATCHES_WAITING_MAX) was reached; they were given back.
+    /// Batches given back to their sender because [`LINK_BYTES_MAX`](super::LINK_BYTES_MAX) or
+    /// [`BATCHES_WAITING_MAX`](super::BATCHES_WAITING_MAX) was reached.
     pub outbound_full: AtomicU64,
-    /// Batches for nodes with which there is no link any more; they are lost.
+    /// Batches that were lost because their link had ended.
     pub batches_lost: AtomicU64,
     /// Frames that the bus did not take; links send them again.
     pub frames_unsent: AtomicU64,
-    /// Times that no frames were read since [`EVENTS_WAITING_MAX`](super::EVENTS_WAITING_MAX) events waited.
+    /// Times that reading frames stopped because [`EVENTS_WAITING_MAX`](super::EVENTS_WAITING_MAX) events waited.
     pub events_full: AtomicU64,
     /// Times that this node became an island.
     pub islands: AtomicU64,
     /// Times that this node was voted out.
     pub voted_out: AtomicU64,
-    /// Of the links, as of at most a second ago.
+    /// Gauges and counters of the links, at most a second old.
     pub links: watch::Sender<LinksStats>,
-    /// Of its part in deciding who is there.
+    /// Counters of the membership.
     pub membership: watch::Sender<MembershipStats>,
 }
 

@@ -1,18 +1,19 @@
-//! A node at work: what drives its membership and its links, over a bus and a registry, in a task of its own
+//! A node at work: a task that drives its membership and its links over a bus and a registry
 //! ([why](../../../../docs/adr/0011-several-nodes.md)).
 //!
-//! The task decides nothing: membership and links do, without waiting, and it carries out what they say. Whoever started
-//! it reads [`NodeEvent`]s, which come in one order: a batch comes after the view that has its sender, and no batch of a
-//! node comes after the view that has it no more. What goes to other nodes is given to [`Outbound`].
+//! The task decides nothing: membership and links decide, without waiting, and the task carries out their actions. The
+//! owner of the node reads [`NodeEvent`]s, which come in one order: a batch comes after the view that contains its
+//! sender, and never after a view that does not. Batches for other nodes are given to [`Outbound`].
 //!
-//! Nothing here waits for whoever reads the events: while they are full, the node reads no more frames, their senders'
-//! windows fill, and [`Outbound`] over there takes no more. So who reads events must not wait for [`Outbound::room`].
+//! The task never waits for the reader of its events. While the events are full, the node reads no more frames, the
+//! windows of their senders fill, and [`Outbound`] at those nodes takes no more batches. The reader of events must
+//! therefore never wait for [`Outbound::room`].
 
 mod clock;
 mod driver;
+mod member_links;
 mod metrics;
 mod outbound;
-mod roads;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -36,88 +37,90 @@ pub use outbound::{NotTaken, Outbound};
 
 /// Events that wait to be read. While there are so many, no frames are read.
 pub const EVENTS_WAITING_MAX: usize = 1_024;
-/// Batches given to [`Outbound`] that its node has not looked at yet.
+/// Batches given to [`Outbound`] that the node's task has not taken up yet.
 pub const BATCHES_WAITING_MAX: usize = 1_024;
-/// Bytes given to [`Outbound`] for one node that did not arrive there yet. One batch may exceed it, when half is free.
+/// Bytes given to [`Outbound`] for one node that have not arrived there yet. A single batch may exceed the limit if
+/// half of it is free.
 pub const LINK_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Orders that wait to be carried out: each partition may be handed over, and a few more.
+/// Orders that wait to be carried out: one per partition that may be handed over, and a few more.
 pub const ORDERS_WAITING_MAX: usize = 1_100;
-/// A node that leaves gives what it sent so long to arrive.
+/// Time that a leaving node gives its sent batches to arrive.
 pub const LEAVE_WITHIN_MS: Millis = 2_000;
 
-/// What a node is to be, and by which clock.
+/// Options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// What it is in the cluster.
+    /// The properties with which the node joins the cluster.
     pub node: NodeConfig,
-    /// Limits of its links. Frames are never larger than the bus takes when the node starts.
+    /// Limits of the links. Frames are also kept below the limit that the bus has when the node starts.
     pub links: LinkConfig,
-    /// For everything about time.
+    /// The clock for all times of the node.
     pub clock: Clock,
 }
 
-/// What happened, in order.
+/// An event of a node, in the order in which events happened.
 #[derive(Clone, Debug)]
 pub enum NodeEvent {
     /// The view changed.
     View {
-        /// It was.
+        /// The view before.
         old: Arc<View>,
-        /// It is.
+        /// The view now.
         new: Arc<View>,
     },
-    /// The last view has this node, as this. There are links with all others of it.
+    /// The last view contains this node under this address. Links with all other members exist.
     Joined(Address),
-    /// This node is confirmed to be in the view: it may act for what that says is its own, while
+    /// This node is confirmed to be in the view. It may act for the partitions that the view gives it, while
     /// [`Authority::is_online`].
     Online,
-    /// From now on this node claims nothing and writes nothing as an owner.
+    /// This node became an island: from now on it claims nothing and writes nothing as an owner.
     Island,
-    /// This node is in the view no more, and its links have ended. [`Order::Rejoin`] once everything is put away that it
-    /// owned and that it knew of the others.
+    /// This node is not in the view any more, and its links have ended. The owner of the node puts away all partitions
+    /// and all knowledge of other nodes, and then gives [`Order::Rejoin`].
     VotedOut,
-    /// This node does not join: it does not fit to one that is there.
+    /// This node does not join, since it is incompatible with a member.
     Refused(Incompatible),
-    /// This node is draining and owns nothing any more, or there is nobody to give it to.
+    /// This node is draining and owns nothing any more, or no other node can take what it owns.
     Drained,
-    /// This node left; nothing comes after this.
+    /// This node has left; it is the last event.
     Left,
-    /// What another node sent, in the order in which it did.
+    /// A batch of another node, in the order in which that node sent them.
     Batch {
-        /// Which node.
+        /// The node that sent the batch.
         from: NodeNumber,
-        /// What it gave to its [`Outbound`].
+        /// The batch, as given to [`Outbound`] there.
         bytes: Bytes,
     },
 }
 
-/// What the node is to do.
+/// An order to the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Tell that it handed over a partition, with all fences, to the next owner under that owner's epoch.
+    /// Tell the cluster that this node handed over a partition, with all fences, to the next owner under that owner's
+    /// epoch.
     HandedOver {
-        /// Which.
+        /// The partition.
         partition: Partition,
-        /// [`Move::epoch`](crate::membership::Move::epoch).
+        /// Epoch of the next owner: [`Move::epoch`](crate::membership::Move::epoch).
         epoch: Epoch,
     },
-    /// See [`Event::Busy`](crate::membership::Event::Busy).
+    /// Tell the cluster whether the node is overloaded, see [`Event::Busy`](crate::membership::Event::Busy).
     Busy(bool),
     /// Give everything away.
     Drain,
-    /// Leave, once what was sent arrived, or after [`LEAVE_WITHIN_MS`]. [`NodeEvent::Left`] comes when the registry took
-    /// it; whoever cannot wait for that drops the [`Node`].
+    /// Leave, once all sent batches have arrived, or after [`LEAVE_WITHIN_MS`]. [`NodeEvent::Left`] comes when the
+    /// registry took the change; a caller that cannot wait for it drops the [`Node`].
     Leave,
-    /// Come again after [`NodeEvent::VotedOut`] or [`NodeEvent::Refused`].
+    /// Join again after [`NodeEvent::VotedOut`] or [`NodeEvent::Refused`].
     Rejoin,
 }
 
-/// Whether a node may act for what it owns, for anybody to ask at any time. It says no in time even when the node's task
-/// does not get to run.
+/// Tells at any time and on any thread whether a node may act for the partitions that it owns. The answer turns to no
+/// in time even if the node's task does not get to run.
 #[derive(Clone, Debug)]
 pub struct Authority {
     clock: Clock,
-    /// Until when, by the clock.
+    /// End of the authority, by the clock.
     until: Arc<AtomicU64>,
 }
 
@@ -130,13 +133,13 @@ impl Authority {
         self.until.store(until.unwrap_or_default(), Ordering::Release);
     }
 
-    /// False on an island, and in no view.
+    /// Whether the node may act as an owner now: it is in the view, and not an island.
     pub fn is_online(&self) -> bool {
         self.clock.now() < self.until.load(Ordering::Acquire)
     }
 }
 
-/// A running node. Dropping it ends its task as a crash would; see [`Order::Leave`].
+/// A running node. Dropping it ends its task as a crash would; [`Order::Leave`] ends it in order.
 #[derive(Debug)]
 pub struct Node {
     task: AbortHandle,
@@ -147,8 +150,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Has a node join the cluster that `outside` leads to; within a tokio runtime. The events end when the bus or the
-    /// registry are gone for good, which is logged, or after [`NodeEvent::Left`].
+    /// Starts a node that joins the cluster behind `outside`. The caller must be in a tokio runtime. The events end
+    /// after [`NodeEvent::Left`], or when the bus or the registry is gone for good, which is logged.
     pub fn start<N: Bus + Registry>(outside: Arc<N>, options: NodeOptions) -> (Self, mpsc::Receiver<NodeEvent>) {
         let (events, read) = mpsc::channel(EVENTS_WAITING_MAX);
         let (orders, ordered) = mpsc::channel(ORDERS_WAITING_MAX);
@@ -165,17 +168,17 @@ impl Node {
         &self.outbound
     }
 
-    /// Where the node is told what to do. It always gets to that soon; a closed channel means that it has ended.
+    /// The channel of orders to the node. The node takes them up soon; a closed channel means that it has ended.
     pub fn orders(&self) -> &mpsc::Sender<Order> {
         &self.orders
     }
 
-    /// Whether the node may act as an owner.
+    /// The node's authority to act as an owner.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    /// What was counted so far.
+    /// Counters of the node.
     pub fn metrics(&self) -> &Arc<NodeMetrics> {
         &self.metrics
     }
@@ -187,7 +190,8 @@ impl Drop for Node {
     }
 }
 
-/// A number that nobody else draws: from the system's randomness, which is what the standard library keys its hashes with.
+/// A random number that no other node draws. It comes from the keys of the standard library's hashes, which are drawn
+/// from the system's randomness.
 fn draw() -> u128 {
     let random = RandomState::new();
     u128::from(random.hash_one(0)) << 64 | u128::from(random.hash_one(1))

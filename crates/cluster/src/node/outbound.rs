@@ -1,4 +1,4 @@
-//! The way from a node's shards to its links: bounded by bytes for each other node, so that one that is slow or away
+//! The way from a node's shards to its links. The bytes under way are bounded per destination, so a slow or absent node
 //! holds up nobody but itself.
 
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use super::{BATCHES_WAITING_MAX, LINK_BYTES_MAX};
 use crate::NodeNumber;
 use crate::link::{BATCH_BYTES_MAX, Batch, BatchTooLarge};
 
-/// With no more than this under way there is room again: not for each batch is somebody woken.
+/// Bytes under way at or below which waiting senders are woken. The gap to the limit keeps wake-ups rare.
 const ROOM_BYTES: usize = LINK_BYTES_MAX / 2;
 
-/// Takes batches for other nodes. Those of one sender for one node arrive in the order in which they were taken.
+/// Takes batches for other nodes. Batches of one sender for one node arrive in the order in which they were taken.
 #[derive(Clone, Debug)]
 pub struct Outbound {
-    batches: mpsc::Sender<Taken>,
+    batches: mpsc::Sender<QueuedBatch>,
     peers: Arc<Peers>,
     metrics: Arc<NodeMetrics>,
 }
@@ -26,21 +26,21 @@ pub struct Outbound {
 /// Why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    /// So much is under way to this node already: give it again after [`Outbound::room`].
+    /// Too many bytes are under way to this node: give the batch again after [`Outbound::room`].
     #[error("so much is under way to this node that a batch has to wait")]
     Full(Batch),
-    /// There is no link with this node, and what is for it is lost. A view says so, or is about to.
+    /// This node has no link with the other one, and the batch is lost. A view says so, or is about to.
     #[error("there is no link with this node")]
     NoLink,
-    /// It is larger than any link takes.
+    /// The batch is larger than any link takes.
     #[error(transparent)]
     TooLarge(#[from] BatchTooLarge),
 }
 
 /// A batch on its way to a link.
 #[derive(Debug)]
-pub(super) struct Taken {
-    /// Where it goes, if that is what the link still belongs to.
+pub(super) struct QueuedBatch {
+    /// The destination. If its link has ended by then, the batch is lost.
     pub(super) peer: Arc<Peer>,
     pub(super) batch: Batch,
 }
@@ -49,9 +49,9 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) number: NodeNumber,
-    /// Bytes that were taken, and that the link does not have yet.
+    /// Bytes that were taken and have not reached the link yet.
     queued: AtomicUsize,
-    /// Bytes that the link has.
+    /// Bytes in the link.
     held: AtomicUsize,
     has_ended: AtomicBool,
     room: Notify,
@@ -61,8 +61,8 @@ pub(super) struct Peer {
 #[derive(Debug, Default)]
 pub(super) struct Peers(RwLock<BTreeMap<NodeNumber, Arc<Peer>>>);
 
-/// An end for shards and one for the node.
-pub(super) fn channel(metrics: Arc<NodeMetrics>) -> (Outbound, mpsc::Receiver<Taken>) {
+/// The sending end for shards and the receiving end for the node's task.
+pub(super) fn channel(metrics: Arc<NodeMetrics>) -> (Outbound, mpsc::Receiver<QueuedBatch>) {
     let (batches, taken) = mpsc::channel(BATCHES_WAITING_MAX);
     (Outbound { batches, peers: Arc::default(), metrics }, taken)
 }
@@ -72,7 +72,7 @@ impl Outbound {
         self.peers.clone()
     }
 
-    /// Has a batch sent. Never waits.
+    /// Takes a batch to be sent. Never waits.
     ///
     /// # Errors
     /// [`NotTaken`].
@@ -88,7 +88,7 @@ impl Outbound {
         let is_taken = peer.take(bytes);
         let refused = match self.batches.try_reserve() {
             Ok(permit) if is_taken => {
-                permit.send(Taken { peer, batch });
+                permit.send(QueuedBatch { peer, batch });
                 return Ok(());
             }
             Err(mpsc::error::TrySendError::Closed(())) => NotTaken::NoLink,
@@ -103,13 +103,13 @@ impl Outbound {
         Err(refused)
     }
 
-    /// Resolves when batches for this node are taken again, or when there is no link with it any more. That may take
-    /// until the other node is voted out.
+    /// Resolves when batches for this node are taken again, or when the link with it has ended. Either may take until
+    /// the other node is voted out.
     pub async fn room(&self, to: NodeNumber) {
         if let Some(peer) = self.peers.get(to) {
             peer.until_room().await;
         }
-        // An error: the node has ended.
+        // An error means that the node has ended.
         let _ = self.batches.reserve().await;
     }
 }
@@ -127,7 +127,7 @@ impl Peer {
 
     fn take(&self, bytes: usize) -> bool {
         let before = self.queued.fetch_add(bytes, Ordering::AcqRel) + self.held.load(Ordering::Acquire);
-        // Where there is room, there is for any one.
+        // While at most half the limit is under way, a batch of any size is taken.
         let is_taken = before <= ROOM_BYTES || before + bytes <= LINK_BYTES_MAX;
         if !is_taken {
             self.queued.fetch_sub(bytes, Ordering::AcqRel);
@@ -135,13 +135,13 @@ impl Peer {
         is_taken
     }
 
-    /// A batch came to the link. It may count twice for a moment, and never not at all.
+    /// Moves a batch's bytes from the queue to the link. For a moment they count twice, and never not at all.
     pub(super) fn arrived(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::AcqRel);
         self.queued.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// The link has so much that is not acknowledged.
+    /// Sets the number of bytes that the link holds.
     pub(super) fn holds(&self, bytes: usize) {
         self.held.store(bytes, Ordering::Release);
         if self.has_room() {
@@ -161,7 +161,7 @@ impl Peer {
     async fn until_room(&self) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
-            // Before looking, so that nothing is missed in between.
+            // The wake-up is registered before the look at the state, so that none is missed in between.
             notified.as_mut().enable();
             if self.has_room() || self.has_ended.load(Ordering::Acquire) {
                 return;
@@ -199,7 +199,7 @@ mod tests {
         batch
     }
 
-    fn with_peers(numbers: &[NodeNumber]) -> (Outbound, mpsc::Receiver<Taken>) {
+    fn with_peers(numbers: &[NodeNumber]) -> (Outbound, mpsc::Receiver<QueuedBatch>) {
         let (outbound, taken) = channel(Arc::default());
         numbers.iter().for_each(|number| outbound.peers.begin(Arc::new(Peer::new(*number))));
         (outbound, taken)
@@ -217,10 +217,10 @@ mod tests {
         fill(&outbound, 2);
         assert_eq!(outbound.metrics.outbound_full.load(Ordering::Relaxed), 2);
         let peer = taken.recv().await.expect("a batch").peer;
-        // It moves on to the link, where it counts as well.
+        // The batch moves to the link, where its bytes count too.
         peer.arrived(PART);
         assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
-        // It arrived at the other node.
+        // The batch arrived at the other node.
         peer.holds(0);
         outbound.try_send(1, batch(PART)).expect("room");
         assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
@@ -233,7 +233,7 @@ mod tests {
         let room = wait_for_room(outbound.clone());
         for _ in 0..4 {
             assert!(!room.is_finished());
-            let Taken { peer, batch } = taken.recv().await.expect("a batch");
+            let QueuedBatch { peer, batch } = taken.recv().await.expect("a batch");
             peer.arrived(batch.len());
             peer.holds(0);
         }

@@ -1,13 +1,13 @@
-//! The form of what owners keep: under the partition's number, the epoch since which it has its owner, and what it is, in
-//! a batch of the node format.
+//! The format of recovery data. A key holds the partition, the epoch of its owner and the kind of thing; a value is a
+//! batch of the node format.
 //!
-//! Each owner writes under its own epoch. So one that was taken for dead and goes on writing overwrites nothing of its
-//! successor's, and of what there is twice the later is right.
+//! Each owner writes under its own epoch. An owner that was taken for dead and goes on writing therefore overwrites
+//! nothing of its successor's; of two values of one thing, the one with the later epoch is right.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use muster_live::plane::{Carried, Message, Recoverable, Thing, Up};
+use muster_live::plane::{Carried, Message, Recoverable, RecoveryKey, Up};
 use muster_live::{Epoch, NodeNumber, Partition};
 
 use crate::codec::{Decoder, Encoder};
@@ -16,40 +16,41 @@ use crate::codec::{Decoder, Encoder};
 pub const WORD: &str = "p";
 
 /// The key of a thing.
-pub fn key(Recoverable { epoch, thing, .. }: &Recoverable) -> String {
-    let (words, Epoch(epoch)) = (words_of(thing.partition()), epoch);
-    match thing {
-        Thing::Party(party) => format!("{words}.{epoch}.party.{}", party.0),
-        Thing::Room(room) => format!("{words}.{epoch}.room.{}", room.0),
-        Thing::Ticket(ticket) => format!("{words}.{epoch}.ticket.{ticket}"),
+pub fn key(Recoverable { epoch, key, .. }: &Recoverable) -> String {
+    let (words, Epoch(epoch)) = (words_of(key.partition()), epoch);
+    match key {
+        RecoveryKey::Party(party) => format!("{words}.{epoch}.party.{}", party.0),
+        RecoveryKey::Room(room) => format!("{words}.{epoch}.room.{}", room.0),
+        RecoveryKey::Ticket(ticket) => format!("{words}.{epoch}.ticket.{ticket}"),
+        RecoveryKey::Added(mode, subject) => format!("{words}.{epoch}.added-{mode}.{subject}"),
     }
 }
 
-/// With what all keys of a partition begin.
+/// Prefix of all keys of a partition.
 pub fn words_of(partition: Partition) -> String {
     format!("{WORD}.{}", partition.number())
 }
 
-/// Of which partition a key is, and since when that had the owner who wrote it.
+/// The partition of a key, and the epoch of the owner that wrote it.
 pub fn owner_of(key: &str) -> Option<(Partition, Epoch)> {
     let mut words = key.strip_prefix(WORD)?.strip_prefix('.')?.split('.');
     let partition = Partition::new(words.next()?.parse().ok()?)?;
     Some((partition, Epoch(words.next()?.parse().ok()?)))
 }
 
-/// What is kept of a thing that has not ended.
+/// The value kept of a thing; `None` if the thing has ended.
 pub fn value(node: NodeNumber, recoverable: Recoverable) -> Option<Bytes> {
-    let Recoverable { epoch, thing, parts } = recoverable;
+    let Recoverable { epoch, key, parts } = recoverable;
     if parts.is_empty() {
         return None;
     }
     let mut encoder = Encoder::new(node);
-    let carried = Up::Carried { partition: thing.partition(), epoch, parts, ends: true };
+    let carried = Up::Carried { partition: key.partition(), epoch, parts, ends: true };
     encoder.push(0, 0, &Message::Up(carried));
     Some(Bytes::copy_from_slice(encoder.take().content()))
 }
 
-/// What was kept of a partition: of each thing the latest. What cannot be read is left out.
+/// The latest value of each thing of a partition. Values that cannot be read are left out.
 pub fn latest(decoder: &Decoder, node: NodeNumber, found: Vec<(String, Bytes)>) -> Vec<Carried> {
     let mut latest: BTreeMap<String, (Epoch, Bytes)> = BTreeMap::new();
     for (key, value) in found {
@@ -112,7 +113,7 @@ mod tests {
 
     fn kept(epoch: u64, max_size: u16) -> (String, Bytes) {
         let parts = vec![Carried::Party(Box::new(party(max_size)))];
-        let recoverable = Recoverable { epoch: Epoch(epoch), thing: Thing::Party(party(0).party), parts };
+        let recoverable = Recoverable { epoch: Epoch(epoch), key: RecoveryKey::Party(party(0).party), parts };
         (key(&recoverable), value(2, recoverable).expect("a value"))
     }
 
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_has_no_value() {
-        let recoverable = Recoverable { epoch: Epoch(1), thing: Thing::Party(party(0).party), parts: Vec::new() };
+        let recoverable = Recoverable { epoch: Epoch(1), key: RecoveryKey::Party(party(0).party), parts: Vec::new() };
         assert_eq!(value(2, recoverable), None);
     }
 }

@@ -1,5 +1,6 @@
-//! Recovery data as a port: what owners keep so that their successors can go on. It is a hint, never the only copy of
-//! what must not be lost: it is written behind, in the order of nothing, and what comes too fast is left out.
+//! Recovery data as a port: data that owners keep so that their successors can go on. The data are hints, never the
+//! only copy of something that must not be lost: they are written in the background, without a promised order, and left
+//! out when they come too fast.
 
 pub mod form;
 mod queue;
@@ -11,71 +12,72 @@ use bytes::Bytes;
 
 pub(crate) use queue::{Queue, Sink, SinkError};
 
-/// The largest value.
+/// The largest value, in bytes.
 pub const RECOVERY_BYTES_MAX: usize = 512 * 1024;
 
-/// Keys that wait to be written at most. As many removals may wait besides.
+/// Values that wait to be written at most. The same number of removals may wait besides.
 pub const KEYS_WAITING_MAX: usize = 65_536;
 
 /// Bytes of values that wait to be written at most.
 pub const BYTES_WAITING_MAX: usize = 64 * 1024 * 1024;
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub struct RecoveryMetrics {
     /// Values and removals that were written.
     pub written: AtomicU64,
-    /// Those in whose place a newer one of the same key was written.
+    /// Values and removals that were dropped because a newer one of the same key came before they were written.
     pub replaced: AtomicU64,
-    /// Those left out, since too much waited or nobody takes them.
+    /// Values and removals left out, since too many waited or the store refused them.
     pub dropped: AtomicU64,
     /// Writes that failed and were tried again.
     pub retried: AtomicU64,
 }
 
-/// Why something was not kept, or not found.
+/// Why a value was not kept or could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
-    /// [`KEYS_WAITING_MAX`] or [`BYTES_WAITING_MAX`].
+    /// [`KEYS_WAITING_MAX`] or [`BYTES_WAITING_MAX`] was reached.
     #[error("recovery data come faster than they are written; this one is left out")]
     Full,
-    /// The sentence says what to change.
+    /// The store refuses the value for good; the sentence says what to change.
     #[error("{0}")]
     Refused(String),
-    /// What there is cannot be told now. Try again.
+    /// The store cannot be read now. Try again.
     #[error("recovery data cannot be read: {0}")]
     Unavailable(String),
 }
 
-/// Values under keys (of the registry's form), written behind by one owner each.
+/// Values under keys, in the form of the registry's keys. One owner writes each key; writes happen in the background.
 pub trait Recovery: Send + Sync + 'static {
-    /// Keeps a value in place of any of its key, soon. Never waits.
+    /// Queues a value that will replace any other of its key. Never waits.
     ///
     /// # Errors
     /// [`RecoveryError::Full`], [`RecoveryError::Refused`]; an older value stays then.
     fn put(&self, key: &str, value: Bytes) -> Result<(), RecoveryError>;
 
-    /// Removes a value, soon. Never waits.
+    /// Queues the removal of a value. Never waits.
     ///
     /// # Errors
-    /// As [`Recovery::put`].
+    /// Same as [`Recovery::put`].
     fn remove(&self, key: &str) -> Result<(), RecoveryError>;
 
-    /// Resolves when all that was put and removed before is written, which takes as long as nobody can be reached.
+    /// Resolves when everything that was put or removed before is written, which takes as long as the store cannot be
+    /// reached.
     fn flush(&self) -> impl Future<Output = ()> + Send;
 
-    /// What is written, by anybody, under keys that begin with these words and a dot; by key.
+    /// Written values of any owner whose keys begin with `words` and a dot, with their keys.
     ///
     /// # Errors
     /// [`RecoveryError::Refused`], [`RecoveryError::Unavailable`].
     fn load(&self, words: &str) -> impl Future<Output = Result<Vec<(String, Bytes)>, RecoveryError>> + Send;
 
-    /// The keys that begin with these words and a dot, without their values. Some may be gone already.
+    /// The keys that begin with `words` and a dot, without their values. Some may be gone already.
     ///
     /// # Errors
-    /// As [`Recovery::load`].
+    /// Same as [`Recovery::load`].
     fn keys(&self, words: &str) -> impl Future<Output = Result<Vec<String>, RecoveryError>> + Send;
 
-    /// What was counted so far.
+    /// Counters so far.
     fn recovery_metrics(&self) -> &RecoveryMetrics;
 }

@@ -1,6 +1,6 @@
-//! Writing behind: one entry per key waits, its newest, and a task writes them, some at a time.
+//! Writing in the background: for each key the newest entry waits, and a task writes a few entries at a time.
 //!
-//! The entries of one round have different keys, and the next round begins when all of it are done: so no older value
+//! The entries of a round have different keys, and a round begins only when the one before is done: so no older value
 //! overtakes a newer one.
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,22 +23,22 @@ const ROUND_MAX: usize = 64;
 /// The pause after a round that failed.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where entries are written to.
+/// The store that entries are written to.
 pub(crate) trait Sink: Send + Sync + 'static {
-    /// Writes a value, or removes it.
+    /// Writes a value, or removes it if there is none.
     fn write(&self, key: &str, value: Option<Bytes>) -> impl Future<Output = Result<(), SinkError>> + Send;
 }
 
 /// Why an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SinkError {
-    /// It may be if tried again.
+    /// The store cannot be reached now; trying again may help.
     Unavailable,
-    /// It never will be.
+    /// The store will never take the entry.
     Refused,
 }
 
-/// The queue, and the task that empties it; it ends with its value.
+/// The queue, and the task that empties it. Dropping the queue ends the task.
 #[derive(Debug)]
 pub(crate) struct Queue {
     shared: Arc<Shared>,
@@ -47,16 +47,16 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct Shared {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingEntries>,
     arrived: Notify,
-    /// How many entries were done with, written or not, in the order in which they came.
+    /// Number of entries that are done with, whether written or not, in the order in which they came.
     done: watch::Sender<u64>,
     metrics: RecoveryMetrics,
 }
 
-/// What waits, oldest first. A key keeps its place when its value is replaced.
+/// Entries that wait, oldest first. A key keeps its place when its value is replaced.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingEntries {
     places: HashMap<String, u64>,
     entries: BTreeMap<u64, (String, Option<Bytes>)>,
     next: u64,
@@ -75,7 +75,7 @@ impl Queue {
         Self { shared, writing }
     }
 
-    /// Has a value written, or removed.
+    /// Queues a value for writing, or a removal.
     pub(crate) fn push(&self, key: &str, value: Option<Bytes>) -> Result<(), RecoveryError> {
         check_key(key).map_err(|error| RecoveryError::Refused(error.to_string()))?;
         let bytes = value.as_ref().map_or(0, Bytes::len);
@@ -85,9 +85,9 @@ impl Queue {
         }
         let taken = self.shared.waiting().push(key, value);
         match taken {
-            Taken::New => self.shared.arrived.notify_one(),
-            Taken::Replaced => drop(self.shared.metrics.replaced.fetch_add(1, Ordering::Relaxed)),
-            Taken::Not => {
+            PushResult::New => self.shared.arrived.notify_one(),
+            PushResult::Replaced => drop(self.shared.metrics.replaced.fetch_add(1, Ordering::Relaxed)),
+            PushResult::Refused => {
                 self.shared.metrics.dropped.fetch_add(1, Ordering::Relaxed);
                 return Err(RecoveryError::Full);
             }
@@ -95,10 +95,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Resolves when nothing waits of what came before.
+    /// Resolves when all entries that were queued before are done with.
     pub(crate) async fn flush(&self) {
         let until = self.shared.waiting().next;
-        // An error: the task is gone, and nothing will be written any more.
+        // An error means that the task is gone and nothing will be written any more.
         let _ = self.shared.done.subscribe().wait_for(|done| *done >= until).await;
     }
 
@@ -114,38 +114,38 @@ impl Drop for Queue {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingEntries> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-enum Taken {
+enum PushResult {
     New,
     Replaced,
-    Not,
+    Refused,
 }
 
-impl Waiting {
-    fn push(&mut self, key: &str, value: Option<Bytes>) -> Taken {
+impl WaitingEntries {
+    fn push(&mut self, key: &str, value: Option<Bytes>) -> PushResult {
         let bytes = value.as_ref().map_or(0, Bytes::len);
         let place = self.places.get(key).copied();
         let before = place.and_then(|place| self.entries.get(&place)).and_then(|(_, value)| value.as_ref());
         let bytes_after = self.bytes - before.map_or(0, Bytes::len) + bytes;
-        // A removal that is left out brings back to life what is gone, so it has room of its own.
+        // Leaving out a removal would bring back a value that is gone, so removals have room of their own.
         let keys_max = if value.is_some() { KEYS_WAITING_MAX } else { 2 * KEYS_WAITING_MAX };
         let is_too_much = bytes_after > BYTES_WAITING_MAX && value.is_some();
         if is_too_much || (place.is_none() && self.entries.len() >= keys_max) {
-            return Taken::Not;
+            return PushResult::Refused;
         }
         self.bytes = bytes_after;
         if let Some(place) = place {
             self.entries.insert(place, (key.to_owned(), value));
-            return Taken::Replaced;
+            return PushResult::Replaced;
         }
         self.places.insert(key.to_owned(), self.next);
         self.entries.insert(self.next, (key.to_owned(), value));
         self.next += 1;
-        Taken::New
+        PushResult::New
     }
 
     fn pop(&mut self) -> Option<(u64, String, Option<Bytes>)> {
@@ -155,7 +155,7 @@ impl Waiting {
         Some((place, key, value))
     }
 
-    /// Puts back what could not be written, unless something newer of its key came. `false`: something did.
+    /// Puts back an entry that could not be written. Answers `false` if a newer one of its key waits already.
     fn put_back(&mut self, place: u64, key: String, value: Option<Bytes>) -> bool {
         if self.places.contains_key(&key) {
             return false;
@@ -166,7 +166,7 @@ impl Waiting {
         true
     }
 
-    /// Entries that were done with, all before the oldest that waits.
+    /// Number of entries that are done with: all before the oldest one that waits.
     fn done(&self) -> u64 {
         self.entries.first_key_value().map_or(self.next, |(place, _)| *place)
     }
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn the_newest_of_a_key_waits_in_the_place_of_the_oldest() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEntries::default();
         waiting.push("a", value(1));
         waiting.push("b", value(1));
-        assert!(matches!(waiting.push("a", value(5)), Taken::Replaced));
+        assert!(matches!(waiting.push("a", value(5)), PushResult::Replaced));
         assert_eq!(waiting.bytes, 6);
         assert_eq!(waiting.pop().map(|(_, key, value)| (key, value)), Some(("a".to_owned(), value(5))));
         assert_eq!((waiting.bytes, waiting.done()), (1, 1));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_failed_waits_again_unless_something_newer_does() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEntries::default();
         waiting.push("a", value(1));
         waiting.push("b", value(1));
         let (first, second) = (waiting.pop().expect("an entry"), waiting.pop().expect("an entry"));
@@ -236,15 +236,15 @@ mod tests {
 
     #[test]
     fn what_waits_is_limited_by_keys_and_bytes() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingEntries::default();
         for number in 0..KEYS_WAITING_MAX {
-            assert!(matches!(waiting.push(&number.to_string(), value(0)), Taken::New));
+            assert!(matches!(waiting.push(&number.to_string(), value(0)), PushResult::New));
         }
-        assert!(matches!(waiting.push("more", value(0)), Taken::Not));
-        assert!(matches!(waiting.push("more", None), Taken::New), "a removal has room of its own");
-        assert!(matches!(waiting.push("0", value(BYTES_WAITING_MAX)), Taken::Replaced));
-        assert!(matches!(waiting.push("1", value(1)), Taken::Not));
-        assert!(matches!(waiting.push("0", value(0)), Taken::Replaced));
-        assert!(matches!(waiting.push("1", value(1)), Taken::Replaced));
+        assert!(matches!(waiting.push("more", value(0)), PushResult::Refused));
+        assert!(matches!(waiting.push("more", None), PushResult::New), "a removal has room of its own");
+        assert!(matches!(waiting.push("0", value(BYTES_WAITING_MAX)), PushResult::Replaced));
+        assert!(matches!(waiting.push("1", value(1)), PushResult::Refused));
+        assert!(matches!(waiting.push("0", value(0)), PushResult::Replaced));
+        assert!(matches!(waiting.push("1", value(1)), PushResult::Replaced));
     }
 }

@@ -1,4 +1,4 @@
-//! What every bus does.
+//! Tests that every bus passes.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(crate) async fn frames_arrive_at_their_address_alone(ground: impl Ground) {
 
     one.send(address(2), Bytes::from_static(b"to two")).expect("sent");
     two.send(address(1), Bytes::from_static(b"to one")).expect("sent");
-    // An earlier node of the same number is another address.
+    // An earlier node of the same number has another address.
     let mut other = address(2);
     other.incarnation += 1;
     one.send(other, Bytes::from_static(b"to nobody")).expect("sent");
@@ -98,7 +98,7 @@ pub(crate) async fn what_was_listened_to_is_again_after_a_loss(ground: impl Grou
     assert_eq!(within("a frame", inbox.receive()).await.expect("a frame"), "welcome back");
 }
 
-/// Asks again until the answer is this one: the bus learns of what happened in its own time.
+/// Probes until the answer is `expect`: the bus needs a moment to learn what happened.
 async fn until_probed(node: &impl Bus, expect: Probe) {
     while node.probe(address(2)).await != expect {
         tokio::task::yield_now().await;

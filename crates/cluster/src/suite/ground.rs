@@ -1,4 +1,4 @@
-//! Where the nodes of one test meet, and how their lines to it are broken.
+//! Grounds: places where the nodes of one test meet, and lines to them that the test can break.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -16,18 +16,19 @@ use crate::nats::{Nats, NatsOptions};
 use crate::recovery::Recovery;
 use crate::registry::{Entry, Event, Registry, Watch};
 
-/// Whatever takes longer hangs. With the clock of tests in process paused, no time is spent on it.
+/// Limit of every wait: a test that takes longer hangs. Tests in process have a paused clock, so they spend no time on
+/// it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A place where nodes meet.
 pub(crate) trait Ground {
     type Node: Bus + Registry + Recovery;
 
-    /// Another node, with a line of its own.
+    /// Makes another node, with a line of its own.
     fn join(&self) -> impl Future<Output = Joined<Self::Node>>;
 }
 
-/// A node, and the line that it is on.
+/// A node, and its line.
 pub(crate) struct Joined<N> {
     pub(crate) node: Arc<N>,
     pub(crate) line: Box<dyn Line>,
@@ -35,15 +36,15 @@ pub(crate) struct Joined<N> {
 
 /// A line that can be broken.
 pub(crate) trait Line {
-    /// Nothing gets through from now on.
+    /// Breaks the line in both directions.
     fn cut(&self);
-    /// Everything gets through again.
+    /// Mends the line.
     fn mend(&self);
-    /// The answer to the next write is lost; the write is not.
+    /// Loses the answer to the next write; the write itself is made.
     fn lose_answer(&self);
 }
 
-/// A line that nobody breaks here.
+/// A line that no test breaks.
 pub(crate) struct NoLine;
 
 impl Line for NoLine {
@@ -52,7 +53,7 @@ impl Line for NoLine {
     fn lose_answer(&self) {}
 }
 
-/// Runs a test where nodes meet in this process.
+/// Runs a test whose nodes meet in this process.
 pub(crate) fn in_process(test: impl AsyncFnOnce(HubGround)) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
@@ -89,7 +90,7 @@ impl Line for HubLine {
     }
 }
 
-/// Logs of matches in files; there is no bus.
+/// Match logs in files, without a bus.
 pub(crate) struct FilesGround(pub(crate) FileLogs);
 
 /// Runs a test in files.
@@ -99,7 +100,7 @@ pub(crate) fn in_files(test: impl AsyncFnOnce(FilesGround)) {
     block_on(test(FilesGround(logs)));
 }
 
-/// Runs a test where nodes meet at a NATS server: that of this process, and in a cluster of the test's own.
+/// Runs a test whose nodes meet at this process's NATS server, in a cluster of the test's own.
 pub(crate) fn over_nats(test: impl AsyncFnOnce(NatsGround)) {
     static TESTS: AtomicU32 = AtomicU32::new(0);
     let server = muster_testenv::Nats::shared().expect("a NATS server");
@@ -107,7 +108,7 @@ pub(crate) fn over_nats(test: impl AsyncFnOnce(NatsGround)) {
     block_on(test(NatsGround::at(server.url(), &format!("test{number}"))));
 }
 
-/// Runs a test where nodes meet at one of three NATS servers, each of which keeps everything.
+/// Runs a test whose nodes meet at one of three NATS servers, each with a copy of everything.
 pub(crate) fn over_three_nats(test: impl AsyncFnOnce(NatsGround)) {
     static TESTS: AtomicUsize = AtomicUsize::new(0);
     static SERVERS: OnceLock<[Server; 3]> = OnceLock::new();
@@ -126,7 +127,7 @@ pub(crate) struct NatsGround {
     url: String,
     cluster: String,
     replicas: usize,
-    /// A line ends with its last owner, and a test may not care for one.
+    /// The ground keeps the lines, since a line ends with its last owner and a test may drop its own.
     lines: RefCell<Vec<Rc<Proxy>>>,
 }
 
@@ -138,7 +139,7 @@ impl NatsGround {
 }
 
 impl NatsGround {
-    /// A line, and what a node on it is configured with.
+    /// A new line, and the options of a node on it.
     pub(crate) fn line(&self) -> (Rc<Proxy>, NatsOptions) {
         let line = Rc::new(Proxy::start(&self.url).expect("a line to the server"));
         self.lines.borrow_mut().push(line.clone());
@@ -172,7 +173,7 @@ impl Line for Rc<Proxy> {
     }
 }
 
-/// `future`, in time.
+/// Waits for `future`, and fails the test if it takes too long.
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future).await.unwrap_or_else(|_| panic!("{what}: not within {DEADLINE:?}"))
 }

@@ -1,4 +1,4 @@
-//! Three NATS servers as one JetStream cluster, whose leaders are killed while nodes write and talk.
+//! Tests of three NATS servers as one JetStream cluster, whose leaders are killed while nodes write and talk.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,19 +20,19 @@ use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch};
 
 const KEY: &str = "view";
 
-/// Acknowledged writes before each kill, and after it.
+/// Acknowledged writes before and after each kill.
 const WRITES: usize = 100;
 
 const KILLS: usize = 2;
 
-/// Values that are kept, and how often each is written.
+/// Number of values, and of writes to each.
 const KEYS: usize = 50;
 const ROUNDS: usize = 6;
 
 /// Batches from each node to each other one.
 const BATCHES: u64 = 200;
 
-/// What was acknowledged: the number that was written, and its revision.
+/// Revisions of acknowledged writes, by the number that was written.
 type Acknowledged = Rc<RefCell<BTreeMap<u64, Revision>>>;
 
 #[test]
@@ -114,7 +114,7 @@ fn nodes_whose_leader_was_killed_lose_no_batch_and_nobody() {
     });
 }
 
-/// Three of them, and a client that asks who leads.
+/// Three servers.
 struct Servers([Server; 3]);
 
 impl Servers {
@@ -126,7 +126,7 @@ impl Servers {
         self.0.iter().map(|server| server.url().to_owned()).collect()
     }
 
-    /// A node at any of them.
+    /// A node connected to all three.
     async fn connect(&self) -> Arc<Nats> {
         let options = NatsOptions { urls: self.urls(), replicas: self.0.len(), ..NatsOptions::default() };
         Arc::new(within("a connection", Nats::connect(&options)).await.expect("a connection"))
@@ -146,8 +146,8 @@ fn text(number: u64) -> Bytes {
     number.to_string().into()
 }
 
-/// Writes the number after the last one, again and again. Were an acknowledged write lost, or were there two winners,
-/// then some number would be acknowledged twice.
+/// Writes the number after the last one, again and again. If an acknowledged write were lost, or two writers won, some
+/// number would be acknowledged twice.
 async fn count_up(node: Arc<Nats>, acknowledged: Acknowledged) {
     let mut watch = node.watch();
     let mut last = state(&mut watch).await.remove(0);
@@ -171,7 +171,7 @@ fn number_of(entry: &Entry) -> u64 {
     std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok()).expect("a number")
 }
 
-/// What the watch tells to be newer than this.
+/// The next entry of the watch that is newer than `last`.
 async fn newer(watch: &mut Watch, last: &Entry) -> Entry {
     loop {
         let entry = match next(watch).await {
@@ -195,7 +195,7 @@ async fn until_written(acknowledged: &Acknowledged, count: usize) {
     within("acknowledged writes", enough).await;
 }
 
-/// The server that leads a stream.
+/// Index of the server that leads a stream.
 async fn leader(context: &jetstream::Context, stream: &str) -> usize {
     let mut look = tokio::time::interval(Duration::from_millis(20));
     let asking = async {

@@ -1,4 +1,4 @@
-//! What every log of matches does, and what those of a cluster do when lines break and servers are killed.
+//! Tests that every match log passes, and tests of a cluster's logs when lines break and servers are killed.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -14,19 +14,19 @@ use super::ground::{FilesGround, Ground, HubGround, Joined, Line, NatsGround, No
 use crate::match_log::subjects::SubjectStats;
 use crate::nats::{Nats, NatsOptions};
 
-/// Where places have logs.
+/// A ground for match logs.
 pub(crate) trait LogGround {
-    /// The logs as another place has them.
+    /// Access to the logs for another place.
     async fn place(&self) -> Place;
 }
 
-/// A place, and the line that it is on.
+/// A place, and its line.
 pub(crate) struct Place {
     log: Rc<dyn MatchLog>,
     line: Box<dyn Line>,
-    /// What is counted where records are in messages.
+    /// Counters of logs in messages.
     stats: Box<dyn Fn() -> SubjectStats>,
-    /// Its line ends with it.
+    /// The node is kept because its line ends with it.
     _node: Box<dyn Any>,
 }
 
@@ -75,7 +75,7 @@ impl Place {
         within("a sync", self.log.synced(partition(number), Duration::ZERO)).await
     }
 
-    /// Appends, and waits until it is kept.
+    /// Appends a record, and waits until it is kept.
     async fn keep(&self, number: u16, record: &[u8]) {
         self.append(number, record).expect("room");
         self.synced(number).await.expect("kept");
@@ -119,7 +119,7 @@ pub(crate) async fn a_former_owner_is_shut_out(ground: impl LogGround) {
     former.take(3, 1).await.expect("taken over");
     former.keep(3, b"one").await;
     owner.take(3, 2).await.expect("taken over");
-    // It may not know yet; but nothing of it is kept.
+    // The former owner may not know yet that it lost the log; but none of its records are kept.
     if former.append(3, b"late").is_ok() {
         assert_eq!(former.synced(3).await, Err(LogError::Lost));
     }
@@ -156,7 +156,7 @@ pub(crate) async fn what_is_not_needed_goes(ground: impl LogGround) {
     assert_eq!(owner.take(3, 2).await.expect("taken over").len(), 4);
     owner.keep(3, b"snapshot").await;
     owner.log.trim(partition(3), RecordNumber(0));
-    // A trim is told with what comes next.
+    // The trim is written with the next record.
     owner.keep(3, b"next").await;
     let third = ground.place().await;
     assert_eq!(third.take(3, 3).await, Ok(vec!["snapshot".into(), "next".into()]));
@@ -304,7 +304,8 @@ fn what_is_not_needed_is_purged_in_time() {
             owner.keep(3, &[7; 20_000]).await;
         }
         owner.log.trim(partition(3), RecordNumber(9));
-        // Nothing more is appended: the time alone does it. The clock goes on while everybody waits.
+        // Nothing is appended any more, so only time triggers the purge. The paused clock goes on while everybody
+        // waits.
         while (owner.stats)().purges == 0 {
             pass_a_second().await;
         }
@@ -350,7 +351,7 @@ fn a_killed_server_keeps_what_it_acknowledged() {
                 until_up(&node, false).await;
                 server.resume().expect("resumed");
             }
-            // Whether it was written before or not: it is there once.
+            // Whether or not the record was written before, it is there exactly once.
             within("a sync", wait).await.expect("kept");
         }
         let other = node.match_logs(&options).await.expect("a stream").handle();

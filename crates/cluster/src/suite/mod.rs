@@ -1,5 +1,5 @@
-//! One suite for all implementations: each test gets a place of its own where nodes meet, and asks only through the
-//! ports. Faults are injected where the implementation meets the network.
+//! One suite for all implementations of the ports: each test gets a ground of its own and uses only the ports. Faults
+//! are injected where an implementation meets the network.
 
 mod bus;
 pub(crate) mod ground;
@@ -22,7 +22,7 @@ macro_rules! run {
     };
 }
 
-/// Runs each test in process and over a NATS server, and those of the ports over three.
+/// Runs each test in process and over a NATS server, and the tests of ports over three servers too.
 macro_rules! suite {
     (ports { $($ports:tt)* } nodes { $($nodes:tt)* }) => {
         run! { in_process by in_process: $($ports)* $($nodes)* }

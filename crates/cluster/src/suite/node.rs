@@ -1,4 +1,4 @@
-//! What nodes at work do: batches between them, and who is in the view.
+//! Tests of running nodes: batches between them, and membership of the view.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use crate::operator::{self, DrainError};
 /// Batches from each node to each other one.
 const BATCHES: u64 = 300;
 
-/// Players, each of which sees all and is sure of it.
+/// Waits until every player sees all others and is online.
 pub(super) async fn together(players: &mut [Player]) {
     let count = players.len();
     for player in players {
-        // Who is not sure any more says so at once, and tells of it a little later.
+        // A player's events may lag behind its authority, which tells at once when the node is not sure any more.
         let is_sure = |player: &Player| player.is_online && player.node.authority().is_online();
         let is_so = |player: &Player| player.nodes.len() == count && is_sure(player);
         player.until("all nodes in the view", is_so).await;
@@ -37,7 +37,7 @@ async fn three(ground: &impl Ground) -> [Player; 3] {
     players
 }
 
-/// Everybody sends everybody so many more.
+/// Every player sends `count` more batches to every other.
 pub(super) async fn all_send(players: &mut [Player], count: u64) {
     let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
     for player in players {
@@ -74,7 +74,7 @@ pub(crate) async fn a_node_that_is_gone_is_voted_out_and_its_links_end(ground: i
         player.until("a view without it", |player| !player.nodes.contains(&gone)).await;
         let sent = player.node.outbound().try_send(gone, batch(0, 100));
         assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
-        // Nobody waits for it.
+        // The wait ends at once: there is no link.
         within("no room to wait for", player.node.outbound().room(gone)).await;
     }
     assert!(!authority.is_online(), "nobody renews its lease");
@@ -120,7 +120,7 @@ pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(gro
         two.until("a view without it", is_gone)
     );
     drained.expect("drained");
-    // A watch may pass over views that others follow at once.
+    // The watch may skip views that others follow at once.
     assert!(!owned.is_empty(), "it tells how far it is");
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn a_draining_node_gives_everything_away_and_goes(ground: impl 
         draining.order(Order::Leave).await;
         draining.until("it to leave", |player| player.has_left).await;
     };
-    // The others hand over meanwhile what was to move between them.
+    // Meanwhile the others complete the moves between them.
     let is_gone = |player: &Player| !player.nodes.contains(&gone);
     tokio::join!(drain, one.until("a view without it", is_gone), two.until("a view without it", is_gone));
 }
@@ -147,7 +147,7 @@ pub(crate) async fn nodes_that_lose_the_bus_together_are_islands_and_go_on_with_
     islands(&mut players, || lines.iter().for_each(|line| line.mend())).await;
 }
 
-/// The bus is away, and comes back with `mend`. A third of the batches was sent before.
+/// Waits until the players, whose bus is away, are islands; then sends batches, calls `mend`, and sends the rest.
 async fn islands(players: &mut [Player], mend: impl FnOnce()) {
     for player in players.iter_mut() {
         player.until("an island", |player| player.islands > 0 && !player.is_online).await;
@@ -184,7 +184,7 @@ pub(crate) async fn a_node_cut_off_for_long_comes_again_as_another(ground: impl 
         player.until("a view without it", |player| !player.nodes.contains(&before)).await;
         assert!(player.is_online, "{} is no island", player.me);
     }
-    // What it says to those who voted it out is lost, and is no error yet: it does not know.
+    // Batches to the nodes that voted it out are lost without an error: the node does not know yet.
     cut.send(one.me, 1).await;
     cut.line.mend();
     cut.until("it to hear of it", |player| player.is_voted_out).await;
@@ -215,7 +215,7 @@ pub(crate) async fn a_node_that_was_voted_out_can_leave(ground: impl Ground) {
 pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground: impl Ground) {
     const BYTES: usize = 48 * 1024;
     let [mut one, mut two, mut slow] = three(&ground).await;
-    // Meanwhile nobody reads the events of the slow one.
+    // Meanwhile nobody reads the events of the slow player.
     let filling = async {
         let mut taken = 0;
         loop {
@@ -224,7 +224,7 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
                     taken += 1;
                     assert!((taken as usize * BYTES) < 32 * LINK_BYTES_MAX, "nothing holds it up");
                 }
-                // The node has to get to look at them. Then only the slow one makes it wait.
+                // The node's task must get to run. After that only the slow player holds batches back.
                 Err(NotTaken::Full(_)) => {
                     let room = one.node.outbound().room(slow.me);
                     if tokio::time::timeout(Duration::from_secs(2), room).await.is_err() {
@@ -274,14 +274,14 @@ pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(grou
         attempts.tick().await;
         other.orders().send(Order::Rejoin).await.expect("it runs");
         let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
-        // Until the lease of the one before has run out it is refused.
+        // The node is refused until the lease of its predecessor has run out.
         if matches!(event, NodeEvent::Joined(_)) {
             break;
         }
     }
 }
 
-/// Reads events until this one.
+/// Reads events up to the first that `is_it` accepts.
 async fn until_event(events: &mut mpsc::Receiver<NodeEvent>, is_it: impl Fn(&NodeEvent) -> bool) -> NodeEvent {
     let reading = async {
         loop {
@@ -298,7 +298,7 @@ async fn until_event(events: &mut mpsc::Receiver<NodeEvent>, is_it: impl Fn(&Nod
 fn authority_ends_in_time_though_no_task_gets_to_run() {
     in_process(async |ground: HubGround| {
         let players = three(&ground).await;
-        // Polled once, it moves the clock, and nothing else runs before we look.
+        // Polling once moves the clock, and nothing else runs before the check.
         let _ = tokio::time::advance(Duration::from_millis(ISLAND_AFTER_MS)).now_or_never();
         assert!(players.iter().all(|player| !player.node.authority().is_online()));
     });

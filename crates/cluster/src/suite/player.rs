@@ -1,4 +1,5 @@
-//! A node at work in a test: it counts to each of the others, and hears what happens.
+//! A player: a running node in a test, which sends consecutive numbers to every other player and checks those that it
+//! gets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +15,11 @@ use crate::membership::{Compatibility, NodeConfig, Roles, View};
 use crate::node::{Clock, Node, NodeEvent, NodeOptions, NotTaken, Order};
 use crate::registry::Registry;
 
-/// The number whose batch is larger than any frame.
+/// The number whose batch exceeds every frame.
 const LARGE: u64 = 100;
 const LARGE_BYTES: usize = 3 * 1024 * 1024;
 
-/// A node, and what it knows.
+/// A node, and its knowledge of the others.
 pub(super) struct Player {
     pub(super) node: Node,
     pub(super) events: mpsc::Receiver<NodeEvent>,
@@ -31,11 +32,11 @@ pub(super) struct Player {
     pub(super) is_voted_out: bool,
     pub(super) is_drained: bool,
     pub(super) has_left: bool,
-    /// What is being handed over, to be told.
+    /// Partitions that this node hands over, to be told to the cluster.
     handed_over: Vec<Order>,
-    /// How many numbers came, by sender: each counts from 0 on the link between the two.
+    /// Count of numbers that arrived, by sender. Each link counts from 0.
     pub(super) arrived: BTreeMap<NodeNumber, u64>,
-    /// How many were sent, by receiver.
+    /// Count of numbers that were sent, by receiver.
     pub(super) sent: BTreeMap<NodeNumber, u64>,
 }
 
@@ -55,7 +56,7 @@ fn number_of(bytes: &Bytes) -> u64 {
     number
 }
 
-/// Of a node that tells this of itself.
+/// Options of a node with these properties.
 pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
     let (name, roles) = ("node".into(), Roles::ALL);
     let node = NodeConfig { name, shards: 2, weight: 2, roles, compatibility, epoch_floor: 0 };
@@ -100,7 +101,7 @@ impl Player {
             NodeEvent::VotedOut => {
                 assert!(!self.is_online, "it was voted out before it was an island");
                 (self.is_voted_out, self.nodes) = (true, Vec::new());
-                // Its links have ended with all that they held.
+                // The links have ended with everything in them.
                 self.arrived.clear();
                 self.sent.clear();
             }
@@ -116,7 +117,7 @@ impl Player {
         }
     }
 
-    /// Hands over at once what moves.
+    /// Takes in a view: hands over every partition of this node that moves.
     fn see(&mut self, view: &View) {
         self.nodes = view.nodes().iter().map(|node| node.number).collect();
         let mine = view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|owner| owner.node() == self.me));
@@ -128,7 +129,7 @@ impl Player {
         self.node.orders().send(order).await.expect("it runs");
     }
 
-    /// Hears an event, and does what it asks for.
+    /// Takes in an event, and carries out what it asks for.
     pub(super) async fn live(&mut self, event: Option<NodeEvent>) {
         self.hear(event.expect("events go on"));
         for order in std::mem::take(&mut self.handed_over) {
@@ -136,7 +137,7 @@ impl Player {
         }
     }
 
-    /// Reads events until this is so.
+    /// Takes in events until `is_so` holds.
     pub(super) async fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let reading = async {
             while !is_so(self) {
@@ -147,7 +148,7 @@ impl Player {
         within(what, reading).await;
     }
 
-    /// Sends the next so many numbers, waiting for room where there is none.
+    /// Sends the next `count` numbers, waiting for room where necessary.
     pub(super) async fn send(&mut self, to: NodeNumber, count: u64) {
         for _ in 0..count {
             while let Err(error) = self.try_send(to) {
@@ -166,7 +167,8 @@ impl Player {
         Ok(())
     }
 
-    /// Waits for so many numbers from a node; they came in order then, and once.
+    /// Waits until `count` numbers have arrived from a node. Each number is checked when it arrives: in order, and
+    /// once.
     pub(super) async fn receives(&mut self, from: NodeNumber, count: u64) {
         let so_far = |player: &Self| player.arrived.get(&from).copied().unwrap_or_default();
         self.until("batches", |player| so_far(player) >= count).await;

@@ -1,4 +1,4 @@
-//! What every keeper of recovery data does.
+//! Tests that every store of recovery data passes.
 
 use std::sync::atomic::Ordering;
 

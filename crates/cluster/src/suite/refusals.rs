@@ -1,4 +1,4 @@
-//! NATS servers that will not do, each with a sentence that says what to change.
+//! Tests of unsuitable NATS servers: each error has a sentence that says what to change.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -9,7 +9,7 @@ use muster_testenv::{Nats as Server, NatsSettings};
 use super::ground::within;
 use crate::nats::{Nats, NatsError, NatsLogin, NatsOptions};
 
-/// Connects, and wants the error to say this.
+/// Connects, and expects an error that contains `expect`.
 fn check(options: &NatsOptions, expect: &str) {
     let said = match connect(options) {
         Ok(_) => panic!("it connected, which was to say `{expect}`"),

@@ -1,4 +1,4 @@
-//! What every registry does.
+//! Tests that every registry passes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::registry::{Entry, Event, Registry, RegistryError, Revision, VALUE_BYT
 
 const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
-/// Rounds of a race, and who runs in it.
+/// Rounds of a race, and number of writers.
 const ROUNDS: usize = 50;
 
 fn text(text: &'static str) -> Bytes {
@@ -116,16 +116,16 @@ pub(crate) async fn a_value_lives_on_by_being_written(ground: impl Ground) {
     let first = node.create("kept", text("1"), SECOND).await.expect("created");
     let renewed = node.create("renewed", text("1"), SECOND).await.expect("created");
     let first = node.update("kept", text("2"), first, None).await.expect("updated");
-    // Longer than it takes for what follows, however slow the machine.
+    // A time to live that outlasts the test, however slow the machine.
     let renewed = node.update("renewed", text("2"), renewed, Some(Duration::from_secs(600))).await.expect("updated");
-    // Written last and gone first: the time of the others would be over as well.
+    // This value was written last and expires first, so by then the others would have expired too.
     node.create("gone", text("1"), SECOND).await.expect("created");
     assert_eq!(removed(until_removed(&mut watch).await), "gone");
     node.update("kept", text("3"), first, None).await.expect("still there");
     node.update("renewed", text("3"), renewed, None).await.expect("still there");
 }
 
-/// A library has been seen to forget the time of what follows a removal: then a lease would never end.
+/// A client library is known to drop the time to live of a value that follows a removal: a lease would never end then.
 pub(crate) async fn a_value_made_after_another_went_goes_in_time(ground: impl Ground) {
     let node = ground.join().await.node;
     let mut watch = node.watch();

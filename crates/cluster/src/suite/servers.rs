@@ -1,4 +1,4 @@
-//! What becomes of nodes when NATS servers are killed, halted, wrong or not there; and of a killed node.
+//! Tests of nodes whose NATS server is killed, halted, wrong or missing, and of a node that is killed.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
@@ -22,7 +22,7 @@ async fn connect(options: &NatsOptions) -> Arc<Nats> {
     Arc::new(within("a connection", Nats::connect(options)).await.expect("a connection"))
 }
 
-/// Asks again until the answer is this one: the bus learns of what happened in its own time.
+/// Probes until the answer is `expect`: the bus needs a moment to learn what happened.
 async fn until_probed(node: &Nats, number: u32, expect: Probe) {
     let asking = async {
         while node.probe(address(number)).await != expect {
@@ -65,14 +65,14 @@ fn a_killed_server_comes_back_with_what_it_acknowledged() {
     });
 }
 
-/// Numbered frames: each arrives as it was sent, once or not at all.
+/// Numbered frames: each arrives unchanged, once or not at all.
 #[derive(Default)]
 struct Frames {
     sent: u32,
 }
 
 impl Frames {
-    /// Sends up to this number, in steps small enough for every queue on the way.
+    /// Sends frames up to this number, in steps small enough for every queue on the way.
     async fn send_until(&mut self, node: &Nats, number: u32) {
         while self.sent < number {
             self.sent += 1;
@@ -101,7 +101,7 @@ fn what_comes_too_fast_is_refused_or_lost_and_counted() {
     block_on(async {
         let (one, two) = (connect(&options(server.url())).await, connect(&options(server.url())).await);
         let mut inbox = two.listen(address(2)).await.expect("listening");
-        // Nothing is written while this runs.
+        // The loop does not await, so nothing is written meanwhile.
         let sent = (0..=WRITES_WAITING_MAX).map(|_| one.send(address(2), Bytes::from_static(b"frame")));
         let refused = sent.filter(|outcome| *outcome == Err(BusError::Full)).count();
         assert_eq!(refused, 1);
@@ -129,7 +129,7 @@ fn a_halted_server_leaves_writes_unknown() {
         let mut watch = node.watch();
         state(&mut watch).await;
         server.pause().expect("halted");
-        // It may answer a few more before it halts.
+        // The process may answer a few more probes before it halts.
         let mut number = 0;
         let key = loop {
             let key = format!("view.{number}");
@@ -142,7 +142,7 @@ fn a_halted_server_leaves_writes_unknown() {
         until_up(&*node, false).await;
         server.resume().expect("resumed");
         until_up(&*node, true).await;
-        // Whether the first one happened decides what becomes of the second; either way the value is there.
+        // The second write succeeds or not, depending on the first; either way the value is there.
         match within("an outcome", node.create(&key, Bytes::from_static(b"mine"), None)).await {
             Ok(_) | Err(RegistryError::Conflict) => {}
             outcome => panic!("{outcome:?}"),
@@ -160,7 +160,7 @@ fn a_halted_server_leaves_writes_unknown() {
     });
 }
 
-/// Names the server to the process that will be killed.
+/// Environment variable that tells the server's URL to the process that will be killed.
 const URL_VARIABLE: &str = "MUSTER_CLUSTER_TEST_NATS";
 
 #[test]
@@ -174,7 +174,7 @@ fn a_killed_process_listens_no_more() {
         let node = connect(&options(server.url())).await;
         assert_eq!(node.probe(address(2)).await, Probe::Listening);
         signal(&child, "STOP");
-        // Not that nobody listens: a halted process may come back.
+        // The answer must not be that nobody listens: a halted process may come back.
         until_probed(&node, 2, Probe::Unknown).await;
         signal(&child, "CONT");
         until_probed(&node, 2, Probe::Listening).await;
@@ -193,7 +193,7 @@ fn listen_for_ever(url: &str) {
     });
 }
 
-/// This test again in a process of its own, which listens until it is killed.
+/// Starts this test again in a child process, which listens until it is killed.
 fn start_listener(url: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "suite::servers::a_killed_process_listens_no_more", "--nocapture"]);

@@ -1,5 +1,5 @@
-//! Nodes at work while everything goes wrong: lines are cut, frames lost and overtaken, nodes crash and join. What one
-//! node says to another arrives in order, and once, or their link has ended.
+//! Tests of running nodes under many faults: lines are cut, frames lost and reordered, nodes crash and join. Batches
+//! from one node to another arrive in order and once, or their link has ended.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::hub::Faults;
 use crate::node::{NotTaken, Order};
 
 const SEEDS: u64 = 4;
-/// What goes wrong, one after another.
+/// Number of faults, one after the other.
 const TROUBLES: usize = 30;
 const PLAYERS_MAX: usize = 4;
-/// The longest pause between two troubles: long enough to be voted out.
+/// Longest pause between two faults: enough to be voted out.
 const PAUSE_MAX_MS: u64 = 8_000;
 
 #[test]
@@ -53,7 +53,7 @@ async fn trouble(ground: &HubGround, players: &mut Vec<Player>, rng: &mut Rng) {
     }
 }
 
-/// Says something to everybody now and then, and hears what there is, for so long.
+/// Sends to everybody now and then, and takes in events, for the time of `pause`.
 async fn talk(player: &mut Player, pause: Duration) {
     let end = tokio::time::Instant::now() + pause;
     let mut turns = tokio::time::interval(Duration::from_millis(200));
@@ -72,13 +72,13 @@ async fn talk(player: &mut Player, pause: Duration) {
 
 fn say(player: &mut Player) {
     for node in player.nodes.clone() {
-        // The node may know already what the player did not hear yet: that there is no link any more.
+        // The node may know already that the link has ended, before its player has read the event.
         let sent = if node == player.me { Ok(()) } else { player.try_send(node) };
         assert!(matches!(sent, Ok(()) | Err(NotTaken::NoLink)), "{sent:?}");
     }
 }
 
-/// All are together again, and what was said on the links that there are has arrived.
+/// Waits until all players are together again and everything sent over current links has arrived.
 async fn settle(players: &mut [Player]) {
     let rest = Duration::from_secs(60);
     join_all(players.iter_mut().map(|player| talk(player, rest))).await;

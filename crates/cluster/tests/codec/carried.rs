@@ -1,4 +1,4 @@
-//! Arbitrary pieces of partitions.
+//! Arbitrary pieces of partitions that are carried between owners.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ every!(Carried, random,
     Carried::Ticket(_) => Carried::Ticket(Box::new(any(random))),
     Carried::Pool(_) => Carried::Pool(any(random)),
     Carried::Match(_) => Carried::Match(Box::new(any(random))),
+    Carried::Added(..) => Carried::Added(any(random), any(random)),
 );
 every!(rooms::Carried, random,
     rooms::Carried::Room(_) => rooms::Carried::Room(Box::new(any(random))),

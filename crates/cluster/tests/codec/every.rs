@@ -1,19 +1,19 @@
-//! Values of every kind of an enum, and a compiler that says so when one is missing.
+//! Values of every variant of an enum; the compiler reports a missing variant.
 
 use crate::random::Random;
 
-/// An enum of which one value of each kind can be made, with the kind's name.
+/// An enum that can make one value of each variant, with the variant's name.
 pub trait Every: Sized {
     fn every(random: &mut Random) -> Vec<(&'static str, Self)>;
 }
 
-/// Makes values of every variant. A variant without a line does not compile.
+/// Implements [`Every`]. A variant without a line does not compile.
 macro_rules! every {
     ($type:ty, $random:ident, $($pattern:pat => $value:expr),+ $(,)?) => {
         impl $crate::every::Every for $type {
             #[allow(unused_variables)]
             fn every($random: &mut $crate::random::Random) -> Vec<(&'static str, Self)> {
-                // Nothing but that all are named.
+                // The match only makes the compiler check that all variants are listed.
                 let _ = |value: &$type| match value { $($pattern => {}),+ };
                 vec![$((stringify!($pattern), $value)),+]
             }
@@ -30,7 +30,7 @@ macro_rules! every {
 }
 pub(crate) use every;
 
-/// Values of structs, field by field.
+/// Implements [`Arbitrary`] for structs, field by field.
 macro_rules! fields {
     ($type:ty, $random:ident => $value:expr) => {
         impl $crate::random::Arbitrary for $type {

@@ -1,9 +1,9 @@
-//! Batches as each version of the format wrote them: nodes of that release are still about when a newer one joins.
+//! Batches as each version of the format wrote them: nodes of that release may still run when a newer one joins.
 //!
-//! `golden/v1.hex` holds a batch for each kind of message: its name, and a line for each field of the batch. What was
-//! once released never changes there. `v1.txt` is what this release reads in it. `UPDATE_GOLDEN=1 cargo test -p
-//! muster-cluster --test codec` adds kinds that are new to the first and writes the second anew: its difference shows
-//! what becomes of older nodes' messages. A new version of the format gets files of its own in the same way.
+//! `golden/v1.hex` holds a batch for each kind of message: its name, and a line for each field of the batch. Lines of
+//! released kinds never change. `v1.txt` is the result of reading it with this release. `UPDATE_GOLDEN=1 cargo test -p
+//! muster-cluster --test codec` adds new kinds to the first file and rewrites the second: its difference shows how this
+//! release reads older nodes' messages. A new version of the format gets files of its own in the same way.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ fn is_update() -> bool {
     std::env::var_os("UPDATE_GOLDEN").is_some()
 }
 
-/// Batches by the kinds of their messages.
+/// The batches of a file, by the kinds of their messages.
 fn batches(hex: &str) -> Vec<(&str, Bytes)> {
     let bytes = |line: &str| {
         let digits = line.split_ascii_whitespace();
@@ -40,7 +40,7 @@ fn batches(hex: &str) -> Vec<(&str, Bytes)> {
     hex.split("# ").skip(1).map(|part| (part.lines().next().unwrap(), batch(part))).collect()
 }
 
-/// A line for each field of a batch.
+/// Appends a batch, one line for each of its fields.
 fn append(hex: &mut String, kind: &str, batch: &[u8]) {
     writeln!(hex, "# {kind}").unwrap();
     let mut rest = batch;
@@ -55,7 +55,7 @@ fn append(hex: &mut String, kind: &str, batch: &[u8]) {
     }
 }
 
-/// Adds the kinds of messages that are new.
+/// Adds the kinds of messages that the file does not have yet.
 fn add_new_kinds() {
     let mut hex = std::fs::read_to_string(path(VERSION, "hex")).unwrap_or_default();
     for (kind, message) in missing(&hex) {

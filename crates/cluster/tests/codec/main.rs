@@ -1,5 +1,5 @@
-//! What nodes tell each other, as bytes. One binary, because linking costs more than running.
-// A test that cannot go on says so by panicking; the helpers between the tests too.
+//! Tests of the messages between nodes as bytes, in one binary because linking costs more than running.
+// Tests and their helpers panic when they cannot go on.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod carried;

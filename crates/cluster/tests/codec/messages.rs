@@ -11,9 +11,9 @@ use muster_domain::sessions::Claims;
 use muster_live::close::CloseReason;
 use muster_live::place::PARTITIONS;
 use muster_live::plane::{
-    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, Down, Errand, Frames, Join, JoinRefusal, Joined,
-    LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply, RequestRef, Standing,
-    Up, Whom,
+    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, DepartedHoldings, Down, Errand, Frames, Join,
+    JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply,
+    RequestRef, Standing, Told, Up, Whom, pool_partition,
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
@@ -23,12 +23,12 @@ use muster_live::{
 use crate::every::{Every, every, fields};
 use crate::random::{Arbitrary, Random};
 
-/// An arbitrary value of the type that is asked for.
+/// An arbitrary value of type `T`.
 pub fn any<T: Arbitrary>(random: &mut Random) -> T {
     T::arbitrary(random)
 }
 
-/// Messages of every kind by their names, and with every kind of question and answer.
+/// Messages of every kind with their names, including every kind of question and answer.
 pub fn every_message(random: &mut Random) -> Vec<(String, Message)> {
     let mut messages = named("", random, |message| message);
     messages.extend(every_up(random).into_iter().map(|(name, up)| (name, Message::Up(up))));
@@ -36,7 +36,7 @@ pub fn every_message(random: &mut Random) -> Vec<(String, Message)> {
     messages
 }
 
-/// One value for every kind of `T`.
+/// Messages made of one value for every variant of `T`.
 fn named<T: Every, M>(before: &str, random: &mut Random, make: impl Fn(T) -> M) -> Vec<(String, M)> {
     let name = |kind: &str| format!("{before}{}", kind.split(['(', ' ']).next().unwrap_or_default());
     T::every(random).into_iter().map(|(kind, value)| (name(kind), make(value))).collect()
@@ -116,7 +116,12 @@ every!(Message, random,
 every!(LaneKind, random, LaneKind::Up => LaneKind::Up, LaneKind::Down => LaneKind::Down);
 every!(Up, random,
     Up::Join(_) => Up::Join(Box::new(any(random))),
-    Up::Leave { .. } => Up::Leave { stream: any(random), session: any(random), heard: any(random), reason: any(random) },
+    Up::Leave { .. } => Up::Leave {
+        stream: any(random),
+        session: any(random),
+        heard: any(random),
+        reason: any(random),
+    },
     Up::Listen { .. } => Up::Listen { stream: any(random), listener: any(random), request: any(random) },
     Up::Unlisten { .. } => Up::Unlisten { stream: any(random), listener: any(random), by_join: any(random) },
     Up::Publish(_) => Up::Publish(any(random)),
@@ -143,12 +148,22 @@ every!(Up, random,
     Up::Rebind { .. } => Up::Rebind { request: any(random), rebind: Box::new(any(random)) },
     Up::Order { .. } => Up::Order { request: any(random), order: Box::new(any(random)) },
     Up::All { .. } => Up::All { request: any(random), payload: any(random) },
-    Up::Rebuild { .. } => Up::Rebuild {
+    Up::Rebuild { told: Told::Streams(_), .. } => Up::Rebuild {
         partition: any(random),
         epoch: any(random),
-        standings: any(random),
+        told: Told::Streams(any(random)),
     },
-    Up::Tickets { .. } => Up::Tickets { epoch: any(random), standings: any(random) },
+    Up::Rebuild { told: Told::Tickets(_), .. } => Up::Rebuild {
+        partition: pool_partition(),
+        epoch: any(random),
+        told: Told::Tickets(any(random)),
+    },
+    Up::Added { .. } => Up::Added {
+        request: any(random),
+        stream: any(random),
+        comer: any::<bool>(random).then(|| Box::new(any(random))),
+        ask: any(random),
+    },
     Up::Carried { .. } => Up::Carried {
         partition: any(random),
         epoch: any(random),
@@ -272,6 +287,7 @@ every!(Reply, random,
     Reply::Rooms(_) => Reply::Rooms(either(random)),
     Reply::Session(_) => Reply::Session(if any(random) { Ok(Box::new(any(random))) } else { Err(any(random)) }),
     Reply::Rebound => Reply::Rebound,
+    Reply::Added(_) => Reply::Added(any(random)),
 );
 every!(ClaimRefusal, random,
     ClaimRefusal::Gone => ClaimRefusal::Gone,
@@ -347,9 +363,7 @@ fields!(Moved, random => Moved {
     },
     departed: Departed {
         serial: any(random),
-        has_tickets: any(random),
-        tickets: any(random),
-        pool: any(random),
+        holdings: DepartedHoldings { may_have_tickets: any(random), tickets: any(random), pool: any(random) },
         standings: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
         arrivals: any(random),
         sole_since: any(random),
@@ -400,7 +414,7 @@ pub fn size(random: &mut Random) -> usize {
     random.pick(&[0, 1, 5, 1_000, usize::MAX])
 }
 
-/// Numbers of milliseconds and the like.
+/// A number of milliseconds, or a similar quantity.
 pub fn number(random: &mut Random) -> u64 {
     random.pick(&[0, 1, 60_000, u64::MAX])
 }

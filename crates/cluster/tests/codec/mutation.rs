@@ -1,5 +1,5 @@
-//! Damaged batches: seeded mutations of good ones, and what a liar would make up. Nothing panics, and nothing asks for
-//! memory out of proportion.
+//! Damaged batches: seeded mutations of good ones, and batches that a liar could write. The decoder never panics and
+//! never allocates out of proportion.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::round_trip::{FROM, Sent, TO, bytes_of, encode};
 use crate::tracking::peak_bytes;
 
 const MUTATIONS: u64 = 20_000;
-/// The most memory that a batch may need for each of its bytes, and in any case.
+/// Limits of the memory for a batch: per byte of input, and in addition for any batch.
 const BYTES_PER_INPUT_BYTE_MAX: usize = 1_024;
 const BYTES_BASE_MAX: usize = 16 * 1_024;
 
@@ -24,14 +24,14 @@ fn mutate(random: &mut Random, input: &[u8]) -> Vec<u8> {
     random.mutate(input, TELLING, 16)
 }
 
-/// Reads a batch within bounds. What could be read can be written, and then has one stable form.
+/// Reads a batch within the memory limit. A batch that can be read can be written, and then has one stable form.
 fn check(input: Vec<u8>) {
     let input = Bytes::from(input);
     let once = again(&input);
     assert_eq!(again(&once), once);
 }
 
-/// Reads a batch within bounds and writes what could be read.
+/// Reads a batch within the memory limit, and writes the result.
 fn again(input: &Bytes) -> Bytes {
     let read = || Decoder::new(TO, Arc::default()).decode(FROM, input.clone()).map(Iterator::collect::<Vec<_>>);
     let (received, peak) = peak_bytes(read);
@@ -60,12 +60,12 @@ fn no_batch_makes_its_reader_ask_for_memory_out_of_proportion() {
     let random = &mut Random::new(1);
     let whole: Vec<Sent> = every_message(random).into_iter().map(|(_, message)| (0, 1, message)).collect();
     for (_, _, message) in whole {
-        // What stands in a message over and over costs no more than that.
+        // A message with many repetitions stays within the same limits.
         let once = encode(&[(0, 1, message)]);
         check(once[4..].repeat(200));
         check([&once[..4], &once[4..].repeat(200)].concat());
     }
-    // Expressions are compiled when they are read.
+    // Regular expressions are compiled when they are read.
     let asked = ListQuery { query: Arc::new(Query::parse(&"/(a|b|c){30}/ ".repeat(15)).unwrap()), ..any(random) };
     let query = encode(&[(0, 1, Message::Up(Up::Parties { request: any(random), asked }))]);
     check([&query[..4], &query[4..].repeat(100)].concat());

@@ -23,7 +23,7 @@ use crate::every::{every, fields};
 use crate::messages::{any, number, size};
 use crate::random::{Arbitrary, Random};
 
-/// Added to a number, makes zero of the negative one, which matchmakers take for the same.
+/// Turns negative zero into zero, which matchmakers treat as the same, when added to a number.
 const POSITIVE: f64 = 0.0;
 
 every!(Request, random,
@@ -309,7 +309,11 @@ fields!(NewTicket<Presence>, random => NewTicket {
     created_at: any(random),
 });
 fields!(TicketMember<Presence>, random => TicketMember { key: any(random), presence: any(random) });
-fields!(Widening, random => Widening { field: any(random), step: any::<f64>(random) + POSITIVE, limit: any::<f64>(random) + POSITIVE });
+fields!(Widening, random => Widening {
+    field: any(random),
+    step: any::<f64>(random) + POSITIVE,
+    limit: any::<f64>(random) + POSITIVE,
+});
 fields!(Explanation, random => Explanation {
     ticket: any(random),
     is_searching: any(random),

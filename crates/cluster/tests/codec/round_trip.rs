@@ -1,4 +1,4 @@
-//! What is written is read back, whatever it is.
+//! Tests that every written message is read back unchanged.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use muster_live::{Delivery, Encoding, Place, SessionKey};
 use crate::messages::{any, every_message};
 use crate::random::Random;
 
-/// The nodes of all tests.
+/// Number of the sending node in all tests.
 pub const FROM: u32 = 3;
 pub const TO: u32 = 5;
 

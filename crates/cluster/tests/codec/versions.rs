@@ -1,4 +1,4 @@
-//! Nodes of different releases: what an older one makes of a newer one's batches.
+//! Tests of nodes of different releases: an older node reads a newer one's batches.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::messages::any;
 use crate::random::Random;
 use crate::round_trip::{FROM, Sent, TO, decoded, encode, one, shown};
 
-/// A field of bytes, as protobuf writes it.
+/// A protobuf field of bytes.
 fn field(number: u32, content: &[u8]) -> Vec<u8> {
     let key = number << 3 | 2;
     let mut out = if key < 0x80 { vec![key as u8] } else { vec![key as u8 | 0x80, (key >> 7) as u8] };
@@ -28,7 +28,7 @@ fn message(rest: &[&[u8]]) -> Vec<u8> {
     field(4, &[&[0x08, 1, 0x10, 2], rest.concat().as_slice()].concat())
 }
 
-/// A batch of this node's version, with these bytes behind its head.
+/// A batch of this node's version, with these bytes after its head.
 fn batch(rest: &[&[u8]]) -> Bytes {
     [&[0x08, 1, 0x10, 1], rest.concat().as_slice()].concat().into()
 }
@@ -42,7 +42,7 @@ const CREDIT: &[u8] = &[0x92, 0x01, 4, 0x08, 1, 0x10, 5];
 fn a_newer_batch_is_read_but_for_what_is_new() {
     let random = &mut Random::new(1);
     let known: Vec<Sent> = (0..3).map(|_| (1, 2, any(random))).collect();
-    // Question 7 of shard 1, which cost a credit up.
+    // Question 7 of shard 1, which used a credit of the lane to owners.
     let new = message(&[&field(3, &[0x10, 7]), &[0x28, 1], &field(UNKNOWN_VARIANT, b"what is it")]);
     let with_new_fields =
         message(&[UNKNOWN_FIELD, &[0x92, 0x01, 4 + UNKNOWN_FIELD.len() as u8, 0x08, 1, 0x10, 5], UNKNOWN_FIELD]);
@@ -68,7 +68,7 @@ fn a_newer_batch_is_read_but_for_what_is_new() {
 
 #[test]
 fn an_older_batch_is_read_with_what_it_does_not_say() {
-    // A join as it would be without the fields that were added behind the first ones.
+    // A join as an older node writes it, without the fields that were added later.
     let join = field(12, &[&field(1, &[0x08, 6]), &field(2, &[]), &[0x28, 1][..]].concat());
     let received = one(&batch(&[&message(&[&join])])).content.unwrap();
     let Message::Up(Up::Join(join)) = received else { panic!("{received:?}") };
@@ -122,7 +122,7 @@ fn an_answer_of_an_unknown_kind_says_what_it_answers() {
 
 #[test]
 fn an_unknown_value_of_an_enum_is_taken_for_the_safe_one() {
-    // A stream, an audience of kind 99, a delivery of kind 99.
+    // A stream, an audience of unknown kind 99, and a delivery of unknown kind 99.
     let fanout = field(8, &[&field(1, &[]), &[0x18, 99][..], &field(6, &[0x08, 99])].concat());
     let received = one(&batch(&[&message(&[&fanout])])).content.unwrap();
     let Message::Down(Down::Fanout { frames: Frames { json: None, .. }, audience, delivery, .. }) = received else {
@@ -130,7 +130,7 @@ fn an_unknown_value_of_an_enum_is_taken_for_the_safe_one() {
     };
     assert_eq!((audience, shown(&delivery)), (LocalAudience::Only(Vec::new()), "Reliable".to_owned()));
 
-    // Credit of a lane 99 is not given to another lane.
+    // Credit for unknown lane 99 must not be given to another lane.
     let credit = &[0x92, 0x01, 4, 0x08, 99, 0x10, 5];
     assert_eq!(one(&batch(&[&message(&[credit])])).content.unwrap_err().error, CodecError::Missing("lane"));
 }

@@ -1,13 +1,14 @@
 //! Reading a channel's history page by page, either way, and polling it for what is new.
 
-use super::{Channel, check_access};
+use super::check_access;
+use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::ids::UserId;
 use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX, page_limit};
 use crate::ports::chat::{Message, MessagePosition, MessageQuery};
 use crate::ports::store::Store;
 
-/// What a page is asked for with.
+/// Request for a page of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryRequest {
     /// Whose history.
@@ -40,7 +41,7 @@ pub struct HistoryPage {
     pub next: Option<HistoryPlace>,
     /// The page before, if there may be one.
     pub previous: Option<HistoryPlace>,
-    /// What is newer than this page, whenever it is asked for; a forward listing.
+    /// Place behind which everything newer than this page lies, whenever it is asked for; for a forward listing.
     pub newer: Option<HistoryPlace>,
 }
 
@@ -94,8 +95,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::chat::MessageCode;
     use crate::ids::MessageId;
+    use crate::ports::chat::MessageCode;
     use crate::time::Timestamp;
 
     fn message(number: u128) -> Message {

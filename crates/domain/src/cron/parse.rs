@@ -24,7 +24,7 @@ const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursd
 /// Names are known by so many letters, too.
 const NAME_LETTERS: usize = 3;
 
-/// What a field may hold.
+/// Values that a field may hold.
 struct Field {
     name: &'static str,
     min: u32,

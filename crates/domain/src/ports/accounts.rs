@@ -14,7 +14,7 @@ pub enum Identifier {
     Custom(String),
 }
 
-/// What can be unlinked.
+/// An identifier that can be unlinked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unlink {
     /// This device.
@@ -36,7 +36,7 @@ pub struct NewAccount {
     pub now: Timestamp,
 }
 
-/// What signing in needs to know of an account.
+/// The part of an account that signing in needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// The account.
@@ -135,7 +135,7 @@ pub struct AccountUpdate {
     pub metadata: Option<String>,
 }
 
-/// Which users to look up. Unknown ones are left out of the answer.
+/// Users to look up. Unknown ones are left out of the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserQuery {
     /// By id.

@@ -1,9 +1,36 @@
 //! Messages of chat channels, and what a store knows of who may be spoken to.
 
 use super::PortFuture;
-use crate::chat::{Channel, MessageCode};
+use crate::channel::Channel;
 use crate::ids::{GroupId, MessageId, UserId};
 use crate::time::Timestamp;
+
+/// The kind of a message, as the protocol numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MessageCode(pub i16);
+
+impl MessageCode {
+    /// Something said.
+    pub const CHAT: Self = Self(0);
+    /// A change of something said.
+    pub const UPDATE: Self = Self(1);
+    /// The removal of something said.
+    pub const REMOVE: Self = Self(2);
+    /// Somebody joined the group.
+    pub const GROUP_JOIN: Self = Self(3);
+    /// Somebody was added to the group.
+    pub const GROUP_ADD: Self = Self(4);
+    /// Somebody left the group.
+    pub const GROUP_LEAVE: Self = Self(5);
+    /// Somebody was kicked out of the group.
+    pub const GROUP_KICK: Self = Self(6);
+    /// Somebody was promoted in the group.
+    pub const GROUP_PROMOTED: Self = Self(7);
+    /// Somebody was banned from the group.
+    pub const GROUP_BANNED: Self = Self(8);
+    /// Somebody was demoted in the group.
+    pub const GROUP_DEMOTED: Self = Self(9);
+}
 
 /// A message of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +39,7 @@ pub struct Message {
     pub id: MessageId,
     /// Where it was said.
     pub channel: Channel,
-    /// What it is. Stored messages keep the code they were made with.
+    /// Kind of the message. Stored messages keep the code they were made with.
     pub code: MessageCode,
     /// Who said it; the system user for the server.
     pub sender_id: UserId,
@@ -31,7 +58,7 @@ pub struct Message {
 /// A stored message as its author names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRef {
-    /// Which.
+    /// Id of the message.
     pub id: MessageId,
     /// Where it was said.
     pub channel: Channel,
@@ -39,7 +66,7 @@ pub struct MessageRef {
     pub sender_id: UserId,
 }
 
-/// What a message becomes.
+/// New content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageUpdate {
     /// The author's present name.
@@ -50,7 +77,7 @@ pub struct MessageUpdate {
     pub update_time: Timestamp,
 }
 
-/// What became of an attempt to change or remove a message.
+/// Outcome of an attempt to change or remove a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageChange {
     /// Done.
@@ -60,7 +87,7 @@ pub enum MessageChange {
     },
     /// Nothing is stored under this id.
     Missing,
-    /// It was said by somebody else, or in another channel.
+    /// The message is of somebody else, or of another channel.
     Foreign,
 }
 

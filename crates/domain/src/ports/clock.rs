@@ -1,6 +1,7 @@
 //! Time and randomness, so that tests and simulation decide both.
 
-use crate::ids::Uuid;
+use uuid::Uuid;
+
 use crate::time::Timestamp;
 
 /// Wall clock. May jump either way; nothing durable may depend on it being monotonic.

@@ -13,14 +13,14 @@ pub struct EffectKey {
     pub match_id: Uuid,
     /// Its tick, from 0.
     pub tick: i64,
-    /// Which writing call of the tick, from 0.
+    /// Number of the writing call within its tick, from 0.
     pub ordinal: u32,
 }
 
 /// When a write happens, and whether it may come again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteStamp {
-    /// What is written as the time.
+    /// The moment that is written as the time.
     pub now: Timestamp,
     /// With a key the outcome, a refusal too, is stored in the same transaction, and whoever comes with it again changes
     /// nothing and gets that outcome. Failures of the environment are not stored.
@@ -28,7 +28,7 @@ pub struct WriteStamp {
 }
 
 impl WriteStamp {
-    /// Of a write that never comes again.
+    /// The stamp of a write that never comes again.
     pub fn at(now: Timestamp) -> Self {
         Self { now, effect: None }
     }

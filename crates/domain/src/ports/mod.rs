@@ -1,4 +1,4 @@
-//! What the rules need from outside, as traits that the outer rings implement.
+//! Everything that the rules need from outside, as traits that the outer rings implement.
 //!
 //! Futures need not be `Send`: each shard calls ports from its own thread.
 
@@ -19,5 +19,5 @@ pub mod wallet;
 use std::future::Future;
 use std::pin::Pin;
 
-/// What every asynchronous port method returns. Boxed so that ports stay usable as trait objects.
+/// The future of every asynchronous port method. Boxed so that ports stay usable as trait objects.
 pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, store::StoreError>> + 'a>>;

@@ -7,7 +7,7 @@ use super::storage::{ObjectAck, ObjectDelete, ObjectWrite};
 use super::wallet::{WalletChange, WalletUpdate};
 use crate::ids::UserId;
 
-/// What is changed together, by the server itself. Steps of one list apply in its order, the lists in theirs.
+/// Changes made together, by the server itself. Steps of one list apply in its order, the lists in theirs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MultiUpdate {
     /// Accounts; unknown ones are left out.
@@ -20,7 +20,7 @@ pub struct MultiUpdate {
     pub wallets: Vec<WalletUpdate>,
 }
 
-/// What became of it.
+/// Outcome of a [`MultiUpdate`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MultiOutcome {
     /// One for each write, in order.

@@ -15,7 +15,7 @@ pub struct Notification {
     pub subject: String,
     /// A JSON object as text.
     pub content: String,
-    /// What it is about: negative for the server's own, see [`crate::notifications::codes`].
+    /// The subject as a number: negative for the server's own, see [`crate::notifications::codes`].
     pub code: i16,
     /// On whose behalf; the system user for the server.
     pub sender_id: UserId,
@@ -39,10 +39,10 @@ impl NotificationPosition {
     pub const START: Self = Self { create_time: Timestamp::EPOCH, id: NotificationId(uuid::Uuid::nil()) };
 }
 
-/// What of a notification changes; `None` leaves a part.
+/// Change of a notification; `None` leaves a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationUpdate {
-    /// Which.
+    /// Id of the notification.
     pub id: NotificationId,
     /// At most 255 characters.
     pub subject: Option<String>,

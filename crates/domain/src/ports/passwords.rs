@@ -3,12 +3,20 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::error::{Error, ErrorKind};
+
 /// The pool's queue is full; the caller may try again soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the password queue is full")]
 pub struct PasswordQueueFull;
 
-/// What checking a password against a stored hash found.
+impl From<PasswordQueueFull> for Error {
+    fn from(PasswordQueueFull: PasswordQueueFull) -> Self {
+        Self::new(ErrorKind::Unavailable, "Too many passwords are being checked right now. Please try again.")
+    }
+}
+
+/// Result of checking a password against a stored hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordCheck {
     /// Whether the password is the one that was hashed.
@@ -17,7 +25,7 @@ pub struct PasswordCheck {
     pub outdated: bool,
 }
 
-/// What the pool answers.
+/// An answer of the pool.
 pub type PasswordFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, PasswordQueueFull>> + 'a>>;
 
 /// Hashes and checks passwords on a bounded pool.

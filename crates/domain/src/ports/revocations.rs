@@ -5,7 +5,7 @@ use super::terms::Term;
 use crate::ids::{Subject, TokenId};
 use crate::time::Timestamp;
 
-/// Which tokens of a user are void.
+/// The tokens of a user that a revocation voids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevokedTokens {
     /// This one sign-in, with all its refreshes.
@@ -37,7 +37,7 @@ impl RevocationReason {
 pub struct Revocation {
     /// Whose tokens.
     pub subject: Subject,
-    /// Which of them.
+    /// The tokens that are void.
     pub tokens: RevokedTokens,
     /// When.
     pub revoked_at: Timestamp,

@@ -22,7 +22,7 @@ pub enum SqlValue {
     Time(Timestamp),
 }
 
-/// What a query found.
+/// Rows that a query found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SqlRows {
     /// Names, in order.

@@ -72,7 +72,7 @@ pub struct ObjectWrite {
     pub write: WritePermission,
 }
 
-/// What became of a written object.
+/// Outcome of the write of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectAck {
     /// Where.
@@ -116,7 +116,7 @@ pub struct Object {
 /// A page of a listing, in the order read permission, key, owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectQuery {
-    /// Which collection.
+    /// Name of the collection.
     pub collection: String,
     /// One owner's objects only; else everyone's (for clients: the public ones).
     pub owner: Option<UserId>,

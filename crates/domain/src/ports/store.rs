@@ -10,6 +10,7 @@ use super::revocations::RevocationStore;
 use super::sql::SqlStore;
 use super::storage::StorageStore;
 use super::wallet::{UnfitBalance, WalletStore};
+use crate::error::{Error, ErrorKind};
 
 /// Why a transaction did not happen. Whatever the variant, nothing of it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +39,28 @@ pub enum StoreError {
     Internal(String),
 }
 
-/// Which unique value is taken.
+impl From<StoreError> for Error {
+    /// Conflicts and rejections are translated where their meaning is known. One that arrives here unhandled is the
+    /// environment's fault or ours.
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(cause) => {
+                Self::new(ErrorKind::Unavailable, "The database is not available right now. Please try again.")
+                    .because(cause)
+            }
+            StoreError::Conflict(_) => Self::new(ErrorKind::AlreadyExists, "That identifier is already in use."),
+            StoreError::Rejected(_) => Self::invalid("The write was rejected."),
+            StoreError::Invalid(message) => Self::invalid(message),
+            StoreError::Balance(unfit) => Self::new(ErrorKind::FailedPrecondition, unfit.to_string()),
+            StoreError::Diverged => {
+                Self::new(ErrorKind::Internal, "An internal error occurred.").because(error.to_string())
+            }
+            StoreError::Internal(cause) => Self::new(ErrorKind::Internal, "An internal error occurred.").because(cause),
+        }
+    }
+}
+
+/// The unique value that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
     /// The user name.
@@ -53,7 +75,7 @@ pub enum Conflict {
     User,
 }
 
-/// Which condition failed.
+/// The condition that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The object's version is not the one the caller expected.

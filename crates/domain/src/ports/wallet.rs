@@ -15,13 +15,13 @@ pub type Amounts = BTreeMap<String, i64>;
 pub struct WalletUpdate {
     /// Whose.
     pub user_id: UserId,
-    /// What is added; negative amounts take.
+    /// Amounts to add; negative ones take.
     pub changeset: Amounts,
     /// The item that the ledger gets, if any.
     pub ledger: Option<LedgerEntry>,
 }
 
-/// What the ledger gets beside the change itself.
+/// Parts of a ledger item beside the change itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
     /// Chosen by the caller.
@@ -30,7 +30,7 @@ pub struct LedgerEntry {
     pub metadata: String,
 }
 
-/// What a wallet held before and after a change.
+/// Amounts of a wallet before and after a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalletChange {
     /// Before.
@@ -44,11 +44,11 @@ pub struct WalletChange {
 pub struct UnfitBalance {
     /// Whose wallet.
     pub user_id: UserId,
-    /// Which of its entries.
+    /// Name of the entry.
     pub name: String,
-    /// What it holds.
+    /// Amount of the entry.
     pub current: i64,
-    /// What was to be added.
+    /// Amount that was to be added.
     pub amount: i64,
 }
 
@@ -70,7 +70,7 @@ pub struct LedgerItem {
     pub id: LedgerItemId,
     /// Whose wallet was changed.
     pub user_id: UserId,
-    /// What was added.
+    /// Amounts that were added.
     pub changeset: Amounts,
     /// A JSON object as text.
     pub metadata: String,
@@ -83,9 +83,9 @@ pub struct LedgerItem {
 /// A place in a ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerPosition {
-    /// Of the item there.
+    /// Time of the item there.
     pub create_time: Timestamp,
-    /// Of the item there.
+    /// Id of the item there.
     pub id: LedgerItemId,
 }
 

@@ -37,8 +37,8 @@ pub(super) struct Span<'a> {
 }
 
 impl Keyed<'_> {
-    /// What each of its slots in chunk `number` that counts has in the chunk: a word's place, and a mask; an empty one
-    /// for the others, since a branch would be mispredicted every other time.
+    /// The place of each slot in chunk `number`: of its word, and a mask in that. Slots that do not count have an empty
+    /// mask, since a branch would be mispredicted every other time.
     fn masks(&self, number: u32) -> impl Iterator<Item = (usize, u64)> {
         let start = self.slots.partition_point(|(slot, _)| slot / CHUNK_SLOTS < number);
         let of_chunk = self.slots[start..].iter().take_while(move |(slot, _)| slot / CHUNK_SLOTS == number);

@@ -9,52 +9,52 @@ use super::document::{Document, Value};
 use super::pattern::Pattern;
 use crate::time::Timestamp;
 
-/// What a plain check costs, and one of a pattern, in the units of [`super::Query::cost`].
+/// Costs of a plain check and of a pattern, in the units of [`super::Query::cost`].
 const PLAIN_COST: u32 = 1;
 const PATTERN_COST: u32 = 40;
 
 /// Whether a term has to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occur {
-    /// It adds to the score; where no term must hold, one of these must.
+    /// The term adds to the score; where no term must hold, one of these must.
     Should,
-    /// It must hold: `+term`.
+    /// The term must hold: `+term`.
     Must,
-    /// It must not hold: `-term`.
+    /// The term must not hold: `-term`.
     MustNot,
 }
 
-/// What is asked of a field's values: one of them has to pass.
+/// A test of a field's values: one of them has to pass.
 #[derive(Clone, Debug)]
 pub enum Test {
     /// There is a value. Without a field: always.
     Exists,
-    /// It is this text.
+    /// The value is this text.
     Text(SmolStr),
-    /// It is this number, give or take `slack`, or the text that the query has.
+    /// The value is this number, give or take `slack`, or the text that the query has.
     Number {
-        /// As it was written.
+        /// The number as the query has it.
         text: SmolStr,
         /// The same as a number.
         number: f64,
         /// Zero unless the query was widened.
         slack: f64,
     },
-    /// It is a number between these, both included or not.
+    /// The value is a number between these, both included or not.
     Range {
         /// The lower bound.
         low: Bound<f64>,
         /// The upper bound.
         high: Bound<f64>,
     },
-    /// It is a text that reads as a date between these.
+    /// The value is a text that reads as a date between these.
     Dates {
         /// The lower bound.
         low: Bound<Timestamp>,
         /// The upper bound.
         high: Bound<Timestamp>,
     },
-    /// It is a text that fits a wildcard, a regular expression, or a word roughly.
+    /// The value is a text that fits a wildcard, a regular expression, or a word roughly.
     Pattern(Pattern),
 }
 
@@ -101,9 +101,9 @@ pub struct Clause {
     pub occur: Occur,
     /// The field whose values are asked; without one, those of every field.
     pub field: Option<SmolStr>,
-    /// What is asked of them.
+    /// The test of the values.
     pub test: Test,
-    /// What it adds to the score when it holds.
+    /// Score of the clause when it holds.
     pub boost: f64,
     /// Where it stands in the query's text, in bytes.
     pub(super) span: Range<u32>,
@@ -119,7 +119,7 @@ impl Clause {
         }
     }
 
-    /// What asking a document costs, in the units of [`super::Query::cost`].
+    /// Cost of asking a document, in the units of [`super::Query::cost`].
     pub fn cost(&self) -> u32 {
         match self.test {
             Test::Pattern(_) | Test::Dates { .. } => PATTERN_COST,

@@ -1,4 +1,4 @@
-//! What queries are asked about: fields with texts and numbers. Never interprets them.
+//! Documents that queries are asked about: fields with texts and numbers, which nothing here interprets.
 
 use serde_json::Value as Json;
 use smol_str::SmolStr;
@@ -51,7 +51,7 @@ impl From<TooManyValues> for Error {
 /// Why a text is no document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoObject {
-    /// It is not JSON, or no object.
+    /// The text is not JSON, or no object.
     #[error("It must be a JSON object.")]
     NotJson,
     /// See [`TooManyValues`].
@@ -157,7 +157,7 @@ impl Document {
 
     /// The values of a field.
     pub fn values(&self, field: &str) -> Values<'_> {
-        // Of a few names, most differ in length: looking at each is cheaper than comparing letters.
+        // Most of a few names differ in length: looking at each is cheaper than comparing letters.
         let start = if self.entries.len() <= FEW {
             self.entries.iter().position(|(name, _)| name == field).unwrap_or(self.entries.len())
         } else {

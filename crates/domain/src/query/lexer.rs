@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::parser::QueryError;
+use super::error::QueryError;
 use super::pattern::Letter;
 
-/// What a backslash may make literal. Before any other character the backslash is one itself, so that `\d` stays.
+/// Characters that a backslash makes literal. Before any other character the backslash is one itself, so that `\d`
+/// stays.
 const ESCAPABLE: &str = " +-=&|><!(){}[]^\"~*?:\\/";
 
 /// A piece of a query.
@@ -124,7 +125,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What a backslash before this character stands for, once the backslash is read.
+    /// The meaning of a backslash before this character, once the backslash is read.
     fn escaped(&mut self) -> Result<[Option<char>; 2], QueryError> {
         match self.next() {
             Some(letter) if ESCAPABLE.contains(letter) => Ok([Some(letter), None]),

@@ -10,6 +10,7 @@ mod candidates;
 mod clause;
 mod date;
 mod document;
+mod error;
 mod index;
 mod lexer;
 mod numbers;
@@ -28,8 +29,8 @@ pub use bitmap::Bitmap;
 pub use candidates::{Candidates, Scan};
 pub use clause::{Clause, Occur, Test};
 pub use document::{Document, NoObject, TooManyValues, Value, Values};
+pub use error::QueryError;
 pub use index::{Hit, Index};
-pub use parser::QueryError;
 pub use postings::Postings;
 
 use crate::error::Error;
@@ -175,7 +176,7 @@ impl Query {
         Self::of(self.source.clone(), clauses.collect())
     }
 
-    /// What one check of a document costs, in units of about a plain term.
+    /// Cost of one check of a document, in units of about a plain term.
     pub fn cost(&self) -> u32 {
         self.cost
     }

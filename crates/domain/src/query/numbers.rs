@@ -42,7 +42,7 @@ fn keys(low: Bound<f64>, high: Bound<f64>) -> Option<(u64, u64)> {
     Some((low, high))
 }
 
-/// What a bucket holds.
+/// Contents of a bucket.
 #[derive(Debug)]
 enum Entries {
     /// Slots with their keys, ascending: by slot, so that part of them is a sorted list.
@@ -78,7 +78,7 @@ impl Bucket {
     fn within(&self, low: u64, high: u64) -> Candidates<'_> {
         match &self.entries {
             Entries::Mixed(slots) => Candidates::keyed(Keyed { slots, low, high }),
-            // It has one key, which is in the range.
+            // The bucket has one key, which is in the range.
             Entries::Same(slots) => Candidates::set(slots),
         }
     }
@@ -136,7 +136,7 @@ impl Numbers {
         self.gone_len -= usize::from(is_gone);
         if is_gone || self.sweep.as_mut().is_some_and(|(gone, _)| gone.remove(slot)) {
             self.buckets.iter_mut().for_each(|bucket| bucket.purge(slot));
-            // What is left to sweep stays behind the place of the next.
+            // The rest of the sweep stays behind the place of the next.
             let swept = self.sweep.as_ref().map_or(0, |(_, next)| *next).min(self.buckets.len());
             let emptied = self.buckets[..swept].iter().filter(|bucket| bucket.is_empty()).count();
             if let Some((_, next)) = &mut self.sweep {
@@ -165,7 +165,7 @@ impl Numbers {
         if self.gone_len > most && self.sweep.is_none() {
             self.begin_sweep();
         }
-        // It is over when half as many have gone as begin the next.
+        // The sweep is over when half as many have gone as begin the next.
         self.sweep_to(2 * self.gone_len * self.buckets.len() / most);
     }
 

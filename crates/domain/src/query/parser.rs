@@ -6,27 +6,10 @@ use smol_str::SmolStr;
 
 use super::clause::{Clause, Occur, Test};
 use super::date;
+use super::error::QueryError;
 use super::lexer::{Placed, Token, Word, tokens};
 use super::pattern::{Letter, Pattern};
 use super::{CLAUSES_MAX, FUZZINESS_MAX, PATTERNS_MAX, QUERY_BYTES_MAX};
-
-/// Why a text is not a query.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("Invalid query at character {position}: {message}.")]
-pub struct QueryError {
-    /// The character at which reading stopped, counted from 1.
-    pub position: usize,
-    /// What is wrong there and what to do.
-    pub message: String,
-}
-
-impl QueryError {
-    /// At a byte of the text.
-    pub(super) fn at(source: &str, byte: usize, message: impl Into<String>) -> Self {
-        let before = source.get(..byte).unwrap_or(source);
-        Self { position: before.chars().count() + 1, message: message.into() }
-    }
-}
 
 /// The terms of a query. None if it matches everything.
 pub(super) fn parse(source: &str) -> Result<Vec<Clause>, QueryError> {

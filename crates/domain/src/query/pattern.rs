@@ -3,7 +3,7 @@
 
 use super::{FUZZINESS_MAX, PATTERN_TEXT_BYTES_MAX, REGEX_PROGRAM_BYTES_MAX};
 
-/// What a whole text must look like.
+/// The form that a whole text must have.
 #[derive(Clone, Debug)]
 pub enum Pattern {
     /// Letters, `?` for any one and `*` for any number of them.

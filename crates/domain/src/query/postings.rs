@@ -20,7 +20,7 @@ const TEXTS_TRIED_MAX: usize = 64;
 /// A term without a field is looked up in every field if there are no more than this many.
 const FIELDS_TRIED_MAX: usize = 64;
 
-/// Of so many texts of a field all slots that are removed together are taken out at once.
+/// Slots removed together are taken out at once from fields of at most this many texts.
 const TEXTS_SUBTRACTED_MAX: usize = 8;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
@@ -33,7 +33,7 @@ struct Field {
     numbers: Numbers,
 }
 
-/// Which slots a query may find. The caller gives out the slots; low ones make it fast.
+/// Slots that a query may find. The caller gives out the slots; low ones make it fast.
 #[derive(Default)]
 pub struct Postings {
     slots: Bitmap,

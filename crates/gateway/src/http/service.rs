@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use muster_api::game::{Headers, Origin};
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
-use muster_api::routes::{self, RouteRequest};
+use muster_api::routes::RouteRequest;
 use muster_wire::code::{self, Code};
 use muster_wire::operations::{self, RouteError};
 
@@ -257,7 +257,7 @@ async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (I
     let headers = &RequestHeaders(&parts.headers);
     let request = RouteRequest { method, path, body: body.to_vec() };
     let origin = Origin { address: Some(address), port, query, headers };
-    match routes::answer(&shard.app, request, origin).await {
+    match api::answer_route(&shard.app, request, origin).await {
         None => respond(HttpResponse::not_routed(RouteError::NotFound)),
         Some(Err(refusal)) => respond(refusal),
         Some(Ok(answer)) => {

@@ -1,9 +1,9 @@
-//! Which addresses code may send requests to. What is decided here is asked of the address that is connected to, not of the
+//! The addresses that game code may send requests to. The check applies to the address that is connected to, not to the
 //! name that it came from.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Services that hand out a machine's credentials to whoever asks from it, outside of the link-local ranges.
+/// Services outside of the link-local ranges that hand out a machine's credentials to any program on it.
 const METADATA: [IpAddr; 4] = [
     // AWS over IPv6.
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
@@ -15,7 +15,7 @@ const METADATA: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
 ];
 
-/// Whether requests may go there. Strict: to the public internet alone.
+/// Whether requests may go to this address. A strict check allows the public internet only.
 pub(super) fn is_allowed(address: IpAddr, strict: bool) -> bool {
     let address = inner(address);
     let is_nowhere = address.is_unspecified() || address.is_multicast();
@@ -35,7 +35,8 @@ fn is_internal_v4(address: Ipv4Addr) -> bool {
     address.is_private()
         || address.is_loopback()
         || address.is_documentation()
-        // This network; shared between providers and customers; special purposes; measurements; reserved.
+        // In this order: this network; addresses shared between providers and customers; special purposes;
+        // measurements; reserved.
         || first == 0
         || (first == 100 && second & 0xc0 == 64)
         || (first == 192 && second == 0 && third == 0)
@@ -44,11 +45,11 @@ fn is_internal_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_internal_v6(address: Ipv6Addr) -> bool {
-    // Of all there is only 2000::/3 is public.
+    // Only 2000::/3 is public.
     address.is_loopback() || address.segments()[0] & 0xe000 != 0x2000
 }
 
-/// The address of the old kind that one of the new kind stands for, by whichever rule a network may translate it.
+/// The IPv4 address that an IPv6 address stands for, by any of the rules by which networks translate addresses.
 fn inner(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let segments = v6.segments();

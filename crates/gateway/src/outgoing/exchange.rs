@@ -16,13 +16,13 @@ use url::{Position, Url};
 
 use super::{OutgoingError, Response};
 
-/// A longer response is refused.
+/// Longest body of a response, in bytes; a longer one is an error.
 pub(super) const RESPONSE_BYTES_MAX: usize = 8 << 20;
 
-/// A response's status and headers may be as long.
+/// Longest head (status and headers) of a response, in bytes.
 const RESPONSE_HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What of the connection callers do not decide.
+/// Headers about the connection, which callers may not set.
 const OURS: [http::HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
 fn failed(error: impl std::error::Error) -> OutgoingError {
@@ -35,7 +35,7 @@ fn failed(error: impl std::error::Error) -> OutgoingError {
     OutgoingError::Exchange(told)
 }
 
-/// A request as it is written.
+/// A request as it will be written to the connection.
 pub(super) fn request(
     url: &Url,
     method: &Method,
@@ -69,7 +69,7 @@ pub(super) async fn exchange(
     tokio::select! {
         biased;
         response = &mut talk => return response,
-        // What has arrived may still be unread.
+        // The connection has ended, but parts of the body that arrived may still be unread.
         _ = &mut connection => {}
     }
     talk.await

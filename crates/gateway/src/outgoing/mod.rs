@@ -1,5 +1,5 @@
-//! Requests to other servers, on behalf of game code: HTTP/1.1, a connection for each. What it may take is bounded in time
-//! and bytes, and where it may go is checked of the address that is connected to, after each redirect anew.
+//! Requests of game code to other servers, by HTTP/1.1 over a connection for each. Every request is bounded in time and
+//! bytes. The address that is connected to is checked, also after each redirect.
 
 mod address;
 mod exchange;
@@ -19,98 +19,112 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Host, Url};
 
-/// More redirects are not followed.
+pub use trust::Trust;
+
+/// Redirects that are followed at most.
 const REDIRECTS_MAX: usize = 10;
 
-/// A longer address is refused.
+/// Longest URL, in bytes; a longer one is refused.
 const URL_BYTES_MAX: usize = 16 * 1024;
 
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Where to: http or https.
+    /// The URL: http or https.
     pub url: String,
-    /// How.
+    /// The method.
     pub method: Method,
-    /// What of the connection is among them is left out.
+    /// The headers; those about the connection are left out.
     pub headers: HeaderMap,
-    /// Empty for none.
+    /// The body; empty for none.
     pub body: Bytes,
-    /// For everything, redirects too.
+    /// Time limit for the whole exchange, redirects included.
     pub timeout: Duration,
-    /// Whether to take any certificate.
+    /// Whether to accept any certificate.
     pub insecure: bool,
 }
 
 /// A response.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The body.
     pub body: Bytes,
 }
 
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum OutgoingError {
-    /// The address is none that can be asked.
+    /// The URL is not valid for requests.
     #[error("{url} cannot be asked: {why}")]
     Url {
-        /// As it was given.
+        /// The URL, as given.
         url: String,
-        /// In a few words.
+        /// The reason, in a few words.
         why: String,
     },
-    /// It is one that game code may not reach.
+    /// Game code may not reach this address.
     #[error("requests to {host} are refused: it is at {address}, which game code may not reach")]
     Refused {
-        /// The name.
+        /// Name of the host.
         host: String,
         /// The first of its addresses.
         address: std::net::IpAddr,
     },
-    /// Nothing answers there.
+    /// No connection could be made.
     #[error("cannot connect to {host}: {why}")]
     Connect {
-        /// The name.
+        /// Name of the host.
         host: String,
-        /// In the system's words.
+        /// The reason, in the system's words.
         why: String,
     },
-    /// What was sent or came is no HTTP, or broke off.
+    /// The request or the response is not valid HTTP, or the connection broke.
     #[error("the request failed: {0}")]
     Exchange(String),
-    /// The response is too long.
+    /// The response exceeds this number of bytes.
     #[error("the response has more than {0} bytes")]
     TooLong(usize),
-    /// It is sent from place to place.
+    /// There were too many redirects.
     #[error("stopped after {REDIRECTS_MAX} redirects")]
     Redirects,
-    /// Its time is over.
+    /// The time limit has passed.
     #[error("the request took more than {} ms", .0.as_millis())]
     Timeout(Duration),
 }
 
+/// Options of a [`Client`].
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// Whether requests may only go to the public internet.
+    pub is_strict: bool,
+    /// Requests under way at most. Further ones wait, and the wait counts against their timeout.
+    pub requests_max: usize,
+    /// Certificates to trust; clones of these options share them.
+    pub trust: Trust,
+}
+
 /// Sends the requests of one shard.
 pub struct Client {
-    strict: bool,
+    is_strict: bool,
     permits: Semaphore,
+    trust: Trust,
 }
 
 impl Client {
-    /// Strict: it reaches the public internet alone. So many requests go at a time; further ones wait, which counts as
-    /// their time.
-    pub fn new(strict: bool, requests_max: usize) -> Self {
-        Self { strict, permits: Semaphore::new(requests_max) }
+    /// A client with a queue of its own.
+    pub fn new(options: ClientOptions) -> Self {
+        let ClientOptions { is_strict, requests_max, trust } = options;
+        Self { is_strict, permits: Semaphore::new(requests_max), trust }
     }
 
     /// Sends a request, follows redirects, and reads the response.
     ///
     /// # Errors
-    /// What went wrong, with the other server's name.
+    /// [`OutgoingError`], which names the other server.
     pub async fn send(&self, request: Request) -> Result<Response, OutgoingError> {
         let timeout = request.timeout;
         let sent = tokio::time::timeout(
@@ -161,8 +175,9 @@ impl Client {
             return exchange::exchange(stream, request).await;
         }
         let failed = |why: String| OutgoingError::Connect { host: name(url), why };
-        // Reading the authorities for the first time takes a while.
-        let config = tokio::task::spawn_blocking(move || trust::config(insecure)).await;
+        // The first call reads the system's certificates from disk, which takes a while.
+        let trust = self.trust.clone();
+        let config = tokio::task::spawn_blocking(move || trust.config(insecure)).await;
         let config = config.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
         let server = match url.host() {
             Some(Host::Domain(domain)) => {
@@ -176,7 +191,7 @@ impl Client {
         exchange::exchange(stream.map_err(|error| failed(error.to_string()))?, request).await
     }
 
-    /// Connects to the first of the host's addresses that may be reached and answers.
+    /// Connects to the host, at the first of its addresses that may be reached and answers.
     async fn connect(&self, url: &Url) -> Result<TcpStream, OutgoingError> {
         let failed = |why: String| OutgoingError::Connect { host: name(url), why };
         let port = url.port_or_known_default().unwrap_or(80);
@@ -188,7 +203,7 @@ impl Client {
             }
             None => Vec::new(),
         };
-        let allowed = |address: &&SocketAddr| address::is_allowed(address.ip(), self.strict);
+        let allowed = |address: &&SocketAddr| address::is_allowed(address.ip(), self.is_strict);
         let mut told = "the name has no address".to_owned();
         for address in addresses.iter().filter(allowed) {
             match TcpStream::connect(address).await {
@@ -229,7 +244,7 @@ fn check(url: &Url) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Where a response sends on to.
+/// The URL that a response redirects to; `None` if it does not.
 fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, OutgoingError> {
     if !matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);

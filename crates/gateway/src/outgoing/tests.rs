@@ -1,4 +1,4 @@
-//! Requests to servers on this machine, well-behaved and not.
+//! Tests of requests to servers on this machine, some of which misbehave.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,10 +16,14 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::exchange::RESPONSE_BYTES_MAX;
-use super::{Client, OutgoingError, Request, Response};
+use super::{Client, ClientOptions, OutgoingError, Request, Response, Trust};
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn client(is_strict: bool, requests_max: usize) -> Client {
+    Client::new(ClientOptions { is_strict, requests_max, trust: Trust::default() })
 }
 
 fn request(method: Method, url: &str) -> Request {
@@ -34,14 +38,14 @@ fn request(method: Method, url: &str) -> Request {
 }
 
 async fn get(url: &str) -> Result<Response, OutgoingError> {
-    Client::new(false, 64).send(request(Method::GET, url)).await
+    client(false, 64).send(request(Method::GET, url)).await
 }
 
 fn text(response: &Response) -> String {
     String::from_utf8_lossy(&response.body).into_owned()
 }
 
-/// What a request that came in asks for, as text, with its body.
+/// Reads a request: its head as text, and its body.
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     loop {
@@ -79,7 +83,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         path if path.starts_with("/to/") => to("302", &format!("http://{}/echo", &path[4..])),
         _ => format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{asked}", asked.len()),
     };
-    // A client that has read enough has gone.
+    // A client that has read enough closes the connection.
     let _ = stream.write_all(response.as_bytes()).await;
     if path == "/long" {
         let _ = stream.write_all(&vec![0; RESPONSE_BYTES_MAX + 1]).await;
@@ -87,7 +91,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let _ = stream.shutdown().await;
 }
 
-/// A server's host and port.
+/// Starts a server. Answers its host and port.
 async fn server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -99,7 +103,7 @@ async fn server() -> String {
     address.to_string()
 }
 
-/// One that speaks TLS, with a certificate that nobody vouches for.
+/// Starts a server that speaks TLS, with a certificate that no authority has signed.
 async fn tls_server() -> String {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -133,7 +137,7 @@ fn a_request_and_its_response() {
         {
             asked.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        let response = Client::new(false, 64).send(asked).await.unwrap();
+        let response = client(false, 64).send(asked).await.unwrap();
         assert_eq!(response.status, 200);
         let expect = format!(
             "POST /echo?a=b%20c HTTP/1.1\r\nx-key: secret\r\nhost: {host}\r\nuser-agent: Muster\r\ncontent-length: 4\r\n\r\nbody"
@@ -152,13 +156,13 @@ fn redirects_are_followed_with_what_is_safe_to_take_along() {
         let mut asked = request(Method::POST, &format!("http://{host}/302"));
         asked.body = Bytes::from_static(b"body");
         asked.headers.insert("authorization", HeaderValue::from_static("Bearer x"));
-        let response = text(&Client::new(false, 64).send(asked.clone()).await.unwrap());
+        let response = text(&client(false, 64).send(asked.clone()).await.unwrap());
         assert!(response.starts_with("GET /echo ") && response.contains("authorization: Bearer x"), "{response}");
         asked.url = format!("http://{host}/307");
-        let response = text(&Client::new(false, 64).send(asked.clone()).await.unwrap());
+        let response = text(&client(false, 64).send(asked.clone()).await.unwrap());
         assert!(response.starts_with("POST /echo?again=1 ") && response.ends_with("\r\n\r\nbody"), "{response}");
         asked.url = format!("http://{host}/to/{other}");
-        let response = text(&Client::new(false, 64).send(asked).await.unwrap());
+        let response = text(&client(false, 64).send(asked).await.unwrap());
         assert!(response.contains(&other) && !response.contains("authorization"), "{response}");
         let told = get(&format!("http://{host}/loop")).await.unwrap_err().to_string();
         assert_eq!(told, "stopped after 10 redirects");
@@ -173,12 +177,12 @@ fn what_may_not_be_reached_is_not_by_name_or_redirect_either() {
             let error = client.send(request(Method::GET, url)).await.unwrap_err();
             assert!(matches!(error, OutgoingError::Refused { .. }), "{url}: {error}");
         };
-        refused(Client::new(false, 64), "http://169.254.169.254/latest/meta-data").await;
-        refused(Client::new(false, 64), "http://2852039166/").await;
-        refused(Client::new(false, 64), "http://[::ffff:169.254.169.254]/").await;
-        refused(Client::new(false, 64), &format!("http://{host}/metadata")).await;
-        refused(Client::new(true, 64), &format!("http://{host}/")).await;
-        refused(Client::new(true, 64), &format!("http://{}/", host.replace("127.0.0.1", "localhost"))).await;
+        refused(client(false, 64), "http://169.254.169.254/latest/meta-data").await;
+        refused(client(false, 64), "http://2852039166/").await;
+        refused(client(false, 64), "http://[::ffff:169.254.169.254]/").await;
+        refused(client(false, 64), &format!("http://{host}/metadata")).await;
+        refused(client(true, 64), &format!("http://{host}/")).await;
+        refused(client(true, 64), &format!("http://{}/", host.replace("127.0.0.1", "localhost"))).await;
         for (url, told) in [
             ("ftp://example.com/", "it is neither http nor https"),
             ("http://user:word@example.com/", "a name and password go into the header Authorization"),
@@ -204,7 +208,7 @@ fn what_takes_too_much_or_breaks_off_ends_in_an_error() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut asked = request(Method::GET, &format!("http://{}", silent.local_addr().unwrap()));
         asked.timeout = Duration::from_millis(20);
-        let error = Client::new(false, 64).send(asked).await.unwrap_err();
+        let error = client(false, 64).send(asked).await.unwrap_err();
         assert_eq!(error.to_string(), "the request took more than 20 ms");
         let address = silent.local_addr().unwrap();
         drop(silent);
@@ -218,10 +222,10 @@ fn certificates_are_checked_unless_told_otherwise() {
     block_on(async {
         let host = tls_server().await;
         let mut asked = request(Method::GET, &format!("https://{host}/echo"));
-        let error = Client::new(false, 64).send(asked.clone()).await.unwrap_err();
+        let error = client(false, 64).send(asked.clone()).await.unwrap_err();
         assert!(error.to_string().contains("certificate"), "{error}");
         asked.insecure = true;
-        let response = Client::new(false, 64).send(asked).await.unwrap();
+        let response = client(false, 64).send(asked).await.unwrap();
         assert!(text(&response).starts_with("GET /echo HTTP/1.1\r\n"), "{}", text(&response));
     });
 }
@@ -240,7 +244,7 @@ fn so_many_requests_go_at_a_time_and_the_rest_wait() {
             inside.fetch_sub(1, Ordering::Relaxed);
             answer(stream).await;
         };
-        let client = Client::new(false, 2);
+        let client = client(false, 2);
         let send = || client.send(request(Method::GET, &url));
         let served = async { tokio::join!(serve(), serve(), serve(), serve()) };
         let (answers, _) = tokio::join!(async { tokio::join!(send(), send(), send(), send()) }, served);

@@ -1,4 +1,4 @@
-//! Whom a client over TLS believes: the authorities that the system knows, or, where it is asked to, anybody.
+//! Certificates that clients trust: those signed by an authority that the system knows or, on request, any certificate.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,16 +7,27 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature,
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Reads the system's authorities when it is asked for the first time in the life of the process, which takes a while.
-pub(super) fn config(insecure: bool) -> Result<Arc<ClientConfig>, Error> {
-    static SYSTEM: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    static ANYBODY: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    let place = if insecure { &ANYBODY } else { &SYSTEM };
-    if let Some(config) = place.get() {
-        return Ok(config.clone());
+/// Settings of TLS, made at their first use. Clones share them, so a server reads the system's certificates once for
+/// all its shards.
+#[derive(Clone, Default)]
+pub struct Trust(Arc<Settings>);
+
+#[derive(Default)]
+struct Settings {
+    system: OnceLock<Arc<ClientConfig>>,
+    anybody: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Trust {
+    /// Settings of TLS. The first call for the system's certificates reads them from disk, which blocks for a while.
+    pub(super) fn config(&self, insecure: bool) -> Result<Arc<ClientConfig>, Error> {
+        let place = if insecure { &self.0.anybody } else { &self.0.system };
+        if let Some(config) = place.get() {
+            return Ok(config.clone());
+        }
+        let made = Arc::new(if insecure { trusting_anybody()? } else { trusting(system_roots())? });
+        Ok(place.get_or_init(|| made).clone())
     }
-    let made = Arc::new(if insecure { believing_anybody()? } else { believing(system_roots())? });
-    Ok(place.get_or_init(|| made).clone())
 }
 
 fn system_roots() -> RootCertStore {
@@ -32,19 +43,19 @@ fn system_roots() -> RootCertStore {
     roots
 }
 
-fn believing(roots: RootCertStore) -> Result<ClientConfig, Error> {
+fn trusting(roots: RootCertStore) -> Result<ClientConfig, Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     Ok(builder.with_safe_default_protocol_versions()?.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn believing_anybody() -> Result<ClientConfig, Error> {
+fn trusting_anybody() -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Anybody(provider.clone()));
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// Takes any certificate, but only from who has its key.
+/// Accepts any certificate, but only from a server that has its key.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

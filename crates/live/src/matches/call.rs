@@ -1,4 +1,4 @@
-//! What a handler is called with, and what it answers.
+//! Calls of match handlers, and their returns.
 
 use std::sync::Arc;
 
@@ -11,91 +11,92 @@ use super::owner::MatchId;
 use super::timers::Timers;
 use crate::stream::Presence;
 
-/// Whose call it is.
+/// The match that a call belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRef {
-    /// Of which match.
+    /// The match.
     pub id: MatchId,
-    /// Of which of its lives at this place: what comes of a call of an earlier one is for nobody.
+    /// Number of the match's stay at this place. A match that goes away and comes back gets a new one, and returns of calls from
+    /// an earlier stay are dropped.
     pub life: u64,
 }
 
-/// A handler is to be called.
+/// A call of a match handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// For which match.
+    /// The match.
     pub id: MatchId,
-    /// In which of its lives at this place.
+    /// Number of the match's stay at this place; see [`CallRef::life`].
     pub life: u64,
-    /// Which handler.
+    /// Name of the handler.
     pub handler: Arc<str>,
-    /// The loops that there were so far.
+    /// Number of loops that have returned so far.
     pub tick: u64,
-    /// Loops a second; 0 before the match has begun.
+    /// Loops per second; 0 before the match has begun.
     pub tick_rate: u32,
-    /// By what the match is found.
+    /// Label of the match, by which listings find it.
     pub label: Arc<str>,
-    /// Which matches' callbacks wait for it.
+    /// Matches whose callbacks wait for this call.
     pub chain: Chain,
-    /// The timers of the match.
+    /// Timers that the match has set.
     pub timers: Timers,
-    /// Which of its callbacks.
+    /// The callback, with its arguments.
     pub callback: Callback,
 }
 
 impl Call {
-    /// Whose it is.
+    /// The match and stay that the call belongs to.
     pub fn reference(&self) -> CallRef {
         CallRef { id: self.id, life: self.life }
     }
 
-    /// Whether its match outlives the place that runs it: the callback's effects leave when its inputs are kept.
+    /// Whether the match is durable. The effects of its callbacks leave only when their inputs are in the log.
     pub fn is_durable(&self) -> bool {
         self.id.is_durable()
     }
 }
 
-/// The callbacks of a handler.
+/// A callback of a handler, with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Callback {
     /// The match begins. Answered by [`Outcome::Begun`].
     Init {
-        /// What it was created with.
+        /// Parameters from the code that creates the match, as an encoded value.
         params: Bytes,
-        /// When it was asked for.
+        /// Moment at which the match was asked for.
         created_at: Timestamp,
     },
-    /// Somebody wants to come in. Answered by [`Outcome::Decided`].
+    /// A player wants to join. Answered by [`Outcome::Decided`].
     JoinAttempt {
-        /// Who.
+        /// The player.
         presence: Arc<Presence>,
-        /// What the client said with it.
+        /// Metadata of the client's request.
         metadata: Arc<[(String, String)]>,
     },
-    /// These are in the match now. Answered by [`Outcome::Goes`], as are the others below but the last.
+    /// These players have joined. Answered by [`Outcome::Goes`], as are all callbacks below except the last.
     Join(Vec<Arc<Presence>>),
-    /// These are in the match no more.
+    /// These players have left.
     Leave(Vec<Left>),
-    /// A timer fires, before the loop of this tick. It is over then, and may be set again.
+    /// A timer fires, before the loop of this tick. The callback may set it again.
     Timer {
-        /// Its name.
+        /// Name of the timer.
         name: Arc<str>,
-        /// What it was set with.
+        /// Data that the timer was set with.
         data: Arc<str>,
     },
-    /// A tick, with what came since the last, in order.
+    /// A tick, with the messages of players since the last tick, in order.
     Loop(Vec<Input>),
-    /// The server stops, so many seconds from now.
+    /// The server stops.
     Terminate {
-        /// How long the match goes on.
+        /// Seconds until the match ends.
         grace_sec: u32,
     },
-    /// Other game code says something. Answered by [`Outcome::Signalled`].
+    /// A signal from other game code, with its data. Answered by [`Outcome::Signalled`].
     Signal(Arc<str>),
 }
 
 impl Callback {
-    /// The name of the timer that fires by it.
+    /// Name of the timer that fires, if this is a timer's callback.
     pub fn timer(&self) -> Option<&str> {
         match self {
             Self::Timer { name, .. } => Some(name),
@@ -104,120 +105,120 @@ impl Callback {
     }
 }
 
-/// Who went from a match.
+/// A player who has left a match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Left {
-    /// Who.
+    /// The player.
     pub presence: Arc<Presence>,
-    /// Why.
+    /// Reason for which the player left.
     pub reason: LeaveReason,
 }
 
-/// Why somebody went.
+/// Reason for which a player left a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// By a message.
+    /// The player sent a message to leave.
     Left,
-    /// The socket closed.
+    /// The player's socket closed.
     Disconnected,
-    /// The handler wanted it.
+    /// The handler kicked the player.
     Kicked,
 }
 
-/// What a player sent.
+/// A message of a player to a match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// Who.
+    /// The player.
     pub sender: Arc<Presence>,
-    /// What kind of message it is.
+    /// Kind of message, as the game defines it.
     pub op_code: i64,
-    /// The message.
+    /// Content of the message.
     pub data: Bytes,
-    /// As the client said.
+    /// Whether the client marked the message as reliable.
     pub reliable: bool,
-    /// When it came to the server.
+    /// Moment at which the message came to the server.
     pub received_at: Timestamp,
 }
 
-/// What came of a call.
+/// The return of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Return {
-    /// What the callback answered.
+    /// Answer of the callback.
     pub outcome: Outcome,
-    /// What it wants done, in order.
+    /// Acts that the callback has asked for, in order.
     pub acts: Vec<Act>,
 }
 
-/// What a callback answered.
+/// Answer of a callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The match begins.
     Begun {
-        /// Loops a second.
+        /// Loops per second.
         tick_rate: u32,
-        /// By what it is found.
+        /// Label by which listings find the match.
         label: Arc<str>,
     },
-    /// Whether somebody may come in.
+    /// The player may join, or may not for this reason.
     Decided(Result<(), Arc<str>>),
     /// The match goes on.
     Goes,
     /// The match goes on, and answers a signal.
     Signalled(Arc<str>),
-    /// The match goes on, but its handler cannot be asked, for this reason.
+    /// The match goes on, but its handler cannot take the signal, for this reason.
     Refused(Arc<str>),
-    /// The match is over: there is no state any more.
+    /// The match is over: the callback returned no state.
     Over,
     /// The callback failed, for this reason.
     Failed(Arc<str>),
 }
 
-/// What a callback wants done.
+/// An act that a callback asks for. Acts are done when the callback has returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// Something for players.
+    /// Sends a message to players.
     Broadcast(Broadcast),
-    /// The same, behind all else that the callback sends.
+    /// Sends a message to players, behind all other messages of the callback.
     Defer(Broadcast),
-    /// These sessions are to go.
+    /// Kicks the players with these sessions.
     Kick(Vec<SessionId>),
-    /// The match is found by this from now on.
+    /// Sets the label.
     Label(Arc<str>),
-    /// The handler is to be called at the first tick after so many milliseconds, in place of another timer of this name.
+    /// Sets a timer, in place of another of its name. It fires at the first tick after its time.
     SetTimer {
-        /// By this name.
+        /// Name of the timer.
         name: Arc<str>,
-        /// After so many milliseconds.
+        /// Time until the timer fires, in milliseconds.
         after_ms: u64,
-        /// With this.
+        /// Data that the handler is given back.
         data: Arc<str>,
     },
-    /// The timer of this name is to fire no more.
+    /// Removes the timer of this name.
     CancelTimer(Arc<str>),
 }
 
-/// Something for players.
+/// A message of a match to its players.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Broadcast {
-    /// What kind of message it is.
+    /// Kind of message, as the game defines it.
     pub op_code: i64,
-    /// The message.
+    /// Content of the message.
     pub data: Bytes,
-    /// For whom: everybody, or those of these that are in the match.
+    /// Sessions of the players who get the message; `None` for all players. Sessions that are not in the match are skipped.
     pub to: Option<Vec<SessionId>>,
-    /// From whom it shows to be.
+    /// Player who is shown as the sender.
     pub sender: Option<Sender>,
-    /// Whether it must arrive.
+    /// Whether the handler marked the message as reliable.
     pub reliable: bool,
 }
 
-/// From whom a message shows to be.
+/// Player who is shown as the sender of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// The session.
+    /// Session of the player.
     pub session_id: SessionId,
-    /// The user.
+    /// User of the player.
     pub user_id: UserId,
-    /// The user's name.
+    /// Name of the user.
     pub username: Arc<str>,
 }

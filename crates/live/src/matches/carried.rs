@@ -1,4 +1,4 @@
-//! A durable match as plain data: for the next owner of its partition, while both live.
+//! A durable match as plain data, which its owner hands over to the next owner of its partition.
 
 use std::sync::Arc;
 
@@ -10,50 +10,50 @@ use crate::plane::{Listener, RequestRef};
 use crate::session::Millis;
 use crate::stream::Presence;
 
-/// A match that rests, with all that waits for its handler. Times are milliseconds that are left.
+/// A match at rest, with all calls that are queued for its handler. Times are in milliseconds from now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedMatch {
-    /// What it is besides its handler's state.
+    /// The match without its handler's state.
     pub outline: Outline,
-    /// How those of its players hear it who have not gone, in their order.
+    /// Listeners of the players who are still there, in the order of the players.
     pub listeners: Vec<Listener>,
-    /// What waits for the handler, in order.
+    /// Calls that are queued for the handler, in order.
     pub waiting: Vec<CarriedWaiting>,
-    /// What players sent since the last tick, in order.
+    /// Messages of players since the last tick, in order.
     pub inputs: Vec<Input>,
-    /// After what time the next tick is due.
+    /// Time until the next tick is due.
     pub due_ms: Millis,
-    /// For how many ticks nobody was in it.
+    /// Number of ticks since the last player left.
     pub empty_ticks: u64,
 }
 
-/// Something that waits for a handler.
+/// A call that is queued for a handler.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CarriedWaiting {
-    /// Somebody wants to come in.
+    /// A player wants to join.
     Attempt {
-        /// Who, and how it will hear the match's stream.
+        /// The player, with the listener by which its session will hear the match's stream.
         member: Box<Member>,
-        /// What the client said with it.
+        /// Metadata of the client's request.
         metadata: Arc<[(String, String)]>,
-        /// Who waits for the answer.
+        /// Request that waits for the answer.
         reply_to: Option<RequestRef>,
-        /// How long that is waited for.
+        /// Time until the request is refused as unanswered.
         left_ms: Millis,
     },
-    /// Somebody is in the match now.
+    /// A player has joined.
     Join(Arc<Presence>),
-    /// Somebody is in it no more.
+    /// A player has left.
     Leave(Left),
-    /// Other game code says something.
+    /// A signal from other game code.
     Signal {
-        /// What.
+        /// Data of the signal.
         data: Arc<str>,
-        /// On whose behalf.
+        /// Matches whose callbacks wait for the answer.
         chain: Chain,
-        /// Who waits for the answer.
+        /// Request that waits for the answer.
         reply_to: Option<RequestRef>,
-        /// How long that is waited for.
+        /// Time until the request is refused as unanswered.
         left_ms: Millis,
     },
 }

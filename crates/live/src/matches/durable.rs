@@ -1,7 +1,7 @@
 //! Durable matches: those that outlive the process, and the machine, that runs them.
 //!
-//! Their ids name no place but a partition, which has another owner when its owner dies. What a match is to the plane is
-//! its [`Outline`], which follows from the calls of its handler and what came of them: whoever replays these has it.
+//! Their ids name no place but a partition, which has another owner when its owner dies. The plane knows a match by its
+//! [`Outline`], which follows from the calls of the match's handler and their returns: a replay of these yields it again.
 
 use std::collections::VecDeque;
 use std::ops::RangeFrom;
@@ -11,26 +11,27 @@ use muster_domain::Timestamp;
 use muster_domain::ids::SessionId;
 
 use super::call::{Act, Broadcast, Call, Callback, Left, Outcome, Return};
-use super::game::checked;
 use super::owner::MatchId;
+use super::running::checked;
 use super::timers::Timers;
 use crate::stream::Presence;
 
-/// Somebody in a match.
+/// A player whom the handler has let in and of whose leave it has not heard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seated {
-    /// Who.
+    /// The player.
     pub presence: Arc<Presence>,
-    /// Whether the handler was told that they came.
+    /// Whether the handler has heard of the join.
     pub has_joined: bool,
-    /// Whether the handler has put them out, and was not told yet that they went.
+    /// Whether the handler has kicked the player.
     pub is_kicked: bool,
 }
 
-/// Most bytes of what a match that is made again has said to be sent again.
+/// Most bytes of broadcasts that are kept during a replay to be sent again.
 const AGAIN_BYTES_MAX: usize = 4 << 20;
 
-/// What a match said whose calls are made again: of the latest of it nobody knows whether it left.
+/// Broadcasts of a match during a replay of its calls. Whether the latest ones had left before the crash is unknown, so they are
+/// sent again.
 #[derive(Debug, Default)]
 pub struct Said {
     broadcasts: VecDeque<Broadcast>,
@@ -38,10 +39,10 @@ pub struct Said {
 }
 
 impl Said {
-    /// A call was made again, behind which the match is this.
+    /// Takes in the broadcasts of a call that was replayed. `outline` is the match after the call.
     pub fn returned(&mut self, callback: &Callback, outline: &Outline) {
         if let Callback::Leave(left) = callback {
-            // Whoever comes back hears nothing of before.
+            // A player who comes back hears no broadcast from before.
             let gone: Vec<SessionId> = left.iter().map(|left| left.presence.session_id).collect();
             for broadcast in &mut self.broadcasts {
                 broadcast.to.iter_mut().for_each(|to| to.retain(|session| !gone.contains(session)));
@@ -50,11 +51,11 @@ impl Said {
         self.add(outline);
     }
 
-    /// A match that was kept goes on as this.
+    /// Takes in the broadcasts of the latest call in `outline`.
     pub fn add(&mut self, outline: &Outline) {
         let here = || outline.players.iter().map(|seated| seated.presence.session_id).collect();
         for broadcast in &outline.sent {
-            // Whoever comes later is not meant.
+            // Players who join later must not get the broadcast.
             let to = Some(broadcast.to.clone().unwrap_or_else(here));
             self.bytes += broadcast.data.len();
             self.broadcasts.push_back(Broadcast { to, ..broadcast.clone() });
@@ -66,52 +67,62 @@ impl Said {
         }
     }
 
-    /// The match as it goes on: all of this is sent again.
+    /// The outline of the match after the replay, with all broadcasts that are to be sent again.
     pub fn into_outline(self, outline: Outline) -> Outline {
         Outline { sent: self.broadcasts.into(), ..outline }
     }
 }
 
-/// What there is to a match besides its handler's state.
+/// All that the server knows of a match, without its handler's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
-    /// Which.
+    /// The match.
     pub id: MatchId,
-    /// Whose callbacks are called.
+    /// Name of the handler.
     pub handler: Arc<str>,
-    /// When it was asked for.
+    /// Moment at which the match was asked for.
     pub created_at: Timestamp,
-    /// Loops a second; 0 before it has begun.
+    /// Loops per second; 0 before the match has begun.
     pub tick_rate: u32,
-    /// The loops that there were so far.
+    /// Number of loops that have returned so far.
     pub tick: u64,
-    /// By what it is found.
+    /// Label by which listings find the match.
     pub label: Arc<str>,
-    /// Who is in it for the handler, in the order in which they were let in: until it is told that they went.
+    /// Players, in the order in which the handler let them in. A player stays here until the handler has heard of the leave.
     pub players: Vec<Seated>,
-    /// When the handler wants to be called again.
+    /// Timers that the handler has set.
     pub timers: Timers,
-    /// What the latest calls of a durable match sent, in order. Whoever goes on with the match sends it again: whether it left nobody
-    /// knows, and sessions that had it do not get it twice.
+    /// Broadcasts of the latest calls of a durable match, in order. An owner that goes on with the match sends them again, since
+    /// they may not have left; sessions drop those that they have had.
     pub sent: Vec<Broadcast>,
-    /// How many broadcasts a durable match has sent in all, with these.
+    /// Number of all broadcasts that a durable match has sent, including those of `sent`.
     pub sent_count: u64,
 }
 
 impl Outline {
-    /// Of a match whose first callback is about to be called.
+    /// The outline of a match whose first callback has not been called yet.
     pub fn new(id: MatchId, handler: Arc<str>, created_at: Timestamp) -> Self {
-        let (label, players, timers, sent) = Default::default();
-        Self { id, handler, created_at, tick_rate: 0, tick: 0, label, players, timers, sent, sent_count: 0 }
+        Self {
+            id,
+            handler,
+            created_at,
+            tick_rate: 0,
+            tick: 0,
+            label: Arc::default(),
+            players: Vec::new(),
+            timers: Timers::default(),
+            sent: Vec::new(),
+            sent_count: 0,
+        }
     }
 
-    /// Of a match whose first callback this is; `None` if it is another callback.
+    /// The outline of a new match if `call` is its first call, else `None`.
     pub fn of_first(call: &Call) -> Option<Self> {
         let Callback::Init { created_at, .. } = &call.callback else { return None };
         Some(Self::new(call.id, call.handler.clone(), *created_at))
     }
 
-    /// A callback has returned. Answers whether the match goes on.
+    /// Takes in the return of a callback. Answers whether the match goes on.
     pub fn returned(&mut self, callback: &Callback, returned: &Return) -> bool {
         let tick = self.tick;
         self.note_sent(&returned.acts);
@@ -120,11 +131,11 @@ impl Outline {
                 if checked(*tick_rate, label).is_err() {
                     return false;
                 }
-                self.begun(*tick_rate, label.clone());
+                self.begin(*tick_rate, label.clone());
             }
             (Callback::JoinAttempt { presence, .. }, Outcome::Decided(Ok(()))) => self.seat(presence.clone()),
-            (Callback::Join(came), Outcome::Goes) => self.joined(came),
-            (Callback::Leave(left), Outcome::Goes) => self.left(left),
+            (Callback::Join(came), Outcome::Goes) => self.note_joins(came),
+            (Callback::Leave(left), Outcome::Goes) => self.note_leaves(left),
             (Callback::Timer { name, .. }, Outcome::Goes) => self.timers.remove(name),
             (Callback::Loop(_), Outcome::Goes) => self.tick += 1,
             (Callback::JoinAttempt { .. }, Outcome::Decided(Err(_)))
@@ -132,38 +143,46 @@ impl Outline {
             | (Callback::Signal(_), Outcome::Signalled(_) | Outcome::Refused(_)) => {}
             _ => return false,
         }
-        for act in &returned.acts {
+        self.note_acts(&returned.acts, tick);
+        true
+    }
+
+    /// Takes in the kicks, label and timers that a callback of this tick asks for. Answers whether the label has changed.
+    pub(super) fn note_acts(&mut self, acts: &[Act], tick: u64) -> bool {
+        let before = self.label.clone();
+        for act in acts {
             match act {
                 Act::Broadcast(_) | Act::Defer(_) => {}
                 Act::Kick(sessions) => sessions.iter().for_each(|session| self.kick(*session)),
                 Act::Label(label) => self.label = label.clone(),
                 Act::SetTimer { name, after_ms, data } => {
-                    self.timers.set(name.clone(), (tick, self.tick_rate), *after_ms, data.clone());
+                    self.timers.set(name.clone(), tick, self.tick_rate, *after_ms, data.clone());
                 }
                 Act::CancelTimer(name) => self.timers.remove(name),
             }
         }
-        true
+        self.label != before
     }
 
-    /// Before a call's acts are done: what of them is sent.
-    pub(super) fn note_sent(&mut self, acts: &[Act]) {
+    /// Takes in the broadcasts of a callback. Answers their numbers, in order.
+    pub(super) fn note_sent(&mut self, acts: &[Act]) -> RangeFrom<u64> {
         if !self.id.is_durable() {
-            return;
+            return 0..;
         }
         let at_once =
             acts.iter().filter_map(|act| if let Act::Broadcast(broadcast) = act { Some(broadcast) } else { None });
         let behind = acts.iter().filter_map(|act| if let Act::Defer(broadcast) = act { Some(broadcast) } else { None });
         self.sent = at_once.chain(behind).cloned().collect();
         self.sent_count += self.sent.len() as u64;
+        self.sent_numbers()
     }
 
-    /// The numbers of what was sent, in order.
+    /// Numbers of the broadcasts in `sent`, in order.
     pub(super) fn sent_numbers(&self) -> RangeFrom<u64> {
         self.sent_count - self.sent.len() as u64 + 1..
     }
 
-    pub(super) fn begun(&mut self, tick_rate: u32, label: Arc<str>) {
+    pub(super) fn begin(&mut self, tick_rate: u32, label: Arc<str>) {
         (self.tick_rate, self.label) = (tick_rate, label);
     }
 
@@ -171,7 +190,7 @@ impl Outline {
         self.players.push(Seated { presence, has_joined: false, is_kicked: false });
     }
 
-    pub(super) fn joined(&mut self, came: &[Arc<Presence>]) {
+    pub(super) fn note_joins(&mut self, came: &[Arc<Presence>]) {
         for came in came {
             if let Some(seated) = self.seated_mut(came.session_id) {
                 seated.has_joined = true;
@@ -179,7 +198,7 @@ impl Outline {
         }
     }
 
-    pub(super) fn left(&mut self, left: &[Left]) {
+    pub(super) fn note_leaves(&mut self, left: &[Left]) {
         for Left { presence: left, .. } in left {
             let position = self.players.iter().position(|seated| seated.presence.session_id == left.session_id);
             position.map(|position| self.players.remove(position));

@@ -1,4 +1,4 @@
-//! What comes of what happens to matches.
+//! Effects of matches: what the plane is to do for them.
 
 use std::sync::Arc;
 
@@ -12,82 +12,83 @@ use crate::party::Member;
 use crate::plane::{Listener, RequestRef};
 use crate::stream::{Presence, SessionRef};
 
-/// What is to be done, in this order.
+/// An effect of a match. Effects are carried out in their order.
 #[derive(Debug)]
 pub enum Effect {
-    /// An answer.
+    /// Answers a request.
     Reply(RequestRef, Result<Answer>),
-    /// A handler is to be called.
+    /// Calls a handler.
     Call(Box<Call>),
-    /// What the handler keeps for the match is to be put away.
+    /// Removes the handler's state of the match.
     Drop(MatchId),
-    /// Somebody is on the match's stream from now on.
+    /// Puts a player on the match's stream.
     Enter(MatchId, Member),
-    /// Somebody who was to come does not.
+    /// Tells the place of a session that the session does not come to the match's stream.
     Refuse(MatchId, Listener),
-    /// Somebody is taken off the match's stream, and told so, as are the others.
+    /// Takes a player off the match's stream, and tells the player and the others.
     Expel(MatchId, Listener),
-    /// Something for those on the match's stream.
+    /// Sends something to players on the match's stream.
     Tell {
-        /// Which match.
+        /// The match.
         id: MatchId,
-        /// For all of them, or these sessions.
+        /// Sessions of the players; `None` for all.
         to: Option<Vec<SessionId>>,
-        /// What.
+        /// Event that the players are told.
         event: Event,
-        /// The number of what a durable match says: whoever had it is not to have it again.
+        /// Number of a broadcast of a durable match. Sessions drop a broadcast whose number they have had.
         number: Option<u64>,
     },
 }
 
-/// What players are told.
+/// Event that players are told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The handler says something.
+    /// A broadcast of the handler.
     Data(Broadcast),
 }
 
-/// What is answered.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The match has begun.
     Created,
-    /// Whoever asked is in the match.
+    /// The player is in the match.
     Entered(Box<Entered>),
-    /// What the handler answered to a signal.
+    /// Answer of the handler to a signal.
     Signalled(Arc<str>),
-    /// Matches, in order.
+    /// Matches that a listing has found, in order.
     Listed(Vec<Listed>),
 }
 
-/// The caller is in a match.
+/// Answer to a player who is in a match now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entered {
     /// The match.
     pub id: MatchId,
-    /// By what it is found.
+    /// Label by which listings find the match.
     pub label: Arc<str>,
-    /// Whether the caller was not there before.
+    /// Whether the player was not in the match before.
     pub is_new: bool,
-    /// Players: without the caller if it is new. Cut, and filled in by the owner of the stream.
+    /// Players in the match, without the one who asked if that one is new. The owner of the stream fills them in, and leaves out
+    /// those above its limit.
     pub presences: Arc<[Presence]>,
-    /// How many that are uncut.
+    /// Number of players, with those that were left out.
     pub total: usize,
-    /// The caller's session.
+    /// Session of the player.
     pub session: SessionRef,
 }
 
-/// Why a match ended.
+/// Reason for which a match ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatchEnd {
-    /// The handler said so.
+    /// A callback returned no state.
     Over,
-    /// Nobody was there for long enough.
+    /// Nobody was in the match for `match.max_empty_sec`.
     Empty,
     /// The server stops.
     Terminated,
-    /// Its log had nothing of it where it was to go on.
+    /// The log at the next owner had nothing of the match.
     Lost,
-    /// The handler failed, for this reason.
+    /// A callback failed, for this reason.
     Failed(Arc<str>),
 }

@@ -1,4 +1,4 @@
-//! Finding matches by what their labels say.
+//! Listings: matches are found by their labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,91 +7,85 @@ use muster_domain::Timestamp;
 use muster_domain::query::{Document, Index, Query};
 
 use super::durable::Outline;
-use super::game::Game;
 use super::owner::MatchId;
+use super::running::RunningMatch;
 use crate::plane::Map;
 
-/// Matches that one listing looks at on one shard.
+/// Most matches that one listing looks at on one shard.
 pub const LISTING_SCAN_MAX: usize = 4_096;
 
-/// What a listing asks for.
+/// A request for a listing.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// About the fields `label.<name>` of labels that are JSON objects, `label_string`, `handler_name`, `tick_rate` and
+    /// Query over the fields `label.<name>` of labels that are JSON objects, `label_string`, `handler_name`, `tick_rate` and
     /// `create_time` (seconds).
     pub query: Option<Arc<Query>>,
-    /// This label and no other.
+    /// Exact label that a match must have.
     pub label: Option<Arc<str>>,
-    /// With no fewer players, and no more.
+    /// Least and most players that a match may have.
     pub sizes: (usize, usize),
-    /// At most so many.
+    /// Most matches that are answered.
     pub limit: usize,
 }
 
 /// A match in a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Which.
+    /// The match.
     pub id: MatchId,
-    /// How well it fits.
+    /// Score of the match for the query; higher fits better.
     pub score: f64,
-    /// When it was asked for.
+    /// Moment at which the match was asked for.
     pub created_at: Timestamp,
-    /// By what it is found.
+    /// Label of the match.
     pub label: Arc<str>,
-    /// Loops a second.
+    /// Loops per second.
     pub tick_rate: u32,
-    /// Whose callbacks are called.
+    /// Name of the handler.
     pub handler: Arc<str>,
-    /// Players.
+    /// Number of players.
     pub size: usize,
 }
 
 impl Listed {
-    pub(super) fn of(game: &Game, score: f64) -> Self {
-        Self {
-            id: game.outline.id,
-            score,
-            created_at: game.outline.created_at,
-            label: game.outline.label.clone(),
-            tick_rate: game.outline.tick_rate,
-            handler: game.outline.handler.clone(),
-            size: game.size(),
-        }
+    pub(super) fn of(running: &RunningMatch, score: f64) -> Self {
+        let Outline { id, created_at, tick_rate, ref handler, .. } = running.outline;
+        let (label, handler) = (running.listed_label().clone(), handler.clone());
+        Self { id, score, created_at, label, tick_rate, handler, size: running.size() }
     }
 
-    /// Which comes first: the best, among equals the newest.
+    /// The order of a listing: best scores first, among equal scores the newest match.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         let by_score = other.score.total_cmp(&self.score);
         by_score.then(other.created_at.cmp(&self.created_at)).then(self.id.cmp(&other.id))
     }
 }
 
-/// The matches of one shard, newest first.
+/// Index of the matches of one shard, newest first.
 #[derive(Default)]
 pub(super) struct Directory {
     index: Index,
     slots: Map<MatchId, u32>,
-    /// By place in the index. Places are given out in descending order, so that a scan finds the newest first.
+    /// Matches by their slots in the index. Slots are given out in descending order, so that a scan finds the newest match first.
     ids: BTreeMap<u32, MatchId>,
 }
 
 impl Directory {
-    /// Takes in a match, or what it is found by now.
-    pub(super) fn put(&mut self, game: &Outline) {
-        let slot = match self.slots.get(&game.id) {
+    /// Adds a match, or takes in its new label.
+    pub(super) fn put(&mut self, outline: &Outline) {
+        let slot = match self.slots.get(&outline.id) {
             Some(slot) => *slot,
-            None => self.place(game.id),
+            None => self.add_slot(outline.id),
         };
-        let mut document = Document::of_object("label", &game.label).unwrap_or_default();
-        document.push("label_string", &*game.label);
-        document.push("handler_name", &*game.handler);
-        document.push("tick_rate", f64::from(game.tick_rate));
-        document.push("create_time", game.created_at.seconds() as f64);
+        let mut document = Document::of_object("label", &outline.label).unwrap_or_default();
+        document.push("label_string", &*outline.label);
+        document.push("handler_name", &*outline.handler);
+        document.push("tick_rate", f64::from(outline.tick_rate));
+        document.push("create_time", outline.created_at.seconds() as f64);
         self.index.insert(slot, document);
     }
 
-    fn place(&mut self, id: MatchId) -> u32 {
+    fn add_slot(&mut self, id: MatchId) -> u32 {
         if self.ids.first_key_value().is_some_and(|(first, _)| *first == 0) {
             self.renumber();
         }
@@ -101,7 +95,7 @@ impl Directory {
         slot
     }
 
-    /// Gives out places anew.
+    /// Gives out all slots anew, from the highest down.
     fn renumber(&mut self) {
         let mut index = Index::new();
         let ids: Vec<(u32, MatchId)> = std::mem::take(&mut self.ids).into_iter().collect();
@@ -122,7 +116,12 @@ impl Directory {
         }
     }
 
-    pub(super) fn list<'g>(&self, asked: &ListQuery, game: impl Fn(MatchId) -> Option<&'g Game>) -> Vec<Listed> {
+    /// Matches that fit a request, in order. `running` finds a match by its id.
+    pub(super) fn list<'m>(
+        &self,
+        asked: &ListQuery,
+        running: impl Fn(MatchId) -> Option<&'m RunningMatch>,
+    ) -> Vec<Listed> {
         let everything = Arc::new(Query::everything());
         let query = asked.query.as_ref().unwrap_or(&everything);
         let mut candidates = self.index.candidates(query);
@@ -132,7 +131,7 @@ impl Directory {
         let fits = |listed: &Listed| (asked.sizes.0..=asked.sizes.1).contains(&listed.size);
         let found = self.index.scan(candidates, 0).take(LISTING_SCAN_MAX).filter_map(|slot| {
             let score = query.matches(self.index.document(slot)?)?;
-            Some(Listed::of(game(*self.ids.get(&slot)?)?, score)).filter(fits)
+            Some(Listed::of(running(*self.ids.get(&slot)?)?, score)).filter(fits)
         });
         let mut found: Vec<Listed> = found.collect();
         found.sort_unstable_by(Listed::order);

@@ -1,4 +1,4 @@
-//! What the owner of a match is asked.
+//! Requests to the owner of a match.
 
 use std::sync::Arc;
 
@@ -10,57 +10,69 @@ use crate::party::Member;
 use crate::plane::RequestRef;
 use crate::stream::SessionRef;
 
-/// A session that wants to come into a match.
+/// A join attempt of a player.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Which match.
+    /// The match.
     pub id: MatchId,
-    /// Who, and how it will hear the match's stream.
+    /// The player, with the listener by which its session will hear the match's stream.
     pub member: Member,
-    /// What the client said with it.
+    /// Metadata of the client's request.
     pub metadata: Arc<[(String, String)]>,
-    /// Who waits for the answer.
+    /// Request that waits for the answer.
     pub reply_to: Option<RequestRef>,
 }
 
-/// The matches whose callbacks wait for what is asked, the one that began first. Empty when none does.
+/// Matches whose callbacks wait for an answer, one for the next, the first of them in front. Empty when no match waits.
 pub type Chain = Arc<[MatchId]>;
 
-/// So many callbacks may wait for one another.
+/// Most callbacks that may wait for one another.
 pub const CHAIN_MAX: usize = 8;
 
-/// What is asked of the owner of a match.
+/// A request to the owner of a match.
 #[derive(Clone, Debug)]
 pub enum MatchAsk {
-    /// Make it.
+    /// Creates the match.
     Create(Creation),
-    /// Somebody wants to come in.
+    /// A player wants to join.
     Join {
-        /// Who, and how it will hear the match's stream.
+        /// The player, with the listener by which its session will hear the match's stream.
         member: Box<Member>,
-        /// What the client said with it.
+        /// Metadata of the client's request.
         metadata: Arc<[(String, String)]>,
     },
-    /// A session sends something.
+    /// A player sends a message.
     Input {
-        /// Who.
+        /// Session of the player.
         session: SessionRef,
-        /// What kind of message it is.
+        /// Kind of message, as the game defines it.
         op_code: i64,
-        /// The message.
+        /// Content of the message.
         data: Bytes,
-        /// As the client said.
+        /// Whether the client marked the message as reliable.
         reliable: bool,
-        /// When it came to the server.
+        /// Moment at which the message came to the server.
         received_at: Timestamp,
     },
-    /// Game code says something to the handler.
+    /// Game code sends a signal to the handler.
     Signal {
-        /// What.
+        /// Data of the signal.
         data: Arc<str>,
-        /// On whose behalf.
+        /// Matches whose callbacks wait for the answer.
         chain: Chain,
     },
-    /// What it is like.
+    /// Asks for the match's entry in a listing.
     Get,
+}
+
+/// A message of a player, without its sender.
+#[derive(Clone, Debug)]
+pub(super) struct PlayerMessage {
+    /// Kind of message, as the game defines it.
+    pub(super) op_code: i64,
+    pub(super) data: Bytes,
+    /// Whether the client marked the message as reliable.
+    pub(super) reliable: bool,
+    /// Moment at which the message came to the server.
+    pub(super) received_at: Timestamp,
 }

@@ -1,19 +1,22 @@
-//! Matches that game code runs: who is in them, what their handler is called with, in which order and when, and what
-//! comes of its answers.
+//! Matches that game code runs: their players, the calls of their handlers, in which order and when, and the effects of the
+//! answers.
 //!
-//! Nothing here runs code. [`Matches`] says what a handler is to be called with ([`Call`]), one call of a match at a time,
-//! and is told what came of it ([`Return`]), at once or much later. What a callback wants done takes effect when it has
-//! returned, all of it or, if it failed, nothing.
+//! Nothing here runs game code. [`Matches`] asks for calls of handlers ([`Call`]), one call of a match at a time, and is given
+//! their returns ([`Return`]), at once or much later. The acts of a callback take effect when it has returned: all of them, or
+//! none if the callback has failed.
+//!
+//! An accepted attempt is followed by its join, before the handler is called with anything else. In a durable match no effect of
+//! the attempt leaves before the join has returned, so an engine may answer the attempt before it is in the log.
 
 mod call;
 mod carried;
 mod durable;
 mod effect;
-mod game;
 mod listing;
 mod log;
 mod message;
 mod owner;
+mod running;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -22,14 +25,14 @@ pub use call::{Act, Broadcast, Call, CallRef, Callback, Input, LeaveReason, Left
 pub use carried::{CarriedMatch, CarriedWaiting};
 pub use durable::{Outline, Said, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
-pub(crate) use game::ended;
 pub use listing::{ListQuery, Listed};
 pub use log::{LogError, LogFuture, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
+pub(crate) use running::ended;
 pub use timers::{TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timer, Timers};
 
-/// Ticks a second at least and at most.
+/// Tick rates that a match may have, in loops per second.
 pub const TICK_RATES: std::ops::RangeInclusive<u32> = 1..=128;
 
 /// Most bytes of a label.

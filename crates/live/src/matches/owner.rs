@@ -1,4 +1,4 @@
-//! All matches of game code that a shard owns.
+//! All matches of game code that one shard owns.
 
 mod durable;
 
@@ -12,39 +12,39 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{CallRef, LeaveReason, Return};
 use super::effect::{Answer, Effect, MatchEnd};
-use super::game::{Game, ended};
 use super::listing::{Directory, ListQuery, Listed};
-use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
+use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk, PlayerMessage};
+use super::running::{RunningMatch, ended};
 use crate::place::{Partition, Place};
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
-/// A match's id. It says of which partition the match is: one that stays at the place where it was made, as code that runs
-/// cannot be moved, or, of a durable match, one that has another owner when its owner goes.
+/// Id of a match. It contains the number of the match's partition. The partition of a durable match gets another owner when its
+/// owner goes; that of any other match stays at the place where the match was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
 
 impl MatchId {
-    /// An id for a match at a place, from a random one.
+    /// Makes an id for a match at a place from a random id.
     pub fn at(place: Place, random: Uuid) -> Self {
         Self::of_partition(Partition::anchored(place), random)
     }
 
-    /// An id for a match of a partition, from a random one: of a durable match, if the partition is shared out.
+    /// Makes an id for a match of a partition from a random id. The match is durable if the partition is shared out.
     pub fn of_partition(partition: Partition, random: Uuid) -> Self {
         let (low, number) = (u128::from(u32::MAX), u128::from(partition.id_number()));
         Self(Uuid::from_u128(random.as_u128() & !low | number))
     }
 
-    /// Of which partition it is.
+    /// Partition of the match.
     pub fn partition(self) -> Partition {
-        // The low half of what the low half is.
+        // The partition's number is in the lowest 32 bits.
         Partition::of_id(self.0.as_u128() as u32)
     }
 
-    /// Whether it outlives the place that runs it.
+    /// Whether the match is durable: it outlives the place that runs it.
     pub fn is_durable(self) -> bool {
         self.partition().anchor().is_none()
     }
@@ -56,18 +56,18 @@ impl fmt::Display for MatchId {
     }
 }
 
-/// How matches are kept on this server.
+/// Settings for the matches of this server.
 #[derive(Clone, Debug)]
 pub struct MatchesConfig {
-    /// `match.input_queue_size`: messages of players that wait for a tick.
+    /// `match.input_queue_size`: most messages of players that wait for a tick of a match.
     pub inputs_max: usize,
-    /// `match.join_attempt_queue_size`: players who wait to be let in.
+    /// `match.join_attempt_queue_size`: most join attempts that are queued for a match.
     pub join_attempts_max: usize,
-    /// `match.signal_queue_size`: signals that wait.
+    /// `match.signal_queue_size`: most signals that are queued for a match.
     pub signals_max: usize,
-    /// How long who asks a match something waits for its handler.
+    /// Longest time that a join attempt or signal waits for the handler's answer, in milliseconds.
     pub patience_ms: Millis,
-    /// `match.max_empty_sec`: a match that has had nobody for so long ends; 0: never.
+    /// `match.max_empty_sec`: seconds without players after which a match ends; 0 for never.
     pub empty_sec_max: u32,
 }
 
@@ -77,66 +77,67 @@ impl Default for MatchesConfig {
     }
 }
 
-/// What a match is made with.
+/// A request to create a match.
 #[derive(Clone, Debug)]
 pub struct Creation {
-    /// Whose callbacks are called.
+    /// Name of the handler.
     pub handler: Arc<str>,
-    /// What its first callback is given.
+    /// Parameters for the first callback, as an encoded value.
     pub params: Bytes,
-    /// When it was asked for.
+    /// Moment at which the match was asked for.
     pub created_at: Timestamp,
-    /// On whose behalf.
+    /// Matches whose callbacks wait for the answer.
     pub chain: Chain,
-    /// Whether it is to outlive the place that runs it: its id says so then, see [`crate::plane::Plane::match_id`].
+    /// Whether the match is to be durable. Its id must be of a fitting partition, see [`crate::plane::Plane::match_id`].
     pub is_durable: bool,
 }
 
-/// What matches did and how many there are.
+/// Counts of the matches of a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchStats {
-    /// Matches now.
+    /// Matches that there are now.
     pub matches: usize,
-    /// Matches begun so far.
+    /// Matches that have begun so far.
     pub begun: u64,
-    /// Those among them that failed.
+    /// Matches that have failed so far.
     pub failed: u64,
-    /// Messages of players that were dropped, since too many waited for a tick.
+    /// Messages of players that were dropped so far because too many waited for a tick.
     pub inputs_dropped: u64,
-    /// Durable ones among those that there are now.
+    /// Durable matches that there are now.
     pub durable: usize,
-    /// Durable matches that went on here after their place had died, or the process.
+    /// Durable matches that have gone on here so far, after their place or the process had died.
     pub resumed: u64,
-    /// Durable matches with players that ended since their log had nothing of them, or could not be read.
+    /// Durable matches with players that have ended so far because their log had nothing of them or could not be read.
     pub lost: u64,
-    /// Ticks that never came, since the one before them took too long.
+    /// Ticks that were left out so far because the tick before took too long.
     pub ticks_skipped: u64,
-    /// How long after they were due ticks were done.
+    /// Times between the moments at which ticks were due and those at which they had returned.
     pub lateness: Lateness,
 }
 
-/// See the module.
+/// The matches of game code that one shard owns.
 pub struct Matches {
     config: MatchesConfig,
-    games: Map<MatchId, Game>,
-    /// The durable ones among them, in an order that another run has too.
+    running: Map<MatchId, RunningMatch>,
+    /// Ids of the durable matches, in an order that is the same in every run of a simulation.
     durable: BTreeMap<Partition, BTreeSet<MatchId>>,
     directory: Directory,
-    /// Lives of matches that there were here.
+    /// Number of stays of matches at this place so far; see [`CallRef::life`].
     lives: u64,
     wheel: Wheel<MatchId>,
+    /// Buffer for the matches that are due in one step.
     due: Vec<MatchId>,
     stats: MatchStats,
-    /// Durable matches are not made any more.
+    /// Whether the server stops, so that no durable match is made any more.
     is_stopping: bool,
 }
 
 impl Matches {
-    /// No matches yet.
+    /// An owner without matches.
     pub fn new(config: MatchesConfig) -> Self {
         Self {
             config,
-            games: Map::default(),
+            running: Map::default(),
             durable: BTreeMap::new(),
             directory: Directory::default(),
             lives: 0,
@@ -149,11 +150,11 @@ impl Matches {
 
     /// Counts and gauges.
     pub fn stats(&self) -> MatchStats {
-        let (matches, durable) = (self.games.len(), self.durable.values().map(BTreeSet::len).sum());
+        let (matches, durable) = (self.running.len(), self.durable.values().map(BTreeSet::len).sum());
         MatchStats { matches, durable, ..self.stats.clone() }
     }
 
-    /// Takes in what the owner of a match is asked.
+    /// Takes in a request to the owner of a match.
     pub fn receive(
         &mut self,
         now: Millis,
@@ -168,14 +169,14 @@ impl Matches {
                 self.attempt(now, Attempt { id, member: *member, metadata, reply_to }, out);
             }
             MatchAsk::Input { session, op_code, data, reliable, received_at } => {
-                self.input(id, session, (op_code, data, reliable), received_at);
+                self.input(id, session, PlayerMessage { op_code, data, reliable, received_at });
             }
-            MatchAsk::Signal { data, chain } => self.signal(now, id, (data, chain), reply_to, out),
+            MatchAsk::Signal { data, chain } => self.signal(now, id, data, chain, reply_to, out),
             MatchAsk::Get => out.extend(reply_to.map(|to| Effect::Reply(to, self.get(id)))),
         }
     }
 
-    /// Makes a match: its handler's first callback decides whether there will be one.
+    /// Creates a match. Whether it begins depends on the answer of its first callback.
     pub(super) fn create(
         &mut self,
         id: MatchId,
@@ -183,9 +184,9 @@ impl Matches {
         reply_to: Option<RequestRef>,
         out: &mut Vec<Effect>,
     ) {
-        if let Some(game) = self.games.get_mut(&id) {
-            if game.is_made_by(&creation) {
-                return game.answer_creation(reply_to, out);
+        if let Some(running) = self.running.get_mut(&id) {
+            if running.is_made_by(&creation) {
+                return running.answer_creation(reply_to, out);
             }
             let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
             out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
@@ -201,8 +202,8 @@ impl Matches {
             return;
         }
         let life = self.next_life();
-        let game = Game::new((id, life), creation, reply_to, out);
-        self.insert(id, game);
+        let running = RunningMatch::new(id, life, creation, reply_to, out);
+        self.insert(id, running);
     }
 
     fn next_life(&mut self) -> u64 {
@@ -210,17 +211,17 @@ impl Matches {
         self.lives
     }
 
-    fn insert(&mut self, id: MatchId, game: Game) {
-        self.games.insert(id, game);
+    fn insert(&mut self, id: MatchId, running: RunningMatch) {
+        self.running.insert(id, running);
         if id.is_durable() {
             self.durable.entry(id.partition()).or_default().insert(id);
         }
     }
 
-    /// Somebody wants to come in.
+    /// Takes in the join attempt of a player.
     pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<Effect>) {
-        match self.games.get_mut(&attempt.id).filter(|game| game.has_begun()) {
-            Some(game) => game.attempt(now, attempt, &self.config, out),
+        match self.running.get_mut(&attempt.id).filter(|running| running.has_begun()) {
+            Some(running) => running.attempt(now, attempt, &self.config, out),
             None => {
                 out.push(Effect::Refuse(attempt.id, attempt.member.listener));
                 out.extend(attempt.reply_to.map(|to| Effect::Reply(to, Err(ended()))));
@@ -228,86 +229,81 @@ impl Matches {
         }
     }
 
-    /// A session went from a match's stream, or did before it came.
+    /// Takes in that a session has gone from a match's stream, or has gone before it came there.
     pub fn gone(&mut self, now: Millis, id: MatchId, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
-        if let Some(game) = self.games.get_mut(&id) {
-            game.gone(now, session, reason, out);
+        if let Some(running) = self.running.get_mut(&id) {
+            running.gone(now, session, reason, out);
         }
     }
 
-    /// A session goes on elsewhere. Answers whether it is in the match, or waits to be.
+    /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join it.
     pub fn rebind(&mut self, id: MatchId, from: SessionRef, to: SessionRef) -> bool {
-        self.games.get_mut(&id).is_some_and(|game| game.rebind(from, to))
+        self.running.get_mut(&id).is_some_and(|running| running.rebind(from, to))
     }
 
-    /// A session sends something. Who is not in the match says nothing.
-    pub(super) fn input(
-        &mut self,
-        id: MatchId,
-        session: SessionRef,
-        message: (i64, Bytes, bool),
-        received_at: Timestamp,
-    ) {
-        if let Some(game) = self.games.get_mut(&id)
-            && !game.input(session, message, received_at, &self.config)
+    /// Takes in the message of a player. Messages of sessions that are not in the match are dropped.
+    pub(super) fn input(&mut self, id: MatchId, session: SessionRef, message: PlayerMessage) {
+        if let Some(running) = self.running.get_mut(&id)
+            && !running.input(session, message, &self.config)
         {
             self.stats.inputs_dropped += 1;
         }
     }
 
-    /// Other game code says something to a match's handler.
+    /// Takes in a signal of other game code.
     pub(super) fn signal(
         &mut self,
         now: Millis,
         id: MatchId,
-        (data, chain): (Arc<str>, Chain),
+        data: Arc<str>,
+        chain: Chain,
         reply_to: Option<RequestRef>,
         out: &mut Vec<Effect>,
     ) {
-        let game = self.games.get_mut(&id);
+        let running = self.running.get_mut(&id);
         let refused = if chain.contains(&id) {
             Some(would_wait_for_itself())
-        } else if game.as_ref().is_none_or(|game| !game.has_begun()) {
+        } else if running.as_ref().is_none_or(|running| !running.has_begun()) {
             Some(ended())
         } else {
             too_long(&chain)
         };
-        match (refused, game) {
-            (None, Some(game)) => game.signal(now, (data, chain), reply_to, &self.config, out),
+        match (refused, running) {
+            (None, Some(running)) => running.signal(now, data, chain, reply_to, &self.config, out),
             (why, _) => out.extend(reply_to.map(|to| Effect::Reply(to, Err(why.unwrap_or_else(ended))))),
         }
         self.set_timer(id);
     }
 
-    /// The server stops. Durable matches rest instead.
+    /// Tells all matches except the durable ones that the server stops. Durable matches come to rest instead, see
+    /// [`Self::rest`]: they go on when the server starts again, or elsewhere.
     pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
-        // Durable ones go on when it starts again, or elsewhere.
-        let mut ids: Vec<MatchId> = self.games.keys().copied().filter(|id| !id.is_durable()).collect();
+        let mut ids: Vec<MatchId> = self.running.keys().copied().filter(|id| !id.is_durable()).collect();
         ids.sort_unstable();
         for id in ids {
-            if let Some(game) = self.games.get_mut(&id) {
-                game.terminate(now, grace_sec, out);
+            if let Some(running) = self.running.get_mut(&id) {
+                running.terminate(now, grace_sec, out);
             }
             self.set_timer(id);
         }
     }
 
-    /// A callback has returned. One of an earlier life of its match at this place has nothing to say.
+    /// Takes in the return of a call. Returns of calls from an earlier stay of the match at this place are dropped.
     pub fn returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Vec<Effect>) {
         let CallRef { id, life } = call;
-        let Some(game) = self.games.get_mut(&id).filter(|game| game.life == life) else { return };
-        let had_begun = game.has_begun();
-        let turned = game.returned(now, returned, out);
-        if let Some((late_ms, skipped)) = turned.ticked {
-            self.stats.lateness.record(late_ms);
-            self.stats.ticks_skipped += skipped;
+        let Some(running) = self.running.get_mut(&id).filter(|running| running.life == life) else { return };
+        let had_begun = running.has_begun();
+        let after = running.returned(now, returned, out);
+        if let Some(tick) = after.tick {
+            self.stats.lateness.record(tick.late_ms);
+            self.stats.ticks_skipped += tick.skipped;
         }
-        if let Some(end) = turned.end {
+        if let Some(end) = after.end {
             return self.end(id, end, out);
         }
-        let begins = game.has_begun() && !had_begun;
-        if begins || turned.is_relabelled {
-            self.directory.put(&game.outline);
+        let begins = running.has_begun() && !had_begun;
+        if begins || after.is_relabelled {
+            self.directory.put(&running.outline);
         }
         if begins {
             self.stats.begun += 1;
@@ -315,8 +311,8 @@ impl Matches {
         self.set_timer(id);
     }
 
-    fn remove(&mut self, id: MatchId) -> Option<Game> {
-        let game = self.games.remove(&id)?;
+    fn remove(&mut self, id: MatchId) -> Option<RunningMatch> {
+        let running = self.running.remove(&id)?;
         self.directory.remove(id);
         if let Some(durable) = self.durable.get_mut(&id.partition()) {
             durable.remove(&id);
@@ -324,29 +320,29 @@ impl Matches {
                 self.durable.remove(&id.partition());
             }
         }
-        Some(game)
+        Some(running)
     }
 
-    /// When something is due next.
+    /// Moment at which the next tick, end or answer of a match is due.
     pub fn next_due(&self) -> Option<Millis> {
         self.wheel.next_due()
     }
 
-    /// Runs what is due.
+    /// Takes the steps of all matches that are due.
     pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.take_due(now, &mut due);
         for id in due.drain(..) {
-            let Some(game) = self.games.get_mut(&id) else { continue };
-            if game.timer.take_if(|at| *at <= now).is_none() {
-                // Another was set for something sooner.
+            let Some(running) = self.running.get_mut(&id) else { continue };
+            if running.timer.take_if(|at| *at <= now).is_none() {
+                // An earlier timer has replaced this one and has fired.
                 continue;
             }
-            if game.next_due().is_none_or(|at| at > now) {
+            if running.next_due().is_none_or(|at| at > now) {
                 self.set_timer(id);
                 continue;
             }
-            if let Some(end) = game.turn(now, &self.config, out) {
+            if let Some(end) = running.turn(now, &self.config, out) {
                 self.end(id, end, out);
             } else {
                 self.set_timer(id);
@@ -356,27 +352,27 @@ impl Matches {
     }
 
     fn set_timer(&mut self, id: MatchId) {
-        let Some(game) = self.games.get_mut(&id) else { return };
-        if let Some(at) = game.next_due().filter(|at| game.timer.is_none_or(|set| *at < set)) {
-            game.timer = Some(at);
+        let Some(running) = self.running.get_mut(&id) else { return };
+        if let Some(at) = running.next_due().filter(|at| running.timer.is_none_or(|set| *at < set)) {
+            running.timer = Some(at);
             self.wheel.set(at, id);
         }
     }
 
-    /// Matches that fit, in order.
+    /// Matches that fit a request, in order.
     pub fn list(&self, asked: &ListQuery) -> Vec<Listed> {
-        self.directory.list(asked, |id| self.games.get(&id))
+        self.directory.list(asked, |id| self.running.get(&id))
     }
 
-    /// A match, if there is one.
+    /// A match as listings show it.
     pub(super) fn get(&self, id: MatchId) -> Result<Answer> {
-        let game = self.games.get(&id).filter(|game| game.has_begun()).ok_or_else(ended)?;
-        Ok(Answer::Listed(vec![Listed::of(game, 1.0)]))
+        let running = self.running.get(&id).filter(|running| running.has_begun()).ok_or_else(ended)?;
+        Ok(Answer::Listed(vec![Listed::of(running, 1.0)]))
     }
 
     fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
-        if let Some(game) = self.remove(id) {
-            game.close(out);
+        if let Some(running) = self.remove(id) {
+            running.close(out);
             if end != MatchEnd::Lost {
                 out.push(Effect::Drop(id));
             }

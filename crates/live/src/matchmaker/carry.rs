@@ -1,38 +1,38 @@
-//! The pool as plain data, for another shard that is to own it.
+//! The pool as plain data, for the shard that is to own it next. Nothing here sends it.
 
 use super::Matchmaker;
 use super::ticket::{NewTicket, Ticket, TicketId};
 use crate::session::Millis;
 
-/// A ticket that waits.
+/// A waiting ticket.
 #[derive(Clone, Debug)]
 pub struct CarriedTicket<M> {
-    /// As it was asked for.
+    /// The ticket as it was requested.
     pub ticket: NewTicket<M>,
-    /// How long it has waited.
+    /// How long the ticket has waited.
     pub waited_ms: Millis,
-    /// The number of the first pass it takes part in.
+    /// Number of the first pass that the ticket takes part in.
     pub first_pass: u64,
-    /// By how many steps it was widened.
+    /// Number of steps by which its query was widened.
     pub widened: u32,
-    /// Whether it still searches.
+    /// Whether the ticket still searches.
     pub is_searching: bool,
-    /// Another search may find more, though nothing has changed.
+    /// Whether its last search met a limit, so that another search may find more.
     pub was_cut: bool,
 }
 
-/// Where the passes of a pool are.
+/// The state of a pool's passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarriedPasses {
-    /// The number of the last.
+    /// Number of the last pass.
     pub passes: u64,
-    /// After what time the next should begin.
+    /// Time until the next pass should begin.
     pub next_ms: Millis,
 }
 
 impl<M: Clone> Matchmaker<M> {
-    /// Takes out all tickets, the longest waiting first. A pass that is under way is laid down: the next one does what it
-    /// would have done, and should begin at once.
+    /// Takes out all tickets, the longest waiting first. A running pass is given up: the next owner's next pass does
+    /// its work, and should begin at once.
     pub fn carry_out(&mut self, now: Millis) -> (Vec<CarriedTicket<M>>, CarriedPasses) {
         self.lay_down_pass(now);
         let mut slots: Vec<u32> = self.tickets.keys().copied().collect();
@@ -46,10 +46,10 @@ impl<M: Clone> Matchmaker<M> {
         (carried, CarriedPasses { passes: self.passes, next_ms: self.next_pass_at.saturating_sub(now) })
     }
 
-    /// Goes on with a ticket that waited elsewhere, behind those that came before it.
+    /// Adds a ticket from another owner behind the tickets that came before it.
     pub fn carry_in(&mut self, now: Millis, carried: CarriedTicket<M>) {
         let CarriedTicket { ticket, waited_ms, first_pass, widened, is_searching, was_cut } = carried;
-        // Whoever took it in there has looked at it.
+        // A ticket that cannot be parsed was not accepted there either.
         let Ok(mut ticket) = Ticket::new(ticket, first_pass, now.wrapping_sub(waited_ms)) else { return };
         if self.by_id.contains_key(&ticket.id) {
             return;
@@ -68,8 +68,8 @@ impl<M: Clone> Matchmaker<M> {
         }
     }
 
-    /// Goes on with a ticket of an owner who has died, behind those that came before it: it is as patient and as wide as
-    /// after so long a time, and searches anew. Answers whether there is room for it.
+    /// Adds a ticket whose owner died, behind the tickets that came before it. Patience and widening are as after
+    /// `waited_ms`, and the ticket searches anew. Returns whether the pool has room for it.
     pub fn resume(&mut self, now: Millis, ticket: NewTicket<M>, waited_ms: Millis) -> bool {
         if self.tickets.len() >= self.config.total_tickets_max {
             return false;
@@ -83,27 +83,27 @@ impl<M: Clone> Matchmaker<M> {
         true
     }
 
-    /// A ticket as it waits.
+    /// A copy of a waiting ticket as plain data.
     pub fn kept(&self, now: Millis, id: &TicketId) -> Option<CarriedTicket<M>> {
         let slot = self.by_id.get(id)?;
         Some(self.tickets.get(slot)?.carried(now, self.active.contains(slot)))
     }
 
-    /// A ticket of an owner who has died does not go on.
+    /// Counts a ticket whose owner died and that does not go on.
     pub fn lose(&mut self) {
         self.totals.lost += 1;
     }
 
-    /// Goes on with the passes of a pool. No pass is under way.
+    /// Takes over the passes of another owner's pool. No pass is running.
     pub fn carry_in_passes(&mut self, now: Millis, carried: CarriedPasses) {
         self.passes = carried.passes;
         self.next_pass_at = now.saturating_add(carried.next_ms);
     }
 
-    /// Whoever has searched in the pass searches again, and finds nobody again.
+    /// Gives up a running pass. Tickets that have searched in it will search again and find nobody again.
     fn lay_down_pass(&mut self, now: Millis) {
         let Some(pass) = self.pass.take() else { return };
-        // It may have been widened for this search alone.
+        // The pass may have widened this ticket for its search, so the ticket must be searched again in any case.
         if let Some(ticket) = pass.search.and_then(|search| self.tickets.get_mut(&search.slot)) {
             ticket.was_cut = true;
         }
@@ -114,7 +114,7 @@ impl<M: Clone> Matchmaker<M> {
 
 impl<M: Clone> Ticket<M> {
     fn carried(&self, now: Millis, is_searching: bool) -> CarriedTicket<M> {
-        let given = self.widening.as_deref().map_or(&self.query, |(given, _)| given);
+        let given = self.widening.as_deref().map_or(&self.query, |plan| &plan.original);
         let ticket = NewTicket {
             id: self.id.clone(),
             owner: self.owner.clone(),
@@ -125,7 +125,7 @@ impl<M: Clone> Ticket<M> {
             query: given.source().to_owned(),
             string_properties: self.string_properties.clone(),
             numeric_properties: self.numeric_properties.clone(),
-            widening: self.widening.as_deref().map_or_else(Vec::new, |(_, widening)| widening.clone()),
+            widening: self.widening.as_deref().map_or_else(Vec::new, |plan| plan.fields.clone()),
             created_at: self.created_at,
         };
         CarriedTicket {

@@ -1,6 +1,6 @@
-//! What tickets ask of each other, in numbers: fields and texts are numbered while somebody holds them, so that asking a
-//! pair compares a few numbers that lie side by side. Queries that this cannot tell (patterns, dates, terms without a
-//! field) are asked themselves.
+//! Queries and properties of tickets, translated into numbers. Field names and texts get numbers while a ticket uses
+//! them, so that checking a pair compares a few adjacent numbers. A query that cannot be translated (patterns, dates,
+//! terms without a field) is evaluated itself. Never decides differently from the query.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use super::pass::Budget;
 use super::ticket::Ticket;
 use super::{Map, UNINDEXED};
 
-/// Instead of the number of a text: what a number has there, and what asks for no text.
+/// Stand in place of a text's number: for a value that is a number, and for a check that accepts no text.
 const NOT_A_TEXT: u32 = u32::MAX;
 const NO_TEXT: u32 = u32::MAX - 1;
-/// So many comparisons of a check with a fact cost about a unit.
+/// Number of comparisons that cost about one unit of a budget.
 const PAIRS_PER_UNIT: usize = 32;
 
-/// A value of a document.
+/// One value of a ticket's document.
 #[derive(Debug)]
 struct Fact {
     field: u32,
     text: u32,
-    /// NaN where there is a text.
+    /// NaN if the value is a text.
     number: f64,
 }
 
-/// A term of a query: a value passes that is this text, or a number between these, both included.
+/// One term of a query. It accepts the text, or a number from `low` to `high`, both included.
 #[derive(Debug)]
 struct Check {
     field: u32,
@@ -44,11 +44,11 @@ impl Check {
     }
 }
 
-/// What a ticket offers and what it asks for, in numbers.
+/// The values that a ticket offers and the checks of its query, in numbers.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
     facts: Box<[Fact]>,
-    /// Nothing where the query itself has to be asked.
+    /// `None` if the query itself must be evaluated.
     checks: Option<Box<[Check]>>,
 }
 
@@ -73,36 +73,36 @@ impl Profile {
     }
 }
 
-/// Whether two tickets accept each other and have nobody in common.
+/// Whether two tickets accept each other and have no player or party in common.
 pub(super) fn is_mutual<M>(a: &Ticket<M>, b: &Ticket<M>, budget: &mut Budget) -> bool {
     Profile::accepts(a, b, budget) && Profile::accepts(b, a, budget) && !a.overlaps(b)
 }
 
-/// Fields and texts by their numbers.
+/// Numbers for field names and texts.
 #[derive(Default)]
 pub(super) struct Names {
     numbers: Map<Arc<str>, u32>,
-    /// Each with how many hold it.
+    /// The name behind each number, with the count of its uses.
     held: Vec<(Arc<str>, u64)>,
-    /// Numbers that nobody holds.
+    /// Numbers that are not in use.
     free: Vec<u32>,
 }
 
 impl Names {
-    /// Takes in a ticket.
+    /// Translates the document and the query of a ticket.
     pub fn insert<M>(&mut self, ticket: &mut Ticket<M>) {
         let facts = self.facts(&ticket.document);
         ticket.profile = Profile { facts, checks: self.checks(&ticket.query) };
     }
 
-    /// Takes in what a ticket asks for now, in place of what it asked for before.
+    /// Translates the query of a ticket anew after widening.
     pub fn widen<M>(&mut self, ticket: &mut Ticket<M>) {
         let checks = self.checks(&ticket.query);
         let before = std::mem::replace(&mut ticket.profile.checks, checks);
         self.remove(&Profile { facts: Box::default(), checks: before });
     }
 
-    /// Forgets a ticket.
+    /// Releases the numbers that a ticket uses.
     pub fn remove(&mut self, profile: &Profile) {
         let of_facts = profile.facts.iter().map(|fact| (fact.field, fact.text));
         let of_checks = profile.checks.iter().flatten().map(|check| (check.field, check.text));
@@ -125,7 +125,7 @@ impl Names {
     }
 
     fn checks(&mut self, query: &Query) -> Option<Box<[Check]>> {
-        // Beside a `+term` plain terms are wishes.
+        // Beside a `+term`, terms without a sign are only preferences.
         let has_must = query.having(Occur::Must).next().is_some();
         let clauses = || query.clauses().iter().filter(|clause| !(has_must && clause.occur == Occur::Should));
         clauses().all(can_be_numbered).then(|| clauses().filter_map(|clause| self.check(clause)).collect())
@@ -157,7 +157,7 @@ impl Names {
             }
             None => {
                 self.held.push(entry);
-                // Fewer than tickets have values and terms, of which memory would not hold as many.
+                // Memory would not hold 2^32 names.
                 (self.held.len() - 1) as u32
             }
         };
@@ -176,13 +176,13 @@ impl Names {
     }
 }
 
-/// Whether a term asks for a text or a number of a field that has a number.
+/// Whether a term asks for a text or number of an indexed field.
 fn can_be_numbered(clause: &Clause) -> bool {
     let is_plain = matches!(clause.test, Test::Text(_) | Test::Number { .. } | Test::Range { .. });
     is_plain && clause.field.as_deref().is_some_and(|field| !UNINDEXED.contains(&field))
 }
 
-/// The least number of a range.
+/// The least number within a bound.
 fn least(low: Bound<f64>) -> f64 {
     match low {
         Bound::Included(low) => low,
@@ -191,7 +191,7 @@ fn least(low: Bound<f64>) -> f64 {
     }
 }
 
-/// The greatest number of a range.
+/// The greatest number within a bound.
 fn most(high: Bound<f64>) -> f64 {
     match high {
         Bound::Included(high) => high,
@@ -256,7 +256,7 @@ mod tests {
         }
         let compiled = tickets.iter().filter(|ticket| ticket.profile.checks.is_some()).count();
         assert!((200..400).contains(&compiled), "{compiled}");
-        // Nothing is kept of whoever has gone.
+        // No name of a removed ticket is kept.
         tickets.iter().for_each(|ticket| names.remove(&ticket.profile));
         assert!(names.numbers.is_empty());
         assert_eq!(names.free.len(), names.held.len());

@@ -1,5 +1,5 @@
-//! Tickets by how many players they bring and ask for, so that a search passes over all at once with whom no number of
-//! players would do.
+//! Tickets grouped by the numbers of players that they bring and ask for. A search skips whole groups that no number of
+//! players would satisfy together with the searcher. Never skips a ticket that could be matched.
 
 use muster_domain::query::{Bitmap, Candidates};
 
@@ -8,7 +8,7 @@ use super::ticket::Ticket;
 /// Most combinations of counts that have a set of their own.
 pub(super) const CLASSES_MAX: usize = 64;
 
-/// How many players a ticket brings and asks for.
+/// The numbers of players that a ticket brings and asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     size: u32,
@@ -23,7 +23,7 @@ impl Counts {
         Self { size: ticket.size(), min, max, multiple: ticket.count_multiple }
     }
 
-    /// Whether there is a number of players that would do for both; `least` is the fewest that will do for this one.
+    /// Whether some number of players satisfies both. `least` is the fewest that satisfy this ticket.
     pub fn agree(self, least: u32, other: Self) -> bool {
         let low = least.max(other.min).max(self.size.saturating_add(other.size));
         let high = self.max.min(other.max);
@@ -35,7 +35,7 @@ impl Counts {
     }
 }
 
-/// The least number that both divide. Where there is none of players, any that is too large.
+/// The least common multiple; any number that is too large for a match, if `a` is that already.
 pub(super) fn common_multiple(a: u64, b: u32) -> u64 {
     u32::try_from(a).map_or(a, |a| least_common_multiple(a, b))
 }
@@ -52,17 +52,17 @@ fn least_common_multiple(a: u32, b: u32) -> u64 {
     u64::from(a) / u64::from(divisor) * u64::from(b)
 }
 
-/// Tickets by their counts.
+/// Slots of tickets by their counts.
 #[derive(Default)]
 pub(super) struct CountClasses {
-    /// None is empty.
+    /// No set is empty.
     classes: Vec<(Counts, Bitmap)>,
-    /// Those that came when there were [`CLASSES_MAX`] already.
+    /// Slots of tickets that came when [`CLASSES_MAX`] combinations had sets already.
     others: Bitmap,
 }
 
 impl CountClasses {
-    /// Takes in a ticket; says whether it has a class.
+    /// Adds a ticket. Returns whether its combination of counts has a set.
     pub fn insert(&mut self, slot: u32, counts: Counts) -> bool {
         let known = self.classes.iter_mut().find(|(known, _)| *known == counts);
         if let Some((_, slots)) = known {
@@ -84,7 +84,7 @@ impl CountClasses {
             return;
         };
         let (_, slots) = &mut self.classes[at];
-        // It may have come before its class did.
+        // The ticket may have come before its combination got a set.
         if !slots.remove(slot) {
             self.others.remove(slot);
         } else if slots.is_empty() {
@@ -92,8 +92,8 @@ impl CountClasses {
         }
     }
 
-    /// Leaves in `candidates` only tickets whose counts agree with these, and of those without a class the ones in
-    /// `others`; `least` is the fewest players that will do.
+    /// Keeps in `candidates` only tickets whose counts agree with these. Of tickets without a set it keeps those in
+    /// `others`. `least` is the fewest players that satisfy the searcher.
     pub fn agreeing<'a>(
         &'a self,
         counts: Counts,
@@ -106,7 +106,7 @@ impl CountClasses {
             classes.map(|(_, slots)| Candidates::set(slots)).fold(Candidates::none(), Candidates::or)
         };
         if self.others.is_empty() {
-            // Mostly all agree, and there is nothing to look at.
+            // The sets that disagree are mostly none, so the others need not be looked at.
             return candidates.and_not(set(false));
         }
         candidates.and(set(true).or(Candidates::set(&self.others).and(others())))
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Different for every number up to 120: twice as many as have a class.
+    /// Counts that differ for all numbers up to 120, which is twice as many as have a set.
     fn counts(number: u32) -> Counts {
         let (size, min, multiple) = (1 + number % 3, 2 + number % 8, 1 + number % 5);
         Counts { size, min, max: min + number % 7 * multiple, multiple }
@@ -141,7 +141,7 @@ mod tests {
             classes.insert(slot, counts(slot % 120));
         }
         assert_eq!(classes.classes.len(), CLASSES_MAX);
-        // Whoever goes makes room for another class.
+        // Every removed combination makes room for another.
         for slot in slots.clone().filter(|slot| slot % 120 < 30) {
             classes.remove(slot, counts(slot % 120));
         }

@@ -1,6 +1,5 @@
-//! The queries of all tickets turned around: who would reject this one? An index of what queries demand, by which a
-//! search passes over those whose queries reject the searcher, without asking each. It may let some through, never pass
-//! over one that accepts.
+//! An index of the demands that tickets' queries make. A search uses it to skip tickets whose queries reject the
+//! searcher, without evaluating each query. It may keep tickets that reject, but never skips one that accepts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -9,28 +8,30 @@ use muster_domain::query::{Candidates, Clause, Document, Occur, Postings, Query,
 
 use super::ticket::Ticket;
 
-/// Most different demands (a field, and what is asked of it) that are kept; what others demand is asked of each ticket.
+/// Most different demands (a field and a kind of condition) in the index. Further demands are checked by evaluating the
+/// query.
 const DEMANDS_MAX: usize = 32;
 
-/// Before the name of a field: it must have this value, not have it, or a number of at least or at most this.
+/// Prefixes of a field's name in the index: the field must have this value, must not have it, or must hold a number
+/// that is at least or at most this.
 const EQUAL: char = '=';
 const DIFFERENT: char = '!';
 const LOW: char = '>';
 const HIGH: char = '<';
 
-/// Before the text of a term with a pattern.
+/// Prefix of the text of a term with a pattern.
 const PATTERN: char = '/';
 
-/// What each ticket demands of others.
+/// The demands of all tickets.
 #[derive(Default)]
 pub(super) struct Demands {
     postings: Postings,
-    /// The patterns demanded, each to be tried on a ticket once however many demand it.
+    /// The demanded patterns. Each is tried on a searcher once, however many tickets demand it.
     patterns: BTreeMap<Box<str>, Clause>,
 }
 
 impl Demands {
-    /// Takes in what a ticket demands, in place of what it demanded before.
+    /// Adds the demands of a ticket, in place of those that it made before it was widened.
     pub fn insert<M>(&mut self, slot: u32, ticket: &mut Ticket<M>) {
         self.remove_all([(slot, &ticket.demands)].into_iter());
         let mut document = Document::new();
@@ -42,7 +43,7 @@ impl Demands {
         ticket.demands = document;
     }
 
-    /// Forgets tickets and what they demanded.
+    /// Removes tickets and their demands.
     pub fn remove_all<'a>(&mut self, removed: impl Iterator<Item = (u32, &'a Document)> + Clone) {
         self.postings.remove_all(removed.clone().filter(|(_, document)| !document.is_empty()));
         if !self.patterns.is_empty() {
@@ -97,7 +98,7 @@ impl Demands {
         }
     }
 
-    /// Leaves out of `candidates` tickets that certainly reject what `document` describes.
+    /// Removes from `candidates` tickets that certainly reject the ticket of this document.
     pub fn accepting<'a>(&'a self, document: &Document, candidates: Candidates<'a>) -> Candidates<'a> {
         self.postings.fields().fold(candidates, |candidates, demand| {
             let mut letters = demand.chars();
@@ -117,7 +118,7 @@ impl Demands {
         })
     }
 
-    /// The tickets that demand one of these values.
+    /// Tickets that demand one of these values.
     fn holding(&self, demand: &str, values: Values<'_>) -> Candidates<'_> {
         let holding = values.map(|value| match value {
             Value::Text(text) => self.postings.with_text(demand, text),
@@ -128,7 +129,7 @@ impl Demands {
         holding.fold(Candidates::none(), Candidates::or)
     }
 
-    /// The tickets that demand more than the greatest of these numbers, or less than the smallest.
+    /// Tickets that demand a number above the greatest of these, or below the smallest.
     fn out_of_reach(&self, sign: char, demand: &str, values: Values<'_>) -> Candidates<'_> {
         let numbers = values.filter_map(|value| match value {
             Value::Number(number) => Some(*number),

@@ -1,4 +1,4 @@
-//! Why a ticket waits: who would come closest, and what stands between. Looks, and changes nothing.
+//! Explanations why a ticket waits: which tickets come closest, and what keeps them apart. Changes nothing.
 
 use std::fmt;
 
@@ -9,56 +9,57 @@ use super::checks::is_mutual;
 use super::pass::Budget;
 use super::ticket::{Ticket, TicketId};
 
-/// Most tickets looked at for an explanation, the longest waiting first.
+/// Most tickets that an explanation examines, the longest waiting first.
 const EXAMINED_MAX: usize = 1_000;
 /// Most tickets named in an explanation.
 pub const EXPLAINED_MAX: usize = 5;
 
-/// Why a ticket waits.
+/// The reasons why a ticket waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// Which.
+    /// The ticket that waits.
     pub ticket: TicketId,
-    /// Whether it still searches; if not, it waits to be found by newer tickets.
+    /// Whether the ticket still searches; if not, it waits to be found by newer tickets.
     pub is_searching: bool,
-    /// How many players it brings.
+    /// Number of players on the ticket.
     pub players: u32,
-    /// How many players a match needs for it now: its `max_count` while it has patience, then its `min_count`.
+    /// Number of players that a match needs for the ticket now: its `max_count` while it has patience, then its
+    /// `min_count`.
     pub players_needed: u32,
-    /// How many players on other tickets it may be matched with, each by itself.
+    /// Number of players on other tickets that it could be matched with, each by itself.
     pub players_found: u32,
-    /// How many tickets were looked at.
+    /// Number of tickets that were examined.
     pub examined: u32,
-    /// Those it cannot be matched with and that come closest, the fewest obstacles first.
+    /// The tickets closest to being a match, the fewest obstacles first.
     pub closest: Vec<Near>,
 }
 
-/// A ticket that another cannot be matched with.
+/// A ticket that the explained one cannot be matched with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Near {
-    /// Which.
+    /// The other ticket.
     pub ticket: TicketId,
-    /// All that stands between. Without these they could be matched.
+    /// All obstacles. Without these the two could be matched.
     pub obstacles: Vec<Obstacle>,
 }
 
-/// What keeps two tickets apart.
+/// A reason that keeps two tickets apart.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Obstacle {
-    /// A term of a query does not hold, or holds and must not.
+    /// A term of a query must hold and does not, or must not hold and does.
     Term {
-        /// The ticket whose query it is.
+        /// The ticket with that query.
         of: TicketId,
-        /// Its place among the query's terms, from 0.
+        /// The term's position in the query, from 0.
         place: usize,
-        /// As it was written.
+        /// The term as it was written.
         term: String,
-        /// What the other ticket has in that field; nothing if it lacks the field.
+        /// The values of the other ticket in that field; empty if it lacks the field.
         found: Vec<Value>,
     },
-    /// No number of players would do for both now.
+    /// No number of players would satisfy both now.
     Counts,
-    /// They have a player in common, or the party.
+    /// They have a player or the party in common.
     Overlap,
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for Obstacle {
 }
 
 impl<M> Matchmaker<M> {
-    /// Why a ticket waits, if it does.
+    /// Explains why a ticket waits; `None` if it does not wait.
     pub fn explain(&self, id: &TicketId) -> Option<Explanation> {
         let slot = *self.by_id.get(id)?;
         let ticket = self.tickets.get(&slot)?;
@@ -101,7 +102,7 @@ impl<M> Matchmaker<M> {
                 near.push(Near { ticket: other.id.clone(), obstacles });
             }
         }
-        // Stable: among equals, who waits longest.
+        // The sort is stable: equals stay in the order of waiting.
         near.sort_by_key(|near| {
             let fixed = near.obstacles.iter().filter(|obstacle| !matches!(obstacle, Obstacle::Term { .. })).count();
             (fixed, near.obstacles.len())
@@ -133,7 +134,7 @@ impl<M> Matchmaker<M> {
     }
 }
 
-/// The terms of a ticket's query that keep it from accepting another.
+/// Adds the terms of a ticket's query that keep it from accepting another ticket.
 fn push_terms<M>(ticket: &Ticket<M>, other: &Document, obstacles: &mut Vec<Obstacle>) {
     let query: &Query = &ticket.query;
     for place in query.obstacles(other) {

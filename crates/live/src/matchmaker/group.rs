@@ -1,66 +1,71 @@
-//! From tickets that agree with one to a group in which everybody agrees with everybody: the largest that will do, of
-//! those who come first. Whoever comes last is left out first when counts demand it. Can be laid down between any two
-//! pairs that are asked.
+//! Assembly of a group in which every ticket accepts every other, from tickets that accept the searcher: the largest
+//! possible group, preferring tickets that come first in the pool. When counts demand it, the last ticket is left out
+//! first. An assembly can be interrupted after any pair that was checked. Never changes the pool.
 
 use super::Matchmaker;
 use super::checks::is_mutual;
 use super::counts::common_multiple;
 use super::pass::Budget;
-use super::search::Waiting;
+use super::search::SlottedTicket;
 
-/// Most tickets tried for a group before the search gives up on better ones.
+/// Most tickets that an assembly tries before it gives up on a better group.
 const TRIES_MAX: u32 = 2_048;
 
-/// Where the making of a group stands.
+/// The state of an unfinished assembly.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
-    /// Only a group of the searcher's `max_count` will do.
+    /// Whether only a group of the searcher's `max_count` counts.
     must_be_full: bool,
-    /// The search is over when this is.
+    /// Whether the search ends with this assembly.
     pub is_last: bool,
     tries: u32,
-    /// The places in the pool of those in the group, the searcher apart.
+    /// Positions in the pool of the group's tickets, without the searcher.
     chosen: Vec<usize>,
-    /// The next place to try, and with how many of those it is known to agree.
+    /// The next position to try, and the number of chosen tickets that are known to agree with its ticket.
     at: usize,
     agreed: usize,
-    /// The best group so far, and how many players it has.
+    /// The best group so far, with its number of players.
     best: Option<(u32, Vec<u32>)>,
 }
 
-/// What a step of it came to.
+/// The outcome of a step of an assembly.
 pub(super) enum Assembled {
-    /// The budget is used up.
+    /// The budget is spent.
     More,
     Over {
         found: Option<Vec<u32>>,
-        /// There might be a better one that was not looked for.
+        /// Whether a limit was met, so that a better group may exist.
         was_cut: bool,
     },
 }
 
-/// A ticket in a group, with what is known of all up to it.
-struct Seat<'a, M> {
-    waiting: Waiting<'a, M>,
+/// A ticket in a group, with totals over all tickets up to it.
+struct GroupSeat<'a, M> {
+    ticket: SlottedTicket<'a, M>,
     players: u32,
-    /// The most players that everybody allows, and the fewest.
+    /// The most players that all of them allow, and the fewest.
     most: u32,
     least: u32,
-    /// Their number must be a multiple of this.
+    /// The number of players must be a multiple of this.
     multiple: u64,
 }
 
-impl<'a, M> Seat<'a, M> {
-    fn first(waiting: Waiting<'a, M>) -> Self {
-        let (_, ticket) = waiting;
-        let (most, least, multiple) = (ticket.max_count, ticket.min_count, u64::from(ticket.count_multiple));
-        Self { waiting, players: ticket.size(), most, least, multiple }
+impl<'a, M> GroupSeat<'a, M> {
+    fn first(first: SlottedTicket<'a, M>) -> Self {
+        let ticket = first.ticket;
+        Self {
+            ticket: first,
+            players: ticket.size(),
+            most: ticket.max_count,
+            least: ticket.min_count,
+            multiple: u64::from(ticket.count_multiple),
+        }
     }
 
-    fn next(&self, waiting: Waiting<'a, M>) -> Self {
-        let (_, ticket) = waiting;
+    fn next(&self, next: SlottedTicket<'a, M>) -> Self {
+        let ticket = next.ticket;
         Self {
-            waiting,
+            ticket: next,
             players: self.players.saturating_add(ticket.size()),
             most: self.most.min(ticket.max_count),
             least: self.least.max(ticket.min_count),
@@ -68,36 +73,36 @@ impl<'a, M> Seat<'a, M> {
         }
     }
 
-    /// Whether the number of players will do for everybody.
+    /// Whether the number of players satisfies all of them.
     fn suits(&self) -> bool {
         (self.least..=self.most).contains(&self.players) && u64::from(self.players).is_multiple_of(self.multiple)
     }
 }
 
-/// Whether a ticket and another that it may be matched with are a match of its `max_count`: mostly they are.
-pub(super) fn is_full_pair<M>(searcher: Waiting<'_, M>, other: Waiting<'_, M>) -> bool {
-    let pair = Seat::first(searcher).next(other);
-    pair.players == searcher.1.max_count && pair.suits()
+/// Whether a searcher and another ticket make a match of the searcher's `max_count`, as is mostly the case.
+pub(super) fn is_full_pair<M>(searcher: SlottedTicket<'_, M>, other: SlottedTicket<'_, M>) -> bool {
+    let pair = GroupSeat::first(searcher).next(other);
+    pair.players == searcher.ticket.max_count && pair.suits()
 }
 
 impl<M> Matchmaker<M> {
-    /// Goes on making a group of a ticket and some of `pool`, all of which it may be matched with: of its `max_count`, or
-    /// if it need not be full the largest there is.
+    /// Continues an assembly from the tickets in `pool`, all of which the searcher could be matched with. It looks for
+    /// a group of the searcher's `max_count`, or, if the group need not be full, for the largest one.
     pub(super) fn assemble(
         &self,
-        searcher: Waiting<'_, M>,
-        pool: &[Waiting<'_, M>],
+        searcher: SlottedTicket<'_, M>,
+        pool: &[SlottedTicket<'_, M>],
         assembly: &mut Assembly,
         budget: &mut Budget,
     ) -> Assembled {
         budget.spend(pool.len() as u32);
-        let (_, ticket) = searcher;
+        let ticket = searcher.ticket;
         let players_from = players_from(pool);
-        let first = Seat::first(searcher);
-        // The searcher stands apart: everybody agrees with it.
-        let mut seats: Vec<Seat<'_, M>> = Vec::with_capacity(assembly.chosen.len() + 1);
-        for waiting in assembly.chosen.iter().filter_map(|place| pool.get(*place)) {
-            seats.push(seats.last().unwrap_or(&first).next(*waiting));
+        let first = GroupSeat::first(searcher);
+        // The searcher is not among the seats, since everybody in the pool agrees with it.
+        let mut seats: Vec<GroupSeat<'_, M>> = Vec::with_capacity(assembly.chosen.len() + 1);
+        for chosen in assembly.chosen.iter().filter_map(|place| pool.get(*place)) {
+            seats.push(seats.last().unwrap_or(&first).next(*chosen));
         }
         let least = if assembly.must_be_full { ticket.max_count } else { ticket.min_count };
         while assembly.tries < TRIES_MAX {
@@ -114,8 +119,8 @@ impl<M> Matchmaker<M> {
                     let (players, suits) = (seat.players, seat.suits());
                     seats.push(seat);
                     if players >= wanted && suits {
-                        let members = seats.iter().map(|seat| seat.waiting.0);
-                        let slots = std::iter::once(searcher.0).chain(members).collect();
+                        let members = seats.iter().map(|seat| seat.ticket.slot);
+                        let slots = std::iter::once(searcher.slot).chain(members).collect();
                         if players == ticket.max_count {
                             return Assembled::Over { found: Some(slots), was_cut: false };
                         }
@@ -124,7 +129,7 @@ impl<M> Matchmaker<M> {
                 }
                 assembly.at += 1;
             } else {
-                // Nothing better comes of this group: without its last member, perhaps.
+                // No better group begins with these tickets, so the last one is replaced.
                 let Some(last) = assembly.chosen.pop() else { return assembly.over(false) };
                 seats.pop();
                 assembly.at = last + 1;
@@ -143,7 +148,7 @@ impl Assembly {
         Self { must_be_full, is_last, ..Self::default() }
     }
 
-    /// Begins anew: the pool has changed.
+    /// Begins anew after the pool changed.
     pub fn start_over(&mut self) {
         *self = Self::new(self.must_be_full, self.is_last);
     }
@@ -153,14 +158,19 @@ impl Assembly {
     }
 }
 
-/// Whether a ticket agrees with everybody in a group; nothing is said when the budget is used up before that is known.
-fn joins<M>(seats: &[Seat<'_, M>], seat: &Seat<'_, M>, agreed: &mut usize, budget: &mut Budget) -> Option<bool> {
+/// Whether a ticket agrees with everybody in a group; `None` if the budget is spent before that is known.
+fn joins<M>(
+    seats: &[GroupSeat<'_, M>],
+    seat: &GroupSeat<'_, M>,
+    agreed: &mut usize,
+    budget: &mut Budget,
+) -> Option<bool> {
     budget.spend(1);
     if seat.players > seat.most || seat.least > seat.most {
         return Some(false);
     }
     while let Some(member) = seats.get(*agreed) {
-        if !is_mutual(member.waiting.1, seat.waiting.1, budget) {
+        if !is_mutual(member.ticket.ticket, seat.ticket.ticket, budget) {
             return Some(false);
         }
         *agreed += 1;
@@ -171,11 +181,11 @@ fn joins<M>(seats: &[Seat<'_, M>], seat: &Seat<'_, M>, agreed: &mut usize, budge
     Some(true)
 }
 
-/// How many players the pool has from each place on; 0 behind its end.
-fn players_from<M>(pool: &[Waiting<'_, M>]) -> Vec<u32> {
+/// The number of players in the pool from each position on; 0 behind its end.
+fn players_from<M>(pool: &[SlottedTicket<'_, M>]) -> Vec<u32> {
     let mut sums = vec![0_u32; pool.len() + 1];
-    for (at, (_, ticket)) in pool.iter().enumerate().rev() {
-        sums[at] = sums[at + 1].saturating_add(ticket.size());
+    for (at, member) in pool.iter().enumerate().rev() {
+        sums[at] = sums[at + 1].saturating_add(member.ticket.size());
     }
     sums
 }

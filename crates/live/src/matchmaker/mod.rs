@@ -1,9 +1,9 @@
-//! The matchmaker: tickets wait, passes over them make groups of players who all accept each other.
+//! The matchmaker: tickets wait in a pool, and passes over the pool form groups of players who all accept each other.
 //!
-//! A pass starts every `interval_ms` and runs in slices, so that nobody waits for it: [`Matchmaker::begin_pass`], then
-//! [`Matchmaker::run_slice`] until it is done; tickets come and go between slices. Whatever a pass has rejected stays
-//! rejected until something changes: only tickets that are new, that lose patience or that widen are searched for, since
-//! every group that could not be made before holds one of them. Time, ids and randomness come from outside.
+//! A pass starts every `interval_ms` and runs in slices, so that no other work waits for it: [`Matchmaker::begin_pass`]
+//! starts it, and [`Matchmaker::run_slice`] runs until it is done. Tickets may come and go between slices. A pass
+//! searches only for tickets that are new, that lose patience or that widen: every group that was impossible before and
+//! is possible now holds such a ticket. Time, ids and randomness come from outside.
 
 mod carry;
 mod checks;
@@ -47,23 +47,26 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 /// The shortest time between two passes, in milliseconds.
 pub const INTERVAL_MIN_MS: Millis = 100;
 
-/// The documents of so many tickets that have gone are taken out of the indexes at a time. More wait for it only in a pass.
+/// Most tickets whose documents are removed from the indexes at a time. Only while a pass runs may more removed tickets
+/// wait for that.
 const LEAVING_MAX: usize = 128;
 
-/// Fields that every ticket has its own of, and that hardly anybody asks for.
+/// Fields that differ in every ticket and that few queries ask about, so they are not indexed.
 const UNINDEXED: [&str; 2] = ["ticket", "created_at"];
 
-/// How the matchmaker works, under its configuration names.
+/// Settings of the matchmaker, under their configuration names.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchmakerConfig {
-    /// `matchmaker.interval_ms`: from the start of one pass to the next; not under [`INTERVAL_MIN_MS`].
+    /// `matchmaker.interval_ms`: time from the start of one pass to the start of the next; at least
+    /// [`INTERVAL_MIN_MS`].
     pub interval_ms: Millis,
-    /// `matchmaker.max_intervals`: in how many passes a ticket searches. Before the last only its `max_count` will do, at
-    /// the last anything from its `min_count` on. Later it waits to be found by others.
+    /// `matchmaker.max_intervals`: number of passes in which a ticket searches. In the last of them the ticket takes
+    /// any number of players from its `min_count` on, before that only its `max_count`. Afterwards it waits to be found
+    /// by others.
     pub max_intervals: u32,
-    /// `matchmaker.max_tickets`: of one session, and of one party.
+    /// `matchmaker.max_tickets`: most tickets of one session, and of one party.
     pub max_tickets: usize,
-    /// `matchmaker.total_tickets_max`: of all together.
+    /// `matchmaker.total_tickets_max`: most tickets in the pool.
     pub total_tickets_max: usize,
 }
 
@@ -73,38 +76,37 @@ impl Default for MatchmakerConfig {
     }
 }
 
-/// The pool of tickets. `M` is what the rim keeps of a member, its presence say.
+/// The pool of tickets. `M` is the data that the caller keeps of a member, for example its presence.
 ///
-/// Tickets lie in slots that are given out in ascending order and never twice, so that the order of slots is that of
-/// waiting.
+/// Slots of tickets are given out in ascending order and never twice, so the order of slots is the order of waiting.
 pub struct Matchmaker<M> {
     config: MatchmakerConfig,
     tickets: Slots<Box<Ticket<M>>>,
     by_id: Map<TicketId, u32>,
     by_member: Map<MemberKey, Vec<u32>>,
-    /// Those apart whose only member owns them: they are found by that.
+    /// Slots of tickets by owner, except tickets that their only member owns: those are in `by_member`.
     by_owner: Map<Owner, Vec<u32>>,
-    /// What queries ask about.
+    /// Index of the properties that tickets offer.
     documents: Postings,
-    /// What queries ask for: by it tickets are passed over whose queries reject the one that searches.
+    /// Index of the demands of tickets' queries. A search skips tickets whose queries reject the searcher.
     demands: Demands,
     counts: CountClasses,
     patterns: Patterns,
     names: Names,
-    /// What tickets that have gone offered and asked for. The indexes still hold it; nobody finds it.
-    leaving: Vec<Leaving>,
+    /// Tickets that left the pool and are still in the indexes. Searches do not see them.
+    leaving: Vec<LeavingTicket>,
     next_slot: u32,
-    /// Tickets that may still search.
+    /// Slots of tickets that may still search.
     active: BTreeSet<u32>,
-    /// The number of the current pass, or of the last.
+    /// Number of the current pass, or of the last one.
     passes: u64,
     pass: Option<Pass>,
     next_pass_at: Millis,
     totals: MatchmakerTotals,
 }
 
-/// What a ticket that has gone offered and asked for.
-struct Leaving {
+/// Index entries of a ticket that left the pool.
+struct LeavingTicket {
     slot: u32,
     counts: Counts,
     document: Document,
@@ -140,11 +142,11 @@ impl<M> Matchmaker<M> {
         }
     }
 
-    /// Takes a ticket in. It takes part in the passes that begin from now on.
+    /// Adds a ticket. It takes part in the passes that begin from now on.
     ///
     /// # Errors
     /// `InvalidArgument` with what to change, `ResourceExhausted` when its owner or the server has too many tickets,
-    /// `AlreadyExists` for an id that is taken.
+    /// `AlreadyExists` when the id is taken.
     pub fn add(&mut self, new: NewTicket<M>, now: Millis) -> Result<(), Error> {
         let ticket = Box::new(Ticket::new(new, self.passes + 1, now)?);
         if let Err(error) = self.check_limits(&ticket) {
@@ -174,7 +176,7 @@ impl<M> Matchmaker<M> {
         Err(Error::new(ErrorKind::ResourceExhausted, message))
     }
 
-    /// The tickets of an owner.
+    /// Slots of the tickets of an owner.
     fn owned(&self, owner: &Owner) -> impl Iterator<Item = u32> {
         let of_player = match owner {
             Owner::Session(session_id) => self.by_member.get(&MemberKey::Session(*session_id)),
@@ -203,7 +205,7 @@ impl<M> Matchmaker<M> {
         self.tickets.insert(slot, ticket);
     }
 
-    /// Gives every ticket a new slot, from 0 on, when four billion have been used up.
+    /// Gives all tickets new slots from 0 on, when the last slot number was used.
     fn renumber(&mut self) {
         let slots: Vec<u32> = self.documents.scan(Candidates::all(), 0).collect();
         let active = std::mem::take(&mut self.active);
@@ -213,7 +215,7 @@ impl<M> Matchmaker<M> {
         }
         self.next_slot = 0;
         self.patterns.clear();
-        // A pass that runs starts over: it finds nothing twice.
+        // A running pass starts over. It finds no group twice, since matched tickets have left the pool.
         self.pass = self.pass.take().map(|pass| Pass::new(tickets.len() as u32, pass.now));
         for (slot, ticket) in tickets {
             let new_slot = self.next_slot;
@@ -224,14 +226,14 @@ impl<M> Matchmaker<M> {
         }
     }
 
-    /// Takes a ticket out, so that nobody finds it any more.
+    /// Takes a ticket out of the pool and hides it from searches. Its index entries stay in `leaving`.
     fn lift(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
         let mut ticket = self.tickets.remove(&slot)?;
         self.documents.hide(slot);
         self.names.remove(&std::mem::take(&mut ticket.profile));
         let counts = Counts::of(&*ticket);
         let (document, demands) = (std::mem::take(&mut ticket.document), std::mem::take(&mut ticket.demands));
-        self.leaving.push(Leaving { slot, counts, document, demands });
+        self.leaving.push(LeavingTicket { slot, counts, document, demands });
         self.by_id.remove(&ticket.id);
         if !ticket.is_of_its_player() {
             forget(&mut self.by_owner, ticket.owner.clone(), slot);
@@ -243,7 +245,7 @@ impl<M> Matchmaker<M> {
         Some(ticket)
     }
 
-    /// Takes a ticket out, and now and then what those that have gone offered and asked for.
+    /// Takes a ticket out of the pool, and cleans the indexes once enough tickets have left.
     fn take(&mut self, slot: u32) -> Option<Box<Ticket<M>>> {
         let ticket = self.lift(slot);
         if self.leaving.len() >= LEAVING_MAX {
@@ -252,7 +254,7 @@ impl<M> Matchmaker<M> {
         ticket
     }
 
-    /// Takes what some tickets that have gone offered and asked for out of the indexes.
+    /// Removes the entries of up to [`LEAVING_MAX`] tickets that left from the indexes.
     fn unindex(&mut self) {
         let some = self.leaving.len().saturating_sub(LEAVING_MAX);
         let leaving: Vec<_> = self.leaving.drain(some..).collect();
@@ -261,10 +263,10 @@ impl<M> Matchmaker<M> {
         self.demands.remove_all(leaving.iter().map(|leaving| (leaving.slot, &leaving.demands)));
     }
 
-    /// Takes a ticket back.
+    /// Removes a ticket for its owner.
     ///
     /// # Errors
-    /// `NotFound` if there is none, or it is not of this owner.
+    /// `NotFound` if there is no such ticket, or it has another owner.
     pub fn remove(&mut self, id: &TicketId, owner: &Owner) -> Result<Box<Ticket<M>>, Error> {
         let slot = self.by_id.get(id).copied().filter(|slot| self.tickets[slot].owner == *owner);
         let removed = slot.and_then(|slot| self.take(slot));
@@ -272,13 +274,13 @@ impl<M> Matchmaker<M> {
         removed.ok_or_else(|| Error::new(ErrorKind::NotFound, "There is no such ticket: it may have been matched."))
     }
 
-    /// Takes back every ticket that a session is in, its parties' too: when it closes.
+    /// Removes all tickets that a closed session is on, those of its party included.
     pub fn remove_session(&mut self, session_id: SessionId) -> Vec<Box<Ticket<M>>> {
         let slots = self.by_member.get(&MemberKey::Session(session_id)).cloned();
         self.remove_all(slots.unwrap_or_default())
     }
 
-    /// Takes back every ticket of an owner: of a party whose members change, say.
+    /// Removes all tickets of an owner, for example of a party whose members changed.
     pub fn remove_owner(&mut self, owner: &Owner) -> Vec<Box<Ticket<M>>> {
         self.remove_all(self.owned(owner).collect())
     }
@@ -290,32 +292,32 @@ impl<M> Matchmaker<M> {
         removed
     }
 
-    /// A ticket that waits.
+    /// The waiting ticket with this id.
     pub fn ticket(&self, id: &TicketId) -> Option<&Ticket<M>> {
         self.by_id.get(id).and_then(|slot| self.tickets.get(slot)).map(|ticket| &**ticket)
     }
 
-    /// All tickets that wait, in no order.
+    /// All waiting tickets, in no order.
     pub fn tickets(&self) -> impl Iterator<Item = &Ticket<M>> {
         self.tickets.values().map(|ticket| &**ticket)
     }
 
-    /// How many tickets wait.
+    /// Number of waiting tickets.
     pub fn len(&self) -> usize {
         self.tickets.len()
     }
 
-    /// Whether none waits.
+    /// Whether no ticket waits.
     pub fn is_empty(&self) -> bool {
         self.tickets.is_empty()
     }
 
-    /// How many tickets still search; the others wait to be found.
+    /// Number of tickets that still search; the others wait to be found.
     pub fn active_len(&self) -> usize {
         self.active.len()
     }
 
-    /// Changes a session on all tickets that it is on.
+    /// Applies a change to what is kept of a session, on all tickets that the session is on.
     pub fn change_session(&mut self, session_id: SessionId, mut change: impl FnMut(&mut M)) {
         let key = MemberKey::Session(session_id);
         for slot in self.by_member.get(&key).into_iter().flatten() {
@@ -328,24 +330,24 @@ impl<M> Matchmaker<M> {
         }
     }
 
-    /// The tickets that a session is on.
+    /// Ids of the tickets that a session is on.
     pub fn tickets_of(&self, session_id: SessionId) -> Vec<TicketId> {
         let slots = self.by_member.get(&MemberKey::Session(session_id)).into_iter().flatten();
         slots.filter_map(|slot| self.tickets.get(slot)).map(|ticket| ticket.id.clone()).collect()
     }
 
-    /// Everybody who is in a ticket, in no order.
+    /// All members of all tickets, in no order.
     pub fn members(&self) -> impl Iterator<Item = &Member<M>> {
         self.tickets().flat_map(|ticket| &ticket.members)
     }
 
-    /// The ticket that waits longest.
+    /// The ticket that has waited longest.
     pub fn oldest(&self) -> Option<&Ticket<M>> {
         let slot = self.documents.scan(Candidates::all(), 0).next()?;
         self.tickets.get(&slot).map(|ticket| &**ticket)
     }
 
-    /// What happened so far, for metrics and `GET /v2/matchmaker/stats`.
+    /// Counts so far, for metrics and `GET /v2/matchmaker/stats`.
     pub fn totals(&self) -> &MatchmakerTotals {
         &self.totals
     }

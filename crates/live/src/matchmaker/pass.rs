@@ -1,5 +1,5 @@
-//! A pass: every ticket that may have a group by now searches, the longest waiting first. Runs in slices; what a slice
-//! finds is out of the pool when it returns.
+//! A pass: every ticket that may have a group by now searches, the longest waiting first. It runs in slices; groups
+//! that a slice finds have left the pool when it returns. Reads no clock.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use super::ticket::Ticket;
 use super::{LEAVING_MAX, Matchmaker};
 use crate::session::Millis;
 
-/// A budget for [`Matchmaker::run_slice`] of about a millisecond on one core.
+/// A budget for [`Matchmaker::run_slice`] of about one millisecond on one core.
 pub const SLICE_UNITS: u32 = 20_000;
-/// What one ticket costs apart from its search.
+/// Cost of one ticket apart from its search.
 const TICKET_UNITS: u32 = 10;
-/// What it costs to widen a ticket, to take one out of the pool, and to take what one offered and asked for out of the
-/// indexes, many at a time.
+/// Costs of widening a ticket, of taking one out of the pool, and of removing one from the indexes together with
+/// others.
 const WIDEN_UNITS: u32 = 200;
 const LIFT_UNITS: u32 = 50;
 const UNINDEX_UNITS: u32 = 20;
 
-/// What is left of a slice, in units of a few dozen nanoseconds.
+/// The rest of a slice, in units of a few dozen nanoseconds.
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 
@@ -31,6 +31,7 @@ impl Budget {
     }
 
     pub fn spend(&mut self, units: u32) {
+        // A step may cost more than is left.
         self.0 = self.0.saturating_sub(units);
     }
 
@@ -39,14 +40,14 @@ impl Budget {
     }
 }
 
-/// A pass under way.
+/// A running pass.
 #[derive(Debug)]
 pub(super) struct Pass {
     /// The next slot to look at.
     cursor: u32,
-    /// Tickets from this slot on came after the pass began.
+    /// The first slot of tickets that came after the pass began.
     end: u32,
-    /// When it began.
+    /// When the pass began.
     pub now: Millis,
     pub search: Option<Search>,
     probing: Probing,
@@ -58,42 +59,42 @@ impl Pass {
     }
 }
 
-/// What comes next in a pass.
-enum Next {
+/// The next thing to do in a pass.
+enum NextStep {
     Search(Search),
-    /// The budget is used up.
+    /// The budget is spent.
     Later,
-    /// All have searched.
+    /// All tickets have searched.
     Nobody,
 }
 
 /// Whether a pass goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
-    /// There is more to do: run another slice when others had their turn.
+    /// The pass is not over: another slice must run, after other work had its turn.
     More,
-    /// The pass is over, or none was under way.
+    /// The pass is over, or none was running.
     Done,
 }
 
-/// Tickets whose players all accept each other. They are out of the pool.
+/// Tickets whose players all accept each other. They have left the pool.
 #[derive(Debug)]
 pub struct Match<M> {
-    /// Those matched, the longest waiting first.
+    /// The matched tickets, the longest waiting first.
     pub tickets: Vec<Box<Ticket<M>>>,
-    /// Other tickets of the same players and parties, which went with them.
+    /// Other tickets of the same players and parties, which left the pool with them.
     pub dropped: Vec<Box<Ticket<M>>>,
-    /// The public id of the match of game code that was made for them; without it they get a way into a relayed one.
+    /// Public id of the match that game code made for the players; `None` if they get a token for a relayed match.
     pub match_id: Option<Arc<str>>,
 }
 
 impl<M> Matchmaker<M> {
-    /// When the next pass should begin.
+    /// The time at which the next pass should begin.
     pub fn next_pass_at(&self) -> Millis {
         self.next_pass_at
     }
 
-    /// Begins a pass. One that is still under way just goes on.
+    /// Begins a pass, unless one is running.
     pub fn begin_pass(&mut self, now: Millis) {
         if self.pass.is_some() {
             return;
@@ -105,7 +106,7 @@ impl<M> Matchmaker<M> {
         self.pass = Some(Pass::new(self.next_slot, now));
     }
 
-    /// Works on the pass for about so many units ([`SLICE_UNITS`]) and appends what it finds to `matches`.
+    /// Works on the pass for about this many units ([`SLICE_UNITS`]) and appends the groups that it finds to `matches`.
     pub fn run_slice(&mut self, units: u32, matches: &mut Vec<Match<M>>) -> Slice {
         let mut budget = Budget::new(units.max(1));
         while let Some(mut pass) = self.pass.take() {
@@ -120,18 +121,18 @@ impl<M> Matchmaker<M> {
         Slice::Done
     }
 
-    /// Goes on with the search that is under way, or the next one, as far as the budget goes.
+    /// Continues the running search, or begins the next one, within the budget.
     fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<Match<M>>) -> Slice {
         if self.leaving.len() >= LEAVING_MAX {
             self.unindex_some(budget);
             return Slice::More;
         }
-        let next = pass.search.take().map(Next::Search);
+        let next = pass.search.take().map(NextStep::Search);
         let mut search = match next.unwrap_or_else(|| self.next_search(pass, budget)) {
-            Next::Search(search) => search,
-            Next::Later => return Slice::More,
-            Next::Nobody if self.leaving.is_empty() => return Slice::Done,
-            Next::Nobody => {
+            NextStep::Search(search) => search,
+            NextStep::Later => return Slice::More,
+            NextStep::Nobody if self.leaving.is_empty() => return Slice::Done,
+            NextStep::Nobody => {
                 self.unindex_some(budget);
                 return Slice::More;
             }
@@ -152,15 +153,16 @@ impl<M> Matchmaker<M> {
         Slice::More
     }
 
-    /// Tries the patterns that a ticket demands, as far as the budget goes.
+    /// Tries the patterns that a ticket's query demands on all tickets, within the budget. Returns whether all were
+    /// tried.
     fn learn_patterns(&mut self, slot: u32, budget: &mut Budget) -> bool {
         let Some(ticket) = self.tickets.get(&slot) else { return true };
         let document = |slot| self.tickets.get(&slot).map(|ticket| &ticket.document);
         self.patterns.learn(&ticket.query, &self.documents, document, self.passes, budget)
     }
 
-    /// The search of the next ticket for which something has changed. Those for which nothing has are passed over.
-    fn next_search(&mut self, pass: &mut Pass, budget: &mut Budget) -> Next {
+    /// The search of the next ticket for which something has changed. Other tickets are skipped.
+    fn next_search(&mut self, pass: &mut Pass, budget: &mut Budget) -> NextStep {
         while let Some(slot) = self.active.range(pass.cursor..pass.end).next().copied() {
             budget.spend(TICKET_UNITS);
             pass.cursor = slot + 1;
@@ -168,20 +170,21 @@ impl<M> Matchmaker<M> {
                 && let Some(ticket) = self.tickets.get(&slot)
             {
                 self.totals.searches += 1;
-                return Next::Search(Search::new(slot, ticket, &mut pass.probing));
+                return NextStep::Search(Search::new(slot, ticket, &mut pass.probing));
             }
             self.retire(slot);
             if budget.is_spent() {
-                return Next::Later;
+                return NextStep::Later;
             }
         }
-        Next::Nobody
+        NextStep::Nobody
     }
 
-    /// Whether a ticket may find now what nobody found before. Widens it if it is due.
+    /// Whether a ticket may find a group that was impossible before. Widens the ticket if that is due.
     fn is_worth_searching(&mut self, slot: u32, budget: &mut Budget) -> bool {
         let max_intervals = u64::from(self.config.max_intervals);
         let Some(ticket) = self.tickets.get_mut(&slot) else { return false };
+        // Renumbering lets tickets that came during a pass take part in it.
         let age = self.passes.saturating_sub(ticket.first_pass);
         let loses_patience = age + 1 == max_intervals && ticket.min_count < ticket.max_count;
         let widens = age > u64::from(ticket.widened) && ticket.may_widen();
@@ -202,7 +205,7 @@ impl<M> Matchmaker<M> {
         self.retire(slot);
     }
 
-    /// Lets a ticket search no more if its last search is over: from now on it waits to be found.
+    /// Ends the searching of a ticket whose last search is over. From then on it waits to be found.
     fn retire(&mut self, slot: u32) {
         let Some(ticket) = self.tickets.get(&slot) else { return };
         let is_last = !self.is_patient(ticket);
@@ -212,7 +215,7 @@ impl<M> Matchmaker<M> {
         }
     }
 
-    /// Takes a group out of the pool, and with it every other ticket of its players and parties.
+    /// Takes a group out of the pool, with all other tickets of its players and parties.
     fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> Match<M> {
         slots.sort_unstable();
         let tickets: Vec<_> = slots.into_iter().filter_map(|slot| self.lift(slot)).collect();
@@ -236,7 +239,7 @@ impl<M> Matchmaker<M> {
         Match { tickets, dropped, match_id: None }
     }
 
-    /// Takes some of what the tickets that have gone offered and asked for out of the indexes.
+    /// Removes some tickets that left the pool from the indexes.
     fn unindex_some(&mut self, budget: &mut Budget) {
         budget.spend(UNINDEX_UNITS * self.leaving.len().min(LEAVING_MAX) as u32);
         self.unindex();

@@ -1,5 +1,5 @@
-//! Which tickets fit a wildcard or regular expression that many queries share: each is tried on each ticket once, a few
-//! at a time, instead of once per search. A ticket in a slot never changes, so what was tried stays true.
+//! Results of wildcards and regular expressions that queries share. A pattern is tried on each ticket once, a few
+//! tickets at a time, instead of once per search. A ticket in a slot never changes, so results stay true.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use muster_domain::query::{Bitmap, Candidates, Clause, Document, Occur, Postings
 
 use super::pass::Budget;
 
-/// Most patterns that are remembered; others are tried on each candidate.
+/// Most patterns with kept results; other patterns are tried in each search.
 const PATTERNS_KEPT_MAX: usize = 64;
 
 #[derive(Default)]
-struct Known {
+struct PatternResults {
     fitting: Bitmap,
-    /// Tickets in slots before this were tried.
+    /// Tickets in slots below this were tried.
     tried_to: u32,
-    /// The number of the last pass that asked.
+    /// Number of the last pass that used the pattern.
     used_in: u64,
 }
 
-/// What is known of patterns, by their text.
+/// Results of patterns, by the text of the pattern.
 #[derive(Default)]
 pub(super) struct Patterns {
-    known: BTreeMap<Box<str>, Known>,
+    known: BTreeMap<Box<str>, PatternResults>,
 }
 
 /// The patterns that a query demands and the index cannot answer, with their texts.
@@ -32,17 +32,18 @@ fn unanswered<'a>(query: &'a Query, index: &'a Postings) -> impl Iterator<Item =
 }
 
 impl Patterns {
-    /// Forgets what nobody asked for in this pass and the one before.
+    /// Drops patterns that were not used in this pass or the one before.
     pub fn forget(&mut self, pass: u64) {
         self.known.retain(|_, known| known.used_in + 1 >= pass);
     }
 
-    /// Forgets everything: slots have changed.
+    /// Drops all results, because tickets get new slots.
     pub fn clear(&mut self) {
         self.known.clear();
     }
 
-    /// Tries a query's patterns on tickets that they were not tried on, as far as the budget goes. Says whether all were.
+    /// Tries a query's patterns on tickets that they were not tried on yet, within the budget. Returns whether all were
+    /// tried.
     pub fn learn<'a>(
         &mut self,
         query: &Query,
@@ -71,7 +72,7 @@ impl Patterns {
         true
     }
 
-    /// Leaves in `candidates` only those that fit the query's patterns, or were not tried.
+    /// Keeps in `candidates` only tickets that fit the query's patterns or were not tried.
     pub fn narrow<'a>(&'a self, query: &Query, index: &'a Postings, candidates: Candidates<'a>) -> Candidates<'a> {
         unanswered(query, index).filter_map(|(text, _)| self.known.get(text)).fold(candidates, |candidates, known| {
             candidates.and(Candidates::set(&known.fitting).or(Candidates::from_slot(known.tried_to)))

@@ -1,6 +1,6 @@
-//! The search of one ticket: those that it accepts and that accept it, best first, until they make a group. Can be laid
-//! down between any two pairs that are asked and taken up later; tickets that came or went meanwhile are seen as they are
-//! then.
+//! The search of one ticket: it gathers tickets that accept it and that it accepts, best first, until they make a
+//! group. A search can be interrupted after any pair that was checked. When it continues, it sees tickets that came or
+//! went meanwhile. Never changes the pool.
 
 use std::ops::Bound;
 
@@ -13,48 +13,48 @@ use super::group::{Assembled, Assembly, is_full_pair};
 use super::pass::Budget;
 use super::ticket::Ticket;
 
-/// Most tickets that a search gathers before it gives up on more: twice the players it looks for, within these.
+/// Bounds of the number of tickets that a search gathers: twice the players it looks for, within these.
 const POOL_MIN: usize = 64;
 const POOL_MAX: usize = 1_024;
-/// So many of a query's plain terms, the heaviest, decide who is preferred; ties go to who waits longest.
+/// Number of a query's unsigned terms, the heaviest, that decide who is preferred; ties go to the longest waiting.
 const WISHES_MAX: usize = 3;
-/// So many candidates may reject the searcher before it is looked up who else does. Where that happens to one, so many
-/// searches after it look that up at once.
+/// Number of candidates that may reject the searcher before the index of demands is asked who else does; and number of
+/// later searches that ask it at once, when that has happened.
 const PROBES: u32 = 8;
 const UNPROBED: u32 = 15;
-/// What one set of a combination costs to look up.
+/// Cost of looking up one set of a combination.
 const SET_UNITS: u32 = 8;
 
-/// Where a search stands.
+/// The state of an unfinished search.
 #[derive(Debug)]
 pub(super) struct Search {
-    /// The ticket that searches.
+    /// The slot of the searching ticket.
     pub slot: u32,
     tier: usize,
     from: u32,
-    /// Who may be matched with it, best first.
+    /// Tickets that the searcher may be matched with, best first.
     pool: Vec<u32>,
-    /// How many players these are.
+    /// Number of players on these.
     players: u32,
-    /// A group is tried when there are so many.
+    /// Number of players from which a group is tried.
     try_at: u32,
     was_cut: bool,
     /// The group that is being tried.
     assembly: Option<Assembly>,
-    /// How many more candidates may reject it before it is looked up who else does.
+    /// Number of candidates that may yet reject the searcher before the index of demands is asked.
     probes: u32,
 }
 
-/// What a step of a search came to.
+/// The outcome of a step of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The budget is used up.
+    /// The budget is spent.
     More,
-    /// A group, the searcher in it.
+    /// Slots of a group, the searcher among them.
     Found(Vec<u32>),
-    /// Nobody.
+    /// No group was found.
     Nothing {
-        /// A limit kept it from looking at everything.
+        /// Whether a limit kept the search from looking at all tickets.
         was_cut: bool,
     },
 }
@@ -73,8 +73,8 @@ impl Search {
         self.assembly.is_some()
     }
 
-    /// Takes in somebody who may be matched with the searcher. A full group is tried when there are enough, and again when
-    /// there are twice as many.
+    /// Adds a ticket that the searcher may be matched with. A full group is tried when there are enough players, and
+    /// again whenever their number has doubled.
     fn admit(&mut self, slot: u32, size: u32) {
         self.pool.push(slot);
         self.players += size;
@@ -85,10 +85,11 @@ impl Search {
     }
 }
 
-/// Whether searches try their luck before they look up who rejects them. Their outcome is the same.
+/// Decides whether searches check candidates one by one before they ask the index of demands. The outcome of a search
+/// is the same either way.
 #[derive(Debug, Default)]
 pub(super) struct Probing {
-    /// So many searches do not.
+    /// Number of next searches that ask the index at once.
     skip: u32,
 }
 
@@ -101,13 +102,13 @@ impl Probing {
         0
     }
 
-    /// Takes in that a search had no luck.
+    /// Notes that a search met too many candidates that reject it.
     fn failed(&mut self) {
         self.skip = UNPROBED;
     }
 }
 
-/// Who comes first: combinations of wishes, the heaviest first. Bit n of a combination says that wish n holds.
+/// Preferences: combinations of wishes, the heaviest first. Bit n of a combination says that wish n holds.
 struct Tiers<'a> {
     wishes: Vec<Candidates<'a>>,
     combinations: Vec<u32>,
@@ -131,7 +132,7 @@ impl<'a> Tiers<'a> {
             clauses.map(|(_, clause)| *clause)
         };
         let weight = |combination: u32| -> f64 { held(combination).map(|clause| clause.boost).sum() };
-        // Where one of them must hold, there is nobody for whom none does.
+        // A query of unsigned terms alone demands that one of them holds, so the empty combination is left out.
         let is_demand = query.having(Occur::Must).next().is_none() && wishes.len() == shoulds;
         let is_possible =
             |combination: &u32| held(*combination).all(|a| held(*combination).all(|b| !exclude_each_other(a, b)));
@@ -140,30 +141,41 @@ impl<'a> Tiers<'a> {
         Self { wishes, combinations }
     }
 
-    /// Those of `base` for whom exactly the wishes of a combination hold.
+    /// Tickets of `base` for which exactly the wishes of a combination hold.
     fn narrow(&self, base: Candidates<'a>, combination: u32) -> Candidates<'a> {
         let wishes = |holds: bool| {
             let wishes = self.wishes.iter().enumerate();
             wishes.filter(move |(place, _)| (combination >> place & 1 == 1) == holds).map(|(_, wish)| wish.clone())
         };
-        // What holds comes first: it may leave nobody, and nothing else is looked at then.
+        // Wishes that hold come first: if no ticket is left, no other set is looked at.
         let held = wishes(true).fold(Candidates::all(), Candidates::and).and(base);
         wishes(false).fold(held, Candidates::and_not)
     }
 }
 
-/// Whether no ticket passes both: a field of a ticket has one value.
+/// Whether no ticket can pass both terms, because a field of a ticket has one value.
 fn exclude_each_other(a: &Clause, b: &Clause) -> bool {
     a.field.is_some() && a.field == b.field && matches!((&a.test, &b.test), (Test::Text(a), Test::Text(b)) if a != b)
 }
 
-/// A ticket that waits, and its slot.
-pub(super) type Waiting<'a, M> = (u32, &'a Ticket<M>);
+/// A waiting ticket with its slot.
+pub(super) struct SlottedTicket<'a, M> {
+    pub slot: u32,
+    pub ticket: &'a Ticket<M>,
+}
+
+impl<M> Clone for SlottedTicket<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for SlottedTicket<'_, M> {}
 
 impl<M> Matchmaker<M> {
-    /// Goes on with a search until it is over or the budget is.
+    /// Continues a search until it is over or the budget is spent.
     pub(super) fn search(&self, search: &mut Search, probing: &mut Probing, budget: &mut Budget) -> Progress {
-        let Some(searcher) = self.waiting(search.slot) else { return Progress::Nothing { was_cut: false } };
+        let Some(searcher) = self.slotted(search.slot) else { return Progress::Nothing { was_cut: false } };
         if let Some(progress) = self.try_group(search, searcher, budget) {
             return progress;
         }
@@ -173,19 +185,20 @@ impl<M> Matchmaker<M> {
         if search.pool.is_empty() {
             return Progress::Nothing { was_cut: search.was_cut };
         }
-        search.assembly = Some(Assembly::new(self.is_patient(searcher.1), true));
+        search.assembly = Some(Assembly::new(self.is_patient(searcher.ticket), true));
         self.try_group(search, searcher, budget).unwrap_or(Progress::More)
     }
 
-    /// Gathers who may be matched with the searcher, and tries groups on the way. Nothing when all are gathered.
+    /// Gathers tickets that the searcher may be matched with, and tries groups on the way. `None` when all are
+    /// gathered.
     fn gather(
         &self,
         search: &mut Search,
-        searcher: Waiting<'_, M>,
+        searcher: SlottedTicket<'_, M>,
         probing: &mut Probing,
         budget: &mut Budget,
     ) -> Option<Progress> {
-        let (_, ticket) = searcher;
+        let ticket = searcher.ticket;
         let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause));
         let pool_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
         if search.pool.len() >= pool_max {
@@ -207,7 +220,7 @@ impl<M> Matchmaker<M> {
                 chunks = scan.chunks_read();
                 search.from = slot + 1;
                 if let Some(other) = self.admits(searcher, slot, budget) {
-                    if search.pool.is_empty() && is_full_pair(searcher, (slot, other)) {
+                    if search.pool.is_empty() && is_full_pair(searcher, SlottedTicket { slot, ticket: other }) {
                         return Some(Progress::Found(vec![search.slot, slot]));
                     }
                     search.admit(slot, other.size());
@@ -239,12 +252,11 @@ impl<M> Matchmaker<M> {
         None
     }
 
-    /// A ticket, if it waits.
-    pub(super) fn waiting(&self, slot: u32) -> Option<Waiting<'_, M>> {
-        Some((slot, self.tickets.get(&slot)?))
+    pub(super) fn slotted(&self, slot: u32) -> Option<SlottedTicket<'_, M>> {
+        Some(SlottedTicket { slot, ticket: self.tickets.get(&slot)? })
     }
 
-    /// Those that a ticket accepts, and others besides.
+    /// Tickets that a ticket accepts, and possibly others.
     fn candidates(&self, ticket: &Ticket<M>) -> Candidates<'_> {
         let accepted = self.documents.candidates(&ticket.query);
         let accepted = self.patterns.narrow(&ticket.query, &self.documents, accepted);
@@ -256,27 +268,28 @@ impl<M> Matchmaker<M> {
         })
     }
 
-    /// A ticket, if it may be matched with the one that searches.
-    fn admits(&self, searcher: Waiting<'_, M>, slot: u32, budget: &mut Budget) -> Option<&Ticket<M>> {
-        let (searcher_slot, ticket) = searcher;
+    /// The ticket in a slot, if the searcher may be matched with it.
+    fn admits(&self, searcher: SlottedTicket<'_, M>, slot: u32, budget: &mut Budget) -> Option<&Ticket<M>> {
         let other = self.tickets.get(&slot)?;
         budget.spend(1);
-        let admitted = searcher_slot != slot && self.counts_agree(ticket, other) && is_mutual(ticket, other, budget);
+        let admitted = searcher.slot != slot
+            && self.counts_agree(searcher.ticket, other)
+            && is_mutual(searcher.ticket, other, budget);
         admitted.then_some(&**other)
     }
 
-    /// Whether it still waits for its `max_count`.
+    /// Whether the ticket still insists on its `max_count`.
     pub(super) fn is_patient(&self, ticket: &Ticket<M>) -> bool {
         self.passes + 1 < ticket.first_pass + u64::from(self.config.max_intervals)
     }
 
-    /// The fewest players that will do for a ticket that searches.
+    /// The fewest players that satisfy a searching ticket.
     fn least(&self, ticket: &Ticket<M>) -> u32 {
         if self.is_patient(ticket) { ticket.max_count } else { ticket.min_count }
     }
 
-    /// Whether there is a number of players that would do for both: for the searcher as patient as it is, and for the
-    /// other, which may get less than its `max_count` from somebody who waited longer, if that one got no less.
+    /// Whether some number of players satisfies both. The searcher's patience counts. The other ticket may get less
+    /// than its `max_count` if a searcher that waited longer gets no less.
     pub(super) fn counts_agree(&self, searcher: &Ticket<M>, other: &Ticket<M>) -> bool {
         if other.max_count > searcher.max_count && self.is_patient(other) {
             return false;
@@ -284,11 +297,10 @@ impl<M> Matchmaker<M> {
         Counts::of(searcher).agree(self.least(searcher), Counts::of(other))
     }
 
-    /// Goes on with the group that is being tried, if there is one. Nothing when it came to nothing and the search is not
-    /// over.
-    fn try_group(&self, search: &mut Search, searcher: Waiting<'_, M>, budget: &mut Budget) -> Option<Progress> {
+    /// Continues the group that is being tried, if there is one. `None` when that failed and the search goes on.
+    fn try_group(&self, search: &mut Search, searcher: SlottedTicket<'_, M>, budget: &mut Budget) -> Option<Progress> {
         let mut assembly = search.assembly.take()?;
-        let pool: Vec<_> = search.pool.iter().filter_map(|slot| self.waiting(*slot)).collect();
+        let pool: Vec<_> = search.pool.iter().filter_map(|slot| self.slotted(*slot)).collect();
         if pool.len() < search.pool.len() {
             search.pool.retain(|slot| self.tickets.contains_key(slot));
             assembly.start_over();

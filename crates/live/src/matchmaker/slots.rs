@@ -1,5 +1,5 @@
-//! What lies in slots. They are given out in ascending order, so that tickets that came one after the other lie side by
-//! side, and a pass, which takes them in that order, finds the next one where it was.
+//! A map from slots to values. Slots are given out in ascending order, so tickets that came one after the other are
+//! stored side by side, and a pass, which goes in that order, finds the next one nearby. Never gives out slots itself.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map by slot.
 pub(super) type Slots<T> = HashMap<u32, T, BuildHasherDefault<InOrder>>;
 
-/// Hashes a slot to itself. Nobody outside chooses slots.
+/// Hashes a slot to itself. Slots are not chosen by users, so nobody can provoke collisions.
 #[derive(Default)]
 pub(super) struct InOrder(u64);
 
@@ -17,7 +17,7 @@ impl Hasher for InOrder {
     }
 
     fn write_u32(&mut self, slot: u32) {
-        // Maps take the place from the low bits, and tell neighbours apart by the highest seven.
+        // Hash maps take the bucket from the low bits and a tag from the highest seven.
         self.0 = u64::from(slot) | u64::from(slot) << 57;
     }
 

@@ -1,4 +1,4 @@
-//! What the matchmaker did, as plain numbers. The rim reads them for metrics; nothing here decides anything.
+//! Counts of what the matchmaker did, read for metrics. Nothing here decides anything.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use muster_domain::Timestamp;
 
 use crate::session::Millis;
 
-/// How many completions are kept for `GET /v2/matchmaker/stats`.
+/// Number of completions kept for `GET /v2/matchmaker/stats`.
 pub const COMPLETIONS_KEPT: usize = 10;
 
 /// Upper bounds of the buckets of [`Waits`], in milliseconds; one more bucket is for longer waits.
@@ -16,61 +16,62 @@ pub const WAIT_BUCKETS_MS: [Millis; 11] =
 /// A ticket that was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When it was made.
+    /// When the ticket was made.
     pub created_at: Timestamp,
-    /// When it was matched, to the beginning of the pass.
+    /// The beginning of the pass that matched it.
     pub completed_at: Timestamp,
 }
 
-/// How long matched tickets had waited.
+/// Histogram of how long matched tickets had waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Tickets by bucket of [`WAIT_BUCKETS_MS`], not added up.
+    /// Number of tickets in each bucket of [`WAIT_BUCKETS_MS`], not cumulative.
     pub counts: [u64; WAIT_BUCKETS_MS.len() + 1],
-    /// Of all together, in milliseconds.
+    /// Sum of all waits, in milliseconds.
     pub sum_ms: u64,
 }
 
 impl Waits {
-    /// Adds another shard's.
+    /// Adds the counts of another shard.
     pub fn merge(&mut self, other: &Self) {
         self.counts.iter_mut().zip(other.counts).for_each(|(mine, theirs)| *mine += theirs);
         self.sum_ms = self.sum_ms.saturating_add(other.sum_ms);
     }
 }
 
-/// Sums since the start.
+/// Counts since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchmakerTotals {
-    /// Tickets taken in.
+    /// Tickets that were added.
     pub added: u64,
-    /// Tickets refused because their owner or the server had too many.
+    /// Tickets that were refused because their owner or the server had too many.
     pub refused: u64,
-    /// Tickets taken back.
+    /// Tickets that their owners removed, or that went with a session.
     pub removed: u64,
-    /// Tickets matched.
+    /// Tickets that were matched.
     pub matched: u64,
-    /// Players on those.
+    /// Players on matched tickets.
     pub matched_players: u64,
-    /// Tickets that went because their players were matched on another.
+    /// Tickets that left because their players were matched on other tickets.
     pub dropped: u64,
-    /// Tickets of an owner who had died that went on here.
+    /// Tickets that went on here after their owner had died.
     pub resumed: u64,
-    /// Those that did not: somebody on them had left or was matched, or the pool was full.
+    /// Tickets of dead owners that did not go on, because a player on them had left or was matched, or the pool was
+    /// full.
     pub lost: u64,
-    /// Matches made.
+    /// Matches that were made.
     pub matches: u64,
-    /// Passes begun.
+    /// Passes that were begun.
     pub passes: u64,
-    /// Searches of a ticket.
+    /// Searches of tickets.
     pub searches: u64,
-    /// Searches that met a limit before they had seen everything.
+    /// Searches that met a limit before they had seen all tickets.
     pub searches_cut: u64,
-    /// Tickets that came when there were as many combinations of counts as have a set of their own.
+    /// Tickets whose combination of counts got no set because as many others as may have one.
     pub unclassed: u64,
     /// How long matched tickets had waited.
     pub waits: Waits,
-    /// The latest, oldest first.
+    /// The latest completions, oldest first.
     pub completions: VecDeque<Completion>,
 }
 

@@ -1,4 +1,5 @@
-//! What waits in the matchmaker: players who come together, what they offer and what they ask for.
+//! Tickets: players who come together, the properties that they offer, and the query that others must fit. Nothing here
+//! searches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,118 +21,127 @@ pub const WIDENINGS_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TicketId(pub Arc<str>);
 
-/// Who may take a ticket back, and whose tickets are counted together.
+/// The owner of a ticket may remove it, and the tickets of one owner are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// A player alone.
+    /// A single player.
     Session(SessionId),
     /// A party, by its public id.
     Party(Arc<str>),
-    /// Game code or an operator, under a name of their own. Not limited by `matchmaker.max_tickets`.
+    /// Game code or an operator, under a name of their choice. Not limited by `matchmaker.max_tickets`.
     Server(Arc<str>),
 }
 
-/// Who a member is. Nobody is matched with themselves.
+/// Identity of a member. Nobody is matched with themselves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemberKey {
-    /// A player who is connected.
+    /// A connected player.
     Session(SessionId),
-    /// Whoever a server's ticket stands for, under a name of its owner's.
+    /// A stand-in on a server's ticket, under a name that the owner chose.
     Server(Arc<str>),
 }
 
 /// One player of a ticket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member<M> {
-    /// Who it is.
+    /// The member's identity.
     pub key: MemberKey,
-    /// What the rim keeps of them.
+    /// Data that the caller keeps of the member.
     pub presence: M,
 }
 
-/// By how much a ticket's demands on a number relax while it waits.
+/// How far a ticket's demand on a number relaxes while the ticket waits.
 ///
-/// In the pass after its first, ranges over `field` in the ticket's query are `step` wider to either side, in the next
-/// twice that, up to `limit`. `-term`s never relax. The ticket goes on searching until its limit is reached. What others
-/// demand of it stays.
+/// In the ticket's second pass, ranges over `field` in the ticket's query are `step` wider on either side, in its third
+/// pass twice that, and so on up to `limit`. Terms with `-` never relax. The ticket searches until its limit is
+/// reached. Demands of others on this ticket do not relax.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Widening {
-    /// Such as `properties.rank`.
+    /// The field, for example `properties.rank`.
     pub field: String,
-    /// Per pass; more than 0.
+    /// The step per pass; more than 0.
     pub step: f64,
-    /// At most; not less than `step`.
+    /// The most that a range widens; not less than `step`.
     pub limit: f64,
 }
 
-/// A ticket as it is asked for.
+/// A ticket as it is requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewTicket<M> {
-    /// Not taken yet.
+    /// The id, which no other ticket has.
     pub id: TicketId,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
-    /// Everybody who comes with it; they stay together.
+    /// All players on the ticket; they stay together.
     pub members: Vec<Member<M>>,
     /// The fewest players of a match, at least 2.
     pub min_count: u32,
     /// The most players of a match.
     pub max_count: u32,
-    /// The players of a match are a multiple of this; it divides both counts. 1 allows any.
+    /// The number of players of a match must be a multiple of this, which divides both counts. 1 allows any.
     pub count_multiple: u32,
-    /// Whom it accepts.
+    /// The query that other tickets must fit.
     pub query: String,
-    /// What others may ask about, as `properties.<name>`.
+    /// Texts that others may ask about, as `properties.<name>`.
     pub string_properties: BTreeMap<String, String>,
-    /// The same, with numbers.
+    /// Numbers that others may ask about, as `properties.<name>`.
     pub numeric_properties: BTreeMap<String, f64>,
-    /// How its query relaxes.
+    /// How the query relaxes.
     pub widening: Vec<Widening>,
-    /// The time of day.
+    /// When the ticket was made, by the time of day.
     pub created_at: Timestamp,
 }
 
-/// A ticket that waits, or was matched.
+/// A ticket that waits, or that was matched.
 #[derive(Debug)]
 pub struct Ticket<M> {
-    /// Its public id.
+    /// The public id.
     pub id: TicketId,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
-    /// Everybody who comes with it.
+    /// All players on the ticket.
     pub members: Vec<Member<M>>,
     /// The fewest players of a match.
     pub min_count: u32,
     /// The most players of a match.
     pub max_count: u32,
-    /// The players of a match are a multiple of this.
+    /// The number of players of a match must be a multiple of this.
     pub count_multiple: u32,
-    /// As they were given.
+    /// Texts that others may ask about.
     pub string_properties: BTreeMap<String, String>,
-    /// As they were given.
+    /// Numbers that others may ask about.
     pub numeric_properties: BTreeMap<String, f64>,
-    /// When it was made, by the time of day.
+    /// When the ticket was made, by the time of day.
     pub created_at: Timestamp,
-    /// When it was added. It may have been before this node's clock began, which goes around the end then.
+    /// When the ticket was added. A time before this node's clock began is counted back around zero.
     pub(super) added_at: Millis,
-    /// The number of the first pass it takes part in.
+    /// Number of the first pass that the ticket takes part in.
     pub(super) first_pass: u64,
-    /// The query as it stands after widening.
+    /// The query after widening.
     pub(super) query: Query,
-    /// What queries ask about.
+    /// The properties that queries of others ask about.
     pub(super) document: Document,
-    /// What its query demands, as it stands among the demands of all.
+    /// The demands of its query, as they are in the index of demands.
     pub(super) demands: Document,
-    /// Both in numbers, while it waits.
+    /// Document and query translated into numbers, while the ticket waits.
     pub(super) profile: Profile,
-    /// The query as it was given, and how it widens.
-    pub(super) widening: Option<Box<(Query, Vec<Widening>)>>,
-    /// By how many steps it was widened.
+    /// Set if the query widens.
+    pub(super) widening: Option<Box<WideningPlan>>,
+    /// Number of steps by which the query was widened.
     pub(super) widened: u32,
-    /// The last search met a limit before it had seen everything: another may find more.
+    /// Whether the last search met a limit, so that another one may find more.
     pub(super) was_cut: bool,
-    /// Of all members, ascending.
+    /// Identities of all members, in ascending order.
     keys: Box<[MemberKey]>,
+}
+
+/// A query that widens.
+#[derive(Debug)]
+pub(super) struct WideningPlan {
+    /// The query as it was requested.
+    pub(super) original: Query,
+    /// The fields that widen, and by how much.
+    pub(super) fields: Vec<Widening>,
 }
 
 impl<M> Ticket<M> {
@@ -144,7 +154,8 @@ impl<M> Ticket<M> {
             return Err(Error::invalid("A member stands twice on the ticket: name everybody once."));
         }
         let document = document(&new);
-        let widening = (!new.widening.is_empty()).then(|| Box::new((query.clone(), new.widening)));
+        let widening = (!new.widening.is_empty())
+            .then(|| Box::new(WideningPlan { original: query.clone(), fields: new.widening }));
         Ok(Self {
             document,
             demands: Document::new(),
@@ -168,13 +179,13 @@ impl<M> Ticket<M> {
         })
     }
 
-    /// How long it has waited.
+    /// How long the ticket has waited.
     pub(super) fn waited_ms(&self, now: Millis) -> Millis {
-        // Some are added while a pass is under way.
+        // Negative for a ticket that was added after the running pass began; it counts as 0.
         Millis::try_from(now.wrapping_sub(self.added_at).cast_signed()).unwrap_or(0)
     }
 
-    /// The party it is of.
+    /// The party that owns the ticket, if a party does.
     pub fn party_id(&self) -> Option<&Arc<str>> {
         match &self.owner {
             Owner::Party(party_id) => Some(party_id),
@@ -182,7 +193,7 @@ impl<M> Ticket<M> {
         }
     }
 
-    /// Whether it is owned by its only member.
+    /// Whether the ticket's only member owns it.
     pub(super) fn is_of_its_player(&self) -> bool {
         match (&self.owner, &*self.keys) {
             (Owner::Session(owner), [MemberKey::Session(member)]) => owner == member,
@@ -190,14 +201,14 @@ impl<M> Ticket<M> {
         }
     }
 
-    /// Whom it accepts, as it stands after widening.
+    /// The query after widening.
     pub fn query(&self) -> &Query {
         &self.query
     }
 
-    /// How many players come with it.
+    /// Number of players on the ticket.
     pub fn size(&self) -> u32 {
-        // A party has at most some hundreds.
+        // A party has at most some hundreds of members.
         self.keys.len() as u32
     }
 
@@ -205,7 +216,7 @@ impl<M> Ticket<M> {
         &self.keys
     }
 
-    /// Whether a member, or the party, is of the other ticket too.
+    /// Whether both tickets have a member or the party in common.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         if self.party_id().is_some() && self.party_id() == other.party_id() {
             return true;
@@ -224,23 +235,23 @@ impl<M> Ticket<M> {
         false
     }
 
-    /// Whether its query may still widen.
+    /// Whether the query may still widen.
     pub(super) fn may_widen(&self) -> bool {
-        let Some((_, widening)) = self.widening.as_deref() else { return false };
-        widening.iter().any(|widening| widening.step * f64::from(self.widened) < widening.limit)
+        let Some(plan) = self.widening.as_deref() else { return false };
+        plan.fields.iter().any(|widening| widening.step * f64::from(self.widened) < widening.limit)
     }
 
-    /// Widens the query to what it is after so many passes.
+    /// Widens the original query by this many steps.
     pub(super) fn widen(&mut self, steps: u32) {
-        let Some((given, widening)) = self.widening.as_deref() else { return };
+        let Some(plan) = self.widening.as_deref() else { return };
         self.widened = steps;
-        self.query = widening.iter().fold(given.clone(), |query, widening| {
+        self.query = plan.fields.iter().fold(plan.original.clone(), |query, widening| {
             query.widened(&widening.field, (widening.step * f64::from(steps)).min(widening.limit))
         });
     }
 }
 
-/// What queries ask about.
+/// The properties that queries of others ask about.
 fn document<M>(new: &NewTicket<M>) -> Document {
     let mut document = Document::new();
     for (name, text) in &new.string_properties {
@@ -255,12 +266,12 @@ fn document<M>(new: &NewTicket<M>) -> Document {
     if let Owner::Party(party_id) = &new.owner {
         document.push("party_id", &**party_id);
     }
-    // Nanoseconds, as in the original; a few hundred of them get lost in the number.
+    // Nanoseconds, as in the original; a floating-point number loses a few hundred of them.
     document.push("created_at", new.created_at.0 as f64 * 1_000.0);
     document
 }
 
-/// Checks what a query cannot tell.
+/// Checks everything except the query.
 fn check<M>(new: &NewTicket<M>) -> Result<()> {
     let refuse = |message: String| Err(Error::invalid(message));
     let (min, max, multiple) = (new.min_count, new.max_count, new.count_multiple);

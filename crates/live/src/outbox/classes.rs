@@ -1,5 +1,5 @@
-//! Which waiting frames may be replaced or dropped, and which are not the session's. Frames are known by number: the
-//! queue's order is the order of numbers.
+//! Marks of a queue's frames: which may be replaced, which may be dropped, and which belong to the socket alone. Frames
+//! are known by numbers that follow the queue's order. Never holds a frame.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Delivery, Discarded};
 
-/// The number of a queue's first frame. Others may be put before it.
+/// The number of a queue's first frame; high, so that frames can be put before it.
 const FIRST: u64 = 1 << 32;
 
 /// The marks of one queue.
@@ -15,15 +15,15 @@ const FIRST: u64 = 1 << 32;
 pub(super) struct Classes {
     /// The number of the frame at the front of the queue.
     pub(super) first: u64,
-    /// By key, the last frame of it. Looked up, never iterated.
+    /// The number of the last frame of each key. Looked up, never iterated.
     latest: HashMap<u64, u64>,
-    /// Frames with a key and their keys, in order.
+    /// The number and key of each frame that has a key, in order.
     keyed: VecDeque<(u64, u64)>,
-    /// Droppable frames, in order.
+    /// Numbers of droppable frames, in order.
     droppable: VecDeque<u64>,
-    /// Frames of the socket, not of the session, in order.
+    /// Numbers of frames that belong to the socket and not to the session, in order.
     pub(super) apart: VecDeque<u64>,
-    /// Empty frames in the queue, where dropped ones were.
+    /// Count of the empty frames in the queue, where dropped ones were.
     pub(super) holes: usize,
     pub(super) discarded: Discarded,
 }
@@ -43,7 +43,7 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// Marks the frame that is about to stand at this place.
+    /// Marks the frame that is about to be put at this index.
     pub(super) fn mark(&mut self, index: usize, delivery: Delivery) {
         let number = self.first + index as u64;
         match delivery {
@@ -56,7 +56,7 @@ impl Classes {
         }
     }
 
-    /// The frame at the front left the queue. Answers whether it was the socket's own.
+    /// Notes that the frame at the front left the queue. Returns whether it belonged to the socket alone.
     pub(super) fn left_front(&mut self, is_hole: bool) -> bool {
         let number = self.first;
         self.first += 1;
@@ -72,12 +72,12 @@ impl Classes {
         false
     }
 
-    /// Where the last frame of a key stands.
+    /// The index of the last frame of a key.
     pub(super) fn place_of(&self, key: u64) -> Option<usize> {
         self.latest.get(&key).map(|number| (number - self.first) as usize)
     }
 
-    /// Takes the mark of the oldest droppable frame, which becomes a hole. Answers where it stands.
+    /// Takes the mark off the oldest droppable frame, which becomes a hole, and returns its index.
     pub(super) fn drop_oldest(&mut self, is_front_started: bool) -> Option<usize> {
         let is_leaving = is_front_started && self.droppable.front() == Some(&self.first);
         let number = self.droppable.remove(usize::from(is_leaving))?;
@@ -86,7 +86,7 @@ impl Classes {
         Some((number - self.first) as usize)
     }
 
-    /// Gives frames the numbers they have once the holes are gone from `frames`.
+    /// Gives all frames new numbers, as if the holes in `frames` were gone.
     pub(super) fn renumber(&mut self, frames: &VecDeque<Bytes>) {
         let mut keyed = self.keyed.iter_mut().peekable();
         let mut droppable = self.droppable.iter_mut().peekable();

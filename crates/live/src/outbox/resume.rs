@@ -1,4 +1,5 @@
-//! A queue that outlives its socket: what was sent on one is counted and kept, and sent again on the next.
+//! Queues that outlive their socket: frames sent over one socket are counted and kept, and sent again over the next.
+//! Decides nothing about who may resume.
 
 use bytes::Bytes;
 
@@ -7,17 +8,18 @@ use super::ring::{Ring, RingLimits};
 use super::{Outbox, OutboxLimits};
 
 impl Outbox {
-    /// A queue of these limits that keeps what it sent: so much, and what the queue leaves free.
+    /// An empty queue that keeps frames after they are sent: as many as `limits` allow, and as many more as the queue
+    /// has room for.
     pub fn retaining(limits: RingLimits, queue: OutboxLimits) -> Self {
         Self { ring: Some(Box::new(Ring::new(limits, queue))), ..Self::default() }
     }
 
-    /// Whether it keeps what it sent.
+    /// Whether sent frames are kept.
     pub fn is_retaining(&self) -> bool {
         self.ring.is_some()
     }
 
-    /// Appends a frame that belongs to the socket, not to the session: it is not counted and not sent again.
+    /// Appends a frame that belongs to the socket and not to the session: it is neither counted nor sent again.
     pub fn push_apart(&mut self, frame: Bytes) {
         if self.is_retaining() && !frame.is_empty() {
             self.classes.get_or_insert_default().mark_apart(self.frames.len());
@@ -25,25 +27,26 @@ impl Outbox {
         self.push_unbounded(frame);
     }
 
-    /// How many frames were sent, when the client should be asked how many it has. So many is what it answers for: a
-    /// frame that waits may yet be left out.
+    /// The number of frames sent so far, whenever the client should be asked how many it has. Waiting frames are not
+    /// counted, since they may yet be left out.
     pub fn question(&mut self) -> Option<u64> {
         self.ring.as_mut()?.question()
     }
 
-    /// How many frames were sent.
+    /// The number of frames sent so far.
     pub fn sent(&self) -> Option<u64> {
         self.ring.as_ref().map(|ring| ring.sent())
     }
 
-    /// The client has the first `received` frames.
+    /// Forgets the first `received` frames, which the client has.
     pub fn acknowledge(&mut self, received: u64) {
         if let Some(ring) = &mut self.ring {
             ring.acknowledge(received);
         }
     }
 
-    /// The socket is lost: a frame that had begun to leave waits again, one that belonged to the socket is gone.
+    /// Prepares for the next socket: a frame that was partly written waits again as a whole, and frames of the socket
+    /// alone are dropped.
     pub fn rewind(&mut self) {
         self.bytes += std::mem::take(&mut self.front_written);
         let apart = self.classes.as_mut().map(|classes| classes.take_apart()).unwrap_or_default();
@@ -58,8 +61,8 @@ impl Outbox {
         self.ring.as_ref().is_some_and(|ring| ring.holds_all_after(received))
     }
 
-    /// After [`Outbox::rewind`]: there is a new socket, whose client has the first `received` frames. First comes
-    /// `greeting`, which is not counted, then what was sent after those, then what waits.
+    /// Begins with a new socket, whose client has the first `received` frames; called after [`Outbox::rewind`]. The
+    /// socket gets `greeting`, which is not counted, then the sent frames that the client lacks, then the waiting ones.
     pub fn resume(&mut self, received: u64, greeting: Bytes) {
         let Some(ring) = &mut self.ring else { return };
         ring.acknowledge(received);
@@ -74,8 +77,9 @@ impl Outbox {
         classes.put_front(true);
     }
 
-    /// The session goes on elsewhere, with a client that has the first `received` frames. Answers the frames behind those:
-    /// what was sent and what waits. `None` if some of them are not kept any more, or they are more than `bytes_max`.
+    /// Empties the queue of a session that goes on elsewhere with a client that has the first `received` frames.
+    /// Returns all later frames, sent or waiting. `None` if some of them are no longer kept, or they exceed
+    /// `bytes_max`.
     pub fn hand_over(&mut self, received: u64, bytes_max: usize) -> Option<Vec<Bytes>> {
         if !self.can_resume(received) {
             return None;
@@ -88,8 +92,8 @@ impl Outbox {
         (kept.iter().map(Bytes::len).sum::<usize>() <= bytes_max).then_some(kept)
     }
 
-    /// The session was elsewhere before: its client has the first `sent` frames. These are before all that waits here. To
-    /// be called before anything was written.
+    /// Puts frames from the session's former place before all frames that wait here; the client has the first `sent`
+    /// ones of the session. Must be called before anything was written.
     pub fn take_over(&mut self, sent: u64, frames: Vec<Bytes>) {
         let Some(ring) = &mut self.ring else { return };
         ring.begin_at(sent);
@@ -103,12 +107,12 @@ impl Outbox {
 }
 
 impl Classes {
-    /// Marks the frame that is about to stand at this place as the socket's own.
+    /// Marks the frame that is about to be put at this index as the socket's own.
     fn mark_apart(&mut self, index: usize) {
         self.apart.push_back(self.first + index as u64);
     }
 
-    /// A frame was put before all others.
+    /// Notes that a frame was put before all others.
     fn put_front(&mut self, is_apart: bool) {
         self.first -= 1;
         if is_apart {
@@ -116,7 +120,7 @@ impl Classes {
         }
     }
 
-    /// The places of the frames that are the socket's own, which become holes.
+    /// Turns the socket's own frames into holes, and returns their indexes.
     fn take_apart(&mut self) -> Vec<usize> {
         self.holes += self.apart.len();
         self.apart.drain(..).map(|number| (number - self.first) as usize).collect()

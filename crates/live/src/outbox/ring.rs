@@ -1,8 +1,8 @@
-//! Frames that were written and may have been lost on their way: what a session that may change its socket keeps, bounded
-//! by bytes and frames, until the client is known to have them.
+//! Frames that were written and may have been lost on their way. A session that may change its socket keeps them,
+//! bounded by bytes and frames, until its client is known to have them. Never decides who may resume.
 //!
-//! What the session's queue leaves free may be used too: a backlog that was let in is not lost by being written at once,
-//! which is how it leaves when a socket comes for it.
+//! Room that the session's queue leaves free may be used as well. Otherwise a backlog would be lost by being written at
+//! once, as happens when a new socket comes for it.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::OutboxLimits;
 
-/// How much is kept of what was sent to one session.
+/// Most sent frames that are kept for one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingLimits {
     /// `session.resume_buffer_bytes`.
@@ -19,14 +19,14 @@ pub struct RingLimits {
     pub frames_max: usize,
 }
 
-/// The end of what was sent, oldest first.
+/// The latest frames that were sent, oldest first.
 #[derive(Debug)]
 pub(super) struct Ring {
     frames: VecDeque<Bytes>,
     bytes: usize,
-    /// How many frames were sent since the session opened; the last ones are `frames`.
+    /// Number of frames sent since the session opened; the last of them are in `frames`.
     sent: u64,
-    /// Whether the client was asked how far it is.
+    /// Whether the client was asked how many frames it has.
     is_asked: bool,
     pub(super) limits: RingLimits,
     queue: OutboxLimits,
@@ -37,19 +37,20 @@ impl Ring {
         Self { frames: VecDeque::new(), bytes: 0, sent: 0, is_asked: false, limits, queue }
     }
 
-    /// So many frames were sent before the first that is kept here.
+    /// Sets the number of frames that were sent before the first one kept here.
     pub(super) fn begin_at(&mut self, sent: u64) {
         self.sent = sent;
     }
 
-    /// A frame was written to its end.
+    /// Keeps a frame that was written to its end.
     pub(super) fn keep(&mut self, frame: Bytes) {
         self.sent += 1;
         self.bytes += frame.len();
         self.frames.push_back(frame);
     }
 
-    /// Lets the oldest go while more is kept than may be beside what waits: who lost those cannot be served any more.
+    /// Forgets the oldest frames while more are kept than fit beside the waiting ones. A client that lacks a forgotten
+    /// frame cannot resume any more.
     pub(super) fn trim(&mut self, waiting_bytes: usize, waiting_frames: usize) {
         let bytes_max = self.limits.bytes_max + self.queue.bytes_max.saturating_sub(waiting_bytes);
         let frames_max = self.limits.frames_max + self.queue.frames_max.saturating_sub(waiting_frames);
@@ -67,7 +68,7 @@ impl Ring {
         received <= self.sent && received >= self.sent - self.frames.len() as u64
     }
 
-    /// The client has the first `received` frames. More than were sent is not believed.
+    /// Forgets the first `received` frames, which the client has. A number above the frames sent is ignored.
     pub(super) fn acknowledge(&mut self, received: u64) {
         if received > self.sent {
             return;
@@ -81,7 +82,7 @@ impl Ring {
         }
     }
 
-    /// How many frames were sent, once so much is kept that the client should be asked whether it has them.
+    /// The number of frames sent, once so many are kept that the client should be asked which it has.
     pub(super) fn question(&mut self) -> Option<u64> {
         let is_half_full = self.frames.len() > self.limits.frames_max / 2 || self.bytes > self.limits.bytes_max / 2;
         if self.is_asked || !is_half_full {
@@ -91,7 +92,7 @@ impl Ring {
         Some(self.sent)
     }
 
-    /// Takes the frames that will be sent again.
+    /// Takes out the frames that will be sent again.
     pub(super) fn take(&mut self) -> VecDeque<Bytes> {
         self.sent -= self.frames.len() as u64;
         self.bytes = 0;

@@ -1,4 +1,4 @@
-//! Order, limits and classes of a session's waiting frames, against the plainest queue that could do the same.
+//! Order, limits and classes of waiting frames, compared with the plainest queue that does the same.
 
 use super::Delivery::{Droppable, Latest, Reliable};
 use super::*;
@@ -57,13 +57,13 @@ fn the_latest_of_a_key_takes_the_place_of_the_one_that_waits() {
     assert_eq!(push(&mut outbox, "b1", Latest(2)), Ok((0, 0)));
     assert_eq!(push(&mut outbox, "a2+", Latest(1)), Ok((1, 0)));
     assert_eq!(content(&outbox), "a2+b1");
-    // A frame that has begun to leave is not changed.
+    // A frame is not replaced once its first byte was written.
     outbox.advance(1);
     assert_eq!(push(&mut outbox, "a3", Latest(1)), Ok((0, 0)));
     assert_eq!(content(&outbox), "2+b1a3");
     assert_eq!(push(&mut outbox, "a4", Latest(1)), Ok((1, 0)));
     assert_eq!(content(&outbox), "2+b1a4");
-    // One that has left is gone.
+    // A frame that was written whole is not replaced either.
     outbox.advance(4);
     assert_eq!(push(&mut outbox, "b2", Latest(2)), Ok((0, 0)));
     assert_eq!(content(&outbox), "a4b2");
@@ -80,11 +80,11 @@ fn the_oldest_droppable_frames_make_room() {
     }
     assert_eq!(push(&mut outbox, "d4", Droppable), Ok((0, 1)));
     assert_eq!(content(&outbox), "d2d3d4");
-    // What has begun to leave leaves.
+    // A droppable frame whose first byte was written is not dropped.
     outbox.advance(1);
     assert_eq!(push(&mut outbox, "reliable", Reliable), Ok((0, 2)));
     assert_eq!(content(&outbox), "2reliable");
-    // Nothing can make room: the newcomer goes.
+    // Without other droppable frames, the new one is dropped.
     assert_eq!(push(&mut outbox, "d5", Droppable), Ok((0, 1)));
     assert_eq!(content(&outbox), "2reliable");
     outbox.advance(9);
@@ -94,7 +94,7 @@ fn the_oldest_droppable_frames_make_room() {
     assert_eq!(outbox.discarded(), Discarded { replaced: 0, dropped: 4 });
 }
 
-/// The same by the plainest means: frames in a list.
+/// A list of frames that does the same by the plainest means.
 #[derive(Default)]
 struct Plain {
     frames: Vec<(String, Delivery)>,
@@ -179,7 +179,7 @@ fn what_was_sent_is_sent_again_to_who_has_not_got_it() {
     for frame in ["a1", "b2", "c3", "d4"] {
         push(&mut outbox, frame, Reliable).unwrap();
     }
-    // The greeting, two frames and half of one.
+    // The greeting, two frames and half of the third are written.
     outbox.advance(5 + 2 + 2 + 1);
     outbox.push_apart(Bytes::from("<ping>"));
     assert_eq!(outbox.sent(), Some(2));
@@ -188,7 +188,7 @@ fn what_was_sent_is_sent_again_to_who_has_not_got_it() {
     assert!([0, 1, 2].iter().all(|received| outbox.can_resume(*received)) && !outbox.can_resume(3));
     outbox.resume(1, Bytes::from("<again>"));
     assert_eq!(content(&outbox), "<again>b2c3d4");
-    // Lost again before all of it has left: nobody has the greeting, and nobody missed it.
+    // The socket is lost before all was written: the client has no greeting, and misses nothing by that.
     outbox.advance(8);
     outbox.rewind();
     assert_eq!(content(&outbox), "b2c3d4");
@@ -212,7 +212,7 @@ fn who_missed_more_than_is_kept_cannot_go_on() {
     assert!(!outbox.can_resume(0) && outbox.can_resume(1));
     send(&mut outbox, "seven..");
     assert!(!outbox.can_resume(2) && outbox.can_resume(3));
-    // Too long to be kept at all.
+    // This frame is too long to be kept at all.
     send(&mut outbox, "nine.....");
     assert!(!outbox.can_resume(5) && outbox.can_resume(6) && !outbox.can_resume(7));
 }
@@ -232,12 +232,12 @@ fn what_waited_for_a_socket_is_not_lost_by_leaving_at_once() {
         assert_eq!((outbox.sent(), outbox.can_resume(0)), (Some(5), true), "after {lost}");
         outbox.rewind();
     }
-    // More than what is kept and the queue together.
+    // This frame exceeds what the ring and the queue together keep.
     let next = "six and 7";
     outbox.push(Bytes::from(next), Reliable, queue).unwrap();
     outbox.advance(next.len());
     assert!(!outbox.can_resume(0) && outbox.can_resume(1));
-    // What waits takes from what may be kept, and leaves it what is its own.
+    // Waiting frames take room from sent ones, but never the ring's own.
     outbox.push(Bytes::from("8 waits.."), Reliable, queue).unwrap();
     outbox.push(Bytes::from("9"), Reliable, queue).unwrap();
     outbox.advance(1);
@@ -252,7 +252,7 @@ fn what_the_client_has_is_not_kept() {
     }
     assert_eq!(outbox.question(), None);
     outbox.advance(2);
-    // Half of what may be kept is exceeded. It is asked once.
+    // More than half of the ring is in use: the client is asked, once.
     assert_eq!((outbox.question(), outbox.question()), (Some(2), None));
     outbox.acknowledge(3);
     assert!(outbox.can_resume(0));
@@ -273,7 +273,7 @@ fn classes_survive_a_change_of_socket() {
     push(&mut outbox, "d1", Droppable).unwrap();
     outbox.push_apart(Bytes::from("<ping>"));
     push(&mut outbox, "l2", Latest(2)).unwrap();
-    // Both were begun or sent, so the first is kept as it is, and the second may be dropped when it waits again.
+    // The first of `Latest` was written, so it is sent again unchanged; the second waits again and may be replaced.
     outbox.advance(3);
     outbox.rewind();
     outbox.resume(0, Bytes::from("<again>"));
@@ -293,12 +293,12 @@ fn what_a_client_lacks_goes_with_its_session_to_another_place() {
         push(&mut left, frame, Reliable).unwrap();
     }
     left.push_apart(Bytes::from("<ping>"));
-    // Two and half of one have left; the client has the first.
+    // Two frames and half of the third were written; the client has the first.
     left.advance(2 + 2 + 1);
     let lacks = left.hand_over(1, 100).unwrap();
     assert_eq!(lacks, ["b2", "c3"]);
     let mut arrived = Outbox::retaining(RING, NO_QUEUE);
-    // What came before the session itself stays behind what it brings.
+    // A frame that was pushed before the session came stays behind the session's own.
     push(&mut arrived, "d4", Reliable).unwrap();
     arrived.take_over(1, lacks);
     assert!(!arrived.can_resume(0) && arrived.can_resume(1));

@@ -1,4 +1,4 @@
-//! Parties as plain data, for another shard that is to own them.
+//! Parties as plain data, for the shard that is to own them next. Nothing here sends them.
 
 use muster_domain::Timestamp;
 
@@ -7,31 +7,31 @@ use super::parties::Parties;
 use super::state::Party;
 use crate::stream::Presence;
 
-/// A party as its owner keeps it.
+/// The state of a party.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedParty {
-    /// Which.
+    /// The party's id.
     pub party: PartyId,
-    /// What its leader may change.
+    /// Settings that the leader may change.
     pub settings: Settings,
-    /// Seats.
+    /// Number of seats.
     pub max_size: u16,
-    /// Its age in listings.
+    /// The time at which the party was made; it orders listings.
     pub created_at: Timestamp,
-    /// Oldest first.
+    /// Members, oldest first.
     pub members: Vec<Member>,
-    /// Who leads.
+    /// The leader's presence.
     pub leader: Presence,
-    /// Who asks to be let in, longest waiting first.
+    /// Sessions that ask to be let in, the longest waiting first.
     pub requests: Vec<Member>,
-    /// Counts the changes of membership.
+    /// Number of changes of membership so far.
     pub membership: u64,
-    /// Whether a ticket was issued since membership last changed.
+    /// Whether a matchmaker ticket was issued since the last change of membership.
     pub has_tickets: bool,
 }
 
 impl Parties {
-    /// Takes out parties, oldest first. Nobody is told, and nothing is left of them here.
+    /// Takes out the chosen parties, oldest first. Members are told nothing.
     pub fn carry_out(&mut self, is_one: impl Fn(PartyId) -> bool) -> Vec<CarriedParty> {
         let ids: Vec<PartyId> = self.ids().filter(|id| is_one(*id)).collect();
         let mut carried: Vec<CarriedParty> = ids.into_iter().filter_map(|id| self.take(id)).collect();
@@ -39,7 +39,7 @@ impl Parties {
         carried
     }
 
-    /// Goes on with a party that another owned. Nobody is told.
+    /// Adds a party from another owner. Members are told nothing.
     pub fn carry_in(&mut self, carried: CarriedParty) {
         let CarriedParty { party, max_size, created_at, .. } = carried;
         if let Some(carried) = Party::of_carried(carried) {
@@ -54,7 +54,7 @@ impl Party {
         CarriedParty { party, settings, max_size, created_at, members, leader, requests, membership, has_tickets }
     }
 
-    /// None of a party without members.
+    /// `None` for a party without members, which cannot exist.
     fn of_carried(carried: CarriedParty) -> Option<Self> {
         let CarriedParty { settings, max_size, members, leader, requests, membership, has_tickets, .. } = carried;
         let party = Self { settings, max_size, members, leader, requests, membership, has_tickets };

@@ -1,7 +1,7 @@
-//! Finding parties: which are found by what, and in which order they are listed.
+//! The listing of parties: which parties a query finds, and in which order. Never lists hidden parties.
 //!
-//! Parties lie in the index in the order in which they were made, so that a page costs what it shows and not what there
-//! is. Only a query whose weights differ from party to party has to look at more than that.
+//! Parties are indexed in the order in which they were made, so the cost of a page depends on the page's length and not
+//! on the number of parties. Only a query whose terms weigh differently must look at more.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,69 +13,69 @@ use muster_domain::query::{Document, Index, Occur, Query};
 use super::message::{Label, PartyId, Settings};
 use crate::plane::Map;
 
-/// Parties that one listing looks at on one shard. What it did not come to is on the next page; a query that weighs
-/// orders the oldest of those that it finds.
+/// Most parties that one shard looks at for a page. The next page goes on with the others. A query whose terms weigh
+/// differently orders only the oldest of the parties that it finds.
 pub const LISTING_SCAN_MAX: usize = 4_096;
 
-/// The score where all that match do so equally well.
+/// The score of all parties where all that match do so equally well.
 const EQUAL: f64 = 1.0;
 
-/// What a listing asks for.
+/// A request for a page of parties.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// About the fields `label.<name>`, `open`, and `max_size`.
+    /// The query; it may ask for the fields `label.<name>`, `open` and `max_size`.
     pub query: Arc<Query>,
-    /// Only parties that are open, or that are not.
+    /// Only open parties (true) or only closed ones (false).
     pub open: Option<bool>,
-    /// Only what comes after this.
+    /// The page begins behind this place.
     pub after: Option<Place>,
-    /// At most so many.
+    /// Most parties of the page.
     pub limit: usize,
 }
 
-/// Where a party stands in a listing: the best match first, among equals the oldest.
+/// The place of a party in a listing. The best match comes first, and the oldest among equals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// How well it matches.
+    /// How well the party matches the query.
     pub score: f64,
-    /// When it was made.
+    /// When the party was made.
     pub created_at: Timestamp,
-    /// Which party it is.
+    /// The party's id.
     pub party: PartyId,
 }
 
 impl Place {
-    /// Which comes first.
+    /// The order of two places in a listing.
     pub fn order(&self, other: &Self) -> Ordering {
         let by_score = other.score.total_cmp(&self.score);
         by_score.then(self.created_at.cmp(&other.created_at)).then(self.party.cmp(&other.party))
     }
 }
 
-/// A party in a listing.
+/// A party as a listing shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Where it stands.
+    /// The party's place in the listing.
     pub place: Place,
-    /// Whether anyone may join.
+    /// Whether anybody may join without being let in.
     pub open: bool,
-    /// Seats.
+    /// Number of seats.
     pub max_size: u16,
-    /// By what it is found.
+    /// The label by which players find it.
     pub label: Label,
 }
 
-/// A part of a listing.
+/// One page of a listing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// In order.
+    /// The parties in the order of the listing.
     pub parties: Vec<Listed>,
-    /// Nothing behind this was looked at.
+    /// The last place that was looked at, if there may be more parties behind it.
     pub until: Option<Place>,
 }
 
 impl Page {
-    /// One listing out of those of several shards, with at most so many parties.
+    /// Merges the pages of several shards into one with at most `limit` parties.
     pub fn merge(pages: Vec<Page>, limit: usize) -> Self {
         let until = pages.iter().filter_map(|page| page.until).min_by(Place::order);
         let mut parties: Vec<Listed> = pages.into_iter().flat_map(|page| page.parties).collect();
@@ -112,28 +112,28 @@ impl Entry {
     }
 }
 
-/// The parties of one shard, oldest first. Those that hide are not in the index.
+/// The parties of one shard, oldest first. Hidden parties are not in the index.
 #[derive(Default)]
 pub(super) struct Directory {
     index: Index,
-    /// By place in the index. Places are given out in ascending order.
+    /// Parties by slot in the index. Slots are given out in ascending order.
     entries: BTreeMap<u32, Entry>,
     slots: Map<PartyId, u32>,
     by_age: BTreeMap<Timestamp, u32>,
     next_slot: u32,
-    /// Places do not follow age: there came some that are older than those before them.
+    /// Whether slots no longer follow age, because another shard's party came that is older than ones before it.
     is_unsorted: bool,
 }
 
 impl Directory {
-    /// Takes in a new party.
+    /// Adds a new party.
     pub(super) fn add(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
-        // Times order parties as places do, whatever clocks say.
+        // A new party is made the youngest, even if the clock went back, so that slots follow age.
         let latest = self.by_age.last_key_value().map_or(created_at, |(latest, _)| Timestamp(latest.0 + 1));
         self.insert(party, settings, max_size, created_at.max(latest));
     }
 
-    /// Takes in a party that was listed elsewhere before, at the age that it had there.
+    /// Adds a party that another shard listed before, with its former age.
     pub(super) fn adopt(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
         self.remove(party);
         let mut created_at = created_at;
@@ -144,7 +144,7 @@ impl Directory {
         self.insert(party, settings, max_size, created_at);
     }
 
-    /// When a party was made, as far as listings go.
+    /// The time at which a party was made, as listings use it.
     pub(super) fn created_at(&self, party: PartyId) -> Option<Timestamp> {
         self.slots.get(&party).and_then(|slot| self.entries.get(slot)).map(|entry| entry.created_at)
     }
@@ -162,7 +162,7 @@ impl Directory {
         self.change(party, settings);
     }
 
-    /// Shows a party as it is now, or hides it.
+    /// Updates the index entry of a party, or removes it if the party is hidden.
     pub(super) fn change(&mut self, party: PartyId, settings: &Settings) {
         let Some(slot) = self.slots.get(&party) else { return };
         let Some(entry) = self.entries.get_mut(slot) else { return };
@@ -177,7 +177,7 @@ impl Directory {
         self.index.insert(*slot, document);
     }
 
-    /// Forgets a party.
+    /// Removes a party.
     pub(super) fn remove(&mut self, party: PartyId) {
         let Some(slot) = self.slots.remove(&party) else { return };
         self.index.remove(slot);
@@ -186,7 +186,7 @@ impl Directory {
         }
     }
 
-    /// Gives out places anew, by age.
+    /// Gives all parties new slots in the order of their age.
     fn renumber(&mut self) {
         let (mut index, mut next_slot) = (Index::new(), 0);
         let mut entries = std::mem::take(&mut self.entries);
@@ -203,18 +203,18 @@ impl Directory {
         (self.index, self.next_slot, self.is_unsorted) = (index, next_slot, false);
     }
 
-    /// What was asked for, in order.
+    /// A page of the parties that were asked for.
     pub(super) fn list(&mut self, asked: &ListQuery) -> Page {
         if self.is_unsorted {
             self.renumber();
         }
         let [shoulds, musts] = [Occur::Should, Occur::Must].map(|occur| asked.query.having(occur).count());
-        // Otherwise what matches at all matches equally well.
+        // With other queries, all parties that match do so equally well.
         let weighs = shoulds > 1 || (shoulds == 1 && musts > 0);
         if weighs { self.list_weighed(asked) } else { self.list_by_age(asked) }
     }
 
-    /// Candidates from a place on, with those that match.
+    /// Candidates from a slot on, each with its score if it matches.
     fn scan<'a>(&'a self, asked: &'a ListQuery, from: u32) -> impl Iterator<Item = (&'a Entry, Option<f64>)> {
         let mut candidates = self.index.candidates(&asked.query);
         if let Some(open) = asked.open {

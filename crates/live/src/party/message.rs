@@ -1,4 +1,4 @@
-//! What goes into the state machine of parties and what comes out of it.
+//! Requests to parties, their replies, and the effects that follow. All of it is data.
 
 use std::sync::Arc;
 
@@ -12,57 +12,57 @@ use super::{LABEL_BYTES_MAX, PARTY_SIZE_MAX};
 use crate::plane::Listener;
 use crate::stream::{Presence, SessionRef};
 
-/// A party. Its public id adds the name of the cluster.
+/// A party's id. Its public form adds the name of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartyId(pub Uuid);
 
-/// A session as players name it in requests; all three must be right.
+/// A session as players name it in requests. All three parts must be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// Of the socket.
+    /// The session's public id.
     pub session_id: SessionId,
-    /// Whose socket it is.
+    /// The session's user.
     pub user_id: UserId,
     /// The user's name when the socket opened.
     pub username: Arc<str>,
 }
 
 impl Person {
-    /// Whether a presence is this one's.
+    /// Whether a presence is of this session.
     pub fn is(&self, presence: &Presence) -> bool {
         self.session_id == presence.session_id && self.user_id == presence.user_id && self.username == presence.username
     }
 }
 
-/// A session that is in a party or waits to be.
+/// A session that is in a party or asks to be let in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// How others see it.
+    /// The session as others see it.
     pub presence: Presence,
-    /// How it hears the party's stream, or will.
+    /// How the session hears the party's stream, or will hear it.
     pub listener: Listener,
 }
 
 impl Member {
-    /// Which session it is.
+    /// The session.
     pub fn session(&self) -> SessionRef {
         self.presence.session
     }
 }
 
-/// A JSON object by which players find a party, as its leader wrote it.
+/// A JSON object that the leader wrote and by which players find the party.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Label {
     text: Arc<str>,
-    /// Its members as fields `label.<name>`.
+    /// The object's members as fields `label.<name>`.
     document: Arc<Document>,
 }
 
 impl Label {
-    /// Takes a label. An empty text stands for an empty object.
+    /// Checks and wraps a label. An empty text stands for an empty object.
     ///
     /// # Errors
-    /// When it is too long, or no JSON object.
+    /// When the text is too long or is no JSON object.
     pub fn new(text: &str) -> Result<Self, Refusal> {
         if text.len() > LABEL_BYTES_MAX {
             return Err(Refusal::LabelTooLong);
@@ -77,156 +77,156 @@ impl Label {
         Ok(Self { text: Arc::from(text), document: Arc::new(document) })
     }
 
-    /// The text that was given.
+    /// The text as the leader gave it.
     pub fn as_given(&self) -> &str {
         &self.text
     }
 
-    /// The text as JSON.
+    /// The label as JSON.
     pub fn as_json(&self) -> &str {
         if self.text.is_empty() { "{}" } else { &self.text }
     }
 
-    /// Whether it says nothing.
+    /// Whether the label is the empty object.
     pub fn is_empty(&self) -> bool {
         self.as_json() == "{}"
     }
 
-    /// Its members as fields `label.<name>`.
+    /// The object's members as fields `label.<name>`.
     pub(super) fn document(&self) -> &Document {
         &self.document
     }
 }
 
-/// What a leader may change about a party.
+/// Settings of a party that its leader may change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Whether anyone may join, or the leader decides.
+    /// Whether anybody may join; otherwise the leader lets players in.
     pub open: bool,
-    /// Whether listings leave it out.
+    /// Whether the party is left out of listings.
     pub hidden: bool,
-    /// By what it is found.
+    /// The label by which players find the party.
     pub label: Label,
 }
 
-/// What a session asks of a party, or what the kernel reports.
+/// A request of a session to a party, or a report of the plane.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Make the party, and be its leader.
+    /// Make the party and become its leader.
     Create {
-        /// Who asks.
+        /// The session that asks.
         leader: Member,
-        /// How it starts.
+        /// The first settings.
         settings: Settings,
-        /// Seats, the leader's included. With 0 as with 1 nobody can join.
+        /// Number of seats, the leader's included. With 0 or 1 nobody else can join.
         max_size: u16,
-        /// When this is, for the order of listings.
+        /// The time of the request, which orders listings.
         created_at: Timestamp,
     },
-    /// Join it, or ask the leader to be let in.
+    /// Join the party, or ask the leader to be let in.
     Join(Member),
-    /// A session left, or waits no more to be let in. The kernel reports this too, of sessions that are gone.
+    /// The session left, or no longer asks to be let in. The plane reports this for closed sessions.
     Leave(SessionRef),
-    /// Make a member leader.
+    /// Make a member the leader.
     Promote {
-        /// Who asks.
+        /// The session that asks.
         by: SessionRef,
-        /// Who is to lead.
+        /// The member to promote.
         target: Person,
     },
-    /// Let in who asked to join.
+    /// Let in a session that asked to join.
     Accept {
-        /// Who asks.
+        /// The session that asks.
         by: SessionRef,
-        /// Who is let in.
+        /// The session to let in.
         target: Person,
     },
-    /// Put a member out, or decline a request to join.
+    /// Remove a member, or decline a request to join.
     Remove {
-        /// Who asks.
+        /// The session that asks.
         by: SessionRef,
-        /// Whom.
+        /// The session to remove or decline.
         target: Person,
     },
     /// End the party.
     Close(SessionRef),
-    /// List who asks to be let in.
+    /// List the sessions that ask to be let in.
     ListRequests(SessionRef),
-    /// Change what can be changed.
+    /// Change the settings.
     Update {
-        /// Who asks.
+        /// The session that asks.
         by: SessionRef,
-        /// All settings, also those that stay.
+        /// All settings, unchanged ones included.
         settings: Settings,
     },
     /// Send data to the other members.
     SendData {
-        /// Who sends.
+        /// The session that sends.
         by: SessionRef,
-        /// What kind of data, to the game.
+        /// The kind of data; game code gives it a meaning.
         op_code: i64,
         /// The data.
         data: Bytes,
     },
-    /// Who would go into the matchmaker with the party; answered to its leader only.
+    /// List the members for a matchmaker ticket; answered to the leader only.
     Matchmake(SessionRef),
-    /// The matchmaker issued a ticket for the members that were answered to [`Request::Matchmake`].
+    /// The matchmaker issued a ticket for the members that [`Request::Matchmake`] listed.
     TicketIssued {
-        /// Who asked for it.
+        /// The session that asked for the ticket.
         by: SessionRef,
-        /// The ticket.
+        /// The ticket's public id.
         ticket: Arc<str>,
-        /// From [`Reply::Matchmaking`].
+        /// The count from [`Reply::Matchmaking`].
         membership: u64,
     },
-    /// Whether a session may withdraw the party's tickets.
+    /// Check that a session leads the party, before it withdraws tickets.
     CheckLeader(SessionRef),
 }
 
 impl Request {
-    /// Whether the party may be another afterwards.
+    /// Whether the request may change the party.
     pub fn is_change(&self) -> bool {
         !matches!(self, Self::ListRequests(_) | Self::SendData { .. } | Self::Matchmake(_) | Self::CheckLeader(_))
     }
 }
 
-/// What a request that succeeded is answered.
+/// The reply to a request that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Nothing but that it is done.
+    /// The request was carried out.
     Done,
     /// The leader was asked to let the session in.
     Asked,
-    /// Who asks to be let in, longest waiting first.
+    /// The sessions that ask to be let in, the longest waiting first.
     Requests(Vec<Presence>),
-    /// Who goes into the matchmaker.
+    /// The members for a matchmaker ticket.
     Matchmaking {
         /// All members, oldest first.
         members: Vec<Member>,
-        /// Counts the changes of membership; the ticket is void if it has changed.
+        /// Number of changes of membership; a ticket is void once it has changed.
         membership: u64,
     },
 }
 
-/// Why a request was not granted. The text is for the game's programmer.
+/// Why a request was refused. The text is for the game's programmer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// No such party, or no longer.
+    /// There is no such party, or it has ended.
     #[error("There is no such party; it may have ended.")]
     NotFound,
     /// The id is taken.
     #[error("A party of this id exists; try again.")]
     AlreadyExists,
-    /// The wish for seats is out of range.
+    /// The number of seats is out of range.
     #[error("max_size must be 0 to {PARTY_SIZE_MAX}.")]
     BadSize,
     /// No seat is free.
     #[error("The party is full.")]
     Full,
-    /// As many requests wait as there are seats.
+    /// The number of waiting requests has reached the number of seats.
     #[error("As many players wait to be let into the party as it has seats; try again later.")]
     RequestsFull,
-    /// The user waits already.
+    /// The user has asked already.
     #[error("The user has asked to join the party already.")]
     AlreadyRequested,
     /// The session is in the party already.
@@ -238,13 +238,13 @@ pub enum Refusal {
     /// The session is not in the party.
     #[error("No member of the party has this user id, session id and username.")]
     NotMember,
-    /// Who sends data must be in the party.
+    /// Only members may send data.
     #[error("Join the party first.")]
     SenderNotMember,
-    /// Nobody of this name asked to join.
+    /// No session of this name asked to join.
     #[error("Nobody with this user id, session id and username asks to join the party.")]
     NotRequested,
-    /// A leader may leave, but not be put out.
+    /// A leader may leave, but cannot be removed.
     #[error("The leader cannot be removed; leave the party, or close it.")]
     RemoveLeader,
     /// The label has too many bytes.
@@ -253,83 +253,83 @@ pub enum Refusal {
     /// The label is no JSON object.
     #[error("The label must be a JSON object.")]
     LabelNotObject,
-    /// The label holds too much to search for.
+    /// The label has too many values to be searched.
     #[error("The label has too many values: leave out those that nobody searches for.")]
     LabelTooManyValues,
-    /// Nobody could find it by its label.
+    /// A hidden party has no label, since nobody could search for it.
     #[error("A hidden party cannot have a label.")]
     HiddenWithLabel,
-    /// Members came or went while the matchmaker worked.
+    /// The membership changed while the matchmaker worked.
     #[error("The party's members changed; ask again.")]
     MembershipChanged,
 }
 
-/// What a new member learns about the party.
+/// The party as a new member sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Whether anyone may join.
+    /// Whether anybody may join without being let in.
     pub open: bool,
-    /// Seats.
+    /// Number of seats.
     pub max_size: u16,
     /// The new member.
     pub own: Presence,
-    /// Who leads.
+    /// The leader.
     pub leader: Presence,
-    /// All members with the new one, oldest first.
+    /// All members, the new one included, oldest first.
     pub members: Vec<Presence>,
 }
 
-/// What members, or those who ask to be, are told.
+/// An event for members, or for sessions that ask to be let in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// To a new member: it is in.
+    /// To a new member: it was let in.
     Admitted(Snapshot),
-    /// To the leader: someone asks to be let in.
+    /// To the leader: a session asks to be let in.
     JoinRequested(Presence),
-    /// Who leads now.
+    /// The party has this leader now.
     Leader(Presence),
-    /// The party ended, or the receiver was put out.
+    /// The party ended, or the receiver was removed.
     Closed,
-    /// Settings changed.
+    /// The leader changed settings.
     Updated(Settings),
     /// A member sent data.
     Data {
-        /// Who.
+        /// The member who sent it.
         sender: Presence,
-        /// What kind of data, to the game.
+        /// The kind of data; game code gives it a meaning.
         op_code: i64,
         /// The data.
         data: Bytes,
     },
-    /// The leader went to the matchmaker with the party.
+    /// The leader got this ticket from the matchmaker for the party.
     TicketIssued(Arc<str>),
 }
 
-/// What a step caused, to be carried out in order.
+/// One thing that a request wants done outside. Effects are carried out in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// A session comes to the party's stream. It is told this first, then everyone that it came.
+    /// Put a session on the party's stream. The session is told the event first; then all others are told that it came.
     Enter(Member, Option<Event>),
-    /// A session is taken off the party's stream.
+    /// Take a session off the party's stream.
     Expel(Member),
-    /// These are taken off the party's stream, all that are on it, and nobody is told that they go.
+    /// Take all these sessions off the party's stream, without telling anybody that they left.
     Dissolve(Vec<Member>),
-    /// A session waits no more to be let in.
+    /// A session no longer waits to be let in.
     Dismiss(Member),
-    /// One session is told.
+    /// Tell one session an event.
     Send {
-        /// Which.
+        /// The receiver.
         to: SessionRef,
-        /// What.
+        /// The event.
         event: Event,
     },
-    /// Everyone on the party's stream is told.
+    /// Tell all sessions on the party's stream an event.
     Publish {
-        /// Everyone but this session.
+        /// The one session that is not told.
         except: Option<SessionRef>,
-        /// What.
+        /// The event.
         event: Event,
     },
-    /// The party's tickets leave the matchmaker.
+    /// Remove the party's tickets from the matchmaker.
     CancelTickets,
 }

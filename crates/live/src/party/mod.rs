@@ -1,8 +1,8 @@
 //! Parties: groups of players that stay together between matches, led by one of them.
 //!
 //! [`Parties`] is the state machine of all parties that one shard owns. A request goes in, a reply and effects come
-//! out; who is told what is an effect. The party's stream carries its presence events and broadcasts, and is the
-//! kernel's: it joins and leaves members as the effects say, and reports whoever left it. Nothing here knows of formats.
+//! out; effects also say who is told what. The plane owns the party's stream: it puts members on the stream and takes
+//! them off as the effects say, and reports sessions that left. Nothing here knows of wire formats.
 
 mod carry;
 mod listing;

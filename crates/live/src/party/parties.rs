@@ -1,4 +1,4 @@
-//! All parties of one shard, by id.
+//! All parties that one shard owns, by id. Tells nobody anything: that is left to effects.
 
 use muster_domain::Timestamp;
 
@@ -6,11 +6,11 @@ use super::PARTY_SIZE_MAX;
 use super::carry::CarriedParty;
 use super::listing::{Directory, ListQuery, Page};
 use super::message::{Effect, PartyId, Refusal, Reply, Request};
-use super::state::{Fate, Party};
+use super::state::{Party, PartyOutcome};
 use crate::plane::Map;
 use crate::stream::SessionRef;
 
-/// The parties that one shard owns. A party without members is gone at once.
+/// The parties that one shard owns. A party ends when its last member leaves.
 #[derive(Default)]
 pub struct Parties {
     parties: Map<PartyId, Party>,
@@ -18,18 +18,18 @@ pub struct Parties {
 }
 
 impl Parties {
-    /// Carries out a request about a party. What it caused is appended to `effects`, in the order in which it must be
+    /// Carries out a request about a party, and appends the effects to `effects` in the order in which they must be
     /// carried out.
     ///
     /// # Errors
-    /// When the request is refused; nobody is concerned then, and there are no effects.
+    /// A refusal; the party is unchanged and there are no effects.
     pub fn handle(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
         let Some(party) = self.parties.get_mut(&id) else {
             return self.handle_unknown(id, request, effects);
         };
         let changes = matches!(request, Request::Update { .. });
-        let (reply, fate) = party.handle(request, effects)?;
-        if fate == Fate::Ends {
+        let (reply, outcome) = party.handle(request, effects)?;
+        if outcome == PartyOutcome::Ends {
             self.end(id);
         } else if changes {
             self.directory.change(id, &party.settings);
@@ -48,13 +48,13 @@ impl Parties {
                 self.parties.insert(id, Party::new(leader, settings, max_size));
                 Ok(Reply::Done)
             }
-            // Late news of a party that ended.
+            // The party ended before the plane reported that this session left.
             Request::Leave(_) => Ok(Reply::Done),
             _ => Err(Refusal::NotFound),
         }
     }
 
-    /// Parties that were asked for, hidden ones left out.
+    /// A page of the parties that a query asks for, without hidden ones.
     pub fn list(&mut self, asked: &ListQuery) -> Page {
         self.directory.list(asked)
     }
@@ -63,12 +63,12 @@ impl Parties {
         self.parties.keys().copied()
     }
 
-    /// Whether there is such a party.
+    /// Whether this shard owns the party.
     pub fn contains(&self, id: PartyId) -> bool {
         self.parties.contains_key(&id)
     }
 
-    /// A party as it is.
+    /// A copy of a party's state as plain data.
     pub fn carried(&self, id: PartyId) -> Option<CarriedParty> {
         let created_at = self.directory.created_at(id)?;
         self.parties.get(&id).map(|party| party.clone().carried(id, created_at))
@@ -83,36 +83,37 @@ impl Parties {
         self.parties.remove(&id);
     }
 
-    /// Takes a party out.
+    /// Removes a party and returns its state.
     pub(super) fn take(&mut self, id: PartyId) -> Option<CarriedParty> {
         let created_at = self.directory.created_at(id)?;
         self.directory.remove(id);
         self.parties.remove(&id).map(|party| party.carried(id, created_at))
     }
 
-    /// Puts a party in that was made elsewhere.
+    /// Adds a party from another owner.
     pub(super) fn put(&mut self, id: PartyId, party: Party, max_size: u16, created_at: Timestamp) {
         self.directory.adopt(id, &party.settings, max_size, created_at);
         self.parties.insert(id, party);
     }
 
-    /// Whether a session is a member of a party, or waits to be.
+    /// Whether a session is a member of a party or asks to be let in.
     pub fn knows(&self, id: PartyId, session: SessionRef) -> bool {
         self.parties.get(&id).is_some_and(|party| party.knows(session))
     }
 
-    /// A session goes on elsewhere. Answers whether it is a member of the party, or waits to be.
+    /// Replaces a session that goes on at another place. Returns whether it is a member of the party or asks to be let
+    /// in.
     pub fn rebind(&mut self, id: PartyId, from: SessionRef, to: SessionRef) -> bool {
         self.parties.get_mut(&id).is_some_and(|party| party.rebind(from, to))
     }
 
-    /// These parties have another owner now, and end.
+    /// Drops the parties whose owner has changed, perhaps to this shard. Members are told nothing.
     pub fn forget(&mut self, is_lost: impl Fn(PartyId) -> bool) {
         let lost: Vec<PartyId> = self.parties.keys().copied().filter(|id| is_lost(*id)).collect();
         lost.into_iter().for_each(|id| self.end(id));
     }
 
-    /// Every session that is in a party or waits to be, in no order.
+    /// All sessions that are members of a party or ask to be let in, in no order.
     pub fn sessions(&self) -> impl Iterator<Item = (PartyId, SessionRef)> {
         self.parties.iter().flat_map(|(id, party)| party.sessions().map(|session| (*id, session)))
     }
@@ -122,7 +123,7 @@ impl Parties {
         self.parties.len()
     }
 
-    /// Whether there is none.
+    /// Whether this shard owns no party.
     pub fn is_empty(&self) -> bool {
         self.parties.is_empty()
     }

@@ -1,34 +1,33 @@
-//! One party: its members, who asks to be one, and who leads.
+//! One party: its members, its leader, and the sessions that ask to be let in. Never tells members anything itself:
+//! that is left to effects.
 
 use super::message::{Effect, Event, Member, Person, Refusal, Reply, Request, Settings, Snapshot};
 use crate::stream::{Presence, SessionRef};
 
-/// A party while anyone is in it.
+/// The state of a party that has members.
 #[derive(Clone, Debug)]
 pub(super) struct Party {
     pub(super) settings: Settings,
     pub(super) max_size: u16,
-    /// Oldest first; never empty while the party lives.
+    /// Members, oldest first; never empty.
     pub(super) members: Vec<Member>,
     pub(super) leader: Presence,
-    /// Longest waiting first.
+    /// Sessions that ask to be let in, the longest waiting first.
     pub(super) requests: Vec<Member>,
-    /// Counts the changes of membership.
+    /// Number of changes of membership so far.
     pub(super) membership: u64,
-    /// Whether a ticket was issued since membership last changed.
+    /// Whether a matchmaker ticket was issued since the last change of membership.
     pub(super) has_tickets: bool,
 }
 
-/// What becomes of the party.
+/// Whether the party goes on after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Lives,
+pub(super) enum PartyOutcome {
+    Continues,
     Ends,
 }
 
-type Granted = Result<(Reply, Fate), Refusal>;
-
-const DONE: Fate = Fate::Lives;
+type Granted = Result<(Reply, PartyOutcome), Refusal>;
 
 impl Party {
     pub(super) fn new(leader: Member, settings: Settings, max_size: u16) -> Self {
@@ -43,7 +42,7 @@ impl Party {
         }
     }
 
-    /// Carries out a request. Nobody is concerned by one that is refused.
+    /// Carries out a request. A refused request changes nothing.
     pub(super) fn handle(&mut self, request: Request, effects: &mut Vec<Effect>) -> Granted {
         match request {
             Request::Create { leader, .. } => {
@@ -56,7 +55,9 @@ impl Party {
             Request::Accept { by, target } => self.led_by(by)?.accept(&target, effects),
             Request::Remove { by, target } => self.led_by(by)?.remove(&target, effects),
             Request::Close(by) => Ok(self.led_by(by)?.close(effects)),
-            Request::ListRequests(by) => Ok((Reply::Requests(presences(&self.led_by(by)?.requests)), DONE)),
+            Request::ListRequests(by) => {
+                Ok((Reply::Requests(presences(&self.led_by(by)?.requests)), PartyOutcome::Continues))
+            }
             Request::Update { by, settings } => self.led_by(by)?.update(settings, effects),
             Request::SendData { by, op_code, data } => {
                 let sender = self.members.iter().find(|member| member.session() == by);
@@ -68,10 +69,11 @@ impl Party {
             }
             Request::Matchmake(by) => {
                 let Self { members, membership, .. } = self.led_by(by)?;
-                Ok((Reply::Matchmaking { members: members.clone(), membership: *membership }, DONE))
+                Ok((Reply::Matchmaking { members: members.clone(), membership: *membership }, PartyOutcome::Continues))
             }
             Request::TicketIssued { by, ticket, membership } => {
-                // Counts of membership begin anew with a party that is made anew.
+                // The count starts anew when a party ends and is made again with the same id, so the session is checked
+                // as well.
                 let is_member = self.members.iter().any(|member| member.session() == by);
                 if membership != self.membership || !is_member {
                     return Err(Refusal::MembershipChanged);
@@ -88,13 +90,13 @@ impl Party {
         if self.leader.session == session { Ok(self) } else { Err(Refusal::NotLeader) }
     }
 
-    /// Whether a session is a member, or waits to be.
+    /// Whether a session is a member or asks to be let in.
     pub(super) fn knows(&self, session: SessionRef) -> bool {
         self.sessions().any(|known| known == session)
     }
 
-    /// A session goes on elsewhere. A ticket that is on its way names it where it was: it is not for those who are
-    /// members now.
+    /// Replaces a session that goes on at another place. A ticket that is being issued still names the session's former
+    /// place, so it must not count for the present members: the membership has changed.
     pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> bool {
         let mut is_known = false;
         for member in self.members.iter_mut().chain(&mut self.requests).filter(|member| member.session() == from) {
@@ -108,12 +110,12 @@ impl Party {
         is_known
     }
 
-    /// Its members, and those who wait to be.
+    /// The sessions of members, and of those who ask to be let in.
     pub(super) fn sessions(&self) -> impl Iterator<Item = SessionRef> {
         self.members.iter().chain(&self.requests).map(Member::session)
     }
 
-    /// Who asks anew would be taken off again as what it asked last.
+    /// Keeps the listener of a session's latest request, because the session is taken off the stream by that listener.
     fn renew(&mut self, member: &Member) {
         let known = self.members.iter_mut().chain(&mut self.requests);
         known.filter(|known| known.session() == member.session()).for_each(|known| known.listener = member.listener);
@@ -126,7 +128,7 @@ impl Party {
     fn join(&mut self, member: Member, effects: &mut Vec<Effect>) -> Granted {
         self.renew(&member);
         if self.members.iter().any(|known| known.session() == member.session()) {
-            // Joining twice is as joining once, where joining needs nobody's consent.
+            // A second join of an open party has no effect, since nobody's consent is needed.
             return if self.settings.open { done() } else { Err(Refusal::AlreadyMember) };
         }
         if self.is_full() {
@@ -145,7 +147,7 @@ impl Party {
         let event = Event::JoinRequested(member.presence.clone());
         effects.push(Effect::Send { to: self.leader.session, event });
         self.requests.push(member);
-        Ok((Reply::Asked, DONE))
+        Ok((Reply::Asked, PartyOutcome::Continues))
     }
 
     pub(super) fn admit(&mut self, member: Member, effects: &mut Vec<Effect>) {
@@ -162,7 +164,7 @@ impl Party {
         self.membership_changed(effects);
     }
 
-    /// A ticket is for exactly those who were members when it was issued.
+    /// Cancels tickets: a ticket is for exactly the members that the party had when it was issued.
     pub(super) fn membership_changed(&mut self, effects: &mut Vec<Effect>) {
         self.membership += 1;
         if std::mem::take(&mut self.has_tickets) {
@@ -170,21 +172,23 @@ impl Party {
         }
     }
 
-    pub(super) fn leave(&mut self, session: SessionRef, effects: &mut Vec<Effect>) -> Fate {
+    pub(super) fn leave(&mut self, session: SessionRef, effects: &mut Vec<Effect>) -> PartyOutcome {
         self.requests.retain(|waiting| waiting.session() != session);
-        // Who was put out before is no member any more when the kernel reports it.
-        let Some(at) = self.members.iter().position(|member| member.session() == session) else { return DONE };
+        // A session that was removed is no member any more when the plane reports that it left.
+        let Some(at) = self.members.iter().position(|member| member.session() == session) else {
+            return PartyOutcome::Continues;
+        };
         self.members.remove(at);
         self.membership_changed(effects);
         let Some(oldest) = self.members.first() else {
             effects.extend(self.requests.drain(..).map(Effect::Dismiss));
-            return Fate::Ends;
+            return PartyOutcome::Ends;
         };
         if self.leader.session == session {
             self.leader = oldest.presence.clone();
             effects.push(Effect::Publish { except: None, event: Event::Leader(self.leader.clone()) });
         }
-        DONE
+        PartyOutcome::Continues
     }
 
     fn promote(&mut self, target: &Person, effects: &mut Vec<Effect>) -> Granted {
@@ -221,12 +225,12 @@ impl Party {
         done()
     }
 
-    fn close(&mut self, effects: &mut Vec<Effect>) -> (Reply, Fate) {
+    fn close(&mut self, effects: &mut Vec<Effect>) -> (Reply, PartyOutcome) {
         effects.push(Effect::Publish { except: None, event: Event::Closed });
         effects.push(Effect::Dissolve(std::mem::take(&mut self.members)));
         effects.extend(self.requests.drain(..).map(Effect::Dismiss));
         self.membership_changed(effects);
-        (Reply::Done, Fate::Ends)
+        (Reply::Done, PartyOutcome::Ends)
     }
 
     fn update(&mut self, settings: Settings, effects: &mut Vec<Effect>) -> Granted {
@@ -240,7 +244,7 @@ impl Party {
 }
 
 fn done() -> Granted {
-    Ok((Reply::Done, DONE))
+    Ok((Reply::Done, PartyOutcome::Continues))
 }
 
 fn presences(members: &[Member]) -> Vec<Presence> {

@@ -13,7 +13,7 @@ use crate::stream::{Encoding, Presence, SessionRef};
 
 const PARTY: PartyId = PartyId(Uuid::from_u128(7));
 
-/// Sessions are small letters here; each belongs to a user of its own unless a test says otherwise.
+/// A session is named by a small letter. Each belongs to its own user unless a test says otherwise.
 fn member(session: char) -> Member {
     session_of(session, session)
 }
@@ -33,7 +33,7 @@ fn session_of(letter: char, user: char) -> Member {
     Member { presence, listener: Listener { session, encoding: Encoding::Json, serial: 1 } }
 }
 
-/// Keys are given out in order: the first session gets that of `a`.
+/// Keys are given out in order: the first session gets the key of `a`.
 fn session(letter: char) -> SessionRef {
     let info = || SessionInfo {
         session_id: SessionId(Uuid::nil()),
@@ -60,7 +60,7 @@ fn settings(open: bool) -> Settings {
     Settings { open, hidden: false, label: Label::default() }
 }
 
-/// Answers "reply: effect, effect" in short.
+/// Asks the party and returns "reply: effect, effect" in short.
 fn ask(parties: &mut Parties, request: Request) -> String {
     let mut effects = Vec::new();
     let reply = match parties.handle(PARTY, request, &mut effects) {
@@ -127,7 +127,7 @@ fn event_text(event: &Event) -> String {
     }
 }
 
-/// A party of `max_size` led by `a`, into which `others` came in this order.
+/// A party of `max_size` led by `a`; `others` joined in this order.
 fn party_of(max_size: u16, open: bool, others: &str) -> Parties {
     let mut parties = Parties::default();
     create(&mut parties, 'a', max_size, open);
@@ -171,7 +171,7 @@ fn an_open_party_is_joined_directly_until_it_is_full() {
     assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: +c < in as c with abc under a");
     assert_eq!(ask(&mut parties, Request::Join(member('d'))), "Full");
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done");
-    // Another socket of the same user takes a seat of its own.
+    // A second session of the same user takes a seat of its own.
     ask(&mut parties, Request::Leave(session('c')));
     assert_eq!(ask(&mut parties, Request::Join(session_of('d', 'a'))), "done: +d < in as d with abd under a");
 }
@@ -219,13 +219,13 @@ fn two_joiners_for_the_last_seat() {
     let mut open = party_of(2, true, "");
     assert_eq!(ask(&mut open, Request::Join(member('b'))), "done: +b < in as b with ab under a");
     assert_eq!(ask(&mut open, Request::Join(member('c'))), "Full");
-    // Accepting one while the other comes in by itself, because the party was opened meanwhile.
+    // The leader accepts one session while another joins by itself, since the party was opened meanwhile.
     let mut opened = party_of(2, false, "");
     ask(&mut opened, Request::Join(member('b')));
     ask(&mut opened, Request::Update { by: session('a'), settings: settings(true) });
     ask(&mut opened, Request::Join(member('c')));
     assert_eq!(ask(&mut opened, accept('a', 'b')), "Full");
-    // Who waited and comes in by itself waits no more.
+    // A session that waited and then joins by itself no longer waits.
     ask(&mut opened, Request::Leave(session('c')));
     assert_eq!(ask(&mut opened, Request::Join(member('b'))), "done: +b < in as b with ab under a");
     assert_eq!(ask(&mut opened, Request::ListRequests(session('a'))), "waiting ");
@@ -247,7 +247,7 @@ fn who_asked_and_went_does_not_wait() {
     ask(&mut parties, Request::Join(member('b')));
     assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "NotRequested");
-    // Its seat among the requests is free again.
+    // The place among the requests is free again.
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "asked: a < b asks");
 }
 
@@ -273,7 +273,7 @@ fn promoting() {
     assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: renamed }), "NotMember");
     assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('c') }), "done: all < c leads");
     assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('a') }), "NotLeader");
-    // The old leader is a member like any other: it leaves without a change at the top.
+    // The former leader is an ordinary member: it leaves without a change of leader.
     assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
 }
 
@@ -284,7 +284,7 @@ fn removing() {
     assert_eq!(ask(&mut parties, remove('a', 'a')), "RemoveLeader");
     assert_eq!(ask(&mut parties, remove('a', 'x')), "NotMember");
     assert_eq!(ask(&mut parties, remove('a', 'b')), "done: -b, b < closed");
-    // The stream reports the leave that the removal itself caused.
+    // The plane reports the leave that the removal itself caused.
     assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done: +b < in as b with acb under a");
 }
@@ -344,16 +344,16 @@ fn tickets_hold_for_the_members_they_were_issued_for() {
     assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 1");
     assert_eq!(ask(&mut parties, issued(1)), "done: all but a < ticket t");
     assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: +c < in as c with abc under a, cancel tickets");
-    // Nothing to cancel any more.
+    // There is no ticket left to cancel.
     assert_eq!(ask(&mut parties, Request::Leave(session('c'))), "done");
-    // A member left while the matchmaker worked: the ticket is for another party than this is now.
+    // A member left while the matchmaker worked, so the ticket is for other members than the party has now.
     assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 3");
     assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, issued(3)), "MembershipChanged");
     let by_nobody = Request::TicketIssued { by: session('b'), ticket: "t".into(), membership: 4 };
     assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "a at 4");
     assert_eq!(ask(&mut parties, by_nobody), "MembershipChanged");
-    // All leave, one way or another.
+    // All members leave, one way or another.
     assert_eq!(ask(&mut parties, issued(4)), "done: all but a < ticket t");
     assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: cancel tickets");
     assert!(parties.is_empty());

@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 
 use super::Map;
+use super::effect::Effects;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
-use super::output::Output;
 use crate::matches::MatchAsk;
 use crate::party;
 use crate::place::{Epoch, Place};
@@ -19,7 +19,7 @@ pub const UP_CREDITS: u32 = 1_024;
 pub const DOWN_CREDITS: u32 = 8_192;
 
 /// What a lane may need credit for.
-pub(super) trait Traffic {
+pub(crate) trait Traffic {
     /// Whether it is bounded by nothing but credit.
     fn needs_credit(&self) -> bool;
 }
@@ -27,7 +27,7 @@ pub(super) trait Traffic {
 impl Traffic for Up {
     fn needs_credit(&self) -> bool {
         match self {
-            Self::Publish(_) => true,
+            Self::Publish(_) | Self::Added { .. } => true,
             Self::Party { ask, .. } => matches!(**ask, party::Request::SendData { .. }),
             Self::Rooms(ask) => ask.is_talk(),
             Self::Match { ask, .. } => matches!(**ask, MatchAsk::Input { .. }),
@@ -61,7 +61,7 @@ impl Message {
 
 /// What is sent up, in a cluster with the epoch: what waits for credit is not of a later one.
 #[derive(Debug)]
-pub(super) struct Dated {
+pub(crate) struct Dated {
     pub epoch: Option<Epoch>,
     pub up: Up,
 }
@@ -124,7 +124,7 @@ struct Pair {
 
 /// The lanes between one place and each of the others.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     /// Those that were used.
     pairs: Map<Place, Pair>,
     /// That each lane begins with.
@@ -134,7 +134,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    pub(super) fn new(config: &PlaneConfig) -> Self {
+    pub(crate) fn new(config: &PlaneConfig) -> Self {
         let credits = [config.up_credits, config.down_credits];
         Self { pairs: Map::default(), credits, give_back: credits.map(|credits| (credits / 4).max(1)) }
     }
@@ -145,54 +145,54 @@ impl Lanes {
         self.pairs.entry(place).or_insert_with(pair)
     }
 
-    pub(super) fn up(&mut self, to: Place, dated: Dated, out: &mut Output) {
+    pub(crate) fn up(&mut self, to: Place, dated: Dated, out: &mut Effects) {
         if let Some(dated) = self.with(to).up.admit(dated) {
-            out.sends.push((to, dated.into()));
+            out.send(to, dated.into());
         }
     }
 
-    pub(super) fn down(&mut self, to: Place, down: Down, out: &mut Output) {
+    pub(crate) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
         if let Some(down) = self.with(to).down.admit(down) {
-            out.sends.push((to, Message::Down(down)));
+            out.send(to, Message::Down(down));
         }
     }
 
     /// A place has gone: nothing that waits for it will leave.
-    pub(super) fn forget(&mut self, place: Place) {
+    pub(crate) fn forget(&mut self, place: Place) {
         self.pairs.remove(&place);
     }
 
     /// More may be sent.
-    pub(super) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Output) {
+    pub(crate) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Effects) {
         let pair = self.with(from);
         match kind {
             LaneKind::Up => {
                 pair.up.credits += count;
                 while let Some(dated) = pair.up.next() {
-                    out.sends.push((from, dated.into()));
+                    out.send(from, dated.into());
                 }
             }
             LaneKind::Down => {
                 pair.down.credits += count;
                 while let Some(down) = pair.down.next() {
-                    out.sends.push((from, Message::Down(down)));
+                    out.send(from, Message::Down(down));
                 }
             }
         }
     }
 
     /// A message with credit was worked off. Credits go back in quarters, not one by one.
-    pub(super) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Output) {
+    pub(crate) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Effects) {
         let (lane, give_back) = (kind as usize, self.give_back);
         let count = &mut self.with(from).worked_off[lane];
         *count += 1;
         if *count >= give_back[lane] {
-            out.sends.push((from, Message::Credit(kind, std::mem::take(count))));
+            out.send(from, Message::Credit(kind, std::mem::take(count)));
         }
     }
 
     /// Messages waiting for credit towards owners, and from here as an owner.
-    pub(super) fn waiting(&self) -> (usize, usize) {
+    pub(crate) fn waiting(&self) -> (usize, usize) {
         let waiting = |pair: &Pair| (pair.up.waiting.len(), pair.down.waiting.len());
         self.pairs.values().map(waiting).fold((0, 0), |sum, here| (sum.0 + here.0, sum.1 + here.1))
     }

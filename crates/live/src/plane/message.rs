@@ -8,11 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::ids::SessionId;
 
-use super::carry::Carried;
-use super::moves::{Claim, ClaimRefusal, Moved, Rebind};
-use super::orders::Order;
-use super::pool::{POOL, PoolAsk, PoolReply};
-use super::tickets::TicketStanding;
+use super::changes::moves::{Claim, ClaimRefusal, Moved, Rebind};
+use super::owners::pool::{POOL, PoolAsk, PoolReply};
+use super::owners::things::{Carried, Told};
+use super::sessions::orders::Order;
 use crate::close::CloseReason;
 use crate::matches::{self, LeaveReason};
 use crate::matchmaker::TicketId;
@@ -23,16 +22,16 @@ use crate::registry::SessionKey;
 use crate::rooms;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 
-/// A question and who waits for its answer.
+/// A question, by its number at the place that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestRef {
-    /// Who asks.
+    /// The question that is answered.
     pub place: Place,
     /// Its number there.
     pub id: u64,
 }
 
-/// What one shard sends to another.
+/// A message of one shard to another.
 #[derive(Debug)]
 pub enum Message {
     /// To an owner.
@@ -54,195 +53,200 @@ pub enum LaneKind {
     Down,
 }
 
-/// What owners are told and asked.
+/// Messages to owners.
 #[derive(Debug)]
 pub enum Up {
     /// A session comes to a stream.
     Join(Box<Join>),
     /// A session's presence goes from a stream.
     Leave {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// Whose.
+        /// The session.
         session: SessionRef,
         /// Whether it heard the stream by having listened, and in which encoding. What it heard by its join is its
         /// owner's to know: whether that was let in, its shard may not have heard yet.
         heard: Option<Encoding>,
-        /// Why it goes.
+        /// The reason.
         reason: LeaveReason,
     },
     /// A session hears a stream without being on it.
     Listen {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// Who hears.
+        /// The session that hears.
         listener: Listener,
-        /// Who is told the presences that there are.
+        /// The question that is answered by the presences, if anybody waits.
         request: Option<RequestRef>,
     },
     /// A session no longer hears a stream.
     Unlisten {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// In which encoding it heard.
+        /// The listener that heard.
         listener: Listener,
-        /// It heard by its join, if that was let in.
+        /// Whether it heard by its join, if that was let in.
         by_join: bool,
     },
     /// Something for those who hear a stream.
     Publish(Publish),
     /// Something is asked of a party.
     Party {
-        /// Who is told the outcome.
+        /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
         /// The party's stream.
         stream: StreamKey,
-        /// What.
+        /// The request.
         ask: Box<party::Request>,
     },
     /// The parties of this owner.
     Parties {
-        /// Who asks.
+        /// The question that is answered.
         request: RequestRef,
-        /// Which of them.
+        /// The filter.
         asked: party::ListQuery,
     },
     /// Something is asked of an owner of rooms, or told to it.
     Rooms(Box<rooms::ToOwner>),
     /// Something is asked of a match of game code.
     Match {
-        /// Who is told the outcome.
+        /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
         /// The match's stream.
         stream: StreamKey,
-        /// What.
+        /// The request.
         ask: Box<matches::MatchAsk>,
     },
     /// The matches of game code of this owner.
     FindMatches {
-        /// Who asks.
+        /// The question that is answered.
         request: RequestRef,
-        /// Which of them.
+        /// The filter.
         asked: matches::ListQuery,
     },
-    /// How many are on each of these streams, hidden ones included.
+    /// The number of presences on each of these streams, hidden ones included.
     Count {
-        /// Who asks.
+        /// The question that is answered.
         request: RequestRef,
-        /// Which streams, all of this owner.
+        /// The streams, all of this owner.
         streams: Vec<StreamKey>,
     },
-    /// Who is on a stream.
+    /// The presences on a stream.
     List {
-        /// Who asks.
+        /// The question that is answered.
         request: RequestRef,
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// With hidden presences.
+        /// Whether hidden presences are among them.
         with_hidden: bool,
-        /// So many of the first are skipped.
+        /// Number of presences that are skipped.
         skip: usize,
-        /// At most so many.
+        /// The largest number of answers.
         limit: usize,
     },
     /// Something for the matchmaker.
     Pool {
-        /// Who is told the outcome.
+        /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
-        /// What.
+        /// The request.
         ask: PoolAsk,
     },
-    /// To the new owner of a partition: what sessions of a place are to its streams, or a part of that.
+    /// Something is asked of a thing of an added kind, see [`crate::Plane::add`].
+    Added {
+        /// The question that is answered, if anybody waits.
+        request: Option<RequestRef>,
+        /// The thing's stream.
+        stream: StreamKey,
+        /// The session that wants to come to the stream by it, if one does.
+        comer: Option<Box<party::Member>>,
+        /// The question, in the kind's own form.
+        ask: Bytes,
+    },
+    /// To the new owner of a partition: what sessions of a place are to its things, or a part of that.
     Rebuild {
-        /// Which partition.
+        /// The partition.
         partition: Partition,
-        /// Since when it has this owner.
+        /// The epoch since which it has this owner.
         epoch: Epoch,
-        /// Sessions and streams.
-        standings: Vec<Standing>,
+        /// Sessions and things.
+        told: Told,
     },
-    /// To the new owner of the pool: which tickets sessions of a place are on, or a part of that.
-    Tickets {
-        /// Since when it has this owner.
-        epoch: Epoch,
-        /// Sessions and tickets.
-        standings: Vec<TicketStanding>,
-    },
-    /// To the new owner of a partition, from the former one: what that knew of it, or a part of that.
+    /// To the new owner of a partition, from the former one: all that the former one knew of it, or a part of that.
     Carried {
-        /// Which partition.
+        /// The partition.
         partition: Partition,
-        /// Since when it has this owner.
+        /// The epoch since which it has this owner.
         epoch: Epoch,
-        /// What it knew, in order.
+        /// Parts, in order.
         parts: Vec<Carried>,
-        /// This is the last of it.
+        /// Whether this is the last part.
         ends: bool,
     },
     /// To the new owner of partitions: a place has told all that it has to tell of them, since these epochs.
     Fence {
-        /// Which partitions.
+        /// The partitions.
         partitions: Vec<(Partition, Epoch)>,
     },
     /// To the former owner of partitions that are on their way to others, since these epochs: nothing more comes to it
     /// about them from this place.
     Passed {
-        /// Which partitions.
+        /// The partitions.
         partitions: Vec<(Partition, Epoch)>,
     },
     /// To the former owner of these, since these epochs: all that it had to say of them has been heard.
     Heard {
-        /// Which partitions.
+        /// The partitions.
         partitions: Vec<(Partition, Epoch)>,
     },
     /// A session's next socket arrived elsewhere: it is to go on there. To the place that has it.
     Claim {
-        /// Who is told what becomes of it.
+        /// The question that is answered.
         request: RequestRef,
-        /// Which session, and for whom.
+        /// The session, and its next place.
         claim: Claim,
     },
     /// A session that is on a stream or hears it goes on at another place.
     Rebind {
-        /// Who is told that it does.
+        /// The question that is answered.
         request: RequestRef,
-        /// Which, and where.
+        /// The session, and its next place.
         rebind: Box<Rebind>,
     },
     /// Something is to be done with sessions of a place. To that place.
     Order {
-        /// Who is told the outcome.
+        /// The question that is answered, if anybody waits.
         request: RequestRef,
-        /// With whom, and what.
+        /// The sessions, and the order.
         order: Box<Order>,
     },
     /// Something for all sessions of a place. To that place.
     All {
-        /// Who is told that they have it.
+        /// The question that is answered when all have it.
         request: RequestRef,
-        /// What.
+        /// The content.
         payload: SharedPayload,
     },
     /// The relayed matches of this owner.
     Matches {
-        /// Who asks.
+        /// The question that is answered.
         request: RequestRef,
-        /// At most so many.
+        /// The largest number of answers.
         limit: usize,
-        /// With no fewer players, and no more.
+        /// The smallest and the largest number of players.
         sizes: (usize, usize),
     },
 }
 
 impl Up {
-    /// Who waits for an answer, if anybody does.
+    /// The question that it asks, if anybody waits for the answer.
     pub fn request(&self) -> Option<RequestRef> {
         match self {
             Self::Join(join) => join.request,
             Self::Listen { request, .. }
             | Self::Party { request, .. }
             | Self::Match { request, .. }
-            | Self::Pool { request, .. } => *request,
+            | Self::Pool { request, .. }
+            | Self::Added { request, .. } => *request,
             Self::Rooms(ask) => ask.reply_to(),
             Self::Parties { request, .. }
             | Self::FindMatches { request, .. }
@@ -257,7 +261,6 @@ impl Up {
             | Self::Unlisten { .. }
             | Self::Publish(_)
             | Self::Rebuild { .. }
-            | Self::Tickets { .. }
             | Self::Fence { .. }
             | Self::Passed { .. }
             | Self::Heard { .. }
@@ -265,15 +268,36 @@ impl Up {
         }
     }
 
+    /// The place to which a session moves of which this tells an owner.
+    pub(crate) fn moves_to(&self) -> Option<Place> {
+        match self {
+            Self::Rebind { rebind, .. } => Some(rebind.to.place),
+            Self::Pool { ask: PoolAsk::Rebind(_, to), .. } => Some(to.place),
+            _ => None,
+        }
+    }
+
+    /// Whether it is done whenever the way to its owner is free again: a question that is answered at once on an island
+    /// otherwise.
+    pub(crate) fn outlasts_island(&self) -> bool {
+        matches!(self, Self::Pool { ask: PoolAsk::RemoveOwner(_) | PoolAsk::LoseOwner(_), .. })
+    }
+
+    /// Leaves out what became old since it was sent: `is_owner` tells whether its place may speak for a partition. Answers
+    /// whether anything is left.
+    pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
+        if let Self::Rooms(ask) = self { ask.drop_outdated(is_owner) } else { true }
+    }
+
     /// Whether it is about one of these partitions.
-    pub(super) fn concerns(&self, is_one: impl Fn(Partition) -> bool) -> bool {
+    pub(crate) fn concerns(&self, is_one: impl Fn(Partition) -> bool) -> bool {
         match self {
             Self::Count { streams, .. } => streams.iter().any(|stream| is_one(stream.partition())),
             up => up.partition().is_some_and(is_one),
         }
     }
 
-    /// What it is about, if that is one partition.
+    /// The partition that it is about, if that is one.
     pub fn partition(&self) -> Option<Partition> {
         match self {
             Self::Join(join) => Some(join.stream.partition()),
@@ -284,6 +308,7 @@ impl Up {
             | Self::Unlisten { stream, .. }
             | Self::Party { stream, .. }
             | Self::Match { stream, .. }
+            | Self::Added { stream, .. }
             | Self::List { stream, .. } => Some(stream.partition()),
             Self::Rooms(ask) => Some(ask.owner().partition()),
             Self::Pool { .. } => Some(POOL.partition()),
@@ -294,7 +319,6 @@ impl Up {
             | Self::Order { .. }
             | Self::All { .. }
             | Self::Rebuild { .. }
-            | Self::Tickets { .. }
             | Self::Fence { .. }
             | Self::Passed { .. }
             | Self::Heard { .. }
@@ -304,53 +328,53 @@ impl Up {
     }
 }
 
-/// What a session is to a stream, as its place knows it.
+/// A session's relation to a stream, as its place knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Which stream.
+    /// The stream.
     pub stream: StreamKey,
-    /// As what it is there.
+    /// Its presence, if it is on the stream.
     pub presence: Option<Presence>,
-    /// How it hears the stream.
+    /// Its listener, if it hears the stream.
     pub listener: Option<Listener>,
-    /// It hears by its join.
+    /// Whether it hears by its join.
     pub by_join: bool,
-    /// The number of the latest message that it had of the stream, see [`Delivery::Once`].
+    /// The number of the latest message of the stream that it had, see [`Delivery::Once`].
     pub latest: u64,
 }
 
 /// A session that hears a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Who hears.
+    /// The session that hears.
     pub session: SessionRef,
-    /// In which encoding.
+    /// The encoding.
     pub encoding: Encoding,
-    /// The session's count of its own joins, by which a late answer to an earlier one is recognised.
+    /// Serial number of the session's join or listen, by which a late answer to an earlier one is recognised.
     pub serial: u32,
 }
 
 /// A session comes to a stream, or changes its presence there.
 #[derive(Debug)]
 pub struct Join {
-    /// Which stream.
+    /// The stream.
     pub stream: StreamKey,
-    /// Who.
+    /// The session.
     pub presence: Presence,
-    /// Whether it hears the stream too.
+    /// The listener, if the session hears the stream too.
     pub listener: Option<Listener>,
-    /// The session's count of its own joins, by which a late refusal of an earlier one is recognised.
+    /// Serial number of the join, by which a late refusal of an earlier one is recognised.
     pub serial: u32,
-    /// What must hold.
+    /// The condition.
     pub condition: Condition,
-    /// Who is told the outcome.
+    /// The question that is answered, if anybody waits.
     pub request: Option<RequestRef>,
 }
 
-/// What must hold for a join.
+/// The condition of a join.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// Nothing.
+    /// No condition.
     Any,
     /// Somebody is there already.
     Occupied,
@@ -361,19 +385,19 @@ pub enum Condition {
 /// Something for those who hear a stream.
 #[derive(Clone, Debug)]
 pub struct Publish {
-    /// Which stream.
+    /// The stream.
     pub stream: StreamKey,
-    /// What.
+    /// The content.
     pub payload: SharedPayload,
-    /// To whom.
+    /// The receivers.
     pub audience: Audience,
-    /// When a receiver's queue is full.
+    /// The policy for a receiver whose queue is full.
     pub delivery: Delivery,
     /// Only if this session is on the stream.
     pub sender: Option<SessionRef>,
 }
 
-/// Who of those that hear a stream receives something.
+/// The receivers among those that hear a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// Everybody.
@@ -384,139 +408,139 @@ pub enum Audience {
     Only(Vec<SessionId>),
 }
 
-/// What sessions' shards are told.
+/// Messages of owners to sessions' shards.
 #[derive(Debug)]
 pub enum Down {
     /// An answer.
     Reply(u64, Reply),
     /// A session's join was refused.
     Refused {
-        /// What it wanted to join.
+        /// The stream that it wanted to join.
         stream: StreamKey,
-        /// Who.
+        /// The session.
         session: SessionKey,
-        /// Which of its joins.
+        /// Serial number of the join.
         serial: u32,
-        /// Who is told.
+        /// The question that is answered, if anybody waits.
         request: Option<u64>,
-        /// Why.
+        /// The reason.
         refusal: JoinRefusal,
     },
     /// From now on a session hears a stream.
     Listening {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// Who hears.
+        /// The session that hears.
         listener: Listener,
-        /// What it alone is told first, in its encoding.
+        /// A first message to it alone, in its encoding.
         told: Option<Frames>,
     },
     /// A session was taken off a stream by its owner, or will not come to it after all.
     Removed {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// As what; a later join of the same session is not meant.
+        /// The listener; a later join of the same session is not meant.
         listener: Listener,
     },
     /// For those of this shard who hear a stream.
     Fanout {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
         /// The frame in each encoding that somebody there needs.
         frames: Frames,
-        /// Who receives it.
+        /// The receivers.
         audience: LocalAudience,
-        /// When a receiver's queue is full.
+        /// The policy for a receiver whose queue is full.
         delivery: Delivery,
     },
-    /// Who came and who went, for those of a place on another node who hear the stream; and for its roster.
+    /// Joins and leaves of a stream, for the hearers of a place on another node; and for its roster.
     Event {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
         /// The frame in each encoding that somebody there needs.
         frames: Frames,
-        /// Who came.
+        /// Presences that came.
         joins: Arc<[Presence]>,
-        /// Who went.
+        /// Presences that went.
         leaves: Arc<[Presence]>,
     },
-    /// Who may be seen on a stream, or a part of that: for a place that begins to hear it, and from its new owner.
+    /// The presences that may be seen on a stream, or some of them: for a place that begins to hear it, and from its new owner.
     Roster {
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// Some of those.
+        /// Some of the presences.
         presences: Vec<Presence>,
-        /// They are the first.
+        /// Whether they are the first.
         begins: bool,
-        /// They are the last.
+        /// Whether they are the last.
         ends: bool,
-        /// The owner is new: sessions are told what is not as they know it.
+        /// Whether the owner is new: sessions are told the difference to what they know.
         is_anew: bool,
-        /// The owner has lost the stream: this is kept for what the next one says, even if that is on the same node.
+        /// Whether the owner has lost the stream: the roster is kept for the next owner, even if that is on the same node.
         is_last: bool,
     },
     /// From the former owner of partitions that have others since these epochs: it has nothing more to say of them.
     HandedOver {
-        /// Which partitions.
+        /// The partitions.
         partitions: Vec<(Partition, Epoch)>,
     },
     /// To the former owner of partitions: the next one has all that there was.
     Taken {
-        /// Which partitions, and since when they are its own.
+        /// The partitions, with the epochs since which they are its own.
         partitions: Vec<(Partition, Epoch)>,
     },
     /// A session that goes on here is on a stream, or hears it: what comes of it from now on comes here.
     Arrived {
-        /// Which session.
+        /// The session.
         session: SessionKey,
-        /// As what, as the owner knows it.
+        /// Its relation to the stream, as the owner knows it.
         standing: Standing,
-        /// Whether it hears the stream already. It may yet wait to be let in.
+        /// Whether it hears the stream already; it may yet wait to be let in.
         hears: bool,
     },
     /// Nothing of a stream comes to a session of this place any more: it goes on elsewhere.
     Rebound {
-        /// Which question that answers.
+        /// The question that is answered.
         request: u64,
-        /// Which stream.
+        /// The stream.
         stream: StreamKey,
-        /// Which session.
+        /// The session.
         session: SessionKey,
-        /// As what it goes on; `None` if its owner knows nothing of it.
+        /// Its relation to the stream as it goes on; `None` if the owner knows nothing of it.
         standing: Option<Standing>,
     },
-    /// What was asked was not for this owner, or not any more.
+    /// The question was not for this owner, or not any more.
     Misdirected {
-        /// Which question.
+        /// The question.
         request: u64,
     },
     /// For one session.
     Push {
-        /// Who.
+        /// The session.
         session: SessionKey,
-        /// What.
+        /// The content.
         payload: SharedPayload,
-        /// When its queue is full.
+        /// The policy if its queue is full.
         delivery: Delivery,
-        /// Tickets that it is on no more: this is the word of it.
+        /// Tickets that it is on no more by this message.
         ended: Vec<TicketId>,
     },
     /// A session is on a ticket from now on, by who asked for it elsewhere; or no more.
     Ticket {
-        /// Who.
+        /// The session.
         session: SessionKey,
-        /// Which.
+        /// The ticket.
         ticket: TicketId,
-        /// Whether it is.
+        /// Whether it is on the ticket.
         is_on: bool,
     },
     /// A session is closed by something that happened elsewhere.
     Close {
-        /// Who.
+        /// The session.
         session: SessionKey,
-        /// What it is sent before.
+        /// The last message to it.
         payload: Option<SharedPayload>,
-        /// Why.
+        /// The reason.
         reason: CloseReason,
     },
 }
@@ -571,7 +595,7 @@ impl Frames {
     }
 }
 
-/// Who of a shard's listeners receives something.
+/// The receivers among a shard's listeners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LocalAudience {
     /// Everybody.
@@ -595,33 +619,35 @@ pub enum Reply {
     Pool(muster_domain::Result<PoolReply>),
     /// Relayed matches and how many are in each.
     Matches(Vec<(StreamKey, usize)>),
-    /// What was asked of a party.
+    /// The answer of a party.
     Party(Result<party::Reply, party::Refusal>),
     /// Parties of one owner.
     Parties(party::Page),
-    /// What was asked of a match of game code, or of all of an owner.
+    /// The answer of a match of game code, or of all matches of an owner.
     Match(muster_domain::Result<matches::Answer>),
-    /// What was asked of rooms.
+    /// The answer of rooms.
     Rooms(muster_domain::Result<rooms::Answer>),
     /// To a claim: the session, which is nowhere else any more.
     Session(Result<Box<Moved>, ClaimRefusal>),
     /// A session goes on elsewhere as far as one stream is concerned.
     Rebound,
+    /// The answer of a thing of an added kind, in the kind's own form.
+    Added(Bytes),
 }
 
-/// What a session finds on a stream that it joined.
+/// The state of a stream for a session that joined it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joined {
-    /// Whether it was not there before.
+    /// Whether the session was not there before.
     pub is_new: bool,
-    /// Who may be seen there: without itself if it is new. Cut at [`super::PlaneConfig::snapshot_max`].
+    /// Presences that may be seen, without the session itself if it is new. Cut at [`super::PlaneConfig::snapshot_max`].
     /// Shared by all who come to a large stream.
     pub presences: Arc<[Presence]>,
-    /// How many that are uncut.
+    /// The number of presences before they were cut.
     pub total: usize,
 }
 
-/// Why a session did not come to a stream.
+/// The reason why a session did not come to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinRefusal {
     /// Nobody is there, and the join asked for somebody.
@@ -630,6 +656,6 @@ pub enum JoinRefusal {
     TooManyStreams,
     /// The session has closed.
     Closed,
-    /// The owner's node has gone, and with it what was asked: it may or may not have happened. To be asked again.
+    /// The owner's node has gone with the question, which may or may not have been carried out. It may be asked again.
     Unavailable,
 }

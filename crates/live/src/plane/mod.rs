@@ -1,72 +1,60 @@
-//! One shard's part of the live plane: its sessions, the streams it owns, and what it tells other shards.
+//! One shard's part of the live plane: its sessions, the things it owns, and what it tells other shards.
 //!
-//! A step takes what happened and the time, changes the state, and leaves in [`Output`] what is to be done. It never
-//! waits. Messages from one shard to another arrive in the order in which they were sent; that is all it relies on.
+//! A step takes an event and the time, changes the state, and leaves its effects in [`Effects`]. It never waits. Messages from
+//! one shard to another arrive in the order in which they were sent; that is all a plane relies on.
+//!
+//! A plane has three parts: `sessions` know what this shard's sockets are on and hear, `owners` decide about the things that
+//! this shard owns, and `changes` move things and sessions between owners and places.
 
-mod asked;
-mod asked_matches;
-mod broadcast;
-mod carry;
-mod durable;
-mod handover;
+mod changes;
+mod effect;
 mod lanes;
-mod local;
-mod matches;
 mod message;
-mod moves;
 mod options;
-mod orders;
-mod output;
-mod owner;
-mod parties;
-mod pool;
-mod presences;
-mod rebind;
-mod rebuild;
-mod recovery;
-mod reroute;
-mod rooms;
-mod roster;
-mod telling;
-mod tickets;
+mod owners;
+mod sessions;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub use asked_matches::AskedMatch;
-pub use broadcast::SLICE_DELIVERIES;
-pub use carry::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
-use durable::Rests;
-pub use durable::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
-use handover::Handovers;
+use bytes::Bytes;
+
+pub use changes::moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
+pub use changes::recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recoverable};
+pub use effect::{Effect, Effects, HandlerOrder};
 pub use lanes::{DOWN_CREDITS, UP_CREDITS};
-use local::{Coming, Forgotten, Local, Session};
 pub use message::{
     Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
     Reply, RequestRef, Standing, Up,
 };
-pub use moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub(crate) use options::Timer;
 pub use options::{JoinOptions, PlaneConfig, PlaneStats};
-pub use orders::{Errand, Order, Whom};
-pub use output::{HandlerOrder, Output};
-use owner::{Owning, Streams};
-use pool::Pool;
-pub use pool::{Matched, PoolAsk, PoolReply, PoolStats};
-use rebuild::Rebuilding;
-use recovery::Changes;
-pub use recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recover, Recoverable, Thing};
-pub use tickets::{EndedTicket, OnTicket, TicketStanding};
+pub use owners::Owning;
+pub use owners::asked_matches::AskedMatch;
+pub use owners::match_logs::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
+pub use owners::owned::{AddedAsk, Owned};
+pub use owners::pool::{Matched, PoolAsk, PoolReply, PoolStats, pool_partition};
+pub use owners::streams::{CarriedNews, CarriedPresence, CarriedStream};
+pub use owners::things::{Carried, CarriedPool, Kind, Recover, RecoveryKey, Told};
+pub use sessions::SLICE_DELIVERIES;
+pub use sessions::orders::{Errand, Order, Whom};
+pub use sessions::tickets::{DepartedHoldings, EndedTicket, OnTicket, TicketStanding};
+
+use changes::Changes;
+use lanes::Traffic as _;
+use owners::Owners;
+use owners::things::Things;
+use sessions::session::{Coming, Session};
+use sessions::{Forgotten, Sessions};
 
 use crate::close::CloseReason;
-use crate::matches::{LeaveReason, Matches};
-use crate::party::{Member, Parties};
-use crate::place::{Partition, Place, Routes};
+use crate::encode::Encode;
+use crate::matches::LeaveReason;
+use crate::party::Member;
+use crate::place::{Place, Routes};
 use crate::registry::{SessionInfo, SessionKey};
-use crate::rooms::Rooms;
 use crate::session::Millis;
-use crate::stream::{Encode, Encoding, Presence, SessionRef, SharedPayload, StreamKey};
+use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 use crate::wheel::Wheel;
 
 /// Maps whose order nothing depends on.
@@ -75,70 +63,42 @@ pub(crate) type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::Rand
 /// See the module.
 pub struct Plane {
     config: PlaneConfig,
-    local: Local,
-    streams: Streams,
-    parties: Parties,
-    pool: Pool,
-    rooms: Rooms,
-    matches: Matches,
-    /// When the first timer for rooms fires.
-    rooms_timer: Option<Millis>,
-    wheel: Wheel<Timer>,
-    due: Vec<Timer>,
-    /// What owners were told while the way down was blocked, in order, with the place it came from.
-    held: VecDeque<(Place, Up)>,
-    /// From places that this one does not know of yet, or that know more than it, in order.
-    early: BTreeMap<Place, VecDeque<Message>>,
-    /// Partitions that it owns since a short while.
-    rebuilding: BTreeMap<Partition, Rebuilding>,
-    /// Those among them that just became complete.
-    rebuilt: Vec<Partition>,
-    handovers: Handovers,
-    rests: Rests,
+    sessions: Sessions,
+    owners: Owners,
     changes: Changes,
-    /// Messages that were for another owner.
-    misdirected: u64,
-    next_request: u64,
+    wheel: Wheel<Timer>,
+    /// An empty list, kept for its capacity.
+    due: Vec<Timer>,
+    /// The number of the latest question of this shard.
+    last_request: u64,
     is_island: bool,
-    /// Whether game code is asked where the players of a match go.
-    asks_of_matches: bool,
-    last_asked_match: u64,
 }
 
 impl Plane {
     /// The plane of place `me`. One that joins a cluster begins with [`Routes::of_newcomer`], and learns of the others by
     /// [`Self::reroute`] before there is any session.
     pub fn new(me: Place, routes: Routes, config: PlaneConfig, encode: Rc<dyn Encode>) -> Self {
-        let pool_config = config.matchmaker;
         Self {
-            local: Local::new(me, routes, &config, encode),
-            rooms: Rooms::new(config.rooms.clone()),
-            matches: Matches::new(config.matches.clone()),
+            sessions: Sessions::new(me, routes, &config, encode),
+            owners: Owners::new(&config),
+            changes: Changes::default(),
             config,
-            streams: Streams::default(),
-            parties: Parties::default(),
-            pool: Pool::new(pool_config),
-            rooms_timer: None,
             wheel: Wheel::default(),
             due: Vec::new(),
-            held: VecDeque::new(),
-            early: BTreeMap::new(),
-            rebuilding: BTreeMap::new(),
-            rebuilt: Vec::new(),
-            handovers: Handovers::default(),
-            rests: Rests::default(),
-            changes: Changes::default(),
-            misdirected: 0,
-            next_request: 0,
+            last_request: 0,
             is_island: false,
-            asks_of_matches: false,
-            last_asked_match: 0,
         }
     }
 
-    /// Which place it is.
+    /// Adds a kind of things, before there is any session. Questions to them are [`Up::Added`]; their streams have the mode of
+    /// the kind.
+    pub fn add(&mut self, things: Box<dyn Owned>) {
+        self.owners.things.added.push(things);
+    }
+
+    /// The place of this plane.
     pub fn place(&self) -> Place {
-        self.local.me
+        self.sessions.me
     }
 
     /// The part of public ids behind the dot.
@@ -146,48 +106,48 @@ impl Plane {
         &self.config.node
     }
 
-    /// Who owns what.
+    /// The owners of all partitions.
     pub fn routes(&self) -> &Routes {
-        &self.local.routes
+        &self.sessions.routes
     }
 
-    /// A number for a question of this shard; its answer comes in [`Output::replies`].
+    /// A number for a question of this shard; its answer comes as [`Effect::Reply`].
     pub fn request(&mut self) -> RequestRef {
-        self.next_request += 1;
-        RequestRef { place: self.local.me, id: self.next_request }
+        self.last_request += 1;
+        RequestRef { place: self.sessions.me, id: self.last_request }
     }
 
     /// A session of this shard opened.
     pub fn open(&mut self, info: SessionInfo, username: Arc<str>, encoding: Encoding) -> SessionKey {
-        self.local.sessions.open(info, Session::new(username, encoding))
+        self.sessions.registry.open(info, Session::new(username, encoding))
     }
 
     /// A session closed: it is on no stream any more, and receives nothing.
-    pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Output) {
-        self.forget_tickets(now, key, out);
-        for (stream, forgotten) in self.local.close(key) {
-            self.tell_forgotten(now, stream, (forgotten, LeaveReason::Disconnected), out);
+    pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
+        self.forget_holdings(now, key, out);
+        for (stream, forgotten) in self.sessions.close(key) {
+            self.tell_forgotten(now, stream, forgotten, LeaveReason::Disconnected, out);
         }
     }
 
     /// The open sessions of this shard.
     pub fn sessions(&self) -> impl Iterator<Item = SessionKey> {
-        self.local.sessions.keys()
+        self.sessions.registry.keys()
     }
 
     /// The sessions that a revocation ends.
     pub fn revoked(&self, revocation: &muster_domain::ports::revocations::Revocation) -> Vec<SessionKey> {
-        self.local.sessions.revoked(revocation)
+        self.sessions.registry.revoked(revocation)
     }
 
     /// A session's presence, to be shown somewhere.
     pub fn presence(&self, key: SessionKey) -> Option<Presence> {
-        self.local.presence(key)
+        self.sessions.presence(key)
     }
 
     /// Whether what a session sends is to be kept, on a stream that it is on or on its way to.
     pub fn persistence_on(&self, key: SessionKey, stream: &StreamKey) -> Option<bool> {
-        let session = self.local.sessions.get(key)?;
+        let session = self.sessions.registry.get(key)?;
         let on = session.streams.iter().find(|on| on.present.is_some() && on.stream == *stream);
         on.map(|on| on.persistence)
     }
@@ -199,12 +159,17 @@ impl Plane {
 
     /// Whether a session is on as many streams as it may be, and can come to no further one.
     pub fn is_at_stream_limit(&self, key: SessionKey) -> bool {
-        self.local.sessions.get(key).is_some_and(|session| session.streams.len() >= self.config.session_streams_max)
+        self.sessions.registry.get(key).is_some_and(|session| session.streams.len() >= self.config.session_streams_max)
+    }
+
+    /// Whether a session hears a stream: it was let onto it, and was not taken off again as far as its shard knows.
+    pub fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
+        self.sessions.hears(key, stream)
     }
 
     /// The streams of a mode that a session is on.
     pub fn streams_of(&self, key: SessionKey, mode: u8) -> Vec<StreamKey> {
-        let streams = self.local.sessions.get(key).map_or(&[][..], |session| &session.streams);
+        let streams = self.sessions.registry.get(key).map_or(&[][..], |session| &session.streams);
         streams.iter().filter(|on| on.present.is_some() && on.stream.mode == mode).map(|on| on.stream.clone()).collect()
     }
 
@@ -216,69 +181,70 @@ impl Plane {
         stream: StreamKey,
         options: JoinOptions,
         request: Option<RequestRef>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
         let JoinOptions { hidden, persistence, status, listens, condition } = options;
         let replaces = matches!(condition, Condition::Replace);
         let coming = Coming { hidden, persistence, status: status.clone(), listens, replaces };
-        let before = self.local.before(key, &stream);
+        let before = self.sessions.before(key, &stream);
         let again = before.is_some().then(|| coming.clone());
-        let noted = self.local.note_join(key, &stream, coming, self.config.session_streams_max);
-        let ((serial, listener), presence) = match (noted, self.local.presence(key)) {
+        let noted = self.sessions.note_join(key, &stream, coming, self.config.session_streams_max);
+        let ((serial, listener), presence) = match (noted, self.sessions.presence(key)) {
             (Ok(noted), Some(presence)) => (noted, presence),
             (noted, _) => {
                 let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-                out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal)))));
+                out.reply_if_asked(request, Reply::Joined(Err(refusal)));
                 return;
             }
         };
         let presence = Presence { hidden, persistence, status, ..presence };
         let join = Join { stream: stream.clone(), presence, listener, serial, condition, request };
-        self.local.begins(key, Some((serial, again)), before);
-        self.send_up(now, self.local.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
+        self.sessions.begins(key, Some((serial, again)), before);
+        self.send_up(now, self.sessions.routes.owner(stream.partition()), Up::Join(Box::new(join)), out);
     }
 
-    /// A session sets out for a stream whose owner decides whether to let it in, and where it shows this persistence. One that cannot come anywhere is told so.
+    /// Has a session set out for a stream whose owner decides whether to let it in, and where it shows this persistence. A session
+    /// that cannot come anywhere is told so.
     fn set_out(
         &mut self,
         key: SessionKey,
         stream: &StreamKey,
         persistence: bool,
         request: RequestRef,
-        out: &mut Output,
+        out: &mut Effects,
     ) -> Option<Member> {
         let coming = Coming { listens: true, persistence, ..Coming::default() };
-        let before = self.local.before(key, stream);
-        let noted = self.local.note_join(key, stream, coming, self.config.session_streams_max).map(|(_, new)| new);
-        let (Ok(Some(listener)), Some(presence)) = (noted, self.local.presence(key)) else {
+        let before = self.sessions.before(key, stream);
+        let noted = self.sessions.note_join(key, stream, coming, self.config.session_streams_max).map(|(_, new)| new);
+        let (Ok(Some(listener)), Some(presence)) = (noted, self.sessions.presence(key)) else {
             let refusal = noted.err().unwrap_or(JoinRefusal::Closed);
-            out.replies.push((request.id, Reply::Joined(Err(refusal))));
+            out.reply(request.id, Reply::Joined(Err(refusal)));
             return None;
         };
-        self.local.begins(key, Some((listener.serial, None)), before);
+        self.sessions.begins(key, Some((listener.serial, None)), before);
         Some(Member { presence: Presence { persistence, ..presence }, listener })
     }
 
     /// Takes a session from a stream. Answers whether it was there.
-    pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
-        let forgotten = self.local.forget(key, &stream);
-        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out))
+    pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
+        let forgotten = self.sessions.forget(key, &stream);
+        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
     /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
-    pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) -> bool {
-        // What it heard by its join it hears by itself from now on, whatever comes of the join.
-        if let Some(listener) = self.local.listener(key, &stream)
-            && self.local.note_listen(key, &stream, self.config.session_streams_max).is_ok()
+    pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
+        // A session that heard the stream by its join hears it by itself from now on, whatever comes of the join.
+        if let Some(listener) = self.sessions.listener(key, &stream)
+            && self.sessions.note_listen(key, &stream, self.config.session_streams_max).is_ok()
         {
-            let owner = self.local.routes.owner(stream.partition());
+            let owner = self.sessions.routes.owner(stream.partition());
             self.send_up(now, owner, Up::Listen { stream: stream.clone(), listener, request: None }, out);
         }
         if self.is_on(key, &stream) {
-            self.local.keep_hearing(key, &stream);
+            self.sessions.keep_hearing(key, &stream);
         }
-        let forgotten = self.local.forget_presence(key, &stream);
-        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out))
+        let forgotten = self.sessions.forget_presence(key, &stream);
+        forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
     /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
@@ -289,45 +255,63 @@ impl Plane {
         key: SessionKey,
         stream: StreamKey,
         request: Option<RequestRef>,
-        out: &mut Output,
+        out: &mut Effects,
     ) {
-        let owner = self.local.routes.owner(stream.partition());
-        let before = self.local.before(key, &stream);
-        match self.local.note_listen(key, &stream, self.config.session_streams_max) {
+        let owner = self.sessions.routes.owner(stream.partition());
+        let before = self.sessions.before(key, &stream);
+        match self.sessions.note_listen(key, &stream, self.config.session_streams_max) {
             Ok(Some(listener)) => {
-                self.local.begins(key, None, before);
+                self.sessions.begins(key, None, before);
                 self.send_up(now, owner, Up::Listen { stream, listener, request }, out);
             }
             Ok(None) => {
                 let Some(request) = request else { return };
-                self.local.begins(key, None, before);
+                self.sessions.begins(key, None, before);
                 let limit = self.config.snapshot_max;
                 self.send_up(now, owner, Up::List { request, stream, with_hidden: false, skip: 0, limit }, out);
             }
-            Err(refusal) => out.replies.extend(request.map(|request| (request.id, Reply::Joined(Err(refusal))))),
+            Err(refusal) => out.reply_if_asked(request, Reply::Joined(Err(refusal))),
         }
     }
 
     /// Lets a session hear a stream no longer.
-    pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Output) {
-        if let Some(forgotten) = self.local.forget_hearing(key, &stream) {
-            self.tell_forgotten(now, stream, (forgotten, LeaveReason::Left), out);
+    pub fn unlisten(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) {
+        if let Some(forgotten) = self.sessions.forget_hearing(key, &stream) {
+            self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out);
         }
     }
 
     /// Asks or tells the owner of a stream.
-    pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Output) {
-        self.send_up(now, self.local.routes.owner(stream.partition()), up, out);
+    pub fn ask(&mut self, now: Millis, stream: &StreamKey, up: Up, out: &mut Effects) {
+        self.send_up(now, self.sessions.routes.owner(stream.partition()), up, out);
     }
 
     /// Asks or tells a place as an owner.
-    pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Output) {
+    pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Effects) {
         self.send_up(now, place, up, out);
     }
 
     /// Sends something to those who hear a stream.
-    pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Output) {
-        self.send_up(now, self.local.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
+    pub fn publish(&mut self, now: Millis, publish: Publish, out: &mut Effects) {
+        self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
+    }
+
+    /// Brings a session to the stream of a thing of an added kind, if the thing lets it. The answer is [`Reply::Added`], or
+    /// [`Reply::Joined`] if the session cannot come anywhere.
+    pub fn come_to_added(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        ask: Bytes,
+        request: RequestRef,
+        out: &mut Effects,
+    ) {
+        if let Some(member) = self.set_out(key, &stream, false, request, out) {
+            let owner = self.sessions.routes.owner(stream.partition());
+            let (request, comer) = (Some(request), Some(Box::new(member)));
+            self.send_up(now, owner, Up::Added { request, stream, comer, ask }, out);
+        }
     }
 
     /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a refusal
@@ -342,226 +326,240 @@ impl Plane {
     }
 
     /// Closes a session of this shard, behind what it was sent and a last message.
-    pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Output) {
-        self.local.receive(self.local.me, Down::Close { session: key, payload, reason }, out);
+    pub fn end(&mut self, key: SessionKey, payload: Option<SharedPayload>, reason: CloseReason, out: &mut Effects) {
+        self.sessions.receive(self.sessions.me, Down::Close { session: key, payload, reason }, out);
     }
 
     /// Sends something to one session, wherever it is.
-    pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Output) {
+    pub fn push(&mut self, session: SessionRef, payload: SharedPayload, out: &mut Effects) {
         self.push_of_tickets(session, payload, Vec::new(), out);
     }
 
     /// A message from another shard.
-    pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Output) {
+    pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Effects) {
         let Some(message) = self.admit(from, message) else { return };
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
             Message::Dated(epoch, up) => self.receive_dated(now, from, epoch, up, out),
             Message::Down(Down::HandedOver { partitions }) => self.hear_over(now, from, partitions, out),
-            Message::Down(Down::Taken { partitions }) => out.handed_over.extend(partitions),
+            Message::Down(Down::Taken { partitions }) => out.push(Effect::HandedOver(partitions)),
             Message::Down(down) => self.receive_down(now, from, down, out),
             Message::Credit(kind, count) => {
-                self.local.lanes.credit(from, kind, count, out);
+                self.sessions.lanes.credit(from, kind, count, out);
                 self.release_held(now, out);
             }
         }
     }
 
-    fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Output) {
-        let has_credit = lanes::Traffic::needs_credit(&down);
+    fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Effects) {
+        let has_credit = down.needs_credit();
         if self.is_by_owner(from, &down) {
-            self.local.receive(from, down, out);
+            self.sessions.receive(from, down, out);
         }
         if has_credit {
-            self.local.lanes.worked_off(from, LaneKind::Down, out);
+            self.sessions.lanes.worked_off(from, LaneKind::Down, out);
         }
         self.leave_others(now, out);
     }
 
     /// When the plane wants to be turned next, if nothing happens before.
     pub fn next_due(&self) -> Option<Millis> {
-        [self.wheel.next_due(), self.matches.next_due()].into_iter().flatten().min()
+        [self.wheel.next_due(), self.owners.things.matches.matches.next_due()].into_iter().flatten().min()
     }
 
-    /// Runs what is due.
-    pub fn turn(&mut self, now: Millis, out: &mut Output) {
+    /// Runs everything that is due.
+    pub fn turn(&mut self, now: Millis, out: &mut Effects) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.take_due(now, &mut due);
         for timer in due.drain(..) {
+            let (mut owning, things) = self.owning(now, out);
             match timer {
-                Timer::Tell(stream) => self.owning(now, out).tell_kept(&stream),
-                Timer::Match => self.begin_pass(now),
-                // Another was set for something sooner.
-                Timer::Rooms if self.rooms_timer.take_if(|at| *at <= now).is_none() => {}
-                Timer::Rooms => self.owning(now, out).turn_rooms(),
-                Timer::Changes => self.tell_changes(now, out),
+                Timer::Tell(stream) => owning.tell_kept(&stream),
+                Timer::Match => things.pool.begin_pass(&mut owning),
+                Timer::Rooms => things.rooms.turn(&mut owning),
+                Timer::Keep => self.keep_changed(now, out),
                 Timer::RecoveryLate => self.recover_without(now, out),
             }
         }
-        self.turn_matches(now, out);
-        self.set_rooms_timer();
         self.due = due;
+        let (mut owning, things) = self.owning(now, out);
+        things.matches.turn(&mut owning);
+        self.assert_sound();
     }
 
     /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
-    pub fn run_slice(&mut self, out: &mut Output) -> bool {
-        let more = self.local.run_slice(out);
-        let more = self.local.run_for_all(out) || more;
-        self.run_pass(out) || more
+    pub fn run_slice(&mut self, out: &mut Effects) -> bool {
+        let more = self.sessions.run_slice(out);
+        let more = self.sessions.run_for_all(out) || more;
+        let (mut owning, things) = self.owning(0, out);
+        let more = things.pool.run_pass(&mut owning) || more;
+        self.assert_sound();
+        more
     }
 
     /// Whether there is long work to go on with.
     pub fn is_busy(&self) -> bool {
-        self.local.is_busy() || self.is_passing()
+        self.sessions.is_busy() || self.owners.things.pool.is_passing()
     }
 
     /// Whether sessions should not be read: what they send would have to wait here.
     pub fn is_congested(&self) -> bool {
-        self.local.lanes.waiting() != (0, 0) || !self.held.is_empty() || self.kept_back() > 0
+        self.sessions.lanes.waiting() != (0, 0) || !self.owners.held.is_empty() || self.changes.kept_back() > 0
     }
 
     /// Counts and gauges.
     pub fn stats(&self) -> PlaneStats {
-        let (up_waiting, down_waiting) = self.local.lanes.waiting();
+        let (up_waiting, down_waiting) = self.sessions.lanes.waiting();
+        let Owners { streams, things, held } = &self.owners;
+        let Things { parties, rooms, pool, matches, .. } = things;
+        let (tickets, active_tickets) = pool.len();
         PlaneStats {
-            sessions: self.local.sessions.len(),
-            streams: self.streams.len(),
-            presences: self.streams.presences,
-            parties: self.parties.len(),
-            rooms: self.rooms.stats(),
-            matches: self.matches.stats(),
-            heard_streams: self.local.heard_streams(),
+            sessions: self.sessions.registry.len(),
+            streams: streams.len(),
+            presences: streams.presences,
+            parties: parties.len(),
+            rooms: rooms.stats(),
+            matches: matches.stats(),
+            heard_streams: self.sessions.heard_streams(),
             up_waiting,
             down_waiting,
-            held: self.held.len() + self.kept_back(),
+            held: held.len() + self.changes.kept_back(),
             timers: self.wheel.len(),
-            deliveries: self.local.deliveries,
-            strangers: self.streams.strangers,
-            misdirected: self.misdirected,
-            recoveries_late: self.changes.late(),
-            tickets: self.pool_len().0,
-            active_tickets: self.pool_len().1,
-            asked_matches: self.asked_matches_len(),
-            matchmaker: self.pool_totals().clone(),
+            deliveries: self.sessions.deliveries,
+            strangers: streams.strangers,
+            misdirected: self.changes.misdirected,
+            recoveries_late: self.changes.late,
+            tickets,
+            active_tickets,
+            asked_matches: pool.asked.len(),
+            matchmaker: pool.totals().clone(),
             lateness: self.wheel.lateness().clone(),
         }
     }
 
     /// Everybody on a stream that this shard owns, hidden ones included.
     pub fn owned_presences(&self, stream: &StreamKey) -> impl Iterator<Item = &Presence> {
-        self.streams.presences(stream)
+        self.owners.streams.presences(stream)
     }
 
-    /// Tells the owner of a stream what a session has to do with it no more. Answers whether it was there.
+    /// Tells the owner of a stream that a session is not on it any more, or hears it no more. Answers whether the session was on
+    /// the stream.
     fn tell_forgotten(
         &mut self,
         now: Millis,
         stream: StreamKey,
-        (forgotten, reason): (Forgotten, LeaveReason),
-        out: &mut Output,
+        forgotten: Forgotten,
+        reason: LeaveReason,
+        out: &mut Effects,
     ) -> bool {
         let was_present = forgotten.was_present;
-        let owner = self.local.routes.owner(stream.partition());
+        let owner = self.sessions.routes.owner(stream.partition());
         if let Some(up) = forgotten.into_up(stream, reason) {
             self.send_up(now, owner, up, out);
         }
         was_present
     }
 
-    fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Output) {
-        if let Some(asked) = &mut self.local.asked {
-            asked.note(to, &up);
+    fn send_up(&mut self, now: Millis, to: Place, up: Up, out: &mut Effects) {
+        if let Some(questions) = &mut self.sessions.questions {
+            questions.note(to, &up);
         }
-        // What is to be cancelled is to be so whenever the way is free again.
-        let may_wait = matches!(up, Up::Pool { ask: PoolAsk::RemoveOwner(_) | PoolAsk::LoseOwner(_), .. });
         if self.is_island
-            && !may_wait
-            && to.node() != self.local.me.node()
+            && !up.outlasts_island()
+            && to.node() != self.sessions.me.node()
             && let Some(request) = up.request()
         {
-            self.local.give_up_one(request.id, out);
+            self.sessions.give_up_one(request.id, out);
             return;
         }
-        if to == self.local.me {
+        if to == self.sessions.me {
             self.receive_up(now, to, up, out);
         } else {
-            self.local.up(to, up, out);
+            self.sessions.up(to, up, out);
         }
     }
 
     /// As an owner. While the way down is blocked nothing more is taken in, in order.
-    fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
+    fn receive_up(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) {
         let Some(up) = self.screen(now, from, up, out) else { return };
-        if !self.held.is_empty() || self.local.lanes.waiting().1 > 0 {
-            self.held.push_back((from, up));
+        if !self.owners.held.is_empty() || self.sessions.lanes.waiting().1 > 0 {
+            self.owners.held.push_back((from, up));
         } else {
             self.own(now, from, up, out);
         }
     }
 
-    fn release_held(&mut self, now: Millis, out: &mut Output) {
-        while self.local.lanes.waiting().1 == 0
-            && let Some((from, up)) = self.held.pop_front()
+    /// Carries out what waited for the way down, as far as that is free now.
+    fn release_held(&mut self, now: Millis, out: &mut Effects) {
+        while self.sessions.lanes.waiting().1 == 0
+            && let Some((from, up)) = self.owners.held.pop_front()
         {
             self.own(now, from, up, out);
         }
         self.hand_over(now, out);
     }
 
-    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Output) {
-        let has_credit = from != self.local.me && lanes::Traffic::needs_credit(&up);
-        let mut owning = self.owning(now, out);
+    /// Carries out a message as an owner.
+    fn own(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) {
+        let has_credit = from != self.sessions.me && up.needs_credit();
+        let (mut owning, things) = self.owning(now, out);
         match up {
             Up::Join(join) => owning.join(*join),
-            Up::Leave { stream, session, heard, reason } => owning.depart(&stream, session, heard, reason),
+            Up::Leave { stream, session, heard, reason } => {
+                things.depart(&mut owning, &stream, session, heard, reason);
+            }
             Up::Listen { stream, listener, request } => owning.listen(stream, listener, request),
             Up::Unlisten { stream, listener, by_join } => {
                 owning.unlisten(&stream, listener, by_join);
-                owning.drop_unheard(&stream);
+                things.unheard(&mut owning, &stream);
             }
             Up::Publish(publish) => owning.publish(&publish),
-            Up::Party { request, stream, ask } => owning.ask_party(request, &stream, *ask),
-            Up::Parties { request, asked } => owning.list_parties(request, &asked),
-            Up::Rooms(ask) => owning.ask_rooms(*ask),
-            Up::Match { request, stream, ask } => owning.ask_match(request, &stream, *ask),
-            Up::FindMatches { request, asked } => owning.find_matches(request, &asked),
+            Up::Party { request, stream, ask } => things.parties.ask(&mut owning, request, &stream, *ask),
+            Up::Parties { request, asked } => things.parties.list(&mut owning, request, &asked),
+            Up::Rooms(ask) => things.rooms.ask(&mut owning, *ask),
+            Up::Match { request, stream, ask } => things.matches.ask(&mut owning, request, &stream, *ask),
+            Up::FindMatches { request, asked } => things.matches.find(&mut owning, request, &asked),
             Up::Count { request, streams } => owning.count(request, &streams),
             Up::List { request, stream, with_hidden, skip, limit } => {
-                owning.list(request, &stream, with_hidden, (skip, limit));
+                owning.list(request, &stream, with_hidden, skip, limit);
             }
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
-            Up::Pool { request, ask } => self.own_pool(now, request, ask, out),
+            Up::Pool { request, ask } => things.pool.ask(&mut owning, request, ask),
+            Up::Added { request, stream, comer, ask } => {
+                let comer = comer.map(|member| *member);
+                things.ask_added(&mut owning, AddedAsk { request, stream: &stream, comer, ask: &ask });
+            }
             Up::Passed { partitions } => self.passed(now, from, &partitions, out),
             Up::Heard { partitions } => self.heard(from, &partitions, out),
-            Up::Claim { request, claim } => out.claims.push((request, claim)),
-            Up::Order { request, order } => out.orders.push((request, *order)),
-            Up::All { request, payload } => self.local.tell_all(request, &payload),
-            Up::Rebind { request, rebind } => owning.rebind(request, *rebind),
+            Up::Claim { request, claim } => out.push(Effect::Depart(request, claim)),
+            Up::Order { request, order } => out.push(Effect::Order(request, order)),
+            Up::All { request, payload } => self.sessions.tell_all(request, &payload),
+            Up::Rebind { request, rebind } => things.rebind(&mut owning, request, *rebind),
             // Of a change that is over.
-            Up::Rebuild { .. } | Up::Tickets { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
+            Up::Rebuild { .. } | Up::Fence { .. } | Up::Carried { .. } => {}
         }
         if has_credit {
-            self.local.lanes.worked_off(from, LaneKind::Up, out);
+            self.sessions.lanes.worked_off(from, LaneKind::Up, out);
         }
         self.after_owning(now, out);
     }
 
-    /// What follows from what was done as an owner.
-    fn after_owning(&mut self, now: Millis, out: &mut Output) {
-        self.set_rooms_timer();
+    /// Does what follows from a step as an owner.
+    fn after_owning(&mut self, now: Millis, out: &mut Effects) {
         self.leave_others(now, out);
-        self.cancel_tickets(now, out);
+        self.cancel_tickets_of_parties(now, out);
+        self.assert_sound();
     }
 
-    /// Sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so
+    /// Has sessions that came to a match or a party leave others, where they may be in one only. A leave needs no credit, so
     /// the way down stays free.
-    fn leave_others(&mut self, now: Millis, out: &mut Output) {
-        while let Some(stray) = self.local.strays.pop() {
+    fn leave_others(&mut self, now: Millis, out: &mut Effects) {
+        while let Some(stray) = self.sessions.strays.pop() {
             self.send_stray_away(now, stray, out);
         }
         self.send_stray_tickets_away(now, out);
-        while let Some((key, stream)) = self.local.arrivals.pop() {
-            if self.local.is_moving_with(key, &stream) {
+        while let Some((key, stream)) = self.sessions.arrivals.pop() {
+            if self.sessions.is_moving_with(key, &stream) {
                 continue;
             }
             for mode in self.config.exclusive(stream.mode) {
@@ -573,20 +571,30 @@ impl Plane {
         }
     }
 
-    fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Output) -> Owning<'a> {
-        Owning {
-            streams: &mut self.streams,
-            parties: &mut self.parties,
-            rooms: &mut self.rooms,
-            matches: &mut self.matches,
-            rebuilding: &mut self.rebuilding,
-            held: &mut self.held,
-            changes: &mut self.changes,
-            local: &mut self.local,
+    /// What an owner works with, and the things that it owns.
+    fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Effects) -> (Owning<'a>, &'a mut Things) {
+        let Owners { streams, things, held } = &mut self.owners;
+        let owning = Owning {
+            streams,
+            sessions: &mut self.sessions,
+            rebuilding: &mut self.changes.rebuilding,
+            held,
+            unkept: &mut self.changes.unkept,
             wheel: &mut self.wheel,
             config: &self.config,
+            is_island: self.is_island,
             now,
             out,
+        };
+        (owning, things)
+    }
+
+    /// Panics where the state is one that cannot be. Debug builds call it after each step.
+    fn assert_sound(&self) {
+        if cfg!(debug_assertions) {
+            self.owners.streams.assert_sound();
+            self.sessions.assert_sound();
+            self.owners.things.all().for_each(|things| things.assert_sound());
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Limits of the plane, how sessions join, what is counted.
+//! Limits of the plane, options of joins, and counts.
 
 use std::sync::Arc;
 
-use super::broadcast::SLICE_DELIVERIES;
 use super::lanes::{DOWN_CREDITS, UP_CREDITS};
 use super::message::Condition;
-use super::recovery::Recover;
+use super::owners::things::Recover;
+use super::sessions::SLICE_DELIVERIES;
 use crate::matches::{MatchStats, MatchesConfig};
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};
@@ -42,7 +42,7 @@ pub struct PlaneConfig {
     pub rooms: Arc<RoomsConfig>,
     /// How matches of game code are kept.
     pub matches: MatchesConfig,
-    /// Of what recovery data are kept. Nothing on a node on its own.
+    /// The kinds of which recovery data are kept. None on a node on its own.
     pub recover: Recover,
 }
 
@@ -80,7 +80,7 @@ impl PlaneConfig {
     }
 }
 
-/// What becomes due in a plane.
+/// An event that becomes due in a plane.
 #[derive(Clone, Debug)]
 pub(crate) enum Timer {
     /// Joins and leaves that were kept back are told.
@@ -89,24 +89,24 @@ pub(crate) enum Timer {
     Match,
     /// Something is due among rooms.
     Rooms,
-    /// What changed is handed out, for its next owner.
-    Changes,
-    /// What was asked for long ago is waited for no longer.
+    /// Recovery data of things that changed are kept.
+    Keep,
+    /// Recovery data and logs that were asked for long ago are waited for no longer.
     RecoveryLate,
 }
 
 /// How a session comes to a stream.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
-    /// Neither in events nor in snapshots.
+    /// Whether the presence is in neither events nor snapshots.
     pub hidden: bool,
-    /// Whether what it sends is to be kept; told to others.
+    /// Whether its messages are to be kept; told to others.
     pub persistence: bool,
     /// A free text, of status streams.
     pub status: Option<Arc<str>>,
-    /// Whether it hears the stream too.
+    /// Whether the session hears the stream too.
     pub listens: bool,
-    /// What must hold.
+    /// The condition.
     pub condition: Condition,
 }
 
@@ -116,7 +116,7 @@ impl Default for JoinOptions {
     }
 }
 
-/// How much there is of everything now, and what was counted so far.
+/// Gauges and counts of a plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaneStats {
     /// Sessions of this shard.

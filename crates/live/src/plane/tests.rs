@@ -21,7 +21,7 @@ use crate::close::CloseReason;
 use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 use crate::outbox::Delivery;
 use crate::party;
-use crate::place::ShardIndex;
+use crate::place::{Partition, ShardIndex};
 use crate::stream::{Payload, PresenceEvent, mode};
 
 /// Frames are words: `+1 -2` for who came and went, and the texts that were published.
@@ -128,31 +128,34 @@ impl World {
     }
 
     /// One step of a shard; what it sends to others waits in the queues.
-    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> R {
-        let mut out = Output::default();
+    fn step<R>(&mut self, shard: ShardIndex, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> R {
+        let mut out = Effects::default();
         let result = step(&mut self.planes[usize::from(shard)], self.now, &mut out);
-        for (key, frame, _) in out.deliveries {
-            let heard = self.heard.entry(SessionRef { place: shard.into(), key }).or_default();
-            heard.push(String::from_utf8_lossy(&frame).into_owned());
+        for effect in out {
+            self.carry_out(shard, effect);
         }
-        self.closed
-            .extend(out.closes.into_iter().map(|(key, reason)| (SessionRef { place: shard.into(), key }, reason)));
-        for (to, message) in out.sends {
-            self.queues.entry((shard, to.shard())).or_default().push_back(message);
-        }
-        self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
-        self.matches.extend(out.matches);
-        self.asked_matches.extend(out.asked_matches.into_iter().map(|asked| (shard, asked)));
-        for order in out.handlers {
-            match order {
-                HandlerOrder::Call(call) => self.calls.push(*call),
-                HandlerOrder::Drop(id) => self.dropped.push(id),
-                HandlerOrder::Release(partition) => self.releases.push((shard, partition)),
-                order => panic!("{order:?} on a node on its own"),
-            }
-        }
-        self.orders.extend(out.orders);
         result
+    }
+
+    fn carry_out(&mut self, shard: ShardIndex, effect: Effect) {
+        let session = |key| SessionRef { place: shard.into(), key };
+        match effect {
+            Effect::Reply(_, reply) => self.replies.push(reply),
+            Effect::Deliver(key, frame, _) => {
+                self.heard.entry(session(key)).or_default().push(String::from_utf8_lossy(&frame).into_owned());
+            }
+            Effect::Close(key, reason) => self.closed.push((session(key), reason)),
+            Effect::Send(to, message) => self.queues.entry((shard, to.shard())).or_default().push_back(message),
+            Effect::Matched(found) => self.matches.push(*found),
+            Effect::AskOfMatch(asked) => self.asked_matches.push((shard, asked)),
+            Effect::Handler(HandlerOrder::Call(call)) => self.calls.push(*call),
+            Effect::Handler(HandlerOrder::Drop(id)) => self.dropped.push(id),
+            Effect::Handler(HandlerOrder::Release(partition)) => self.releases.push((shard, partition)),
+            Effect::Order(request, order) => self.orders.push((request, *order)),
+            // No test of one node looks at them.
+            Effect::EndTicket(_) | Effect::Depart(..) => {}
+            effect => panic!("{effect:?} on a node on its own"),
+        }
     }
 
     /// Lets all messages arrive, and long work end.

@@ -1,5 +1,5 @@
-//! What an owner of rooms knows, as plain data and in pieces of bounded size, for another that is to own it. Times are
-//! milliseconds that are left, since every node has a clock of its own.
+//! The state of an owner of rooms as plain data, in pieces of bounded size, for the next owner. Times are given as
+//! milliseconds that remain, since every node has a clock of its own. Nothing here decides who the next owner is.
 
 use std::sync::Arc;
 
@@ -17,32 +17,32 @@ use super::variables::Value;
 use crate::plane::Listener;
 use crate::session::Millis;
 
-/// Rooms of a desk, or changed rooms of a view, in one piece.
+/// Most rooms of a desk, or changed rooms of a view, in one piece.
 pub(super) const PIECE_ROOMS_MAX: usize = 1_000;
 
-/// Members of a room in one piece: each may have four kilobytes of variables.
+/// Most members of a room in one piece; each may have four kilobytes of variables.
 pub(super) const PIECE_MEMBERS_MAX: usize = 100;
 
-/// Rooms of the directory in one piece: each may have more than thirty kilobytes of properties and variables.
+/// Most listed rooms in one piece; each may have more than thirty kilobytes of properties and variables.
 pub(super) const PIECE_LISTED_MAX: usize = 25;
 
-/// A piece of what an owner of rooms knows.
+/// One piece of the state of an owner of rooms.
 #[derive(Clone, Debug)]
 pub enum Carried {
-    /// A room, but for its members.
+    /// A room without its members.
     Room(Box<CarriedRoom>),
-    /// Members of a room, behind it.
+    /// Members of a room; sent after the room.
     Members(CarriedMembers),
     /// Rooms that a desk fills.
     Desk(CarriedDesk),
     /// Rooms that the directory lists.
     Listing(CarriedListing),
-    /// A view of the lobby, behind what the directory lists.
+    /// A view of the lobby; sent after the listed rooms.
     View(CarriedView),
 }
 
 impl Carried {
-    /// Who knows it.
+    /// The owner whose state this is a piece of.
     pub fn owner(&self) -> Owner {
         match self {
             Self::Room(room) => Owner::Room(room.id),
@@ -53,202 +53,204 @@ impl Carried {
     }
 }
 
-/// A room.
+/// A room without its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedRoom {
-    /// Its id.
+    /// The room's id.
     pub id: RoomId,
-    /// A name for players' eyes.
+    /// The name that players see.
     pub name: Arc<str>,
-    /// The template it was made of.
+    /// The template that the room was made from.
     pub template: Option<Arc<str>>,
-    /// Where it stands.
+    /// The room's path.
     pub path: RoomPath,
-    /// In no listing.
+    /// Whether the room is in no listing.
     pub hidden: bool,
-    /// Whether recovery data are kept of it.
+    /// Whether recovery data are kept of the room.
     pub recover: bool,
-    /// Whether it has an owner at all.
+    /// Whether one of the room's players is always its owner.
     pub owned: bool,
     /// Whether players without a reservation may come.
     pub open: bool,
-    /// Whoever comes must know it.
+    /// The password that joining requires.
     pub password: Option<PasswordDigest>,
     /// Number of seats.
     pub capacity: u32,
     /// Most spectators.
     pub spectators_max: u32,
-    /// Seats that are held, in the order in which that ends.
+    /// Held seats, in the order of their deadlines.
     pub held: Vec<CarriedSeat>,
-    /// How many came so far.
+    /// Number of arrivals so far, which is the next member's serial number.
     pub entries: u64,
-    /// Who owns it.
+    /// The player who owns the room.
     pub owner: Option<UserId>,
-    /// Who made it; nobody where a desk did.
+    /// The user who made the room; `None` if a desk did.
     pub creator: Option<UserId>,
-    /// Values that only the owner changes.
+    /// Properties: values that only the room's owner changes.
     pub properties: CarriedValues,
-    /// Values of the game.
+    /// Variables: values that members change.
     pub variables: CarriedValues,
-    /// Who gave wrong passwords, longest ago first.
+    /// Users who gave wrong passwords, the least recent first.
     pub attempts: Vec<CarriedAttempts>,
-    /// Who is kept out and for how long, in the order in which that ends.
+    /// Users who are kept out and for how long, in the order in which that ends.
     pub barred: Vec<(UserId, Millis)>,
-    /// How long it is kept while empty.
+    /// How long the room stays open while it is empty.
     pub empty_ms: Millis,
-    /// It is empty, and closes then.
+    /// Time until the room closes because it is empty.
     pub closes_ms: Option<Millis>,
-    /// It closes then in any case.
+    /// Time until the room closes in any case.
     pub ends_ms: Option<Millis>,
-    /// A desk sends players: how many of those were dealt with, and what it was told last.
+    /// For a room that a desk fills: the number of the desk's players that were let in or refused, and the last report
+    /// to the desk.
     pub desk: Option<(i64, Report)>,
-    /// The directory does not know it as it is, and is told then at the latest.
+    /// Time until the directory must be told of the room; `None` if it knows the room as it is.
     pub listed_ms: Option<Millis>,
-    /// How many are in it.
+    /// Number of members, who are sent after the room.
     pub members: usize,
 }
 
 /// A seat that is held for a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarriedSeat {
-    /// For whom.
+    /// The user that the seat is held for.
     pub user_id: UserId,
-    /// Which.
+    /// The seat's number.
     pub seat: u32,
-    /// For how long still.
+    /// Time until the hold ends.
     pub left_ms: Millis,
 }
 
-/// Wrong passwords of one user.
+/// Wrong passwords that one user gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarriedAttempts {
-    /// Whose.
+    /// The user's pseudonym.
     pub subject: Subject,
-    /// How many.
+    /// Number of wrong passwords.
     pub count: u32,
-    /// After what time they count no more.
+    /// Time until they no longer count.
     pub left_ms: Millis,
 }
 
-/// Properties or variables.
+/// A set of properties or variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedValues {
-    /// The number of changes so far.
+    /// Number of changes so far.
     pub version: u64,
-    /// By name.
+    /// The values in the order of their names.
     pub values: Vec<CarriedValue>,
 }
 
-/// A property or variable.
+/// One property or variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedValue {
-    /// Its name.
+    /// The value's name.
     pub name: Arc<str>,
-    /// Its value.
+    /// The value itself.
     pub value: Value,
-    /// Who set it.
+    /// The user who set the value.
     pub author: UserId,
-    /// Whether it is private.
+    /// Whether the value is private, see [`super::Change::private`].
     pub private: bool,
 }
 
 /// Members of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedMembers {
-    /// Which room.
+    /// The room's id.
     pub room: RoomId,
-    /// Some of them.
+    /// Some of the room's members.
     pub members: Vec<CarriedMember>,
 }
 
 /// A member of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedMember {
-    /// Whose session it is.
+    /// The user of the session.
     pub user_id: UserId,
     /// The user's name.
     pub username: Arc<str>,
     /// The session's public id.
     pub session_id: SessionId,
-    /// Which session, and how it hears the room.
+    /// The member's session, and how it hears the room's stream.
     pub listener: Listener,
-    /// None for spectators.
+    /// The seat; `None` for spectators.
     pub seat: Option<u32>,
-    /// The member's own.
+    /// The member's own variables.
     pub variables: CarriedValues,
-    /// The how manieth came.
+    /// Serial number of the member's arrival in the room.
     pub order: u64,
 }
 
-/// What the desk of a template knows.
+/// A part of the state of a template's desk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedDesk {
-    /// Which template.
+    /// The template's name.
     pub template: Arc<str>,
-    /// Rooms opened so far.
+    /// Number of rooms opened so far.
     pub opened: u64,
-    /// Some of its rooms.
+    /// Some of the desk's rooms.
     pub rooms: Vec<CarriedFilling>,
 }
 
-/// A room as its desk knows it.
+/// A room that a desk fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarriedFilling {
-    /// Which.
+    /// The room's id.
     pub room: RoomId,
-    /// Its seats.
+    /// Number of seats.
     pub size: u32,
-    /// Rooms opened before it.
+    /// Number of rooms opened before this one.
     pub age: u64,
-    /// Players sent there.
+    /// Number of players that the desk sent to the room.
     pub sent: i64,
-    /// What it told last.
+    /// The room's last report.
     pub report: Report,
 }
 
-/// What the directory lists.
+/// A part of the directory's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedListing {
-    /// Where the next room is listed.
+    /// The slot that the next new room gets.
     pub next_slot: u32,
-    /// Some of the rooms, in their order.
+    /// Some of the rooms, in the order of their slots.
     pub rooms: Vec<CarriedListed>,
 }
 
-/// A room as the directory knows it.
+/// A listed room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedListed {
-    /// Where it is listed, to which pages refer.
+    /// The room's slot, which pages refer to.
     pub slot: u32,
-    /// Players sent there since it was last heard of.
+    /// Players sent to the room since the directory last heard of it.
     pub promised: u32,
-    /// What was last heard of it.
+    /// The room as its owner last described it.
     pub summary: Arc<Summary>,
 }
 
 /// A view of the lobby.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedView {
-    /// Which.
+    /// The view's path, filter and budget.
     pub view: ViewKey,
-    /// Of the changes that were told last.
+    /// Revision of the last push to the watchers.
     pub revision: u64,
-    /// Those who watch were told of other rooms, by a directory that is no more.
+    /// Whether the next push must say that the watchers were told by a directory whose state is lost.
     pub anew: bool,
-    /// When its changes are told, if there are any.
+    /// Time until the waiting changes are pushed, if there are any.
     pub due_ms: Option<Millis>,
-    /// When changes may be told at the soonest.
+    /// Time until another push is allowed.
     pub next_ms: Millis,
-    /// Some of the rooms that changed, the one that waits for longest first.
+    /// Some of the changed rooms, the one that waits longest first.
     pub changed: Vec<RoomId>,
 }
 
 impl Rooms {
-    /// Takes out what these owners know. Nobody is told, and nothing of it is due here any more.
+    /// Takes out the state of the chosen owners. Sessions are told nothing, and the timers of these owners are dropped.
     pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(&Owner) -> bool) -> Vec<Carried> {
         let mut parts = Vec::new();
         let mut rooms: Vec<RoomId> = self.rooms.keys().copied().filter(|room| is_one(&Owner::Room(*room))).collect();
-        // In the order in which the directory is to learn of them, then in one that another run has too.
+        // Rooms that the directory must hear of come first, in that order; the others follow by id, so that the order
+        // is the same in every run.
         rooms.sort_by_cached_key(|room| (self.changed.get_index_of(room).unwrap_or(usize::MAX), *room));
         for id in &rooms {
             parts.extend(self.carried_room(now, *id));
@@ -267,7 +269,7 @@ impl Rooms {
         parts
     }
 
-    /// A room and its members.
+    /// One room with its members, in pieces.
     pub(super) fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = Carried> {
         let room = self.rooms.get(&id);
         let is_news = self.changed.contains(&id);
@@ -277,7 +279,7 @@ impl Rooms {
         room.map(of_room).into_iter().chain(members)
     }
 
-    /// Goes on with what another owner knew, piece by piece in order. Nobody is told.
+    /// Takes in the pieces of another owner's state, in order. Sessions are told nothing.
     pub fn carry_in(&mut self, now: Millis, carried: Carried) {
         match carried {
             Carried::Room(room) => self.carry_in_room(now, *room),
@@ -289,7 +291,7 @@ impl Rooms {
                 }
             }
             Carried::Desk(carried) => {
-                // A template that this node does not have has no desk either.
+                // A node that does not have the template has no desk for it either.
                 if let Ok(desk) = self.desk(&carried.template) {
                     desk.take_in(carried);
                 }
@@ -301,7 +303,7 @@ impl Rooms {
 
     fn carry_in_room(&mut self, now: Millis, carried: CarriedRoom) {
         let (id, listed_ms) = (carried.id, carried.listed_ms);
-        // What cannot be was not made by any node.
+        // An impossible room was not made by any node, so it is skipped.
         let Ok(room) = Room::of_carried(now, carried) else { return };
         self.drop_room(id);
         if let Some(creator) = room.creator {

@@ -1,8 +1,9 @@
-//! The desk of a template: it places players in its rooms, one part-filled room of a size after the other.
+//! The desk of a template places players in the template's rooms. It fills one room of each size before it opens the
+//! next.
 //!
-//! It counts the seats that it sends players for, so that a crowd that comes at once is spread before any of it has
-//! arrived. Each room's owner has the last word; what a room refuses is placed elsewhere. Rooms that players made
-//! themselves are none of its business.
+//! A desk counts the seats that it sends players to, so that a crowd that comes at once is spread before any of it has
+//! arrived. The owner of a room has the last word: a player whom a room refuses is placed elsewhere. A desk never fills
+//! rooms that players made themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,33 +17,33 @@ use super::message::{Across, Origin, Owner, Place, Report, Request, RoomId, Seat
 use super::template::Template;
 use crate::plane::Map;
 
-/// A room by what speaks for it: few free seats, then age.
+/// The order in which rooms are filled: fewest free seats first, then the oldest.
 type Rank = (u32, u64, RoomId);
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct DeskRoom {
     size: u32,
-    /// The number of rooms opened before it.
+    /// Number of rooms that were opened before this one.
     age: u64,
-    /// Players sent.
+    /// Number of players that the desk sent to the room.
     sent: i64,
     report: Report,
 }
 
-impl Known {
-    /// Seats that will be free once everything under way has arrived.
+impl DeskRoom {
+    /// Seats that will be free once every player on the way has arrived.
     fn free(&self) -> u32 {
         let taken = self.sent + self.report.offset;
         if self.report.open { u32::try_from(i64::from(self.size) - taken).unwrap_or(0) } else { 0 }
     }
 }
 
-/// See the module.
+/// The placement of players in the rooms of one template.
 #[derive(Debug)]
 pub(super) struct Desk {
     template: Arc<Template>,
-    rooms: Map<RoomId, Known>,
-    /// Rooms with free seats, by size.
+    rooms: Map<RoomId, DeskRoom>,
+    /// Rooms with free seats, by their size.
     part_filled: BTreeMap<u32, BTreeSet<Rank>>,
     opened: u64,
 }
@@ -52,7 +53,7 @@ impl Desk {
         Self { template, rooms: Map::default(), part_filled: BTreeMap::new(), opened: 0 }
     }
 
-    /// Sends somebody to the fullest room that takes them, or opens one.
+    /// Sends a player to the fullest room that may take them, or opens a room.
     ///
     /// # Errors
     /// `InvalidArgument` for a size that the template does not have, `Unavailable` when too many rooms refused.
@@ -80,7 +81,7 @@ impl Desk {
         self.update(room, |known| known.report = report);
     }
 
-    /// A room that another desk filled before.
+    /// Adds a room that another desk of the template filled before.
     pub(super) fn adopt(&mut self, room: RoomId, size: u32, report: Report) {
         self.closed(room);
         self.open(room, size);
@@ -93,16 +94,16 @@ impl Desk {
         }
     }
 
-    /// These rooms are gone.
+    /// Removes the rooms that are gone.
     pub(super) fn forget(&mut self, is_gone: impl Fn(&RoomId) -> bool) {
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
         gone.into_iter().for_each(|room| self.closed(room));
     }
 
-    /// All that it knows, its oldest rooms first.
+    /// The desk's state in pieces, oldest rooms first.
     pub(super) fn carried(&self, template: &Arc<str>) -> impl Iterator<Item = CarriedDesk> {
-        let room = |(room, known): (&RoomId, &Known)| {
-            let Known { size, age, sent, report } = *known;
+        let room = |(room, known): (&RoomId, &DeskRoom)| {
+            let DeskRoom { size, age, sent, report } = *known;
             CarriedFilling { room: *room, size, age, sent, report }
         };
         let mut rooms: Vec<CarriedFilling> = self.rooms.iter().map(room).collect();
@@ -115,17 +116,17 @@ impl Desk {
         pieces.into_iter()
     }
 
-    /// Goes on with what it knew elsewhere.
+    /// Takes over the state of a former desk.
     pub(super) fn take_in(&mut self, carried: CarriedDesk) {
         for CarriedFilling { room, size, age, sent, report } in carried.rooms {
             self.closed(room);
-            self.rooms.insert(room, Known { size, age, sent, report });
+            self.rooms.insert(room, DeskRoom { size, age, sent, report });
             self.update(room, |_| {});
         }
         self.opened = self.opened.max(carried.opened);
     }
 
-    /// Whether nothing is known that a new desk would not know.
+    /// Whether the desk knows no room, as a new desk would.
     pub(super) fn is_unused(&self) -> bool {
         self.rooms.is_empty()
     }
@@ -140,13 +141,13 @@ impl Desk {
     }
 
     fn open(&mut self, room: RoomId, size: u32) {
-        let known = Known { size, age: self.opened, sent: 0, report: Report { offset: 0, open: true } };
+        let known = DeskRoom { size, age: self.opened, sent: 0, report: Report { offset: 0, open: true } };
         self.opened += 1;
         self.rooms.insert(room, known);
     }
 
-    /// Changes what is known of a room, and ranks it anew.
-    fn update(&mut self, room: RoomId, change: impl FnOnce(&mut Known)) {
+    /// Changes the entry of a room, and ranks the room anew.
+    fn update(&mut self, room: RoomId, change: impl FnOnce(&mut DeskRoom)) {
         let Some(mut known) = self.rooms.remove(&room) else { return };
         self.unlist(room, &known);
         change(&mut known);
@@ -156,7 +157,7 @@ impl Desk {
         self.rooms.insert(room, known);
     }
 
-    fn unlist(&mut self, room: RoomId, known: &Known) {
+    fn unlist(&mut self, room: RoomId, known: &DeskRoom) {
         if let Some(ranks) = self.part_filled.get_mut(&known.size) {
             ranks.remove(&(known.free(), known.age, room));
             if ranks.is_empty() {
@@ -168,12 +169,12 @@ impl Desk {
 
 #[cfg(test)]
 impl Desk {
-    /// Part-filled rooms by size.
+    /// Counts of part-filled rooms by size.
     pub(super) fn part_filled(&self) -> impl Iterator<Item = (u32, usize)> {
         self.part_filled.iter().map(|(size, ranks)| (*size, ranks.len()))
     }
 
-    /// Seats that it takes for taken, by room.
+    /// Seats that the desk counts as taken, by room.
     pub(super) fn believed(&self) -> impl Iterator<Item = (RoomId, i64)> {
         self.rooms.iter().map(|(room, known)| (*room, known.sent + known.report.offset))
     }

@@ -1,7 +1,8 @@
-//! The directory: every listed room as its owner last told, found by path and filter; and the lobby, which tells those
-//! who watch a part of it what changed.
+//! The directory lists every room that is not hidden, as the room's owner last described it, and finds rooms by path
+//! and filter. It also runs the lobby, which tells watchers of changes.
 //!
-//! It lags a little behind the rooms, so it promises nothing: whoever was sent to a room asks there for a seat.
+//! The directory lags a little behind the rooms, so it promises no seats: whoever it sends to a room asks there for a
+//! seat.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use muster_domain::{Error, ErrorKind, Result};
 use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_LISTED_MAX};
 use super::effect::{Effect, LobbyDelta, Page};
 use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
-use super::lobby::{Due, Lobby};
+use super::lobby::{DuePush, Lobby};
 use super::message::{Find, RoomId, ViewKey};
 use super::path::RoomPath;
 use super::state::Summary;
@@ -19,51 +20,52 @@ use crate::place::Epoch;
 use crate::plane::Map;
 use crate::session::Millis;
 
-/// Rooms that one search looks at; what it did not come to is on the next page.
+/// Most rooms that one search looks at; the next page goes on behind them.
 const LOOKED_AT_MAX: usize = 5_000;
 
-/// Bits of a number that JavaScript keeps exact.
+/// Bits of an integer that JavaScript keeps exact.
 const SAFE_BITS: u32 = 53;
 
-/// Bits of an epoch in its revisions. The others are for 48 days of changes every 250 ms in one epoch.
+/// Bits of a revision that hold the epoch. The remaining 24 bits suffice for 48 days of a change every 250 ms in one
+/// epoch.
 const EPOCH_BITS: u32 = 29;
 
-/// The field with a room's path and all paths above it.
+/// The field of a room's document that holds its path and all paths above.
 const WITHIN: &str = "within";
 
 #[derive(Debug)]
-struct Listed {
+struct ListedRoom {
     summary: Arc<Summary>,
-    /// Players sent there since the room was last heard of.
+    /// Players sent to the room since the directory last heard of it.
     promised: u32,
 }
 
-/// See the module.
+/// The listed rooms, and the lobby that shows them.
 #[derive(Default)]
 pub(super) struct Directory {
     index: Index,
-    rooms: Map<u32, Listed>,
+    rooms: Map<u32, ListedRoom>,
     slots: Map<RoomId, u32>,
     next_slot: u32,
     lobby: Lobby,
 }
 
 impl Directory {
-    /// One that follows another: what is told of views has revisions that the other did not have.
+    /// A directory that replaces one whose state is lost. Its revisions of views are higher than those of the other.
     pub(super) fn following(epoch: Epoch) -> Self {
         let first = (epoch.0 % (1 << EPOCH_BITS)) << (SAFE_BITS - EPOCH_BITS);
         Self { lobby: Lobby::beginning(first), ..Self::default() }
     }
 
-    /// One that knows nothing, and takes the place of this one.
+    /// An empty directory for this place, after the state of this one has moved to another owner.
     pub(super) fn successor(&self) -> Self {
         Self { lobby: self.lobby.successor(), ..Self::default() }
     }
 
-    /// The rooms that it knows, in their order.
+    /// The listed rooms in pieces, in the order of their slots.
     pub(super) fn carried(&self) -> impl Iterator<Item = CarriedListing> {
-        let listed = |(slot, listed): (&u32, &Listed)| {
-            let Listed { summary, promised } = listed;
+        let listed = |(slot, listed): (&u32, &ListedRoom)| {
+            let ListedRoom { summary, promised } = listed;
             CarriedListed { slot: *slot, promised: *promised, summary: summary.clone() }
         };
         let mut rooms: Vec<CarriedListed> = self.rooms.iter().map(listed).collect();
@@ -71,22 +73,22 @@ impl Directory {
         let next_slot = self.next_slot;
         let piece = |rooms: &[CarriedListed]| CarriedListing { next_slot, rooms: rooms.to_vec() };
         let mut pieces: Vec<CarriedListing> = rooms.chunks(PIECE_LISTED_MAX).map(piece).collect();
-        // Of rooms that are gone there may be pages.
+        // A page may refer to slots of rooms that are gone, so the next slot is carried even without rooms.
         pieces.extend((rooms.is_empty() && next_slot > 0).then(|| piece(&[])));
         pieces.into_iter()
     }
 
-    /// Rooms that another directory listed. No view is told.
+    /// Adds rooms that another directory listed. Views are not told of them.
     pub(super) fn take_in(&mut self, listing: CarriedListing) {
         for CarriedListed { slot, promised, summary } in listing.rooms {
             if self.slots.contains_key(&summary.id) {
                 continue;
             }
-            // Pages refer to slots.
+            // A slot that is in use here is replaced, since pages refer to slots.
             let slot = if self.rooms.contains_key(&slot) { self.take_slot() } else { slot };
             self.slots.insert(summary.id, slot);
             self.index.insert(slot, document(&summary));
-            self.rooms.insert(slot, Listed { summary, promised });
+            self.rooms.insert(slot, ListedRoom { summary, promised });
         }
         self.next_slot = self.next_slot.max(listing.next_slot);
     }
@@ -95,9 +97,9 @@ impl Directory {
         self.lobby.carried(now)
     }
 
-    /// Goes on to tell those who watch a view, from where another directory was.
+    /// Adds a view whose watchers another directory told before.
     pub(super) fn take_in_view(&mut self, now: Millis, view: CarriedView) {
-        // What cannot be read was not granted before either.
+        // A filter that cannot be read was not accepted there either.
         if let Ok(query) = parse(&view.view.filter) {
             self.lobby.take_in(now, view, query);
         }
@@ -107,19 +109,19 @@ impl Directory {
         self.lobby.len()
     }
 
-    /// What owners tell of their rooms.
+    /// Adds, changes or removes rooms as their owners describe them; `None` stands for a room that closed.
     pub(super) fn update(&mut self, now: Millis, rooms: Vec<(RoomId, Option<Arc<Summary>>)>) {
         for (id, summary) in rooms {
             let after = summary.as_deref().map(document);
             let before = match (self.slots.get(&id).copied(), &after, summary) {
                 (Some(slot), Some(after), Some(summary)) => {
-                    self.rooms.insert(slot, Listed { summary, promised: 0 });
+                    self.rooms.insert(slot, ListedRoom { summary, promised: 0 });
                     self.index.insert(slot, after.clone())
                 }
                 (None, Some(after), Some(summary)) => {
                     let slot = self.take_slot();
                     self.slots.insert(id, slot);
-                    self.rooms.insert(slot, Listed { summary, promised: 0 });
+                    self.rooms.insert(slot, ListedRoom { summary, promised: 0 });
                     self.index.insert(slot, after.clone())
                 }
                 (Some(slot), ..) => {
@@ -133,7 +135,7 @@ impl Directory {
         }
     }
 
-    /// The rooms that it knows, in the order in which they were opened.
+    /// Ids of the listed rooms, in the order in which they were opened.
     pub(super) fn listed(&self) -> impl Iterator<Item = RoomId> {
         let mut listed: Vec<(u32, RoomId)> = self.slots.iter().map(|(room, slot)| (*slot, *room)).collect();
         listed.sort_unstable();
@@ -143,7 +145,7 @@ impl Directory {
     /// A page of rooms, in the order in which they were opened.
     ///
     /// # Errors
-    /// `InvalidArgument` for a filter that cannot be read, or a page too long.
+    /// `InvalidArgument` for a filter that cannot be read, or a page that is too long.
     pub(super) fn find(&self, find: &Find) -> Result<Page> {
         if !(1..=PAGE_ROOMS_MAX).contains(&find.limit) {
             return Err(Error::invalid(format!("A page has 1 to {PAGE_ROOMS_MAX} rooms.")));
@@ -160,10 +162,10 @@ impl Directory {
         Ok(page)
     }
 
-    /// A room that fits and has a seat free, and where to go on if it is full meanwhile.
+    /// A room that fits and has a free seat, and further rooms to try if that one is full meanwhile.
     ///
     /// # Errors
-    /// `NotFound` when there is none, `InvalidArgument` for a filter that cannot be read.
+    /// `NotFound` when no room fits, `InvalidArgument` for a filter that cannot be read.
     pub(super) fn candidates(&mut self, find: &Find) -> Result<(RoomId, Vec<RoomId>)> {
         let query = parse(&find.filter)?;
         let mut found = Vec::new();
@@ -184,7 +186,7 @@ impl Directory {
         Ok((first, found.map(|(_, id)| id).collect()))
     }
 
-    /// Begins to tell of a view's changes, and answers what it shows now.
+    /// Adds a view, whose watchers are told of changes from now on, and returns the rooms that it shows now.
     ///
     /// # Errors
     /// `InvalidArgument` when its filter or budget is wrong, `ResourceExhausted` when there are too many views.
@@ -195,9 +197,9 @@ impl Directory {
         Ok(Page { revision: Some(revision), ..page })
     }
 
-    /// Goes on to tell those who watch a view already.
+    /// Adds a view that is already watched; its watchers are told anew of every room that it shows.
     pub(super) fn adopt_view(&mut self, now: Millis, view: ViewKey) {
-        // What cannot be read was not granted before either.
+        // A filter that cannot be read was not accepted before either.
         let Ok(query) = parse(&view.filter) else { return };
         let is_shown = |id: &RoomId| {
             let document = self.slots.get(id).and_then(|slot| self.index.document(*slot));
@@ -215,9 +217,9 @@ impl Directory {
         self.lobby.next_due()
     }
 
-    /// Tells the views whose time has come.
+    /// Tells the views that are due.
     pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
-        while let Some(Due { view, query, revision, anew, changed }) = self.lobby.take_due(now) {
+        while let Some(DuePush { view, query, revision, anew, changed }) = self.lobby.take_due(now) {
             let mut delta = LobbyDelta { revision, anew, ..LobbyDelta::default() };
             for id in changed {
                 let slot = self.slots.get(&id);
@@ -232,14 +234,14 @@ impl Directory {
         }
     }
 
-    /// Shows rooms that fit, in order, until `show` has enough or too many were looked at. Answers after which slot to
-    /// go on, if there may be more.
+    /// Passes rooms that fit to `show`, in order, until `show` returns false or [`LOOKED_AT_MAX`] rooms were looked at.
+    /// Returns the slot behind which the next page begins, if there may be more rooms.
     fn look(
         &self,
         query: &Query,
         path: &RoomPath,
         after: Option<u32>,
-        mut show: impl FnMut(u32, &Listed) -> bool,
+        mut show: impl FnMut(u32, &ListedRoom) -> bool,
     ) -> Option<u32> {
         let within =
             if path.as_str().is_empty() { Candidates::all() } else { self.index.with_text(WITHIN, path.as_str()) };
@@ -260,7 +262,7 @@ impl Directory {
         None
     }
 
-    /// The next slot; slots are given out in order, so that pages are.
+    /// The next free slot. Slots are given out in order, so that pages keep the order of opening.
     fn take_slot(&mut self) -> u32 {
         while self.rooms.contains_key(&self.next_slot) {
             self.next_slot = self.next_slot.wrapping_add(1);
@@ -271,7 +273,7 @@ impl Directory {
     }
 }
 
-/// Checks how a lobby is to be watched; what no directory need be asked.
+/// Checks a view that somebody wants to watch, as far as this needs no directory.
 ///
 /// # Errors
 /// `InvalidArgument` when the filter cannot be read or the budget is not within the limits.
@@ -288,7 +290,7 @@ pub fn check_view(view: &ViewKey) -> Result<()> {
     Ok(())
 }
 
-/// Whether a view shows what a document stands for.
+/// Whether a view of this path and query shows the room of this document.
 pub(super) fn shows(path: &RoomPath, query: &Query, document: &Document) -> bool {
     let is_within = |value: &muster_domain::query::Value| *value == muster_domain::query::Value::from(path.as_str());
     (path.as_str().is_empty() || document.values(WITHIN).any(is_within)) && query.matches(document).is_some()
@@ -301,7 +303,7 @@ fn parse(filter: &str) -> Result<Query> {
     Ok(Query::parse(filter)?)
 }
 
-/// What filters can ask of a room, under the names that its JSON has.
+/// The document that filters search, with the field names of a room's JSON.
 fn document(room: &Summary) -> Document {
     let mut document = Document::new()
         .with("capacity", f64::from(room.capacity))
@@ -324,7 +326,7 @@ fn document(room: &Summary) -> Document {
     }
     for (prefix, values) in [("properties", &room.properties), ("variables", &room.variables)] {
         for (name, value) in values {
-            // What has too many parts is found by the first of them.
+            // Values with too many parts are cut: the first parts can still be found.
             let _ = document.push_json_text(&format!("{prefix}.{name}"), value.as_json());
         }
     }

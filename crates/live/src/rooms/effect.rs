@@ -1,5 +1,5 @@
-//! What comes of what owners of rooms are asked: answers, events for those who are in a room or watch the lobby, and
-//! messages for other owners.
+//! Results of requests to owners of rooms: answers, events for those who are in a room or watch the lobby, and messages
+//! for other owners. Delivers nothing itself.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::plane::{Listener, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// It is done.
+    /// The request was carried out.
     Done,
-    /// Variables changed; they are at this version now.
+    /// Variables were changed; they are at this version now.
     Version(u64),
-    /// A seat is held.
+    /// A seat is held for the caller.
     Reserved(Box<Reserved>),
-    /// Whoever asked is in the room.
+    /// The caller is in the room.
     Joined(Box<Joined>),
-    /// What the room is like, for whoever is not in it.
+    /// The room's public state, for a caller who is not in it.
     Room(Box<RoomState>),
-    /// Rooms.
+    /// A page of a listing.
     Page(Page),
 }
 
@@ -37,40 +37,40 @@ pub struct Reserved {
     pub room: Arc<Summary>,
     /// The seat.
     pub seat: u32,
-    /// How long it is held.
+    /// How long the seat is held.
     pub held_ms: Millis,
 }
 
-/// The caller is in a room.
+/// The room that the caller is in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
     /// The caller's seat; none for spectators.
     pub seat: Option<u32>,
-    /// What the room is like, the caller included.
+    /// The room's state, the caller included.
     pub state: RoomState,
 }
 
-/// Some rooms of a listing.
+/// One page of a listing of rooms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The rooms.
     pub rooms: Vec<Arc<Summary>>,
-    /// The next page is what comes after this, if there is one. It may be empty.
+    /// Position behind which the next page begins; `None` on the last page. The next page may be empty.
     pub next: Option<u32>,
-    /// Of a view: how many times its changes were told so far. What is told later has a higher number.
+    /// For a page of a view: the revision of the view's last push. Later pushes have higher revisions.
     pub revision: Option<u64>,
 }
 
-/// Who of a room is told something.
+/// Receivers of an event, among the sessions in a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
-    /// Everybody in it.
+    /// All sessions in the room.
     All,
-    /// These sessions, which are in it.
+    /// These sessions only.
     Only(Vec<SessionRef>),
 }
 
-/// Who did something, for the eyes of others.
+/// The member who did something, as the others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     /// The session.
@@ -81,105 +81,105 @@ pub struct Actor {
     pub username: Arc<str>,
 }
 
-/// Why somebody was taken out of a room.
+/// Why a session was taken out of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// The user asked for it elsewhere.
+    /// The user left by another session or over HTTP.
     Left,
-    /// Thrown out by the owner.
+    /// The owner threw the user out.
     Kicked,
-    /// The same user came by another session.
+    /// The same user joined by another session.
     Replaced,
 }
 
 /// Why a room closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseCause {
-    /// It was empty for long enough.
+    /// The room was empty for long enough.
     Empty,
-    /// It has lived for as long as it may.
+    /// The room's lifetime is over.
     Expired,
-    /// The node that kept it has gone.
+    /// The node that owned the room has gone.
     Lost,
 }
 
-/// What happened in a room, for those in it. Who comes and goes is told as events of the room's stream.
+/// Something that happened in a room, for those in it. Joins and leaves are told as events of the room's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Somebody said something to all.
+    /// A member said something to all.
     Message(Actor, Arc<str>),
-    /// Somebody said something to the receiver.
+    /// A member said something to the receivers alone.
     Private(Actor, Arc<str>),
-    /// Room variables changed.
+    /// A member changed room variables.
     Variables(Actor, Delta),
-    /// A player's variables changed; private ones are in the event for that player alone.
+    /// A member's own variables changed; private ones are in the event for that member alone.
     PlayerVariables(Actor, Delta),
-    /// The room is another now in these respects.
+    /// The owner changed settings of the room; the summary holds the new ones.
     Updated(Arc<Summary>),
-    /// Somebody has another seat, or none.
+    /// A member has another seat, or none.
     Seat(Actor, Option<u32>),
-    /// Somebody else owns the room.
+    /// The room has another owner, or none.
     Owner(Option<UserId>),
-    /// To a single session: it is no longer in the room, and why.
+    /// The receiver is no longer in the room.
     Out(LeaveReason),
-    /// The room is closed.
+    /// The room closed.
     Closed(CloseCause),
 }
 
 /// Changes of a view since its last push, merged.
 #[derive(Clone, Debug, Default)]
 pub struct LobbyDelta {
-    /// Grows by 1 with each push of the view, from 1; by more where the directory has another owner.
+    /// Grows by 1 with each push of the view; by more where the directory has moved to another owner.
     pub revision: u64,
-    /// The directory has another owner: rooms that this push and the next do not name are gone.
+    /// Whether the directory's former state was lost: rooms that neither this push nor the next ones name are gone.
     pub anew: bool,
-    /// Rooms that came or changed, as they are now.
+    /// Rooms that appeared or changed, as they are now.
     pub rooms: Vec<Arc<Summary>>,
-    /// Rooms that closed or fit no longer.
+    /// Rooms that closed or no longer fit the view.
     pub gone: Vec<RoomId>,
 }
 
-/// What is to be done for the state machine.
+/// One thing that an owner of rooms asks the plane to do.
 #[derive(Debug)]
 pub enum Effect {
     /// Answer a request.
     Reply(RequestRef, Result<Answer>),
-    /// A session comes to the room's stream, or has another seat there.
+    /// Put a session on the room's stream, or change the seat that its presence there shows.
     Track {
-        /// Which room.
+        /// The room's id.
         room: RoomId,
-        /// Who.
+        /// The member of that session.
         who: Actor,
-        /// How it hears the stream.
+        /// The session, and how it hears the stream.
         listener: Listener,
-        /// The seat, for others to see; none for spectators.
+        /// The member's seat; `None` for spectators.
         seat: Option<u32>,
     },
-    /// A session goes from the room's stream.
+    /// Take a session from the room's stream.
     Untrack {
-        /// Which room.
+        /// The room's id.
         room: RoomId,
-        /// Who.
+        /// The session, and how it hears the stream.
         listener: Listener,
-        /// Whether the others are told that it went.
+        /// Whether the others are told that it left.
         seen: bool,
     },
-    /// Tell sessions what happened.
+    /// Tell an event to sessions in a room.
     Tell {
-        /// Which room.
+        /// The room's id.
         room: RoomId,
-        /// To whom.
+        /// The receivers.
         to: To,
-        /// What.
+        /// The event.
         event: Event,
     },
-    /// Tell those who hear a view of the lobby.
+    /// Push changes to those who watch a view of the lobby.
     Lobby {
-        /// Which view.
+        /// The view.
         view: Arc<ViewKey>,
-        /// What changed.
+        /// The changes.
         delta: LobbyDelta,
     },
-    /// Tell another owner.
+    /// Send a message to another owner of rooms, desks or the directory.
     Send(Owner, Across),
 }

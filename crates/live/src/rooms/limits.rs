@@ -1,4 +1,5 @@
-//! The limits of rooms, each with its name. What belongs to a server's size stands in [`super::RoomsConfig`] instead.
+//! The limits of rooms, each with its name. Limits that depend on a server's size are in [`super::RoomsConfig`]
+//! instead. Nothing here enforces them.
 
 use crate::session::Millis;
 
@@ -20,13 +21,13 @@ pub const PATH_SEGMENTS_MAX: usize = 8;
 /// Most bytes of a room's password.
 pub const PASSWORD_BYTES_MAX: usize = 128;
 
-/// Wrong passwords of one user for one room, after which no further one is looked at for a time.
+/// Wrong passwords of one user for one room, after which the room refuses all passwords of that user for a pause.
 pub const PASSWORD_ATTEMPTS_MAX: u32 = 5;
 
-/// How long that time is, from the last wrong one.
+/// Length of that pause, counted from the last wrong password.
 pub const PASSWORD_PAUSE_MS: Millis = 30_000;
 
-/// Users whose wrong passwords a room remembers; the one who erred longest ago is forgotten first.
+/// Most users whose wrong passwords a room remembers; the least recent one is forgotten first.
 pub const PASSWORD_USERS_MAX: usize = 1_000;
 
 /// Most properties of a room.
@@ -44,19 +45,19 @@ pub const VARIABLE_NAME_BYTES_MAX: usize = 64;
 /// Most bytes of the JSON of one property or variable.
 pub const VALUE_BYTES_MAX: usize = 2_048;
 
-/// Most bytes, names and values, of a room's properties, and of its variables.
+/// Most bytes of names and values in a room's properties, and as many in its variables.
 pub const ROOM_VALUES_BYTES_MAX: usize = 16_384;
 
-/// Most bytes, names and values, of one player's variables.
+/// Most bytes of names and values in one player's variables.
 pub const PLAYER_VALUES_BYTES_MAX: usize = 4_096;
 
 /// Most bytes of a message.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
-/// Most users that a private message is for.
+/// Most receivers of a private message.
 pub const RECIPIENTS_MAX: usize = 100;
 
-/// Most members that the state of a room lists; the answer says how many there are.
+/// Most members that the state of a room lists; the state says how many there are in all.
 pub const MEMBERS_LISTED_MAX: usize = 200;
 
 /// Most users that a room keeps out at a time.
@@ -80,15 +81,15 @@ pub const LOBBY_INTERVAL_MS_MIN: Millis = 250;
 /// Most milliseconds between two pushes of a lobby.
 pub const LOBBY_INTERVAL_MS_MAX: Millis = 60_000;
 
-/// Most rooms of one push of a lobby; the others wait, merged, for the next.
+/// Most rooms of one push of a lobby; changes of others wait, merged, for the next push.
 pub const LOBBY_PUSH_ROOMS_MAX: usize = 50;
 
-/// Different views of the lobby (path, filter and budget) that are kept at a time.
+/// Most views of the lobby (different paths, filters and budgets) at a time.
 pub const LOBBY_VIEWS_MAX: usize = 1_000;
 
 /// Most bytes of a filter.
 pub const FILTER_BYTES_MAX: usize = 1_024;
 
-/// How long changes of a room's counts and variables are gathered before listings and lobbies learn of them. That a
-/// room opened, closed, or changed who may enter is told at once.
+/// How long changes of a room's counts and variables are gathered before the directory learns of them. The directory
+/// learns at once that a room opened or closed, or that others may enter it.
 pub const LISTING_INTERVAL_MS: Millis = 100;

@@ -1,5 +1,5 @@
-//! Views of the lobby: who asks for the same rooms in the same measure shares one, so that a change is merged, counted
-//! against the budget and encoded once for all of them.
+//! Views of the lobby. Watchers who ask for the same rooms with the same budget share a view, so that a change is
+//! merged, counted against the budget and encoded once for all of them. Never knows who watches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ type Hasher = foldhash::fast::RandomState;
 #[derive(Debug)]
 struct View {
     query: Arc<Query>,
-    /// Rooms that changed since they were last told, the one that waits for longest first.
+    /// Rooms that changed since their last push, the one that waits longest first.
     changed: IndexSet<RoomId, Hasher>,
-    /// When changes may be told at the soonest.
+    /// The earliest time of the next push.
     next_at: Millis,
-    /// Of the changes that were told last.
+    /// Revision of the last push.
     revision: u64,
-    /// Those who watch were told of other rooms, by a directory that is no more.
+    /// Whether the next push must say that the watchers were told by a directory whose state is lost.
     anew: bool,
     due: Option<Millis>,
 }
@@ -37,37 +37,37 @@ impl View {
     }
 }
 
-/// What one view is to be told.
-pub(super) struct Due {
+/// One push that is due.
+pub(super) struct DuePush {
     pub view: Arc<ViewKey>,
     pub query: Arc<Query>,
     pub revision: u64,
     pub anew: bool,
-    /// Rooms that changed, in whatever way.
+    /// Rooms that appeared, changed or went.
     pub changed: Vec<RoomId>,
 }
 
-/// See the module.
+/// The views of the lobby that somebody watches.
 #[derive(Debug, Default)]
 pub(super) struct Lobby {
     views: IndexMap<Arc<ViewKey>, View, Hasher>,
     due: BTreeSet<(Millis, Arc<ViewKey>)>,
-    /// Views begin with this one.
+    /// Revision at which new views begin.
     first_revision: u64,
 }
 
 impl Lobby {
-    /// Its views begin with this revision.
+    /// A lobby without views; new views begin at this revision.
     pub(super) fn beginning(first_revision: u64) -> Self {
         Self { first_revision, ..Self::default() }
     }
 
-    /// One without views, whose views begin as those of this one.
+    /// A lobby without views, whose new views begin at the same revision as those of this one.
     pub(super) fn successor(&self) -> Self {
         Self::beginning(self.first_revision)
     }
 
-    /// All views.
+    /// All views in pieces.
     pub(super) fn carried(&self, now: Millis) -> impl Iterator<Item = CarriedView> {
         self.views.iter().flat_map(move |(key, view)| {
             let changed: Vec<RoomId> = view.changed.iter().copied().collect();
@@ -83,7 +83,7 @@ impl Lobby {
         })
     }
 
-    /// A view, or more of its changes.
+    /// Adds a view, or more changed rooms of a view that came before.
     pub(super) fn take_in(&mut self, now: Millis, carried: CarriedView, query: Query) {
         let CarriedView { view: key, revision, anew, due_ms, next_ms, changed } = carried;
         if let Some(view) = self.views.get_mut(&key) {
@@ -100,7 +100,7 @@ impl Lobby {
         self.views.len()
     }
 
-    /// Adds a view unless it is there. Answers the revision of the changes that were told last.
+    /// Adds a view unless it exists. Returns the revision of its last push.
     pub(super) fn add(&mut self, now: Millis, key: ViewKey, query: Query) -> Result<u64> {
         if let Some(view) = self.views.get(&key) {
             return Ok(view.revision);
@@ -114,7 +114,7 @@ impl Lobby {
         Ok(self.first_revision)
     }
 
-    /// Adds a view that is watched already: those who do are told all that there is.
+    /// Adds a view that is already watched; the first push names every room in `shown`.
     pub(super) fn adopt(&mut self, now: Millis, key: ViewKey, query: Query, shown: impl Iterator<Item = RoomId>) {
         let due = now + key.interval_ms;
         let key = Arc::new(key);
@@ -132,7 +132,7 @@ impl Lobby {
         }
     }
 
-    /// A room changed, came (from nothing) or went (to nothing).
+    /// Notes in all views that a room changed. `before` is `None` for a new room, `after` for one that closed.
     pub(super) fn changed(&mut self, now: Millis, id: RoomId, before: Option<&Document>, after: Option<&Document>) {
         for (key, view) in &mut self.views {
             let shown = |document: &&Document| shows(&key.path, &view.query, document);
@@ -152,8 +152,8 @@ impl Lobby {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Takes out what one view is to be told now, as much as its budget allows.
-    pub(super) fn take_due(&mut self, now: Millis) -> Option<Due> {
+    /// Takes out one push that is due, with as many rooms as the view's budget allows.
+    pub(super) fn take_due(&mut self, now: Millis) -> Option<DuePush> {
         self.due.first().filter(|(at, _)| *at <= now)?;
         let (_, key) = self.due.pop_first()?;
         let view = self.views.get_mut(&key)?;
@@ -164,6 +164,6 @@ impl Lobby {
         self.due.extend(view.due.map(|due| (due, key.clone())));
         view.revision += 1;
         let (revision, anew) = (view.revision, std::mem::take(&mut view.anew));
-        Some(Due { query: view.query.clone(), revision, anew, changed: told.into_iter().collect(), view: key })
+        Some(DuePush { query: view.query.clone(), revision, anew, changed: told.into_iter().collect(), view: key })
     }
 }

@@ -1,4 +1,4 @@
-//! What owners of rooms are asked, by sessions' shards and by each other: all of it data.
+//! Messages to owners of rooms, desks and the directory, from sessions' shards and from each other. All of it is data.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ use crate::plane::{Listener, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 
-/// A room's id. It says who owns the room: the owner of the room's stream.
+/// A room's id. The owner of the stream about this id owns the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RoomId(pub Uuid);
 
@@ -35,181 +35,182 @@ impl FromStr for RoomId {
     }
 }
 
-/// Who owns what a message is about.
+/// The owned thing that a message is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The owner of a room.
+    /// A room.
     Room(RoomId),
-    /// The owner of a template's desk, where players are placed.
+    /// A template's desk, which places players.
     Desk(Arc<str>),
-    /// The owner of the directory: listings and lobbies.
+    /// The directory, which lists rooms and runs the lobby.
     Directory,
 }
 
-/// Who asks.
+/// The user who makes a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Whose request it is.
+    /// The user's id.
     pub user_id: UserId,
     /// The user's name.
     pub username: Arc<str>,
-    /// The session, where it came over a socket.
+    /// The user's session; `None` for a request over HTTP.
     pub session: Option<(SessionRef, SessionId)>,
 }
 
-/// A request with who waits for the answer; nobody if nobody does.
+/// A request with its caller and the place of its answer.
 #[derive(Clone, Debug)]
 pub struct Request<T> {
-    /// Who asks.
+    /// The user who asks.
     pub caller: Caller,
-    /// Where the answer goes.
+    /// The request that waits for the answer; `None` if nothing waits.
     pub reply_to: Option<RequestRef>,
-    /// What is asked.
+    /// The contents of the request.
     pub what: T,
 }
 
-/// What the owner of a room is asked.
+/// A request to the owner of a room.
 #[derive(Clone, Debug)]
 pub enum RoomAction {
-    /// Make the room, and hold a seat in it for whoever asks.
+    /// Make the room, and hold a seat in it for the caller.
     Create(Box<Creation>),
-    /// Come in, and hear the room as this says.
+    /// Join the room; the listener says how the session hears it.
     Join(Entry, Listener),
-    /// Go.
+    /// Leave the room.
     Leave,
-    /// What the room is like.
+    /// Return the state of the room.
     Look,
     /// Change the room's variables.
     SetVariables(Change),
-    /// Change one's own variables.
+    /// Change the caller's own variables.
     SetOwn(Change),
-    /// Something for everybody in the room.
+    /// Send a message to everybody in the room.
     Say(Arc<str>),
-    /// Something for some users in the room.
+    /// Send a message to some users in the room.
     Whisper(Vec<UserId>, Arc<str>),
-    /// Throw a user out, and keep the user out for so long.
+    /// Throw a user out, and keep the user out for this long.
     Kick(UserId, Millis),
-    /// Change what the room is like.
+    /// Change settings of the room.
     Update(Box<Update>),
-    /// Become a spectator, or a player.
+    /// Become a spectator (true) or a player (false).
     Spectate(bool),
 }
 
-/// What a room is made with.
+/// Everything that a new room is made with.
 #[derive(Clone, Debug)]
 pub struct Creation {
-    /// A name for players' eyes.
+    /// The name that players see.
     pub name: Arc<str>,
-    /// The template that the rest came from, if one was named.
+    /// The template that the settings came from, if one was named.
     pub template: Option<Arc<str>>,
-    /// Where it stands.
+    /// The room's path.
     pub path: RoomPath,
     /// Number of seats.
     pub capacity: u32,
     /// Most spectators.
     pub spectators_max: u32,
-    /// Whoever comes must know it.
+    /// The password that joining requires.
     pub password: Option<PasswordDigest>,
-    /// In no listing.
+    /// Whether the room is in no listing.
     pub hidden: bool,
-    /// The first who comes owns it.
+    /// Whether the room has an owner among its players, at first its maker.
     pub owned: bool,
-    /// How long it is kept while empty.
+    /// How long the room is kept while it is empty.
     pub empty_ms: Millis,
-    /// How long it is kept at all.
+    /// How long the room is kept in any case; `None` for no limit.
     pub life_ms: Option<Millis>,
-    /// It survives the crash of the node that owns it.
+    /// Whether the room survives a crash of the node that owns it.
     pub recover: bool,
     /// Values that only the owner changes.
     pub properties: Change,
-    /// First variables.
+    /// The first variables.
     pub variables: Change,
 }
 
 impl RoomAction {
-    /// Whether the room may be another afterwards.
+    /// Whether the request may change the room.
     pub fn is_change(&self) -> bool {
         !matches!(self, Self::Look | Self::Say(_) | Self::Whisper(..))
     }
 }
 
-/// How one comes into a room.
+/// How a user joins a room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
     /// The room's password.
     pub password: Option<PasswordDigest>,
-    /// To watch, without a seat.
+    /// Whether the user comes to watch, without a seat.
     pub spectator: bool,
 }
 
-/// What the owner changes of a room; nothing of what is `None`.
+/// Changes of a room's settings by its owner. `None` leaves a setting as it is.
 #[derive(Clone, Debug, Default)]
 pub struct Update {
     /// A new name.
     pub name: Option<Arc<str>>,
     /// Whether players without a reservation may come.
     pub open: Option<bool>,
-    /// A new password, or none any more.
+    /// A new password, or `Some(None)` to take the password away.
     pub password: Option<Option<PasswordDigest>>,
-    /// Another number of seats.
+    /// A new number of seats.
     pub capacity: Option<u32>,
-    /// Another number of spectators.
+    /// A new number of spectators.
     pub spectators_max: Option<u32>,
     /// Changes of the properties.
     pub properties: Change,
 }
 
-/// "Place me": a seat in an open room of a template, or in a new one. Answered with a reservation.
+/// A request to place the caller: it wants a seat in an open room of a template, or in a new room. The answer is a
+/// reservation.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Which template.
+    /// The template's name.
     pub template: Arc<str>,
-    /// Only rooms of this size.
+    /// The number of seats that the room must have; any if `None`.
     pub size: Option<u32>,
-    /// The id of the new room, should one be opened. Drawn by whoever asks.
+    /// The id of the new room, if one must be opened. Drawn by the caller's shard.
     pub fresh: RoomId,
-    /// Decides the new room's size.
+    /// Random number that decides the new room's size.
     pub random: u32,
-    /// Rooms that refused already.
+    /// Rooms that refused the caller already.
     pub tried: Vec<RoomId>,
 }
 
-/// A seat for somebody who was sent to a room, held until a deadline.
+/// A request for a seat in one room, to be held for a while.
 #[derive(Clone, Debug)]
 pub struct Seat {
-    /// Where.
+    /// The room's id.
     pub room: RoomId,
-    /// Who sent them, and what becomes of a refusal.
+    /// The origin of the request, which decides what follows a refusal.
     pub origin: Origin,
 }
 
-/// Who sends somebody to a room.
+/// The origin of a request for a seat.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// A desk, which asks elsewhere when the room refuses.
+    /// The desk of a template, which places the caller elsewhere when the room refuses.
     Desk {
-        /// What was asked for.
+        /// The request to the desk.
         place: Place,
-        /// The room is to be opened with this many seats.
+        /// The number of seats, if the room must be opened first.
         open: Option<u32>,
     },
-    /// A quick join: when the room refuses, the next of these is asked.
+    /// A quick join: when the room refuses, the next room is asked.
     QuickJoin {
-        /// Where to ask next.
+        /// Further rooms to ask, in order.
         next: Vec<RoomId>,
     },
 }
 
-/// Rooms by place and filter, page by page.
+/// A search for rooms by path and filter, page by page.
 #[derive(Clone, Debug)]
 pub struct Find {
-    /// Within this path.
+    /// Rooms must lie within this path.
     pub path: RoomPath,
-    /// Only what fits this filter; all if it is empty.
+    /// Rooms must fit this filter; the empty filter fits all.
     pub filter: Arc<str>,
-    /// Rooms of the page.
+    /// Most rooms of the page.
     pub limit: usize,
-    /// After this, as a page before said.
+    /// Position behind which the page begins, as the page before gave it.
     pub after: Option<u32>,
 }
 
@@ -219,12 +220,12 @@ impl Default for Find {
     }
 }
 
-/// Which rooms a lobby shows, and how much of their changes at a time. Those who ask for the same share a view.
+/// Name of a view of the lobby: which rooms it shows, and how often and how much its watchers are told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewKey {
-    /// Within this path.
+    /// Rooms must lie within this path.
     pub path: RoomPath,
-    /// Only what fits this filter.
+    /// Rooms must fit this filter.
     pub filter: Arc<str>,
     /// Least time between two pushes.
     pub interval_ms: Millis,
@@ -238,7 +239,7 @@ impl ViewKey {
         format!("{}/{}/{}?{}", self.interval_ms, self.rooms_max, self.path.as_str(), self.filter)
     }
 
-    /// The view of a text.
+    /// Reverses [`Self::label`].
     pub fn parse(label: &str) -> Option<Self> {
         let (budget, filter) = label.split_once('?')?;
         let mut parts = budget.splitn(3, '/');
@@ -249,32 +250,32 @@ impl ViewKey {
     }
 }
 
-/// What the owner of the directory is asked.
+/// A request to the owner of the directory.
 #[derive(Clone, Debug)]
 pub enum DirectoryAction {
-    /// A page of rooms.
+    /// Return a page of rooms.
     Find(Find),
-    /// A seat in a room that fits.
+    /// Get the caller a seat in any room that fits.
     QuickJoin(Find),
-    /// The first page of a view, whose changes the caller hears from now on.
+    /// Return the first page of a view, and let the caller hear its changes from now on.
     Subscribe(ViewKey),
 }
 
-/// All that an owner of rooms is asked and told.
+/// Any message to an owner of rooms, a desk or the directory.
 #[derive(Clone, Debug)]
 pub enum ToOwner {
-    /// To the owner of a room.
+    /// A request to a room.
     Room(RoomId, Request<RoomAction>),
-    /// To the owner of the template's desk.
+    /// A request to the desk of the template that the request names.
     Place(Request<Place>),
-    /// To the owner of the directory.
+    /// A request to the directory.
     Directory(Request<DirectoryAction>),
-    /// From one owner to another.
+    /// A message from one owner to another.
     Across(Owner, Across),
 }
 
 impl ToOwner {
-    /// Whom it is for.
+    /// The owned thing that the message is for.
     pub fn owner(&self) -> Owner {
         match self {
             Self::Room(room, _) => Owner::Room(*room),
@@ -284,7 +285,7 @@ impl ToOwner {
         }
     }
 
-    /// Who waits for the answer.
+    /// The request that waits for the answer.
     pub fn reply_to(&self) -> Option<RequestRef> {
         match self {
             Self::Room(_, request) => request.reply_to,
@@ -295,12 +296,13 @@ impl ToOwner {
         }
     }
 
-    /// Whether an owner may hand the question on to another, which answers it.
+    /// Whether the owner may pass the request on to another owner, which answers it.
     pub fn may_wander(&self) -> bool {
         matches!(self, Self::Place(_) | Self::Directory(Request { what: DirectoryAction::QuickJoin(_), .. }))
     }
 
-    /// Whether it makes others hear something, so that who sends it must not outrun them.
+    /// Whether the message makes other sessions hear something. Such messages take credits, so that a sender cannot
+    /// outrun the receivers.
     pub fn is_talk(&self) -> bool {
         use RoomAction::{Say, SetOwn, SetVariables, Spectate, Update, Whisper};
         let Self::Room(_, request) = self else { return false };
@@ -308,42 +310,43 @@ impl ToOwner {
     }
 }
 
-/// What owners tell each other.
+/// A message from one owner to another.
 #[derive(Clone, Debug)]
 pub enum Across {
-    /// To a room: a seat for somebody.
+    /// To a room: hold a seat for a player.
     Seat(Request<Seat>),
-    /// To a desk: a room did not take somebody, who is to be placed elsewhere.
+    /// To a desk: a room refused a player, who must be placed elsewhere.
     Elsewhere(Request<Place>),
-    /// To a desk: how full a room is.
+    /// To a desk: how full a room is now.
     Report(RoomId, Report),
-    /// To a desk that is another now: a room of its template.
+    /// To a desk that lost its state or is new: one of the rooms that it fills.
     Filling {
-        /// Which.
+        /// The room's id.
         room: RoomId,
-        /// How many seats it has.
+        /// Number of seats.
         size: u32,
-        /// How full it is.
+        /// How full the room is.
         report: Report,
     },
-    /// To a desk: a room has closed.
+    /// To a desk: a room closed.
     Closed(RoomId),
-    /// To the directory: these partitions' owner knows of none of the rooms that were there. What it listed before, as
-    /// their owner in former times, may have come late.
+    /// To the directory: the owner of these partitions has none of the rooms that were listed there before. Reports
+    /// from their former owner may have come late.
     Forgotten(Vec<Partition>),
-    /// To the directory: rooms that changed, and `None` for those that closed.
+    /// To the directory: rooms that changed; `None` for rooms that closed.
     Listing(Vec<(RoomId, Option<Arc<Summary>>)>),
 }
 
-/// How full a room is, told to the desk that fills it.
+/// How full a room is, as the room reports it to the desk that fills it.
 ///
-/// A desk knows how many seats it sent players for. The room says how many seats are taken beyond those of the desk's
-/// players that it has dealt with. Both together is how many will be taken once everything on its way has arrived: no
-/// message is counted twice, however the two directions overtake each other.
+/// The desk counts the players that it sent to the room. The room reports how many seats are taken beyond the desk's
+/// players that it has let in or refused. The sum of both is the number of seats that will be taken once every player
+/// on the way has arrived. It holds however messages of the two directions overtake each other, since no player is
+/// counted twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Taken and held seats, less the number of the desk's players dealt with.
+    /// Taken and held seats, minus the number of the desk's players that were let in or refused.
     pub offset: i64,
-    /// Whether it takes players at all.
+    /// Whether the room takes players without a reservation.
     pub open: bool,
 }

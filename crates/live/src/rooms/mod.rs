@@ -1,8 +1,8 @@
-//! Rooms: made freely or of templates, found, filled and talked in; and the lobby, which shows them.
+//! Rooms: made freely or from templates, found, filled and talked in; and the lobby, which shows them.
 //!
-//! A room has one owner, the owner of its stream. A desk per template places players ("place me"), one directory
-//! lists rooms. Pure: ids and random numbers come in with requests, time as an argument, effects go out as data.
-//! Knows no wire format: JSON values pass through as text.
+//! Each room has one owner, the owner of its stream. One desk per template places players who ask for any seat, and one
+//! directory lists the rooms. The rules are pure: ids and random numbers come in with requests, time is an argument,
+//! and effects go out as data. They know no wire format: JSON values pass through as text.
 
 mod carry;
 mod desk;

@@ -1,7 +1,7 @@
-//! All that a shard owns of rooms: the rooms themselves, the desks of templates, and, on one shard, the directory.
+//! Everything that one shard owns of rooms: rooms, desks of templates, and, on one shard, the directory.
 //!
-//! It is driven from outside: requests of sessions and messages of other owners come in, effects come out, and
-//! [`Rooms::turn`] runs what became due.
+//! Requests of sessions and messages of other owners come in, effects go out, and [`Rooms::turn`] runs what is due.
+//! Nothing here waits or delivers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use super::message::{
     Across, Caller, Creation, DirectoryAction, Origin, Owner, Place, Report, Request, RoomAction, RoomId, Seat,
     ToOwner, ViewKey,
 };
-use super::room::{News, Room};
+use super::room::{ListingUrgency, Room};
 use super::template::Templates;
 use crate::place::Epoch;
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 
-/// How rooms are kept on this server.
+/// Settings of rooms on this server.
 #[derive(Clone, Debug)]
 pub struct RoomsConfig {
     /// `rooms.templates`.
     pub templates: Templates,
     /// `rooms.reservation_sec`, in milliseconds: how long a seat is held.
     pub reservation_ms: Millis,
-    /// `rooms.max_rooms_per_shard`: rooms that one shard keeps.
+    /// `rooms.max_rooms_per_shard`: most rooms that one shard owns.
     pub rooms_max: usize,
-    /// `rooms.max_rooms_per_user`: rooms made by one user that are open at a time.
+    /// `rooms.max_rooms_per_user`: most open rooms that one user made.
     pub rooms_per_creator_max: u32,
 }
 
@@ -43,44 +43,44 @@ impl Default for RoomsConfig {
     }
 }
 
-/// What rooms did and how many there are.
+/// Counts and gauges of rooms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoomStats {
-    /// Rooms now.
+    /// Rooms that are open now.
     pub rooms: usize,
     /// Rooms opened so far.
     pub opened: u64,
-    /// Seats held for somebody so far.
+    /// Seats that were held for a user so far.
     pub placed: u64,
-    /// Seats asked of a room in vain so far; most of these were had elsewhere.
+    /// Requests for a seat that a room refused so far; most of these users got a seat elsewhere.
     pub turned_away: u64,
-    /// Requests refused because a limit was reached.
+    /// Requests that were refused because a limit was reached.
     pub limited: u64,
-    /// Views of the lobby now.
+    /// Views of the lobby that are watched now.
     pub views: usize,
 }
 
-/// See the module.
+/// The rooms, desks and directory that one shard owns.
 pub struct Rooms {
     config: Arc<RoomsConfig>,
     pub(super) rooms: Map<RoomId, Room>,
     pub(super) desks: BTreeMap<Arc<str>, Desk>,
     pub(super) directory: Directory,
-    /// Open rooms by who made them.
+    /// Count of open rooms by the user who made them.
     pub(super) made: Map<UserId, u32>,
-    /// When rooms want to be settled next.
+    /// When each room must be settled next.
     due: BTreeSet<(Millis, RoomId)>,
     due_of: Map<RoomId, Millis>,
-    /// Rooms that the directory is to learn of, and when at the latest.
+    /// Rooms that the directory must hear of, and by when.
     pub(super) changed: IndexSet<RoomId, foldhash::fast::RandomState>,
     pub(super) tell_at: Option<Millis>,
-    /// Rooms that changed, or closed, of which recovery data are kept.
+    /// Recoverable rooms that changed or closed since [`Self::take_touched`].
     pub(super) touched: Vec<RoomId>,
     stats: RoomStats,
 }
 
 impl Rooms {
-    /// No rooms yet.
+    /// An owner without rooms.
     pub fn new(config: Arc<RoomsConfig>) -> Self {
         Self {
             config,
@@ -97,12 +97,12 @@ impl Rooms {
         }
     }
 
-    /// Counts and gauges.
+    /// The counts and gauges now.
     pub fn stats(&self) -> RoomStats {
         RoomStats { rooms: self.rooms.len(), views: self.directory.views(), ..self.stats }
     }
 
-    /// Takes in what this shard is asked or told.
+    /// Handles one message to an owner on this shard.
     pub fn receive(&mut self, now: Millis, message: ToOwner, out: &mut Vec<Effect>) {
         match message {
             ToOwner::Room(room, request) => self.ask(now, room, request, out),
@@ -112,7 +112,7 @@ impl Rooms {
         }
     }
 
-    /// Somebody asks something of a room.
+    /// Handles a request to a room.
     fn ask(&mut self, now: Millis, id: RoomId, request: Request<RoomAction>, out: &mut Vec<Effect>) {
         let Request { caller, reply_to, what } = request;
         let is_change = what.is_change();
@@ -130,7 +130,7 @@ impl Rooms {
         self.settle(now, id, out);
     }
 
-    /// Somebody asks to be placed.
+    /// Handles a request to be placed.
     fn place(&mut self, request: Request<Place>, out: &mut Vec<Effect>) {
         let name = request.what.template.clone();
         let reply_to = request.reply_to;
@@ -140,7 +140,7 @@ impl Rooms {
         }
     }
 
-    /// Somebody asks something of the directory.
+    /// Handles a request to the directory.
     fn look_up(&mut self, now: Millis, request: Request<DirectoryAction>, out: &mut Vec<Effect>) {
         let Request { caller, reply_to, what } = request;
         let answer = match what {
@@ -159,7 +159,7 @@ impl Rooms {
         self.reply(reply_to, answer, out);
     }
 
-    /// Another owner, or this one as another, tells something.
+    /// Handles a message of another owner, which may be on this shard as well.
     fn hear(&mut self, now: Millis, to: &Owner, message: Across, out: &mut Vec<Effect>) {
         match message {
             Across::Seat(request) => self.seat(now, request, out),
@@ -178,7 +178,7 @@ impl Rooms {
         }
     }
 
-    /// A session went from a room's stream.
+    /// Notes that a session left a room's stream.
     pub fn session_gone(
         &mut self,
         now: Millis,
@@ -194,7 +194,7 @@ impl Rooms {
         }
     }
 
-    /// A user's session goes on elsewhere.
+    /// Replaces the session of a member that goes on at another place.
     pub fn rebind(&mut self, room: RoomId, user: UserId, from: SessionRef, to: SessionRef) {
         if let Some(known) = self.rooms.get_mut(&room) {
             known.rebind(user, from, to);
@@ -202,15 +202,15 @@ impl Rooms {
         self.touch(room);
     }
 
-    /// Of what there is something here.
+    /// Everything that this shard owns: rooms, desks, and the directory if it lists any room.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
         let directory = self.directory.listed().next().map(|_| Owner::Directory);
         let rooms = self.rooms.keys().map(|room| Owner::Room(*room));
         rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
     }
 
-    /// Some owners are others now: what they kept here is forgotten, and no more players are sent to rooms that are gone.
-    /// `directory` is since when the directory has its owner.
+    /// Drops everything whose owner has changed, perhaps to this shard, and stops sending players to rooms that are
+    /// gone. `directory` is the epoch of the directory's present owner.
     pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {
         let is_gone = |room: &RoomId| is_lost(&Owner::Room(*room));
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
@@ -226,7 +226,7 @@ impl Rooms {
         }
     }
 
-    /// Forgets a room.
+    /// Drops a room without a word to anybody.
     pub(super) fn drop_room(&mut self, id: RoomId) {
         let room = self.rooms.remove(&id);
         self.unmake(room.and_then(|room| room.creator));
@@ -234,7 +234,7 @@ impl Rooms {
         self.changed.swap_remove(&id);
     }
 
-    /// The directory is another, and knows of no room yet.
+    /// Tells a directory that is new, and lists no room yet, of all rooms.
     pub fn relist(&mut self, now: Millis) {
         let mut listed: Vec<RoomId> = self.rooms.iter().filter(|(_, room)| !room.hidden).map(|(id, _)| *id).collect();
         listed.sort_unstable();
@@ -248,8 +248,8 @@ impl Rooms {
         }
     }
 
-    /// Some rooms came here from another place. What that told desks and the directory of them may come later than what
-    /// is told from here, and is not listened to any more: it is told again.
+    /// Repeats to desks and the directory what they were told of rooms that came here from another place. They may have
+    /// ignored it, because it can arrive after messages of the rooms' new owner.
     pub fn tell_again(
         &mut self,
         now: Millis,
@@ -267,24 +267,24 @@ impl Rooms {
         self.list_again(now, listed);
     }
 
-    /// Desks of these templates are others, and know of no room yet.
+    /// Tells the chosen desks, which are new and know no room yet, of their rooms.
     pub fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
         let mut rooms: Vec<&mut Room> = self.rooms.values_mut().collect();
         rooms.sort_unstable_by_key(|room| room.id);
         rooms.into_iter().for_each(|room| room.introduce(&is_other, out));
     }
 
-    /// A view of the lobby is watched already, where the directory was before.
+    /// Adds a view of the lobby that was already watched at the directory's former place.
     pub fn adopt_view(&mut self, now: Millis, view: ViewKey) {
         self.directory.adopt_view(now, view);
     }
 
-    /// Nobody hears a view of the lobby any more.
+    /// Drops a view of the lobby that nobody watches any more.
     pub fn view_unheard(&mut self, view: &ViewKey) {
         self.directory.drop_view(view);
     }
 
-    /// When something is due next.
+    /// The time at which [`Self::turn`] must run next.
     pub fn next_due(&self) -> Option<Millis> {
         let room = self.due.first().map(|(at, _)| *at);
         [room, self.tell_at, self.directory.next_due()].into_iter().flatten().min()
@@ -335,13 +335,13 @@ impl Rooms {
         Ok(answer)
     }
 
-    /// Somebody was sent here for a seat.
+    /// Handles a request for a seat in a room, sent by a desk or the directory.
     fn seat(&mut self, now: Millis, request: Request<Seat>, out: &mut Vec<Effect>) {
         let Request { caller, reply_to, what: Seat { room, origin } } = request;
         if let Origin::Desk { place, open: Some(size) } = &origin
             && let Err(refusal) = self.open_for_desk(now, room, &place.template, *size, &caller)
         {
-            // The desk has counted on this room.
+            // The desk counts on this room already.
             out.push(Effect::Send(Owner::Desk(place.template.clone()), Across::Closed(room)));
             return self.reply(reply_to, Err(refusal), out);
         }
@@ -352,7 +352,7 @@ impl Rooms {
             known.handled_from_desk();
         }
         self.touch(room);
-        // Before a refusal goes back, so that the desk knows how full the room is.
+        // The desk hears how full the room is before it hears of the refusal.
         self.settle(now, room, out);
         match answer {
             Ok(answer) => self.reply(reply_to, Ok(answer), out),
@@ -368,7 +368,7 @@ impl Rooms {
         self.open(now, id, template.creation(size), caller, true)
     }
 
-    /// A room did not take somebody: the next is asked.
+    /// Passes a refused player on to the desk, or to the next room of a quick join.
     fn turn_away(&mut self, request: Request<Seat>, refusal: Error, out: &mut Vec<Effect>) {
         let Request { caller, reply_to, what: Seat { room, origin } } = request;
         match origin {
@@ -418,13 +418,13 @@ impl Rooms {
         }
     }
 
-    /// After whatever happened to a room: closes it or notes when it is due, and what the directory is to learn.
+    /// Ends every change of a room: closes it or sets its timer, and notes whether the directory must hear of it.
     pub(super) fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<Effect>) {
         let Some(room) = self.rooms.get_mut(&id) else {
             return self.set_due(id, None);
         };
         let closes = room.settle(now, out);
-        let news = std::mem::replace(&mut room.news, News::None);
+        let urgency = std::mem::replace(&mut room.listing_urgency, ListingUrgency::None);
         let (is_listed, due) = (!room.hidden, room.next_due());
         if let Some(cause) = closes {
             room.close(cause, out);
@@ -435,10 +435,10 @@ impl Rooms {
         } else {
             self.set_due(id, due);
         }
-        if is_listed && (closes.is_some() || news > News::None) {
+        if is_listed && (closes.is_some() || urgency > ListingUrgency::None) {
             self.changed.insert(id);
             self.tell_at.get_or_insert(now + LISTING_INTERVAL_MS);
-            if closes.is_some() || news == News::Now {
+            if closes.is_some() || urgency == ListingUrgency::Now {
                 self.tell_directory(out);
             }
         }

@@ -1,4 +1,5 @@
-//! Passwords of rooms: kept as digests only, and guessed slowly. They live as long as their room and no longer.
+//! Passwords of rooms. They are kept as digests only, can be guessed only slowly, and end with their room. Never keeps
+//! the text of a password.
 
 use indexmap::IndexMap;
 use muster_domain::ids::{Subject, UserId, Uuid};
@@ -10,8 +11,8 @@ use super::carry::CarriedAttempts;
 use super::limits::{PASSWORD_ATTEMPTS_MAX, PASSWORD_BYTES_MAX, PASSWORD_PAUSE_MS, PASSWORD_USERS_MAX};
 use crate::session::Millis;
 
-/// A password that only its room can compare: SHA-256 over the room's id and the text. Made on the shard of whoever
-/// typed it, so that the text goes nowhere.
+/// SHA-256 of a room's id and a password. The digest fits one room only. It is made on the caller's shard, so that the
+/// password itself goes no further.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PasswordDigest([u8; 32]);
 
@@ -22,10 +23,10 @@ impl std::fmt::Debug for PasswordDigest {
 }
 
 impl PasswordDigest {
-    /// The digest of a text for one room.
+    /// The digest of a password for one room.
     ///
     /// # Errors
-    /// `InvalidArgument` when the text is empty or longer than [`PASSWORD_BYTES_MAX`].
+    /// `InvalidArgument` when the password is empty or longer than [`PASSWORD_BYTES_MAX`].
     pub fn new(room: RoomId, text: &str) -> Result<Self> {
         if text.is_empty() || text.len() > PASSWORD_BYTES_MAX {
             return Err(Error::invalid(format!("A room's password has 1 to {PASSWORD_BYTES_MAX} bytes.")));
@@ -39,29 +40,37 @@ impl PasswordDigest {
         Self(bytes)
     }
 
-    /// For another node; to be shown to nobody.
+    /// The digest's bytes, for other nodes. They must not be shown to anybody.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether both came of the same text, in a time that tells nothing of where they differ.
+    /// Whether both digests are equal. The time it takes tells nothing of where they differ.
     fn fits(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 }
 
-/// Wrong passwords so far, by user.
+/// Wrong passwords of one user.
+#[derive(Clone, Copy, Debug, Default)]
+struct WrongPasswords {
+    count: u32,
+    /// The time from which they no longer count.
+    until: Millis,
+}
+
+/// Wrong passwords that users gave for one room.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    /// How many, and when they count no more.
-    wrong: IndexMap<Subject, (u32, Millis)>,
+    /// Entries by user, the least recent first.
+    wrong: IndexMap<Subject, WrongPasswords>,
 }
 
 impl Attempts {
-    /// Compares what a user gave with the room's password.
+    /// Compares the digest that a user gave with the room's.
     ///
     /// # Errors
-    /// `PermissionDenied` when there is none or it is wrong, `ResourceExhausted` after too many wrong ones.
+    /// `PermissionDenied` when the user gave none or a wrong one, `ResourceExhausted` after too many wrong ones.
     pub(super) fn check(
         &mut self,
         now: Millis,
@@ -73,7 +82,7 @@ impl Attempts {
             return Err(Error::new(ErrorKind::PermissionDenied, "The room is locked: give its password."));
         };
         let subject = Subject::from(user);
-        let (count, until) = self.wrong.get(&subject).copied().unwrap_or_default();
+        let WrongPasswords { count, until } = self.wrong.get(&subject).copied().unwrap_or_default();
         let count = if now >= until { 0 } else { count };
         if count >= PASSWORD_ATTEMPTS_MAX {
             let seconds = PASSWORD_PAUSE_MS / 1_000;
@@ -88,21 +97,23 @@ impl Attempts {
         if self.wrong.len() >= PASSWORD_USERS_MAX {
             self.wrong.shift_remove_index(0);
         }
-        self.wrong.insert(subject, (count + 1, now + PASSWORD_PAUSE_MS));
+        self.wrong.insert(subject, WrongPasswords { count: count + 1, until: now + PASSWORD_PAUSE_MS });
         Err(Error::new(ErrorKind::PermissionDenied, "That is not the room's password."))
     }
 
-    /// Those that still count, longest ago first.
+    /// Entries that still count, the least recent first.
     pub(super) fn carried(&self, now: Millis) -> Vec<CarriedAttempts> {
-        let attempts = |(subject, (count, until)): (&Subject, &(u32, Millis))| {
-            let left_ms = until.saturating_sub(now);
-            (left_ms > 0).then_some(CarriedAttempts { subject: *subject, count: *count, left_ms })
+        let attempts = |(subject, wrong): (&Subject, &WrongPasswords)| {
+            let left_ms = wrong.until.saturating_sub(now);
+            (left_ms > 0).then_some(CarriedAttempts { subject: *subject, count: wrong.count, left_ms })
         };
         self.wrong.iter().filter_map(attempts).collect()
     }
 
     pub(super) fn of_carried(now: Millis, attempts: Vec<CarriedAttempts>) -> Self {
-        let entry = |CarriedAttempts { subject, count, left_ms }| (subject, (count, now.saturating_add(left_ms)));
+        let entry = |CarriedAttempts { subject, count, left_ms }| {
+            (subject, WrongPasswords { count, until: now.saturating_add(left_ms) })
+        };
         Self { wrong: attempts.into_iter().map(entry).collect() }
     }
 }

@@ -1,4 +1,5 @@
-//! Where a room stands among others: `cards/poker/high`. Whoever looks at `cards` sees it too.
+//! Paths of rooms, such as `cards/poker/high`. A search within `cards` finds that room as well. Never says whether a
+//! room exists.
 
 use std::sync::Arc;
 
@@ -6,12 +7,12 @@ use muster_domain::{Error, Result};
 
 use super::limits::{PATH_BYTES_MAX, PATH_SEGMENTS_MAX};
 
-/// Segments with a slash between them; the empty path is above all others.
+/// Segments joined by slashes. All paths lie within the empty one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RoomPath(Arc<str>);
 
 impl RoomPath {
-    /// Reads a path.
+    /// Checks and wraps a path.
     ///
     /// # Errors
     /// `InvalidArgument` when it is too long or too deep, or a segment is empty or holds anything but ASCII letters,
@@ -39,14 +40,14 @@ impl RoomPath {
         &self.0
     }
 
-    /// Itself, then every path above it, the empty one last.
+    /// This path, then every path above it, the empty one last.
     pub fn with_ancestors(&self) -> impl Iterator<Item = &str> {
         let first = (!self.0.is_empty()).then_some(self.as_str());
         let above = std::iter::successors(first, |path| path.rfind('/').map(|end| &path[..end]));
         above.chain(std::iter::once(""))
     }
 
-    /// Whether this path is `above` or lies below it.
+    /// Whether this path equals `above` or lies below it.
     pub fn is_within(&self, above: &Self) -> bool {
         let rest = self.0.strip_prefix(above.as_str());
         above.0.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

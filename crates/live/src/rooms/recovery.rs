@@ -1,4 +1,5 @@
-//! Rooms that survive their owner: what of them is to be kept, and how they go on elsewhere.
+//! Rooms that survive the crash of their owner: which state is kept of them, and how a new owner goes on. Stores
+//! nothing itself.
 
 use super::carry::Carried;
 use super::effect::Effect;
@@ -9,30 +10,31 @@ use crate::session::Millis;
 use crate::stream::Presence;
 
 impl Rooms {
-    /// Whether there is such a room.
+    /// Whether this shard owns the room.
     pub fn contains(&self, id: RoomId) -> bool {
         self.rooms.contains_key(&id)
     }
 
-    /// A room as it is to be kept, in pieces; none of one that is gone.
+    /// The room's state in pieces, to be kept as recovery data; no piece if the room is gone.
     pub fn kept(&self, now: Millis, id: RoomId) -> Vec<Carried> {
         self.carried_room(now, id).collect()
     }
 
-    /// Rooms of which something else is to be kept than before.
+    /// Takes the ids of rooms whose recovery data must be written or deleted.
     pub fn take_touched(&mut self) -> Vec<RoomId> {
         std::mem::take(&mut self.touched)
     }
 
-    /// Something changed about a room.
+    /// Notes that a room changed, if recovery data are kept of it.
     pub(super) fn touch(&mut self, id: RoomId) {
         if self.rooms.get(&id).is_some_and(|room| room.recover) {
             self.touched.push(id);
         }
     }
 
-    /// A room that another owned goes on with those who are `inside` by their places; the other members have left. Its
-    /// desk and the directory hear of it. Answers those whom it does not know: they are to be put out.
+    /// Reconciles a recovered room with `inside`, the presences that shards report on its stream. Members who are not
+    /// among them have left. The room's desk and the directory are told of the room. Returns the sessions that are on
+    /// the stream but unknown to the room, which must be taken off it.
     pub fn meet(
         &mut self,
         now: Millis,
@@ -43,7 +45,7 @@ impl Rooms {
         let Some(room) = self.rooms.get_mut(&id) else { return Vec::new() };
         let strangers = room.meet(inside, out);
         room.introduce(|_| true, out);
-        // What was changed last may be lost, and who was told of it is to know.
+        // The last changes may be lost, so members who heard of them are told the present state.
         room.tell_all(out);
         if !room.hidden {
             self.list_again(now, vec![id]);
@@ -52,7 +54,8 @@ impl Rooms {
         strangers
     }
 
-    /// What is shown of the seat of somebody who is in a room by this session.
+    /// The seat that a session's presence in the room shows: `None` if the session is not in the room, `Some(None)` for
+    /// spectators.
     pub fn seat_of(&self, id: RoomId, presence: &Presence, listener: Listener) -> Option<Option<u32>> {
         self.rooms.get(&id)?.seat_of(presence.user_id, listener)
     }

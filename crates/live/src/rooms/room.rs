@@ -1,4 +1,5 @@
-//! One room: who is in it, what they know together, and what it tells them. Its owner alone changes it.
+//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it. Never
+//! delivers anything: that is left to effects.
 
 mod carry;
 mod entry;
@@ -25,45 +26,45 @@ use crate::session::Millis;
 
 type Users<T> = IndexMap<UserId, T, foldhash::fast::RandomState>;
 
-/// How much of a room's properties and variables there may be.
+/// Most properties and variables of a room.
 const PROPERTIES: ValueLimits = ValueLimits { count_max: PROPERTIES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
 const VARIABLES: ValueLimits = ValueLimits { count_max: ROOM_VARIABLES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
 
-/// Somebody in the room. A user is in it once, by one session.
+/// A user in the room. Each user is in it by one session.
 #[derive(Debug)]
 struct Member {
-    /// By which session, and how it hears the room.
+    /// The member's session, and how it hears the room's stream.
     listener: Listener,
     session_id: SessionId,
     username: Arc<str>,
-    /// None for spectators.
+    /// The seat; `None` for spectators.
     seat: Option<u32>,
     variables: Variables,
-    /// Grows with each who comes.
+    /// Serial number of the member's arrival in the room.
     order: u64,
 }
 
-/// The desk that sends players here.
+/// The room's link to the desk that fills it.
 #[derive(Debug)]
 struct DeskLink {
     template: Arc<str>,
-    /// Players it sent that were dealt with, let in or not.
+    /// Number of the desk's players that were let in or refused.
     handled: i64,
     reported: Report,
 }
 
-/// How urgently listings are to learn of a change.
+/// How soon the directory must hear of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum News {
-    /// They know everything.
+pub(super) enum ListingUrgency {
+    /// Not at all: the directory knows the present state.
     None,
-    /// Soon: counts, variables.
+    /// Within [`super::limits::LISTING_INTERVAL_MS`]: counts and variables changed.
     Soon,
-    /// At once: that it opened, and who may enter.
+    /// At once: the room opened, or others may enter now.
     Now,
 }
 
-/// See the module.
+/// The state of a room.
 #[derive(Debug)]
 pub(super) struct Room {
     pub id: RoomId,
@@ -71,9 +72,9 @@ pub(super) struct Room {
     template: Option<Arc<str>>,
     path: RoomPath,
     pub hidden: bool,
-    /// Whether recovery data are kept of it.
+    /// Whether recovery data are kept of the room.
     pub recover: bool,
-    /// Whether it has an owner at all.
+    /// Whether one of the room's players is always its owner.
     owned: bool,
     open: bool,
     password: Option<PasswordDigest>,
@@ -81,30 +82,30 @@ pub(super) struct Room {
     seats: Seats,
     reservations: Reservations,
     members: Users<Member>,
-    /// Members that are still to come from where the room was before. Nothing is due until they have.
+    /// Number of members that a former owner has yet to send. The room has no timers until they have come.
     awaited: usize,
     spectators: u32,
     entries: u64,
     owner: Option<UserId>,
-    /// Who made it, and counts it among the rooms that one may make; nobody where a desk did.
+    /// The user whose count of rooms includes this one; `None` if a desk made it.
     pub creator: Option<UserId>,
     properties: Variables,
     variables: Variables,
     attempts: Attempts,
     barred: Users<Millis>,
     empty_ms: Millis,
-    /// It is empty, and closes then.
+    /// Set while the room is empty.
     closes_at: Option<Millis>,
     ends_at: Option<Millis>,
     desk: Option<DeskLink>,
-    pub news: News,
+    pub listing_urgency: ListingUrgency,
 }
 
 impl Room {
-    /// A room with nobody in it. `desk` is the template whose desk fills it.
+    /// A room with nobody in it. `desk` says whether the desk of its template fills it.
     ///
     /// # Errors
-    /// `InvalidArgument` or `ResourceExhausted` when it may not be made so.
+    /// `InvalidArgument` or `ResourceExhausted` when the settings are not allowed.
     pub(super) fn new(now: Millis, id: RoomId, creation: Creation, creator: &Caller, desk: bool) -> Result<Self> {
         settings::check_name(&creation.name)?;
         settings::check_capacity(creation.capacity)?;
@@ -143,17 +144,17 @@ impl Room {
             empty_ms: creation.empty_ms,
             closes_at: None,
             ends_at: creation.life_ms.map(|life| now.saturating_add(life)),
-            news: News::Now,
+            listing_urgency: ListingUrgency::Now,
         };
         room.properties.apply(&creation.properties, editor, PROPERTIES)?;
         room.variables.apply(&creation.variables, editor, VARIABLES)?;
         Ok(room)
     }
 
-    /// Does what somebody asks.
+    /// Carries out a caller's request.
     ///
     /// # Errors
-    /// A refusal; nothing has changed then.
+    /// A refusal; the room is unchanged.
     pub(super) fn act(
         &mut self,
         now: Millis,
@@ -176,11 +177,11 @@ impl Room {
         }
     }
 
-    /// Ends what is due, tells the desk how full the room is, and answers whether it is to close.
+    /// Ends expired reservations, tells the desk how full the room is, and returns why the room must close, if it must.
     pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<Effect>) -> Option<CloseCause> {
         while let Some(expired) = self.reservations.take_expired(now) {
             self.seats.free(expired.seat);
-            self.changed(News::Soon);
+            self.changed(ListingUrgency::Soon);
             self.pass_ownership(out);
         }
         self.closes_at = self.is_empty().then(|| self.closes_at.unwrap_or(now + self.empty_ms));
@@ -191,13 +192,13 @@ impl Room {
         self.closes_at.is_some_and(|at| at <= now).then_some(CloseCause::Empty)
     }
 
-    /// When it is to be settled next, if nothing happens before.
+    /// When the room must be settled next, if nothing happens before.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let dues = [self.reservations.next_due(), self.ends_at, self.closes_at];
         dues.into_iter().flatten().min().filter(|_| self.awaited == 0)
     }
 
-    /// Tells everybody that it closes, and takes them from its stream.
+    /// Tells all members that the room closes, and takes them off its stream.
     pub(super) fn close(&mut self, cause: CloseCause, out: &mut Vec<Effect>) {
         if !self.members.is_empty() {
             out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Closed(cause) });
@@ -211,7 +212,7 @@ impl Room {
         }
     }
 
-    /// What everybody may see.
+    /// The room's public state.
     pub(super) fn summary(&self) -> Summary {
         let named = |values: &Variables| -> Vec<Named> {
             values.iter().map(|(name, value, _)| (name.clone(), value.clone())).collect()
@@ -234,7 +235,7 @@ impl Room {
         }
     }
 
-    /// What a user sees of it: members see each other.
+    /// The room's state as one user sees it: only members see the members.
     pub(super) fn state(&self, viewer: Option<UserId>) -> RoomState {
         let is_member = viewer.is_some_and(|viewer| self.members.contains_key(&viewer));
         let mut members: Vec<_> = self.members.iter().take(if is_member { MEMBERS_LISTED_MAX } else { 0 }).collect();
@@ -256,7 +257,7 @@ impl Room {
         }
     }
 
-    /// The member that a caller is: by its session, or over HTTP by its user.
+    /// The caller's member: found by session, or for a request over HTTP by user.
     fn member(&mut self, caller: &Caller) -> Result<&mut Member> {
         let member = self.members.get_mut(&caller.user_id);
         let is_same =
@@ -273,7 +274,7 @@ impl Room {
         Err(Error::new(ErrorKind::PermissionDenied, "Only the room's owner may do this."))
     }
 
-    /// Gives the room to the player who is in it for longest, if its owner is gone.
+    /// Makes the player who has been in the room longest its owner, if the present owner has gone.
     fn pass_ownership(&mut self, out: &mut Vec<Effect>) {
         let is_here = |user: UserId| {
             self.members.get(&user).is_some_and(|member| member.seat.is_some()) || self.reservations.get(user).is_some()
@@ -285,14 +286,14 @@ impl Room {
         let oldest = players.min_by_key(|(_, member)| member.order).map(|(user, _)| *user);
         if oldest != self.owner {
             self.owner = oldest;
-            self.changed(News::Soon);
+            self.changed(ListingUrgency::Soon);
             if !self.members.is_empty() {
                 out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Owner(oldest) });
             }
         }
     }
 
-    /// Tells the desk that fills it how full it is, if that is another.
+    /// Tells the desk that fills the room how full it is, if `is_other` says that the desk is a new one.
     pub(super) fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
         let Some(desk) = &mut self.desk else { return };
         let owner = Owner::Desk(desk.template.clone());
@@ -304,7 +305,7 @@ impl Room {
         }
     }
 
-    /// Tells the desk that fills it how full it is, even if that has not changed.
+    /// Tells the desk that fills the room how full it is, even if that has not changed.
     pub(super) fn report_anew(&mut self, out: &mut Vec<Effect>) {
         let Some(desk) = &mut self.desk else { return };
         desk.reported = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
@@ -320,13 +321,13 @@ impl Room {
         }
     }
 
-    /// Nobody is in it, or about to come.
+    /// Whether nobody is in the room and nobody holds a reservation.
     fn is_empty(&self) -> bool {
         self.members.is_empty() && self.reservations.is_empty()
     }
 
-    fn changed(&mut self, news: News) {
-        self.news = self.news.max(news);
+    fn changed(&mut self, urgency: ListingUrgency) {
+        self.listing_urgency = self.listing_urgency.max(urgency);
     }
 }
 
@@ -351,7 +352,7 @@ impl Member {
 
 #[cfg(test)]
 impl Room {
-    /// Seats taken by players and held by reservations, and how many there are.
+    /// Number of seats that are taken or held, and of all seats.
     pub(super) fn occupancy(&self) -> (u32, u32) {
         (self.seats.taken(), self.seats.capacity())
     }

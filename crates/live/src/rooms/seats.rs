@@ -1,4 +1,4 @@
-//! The seats of a room: which are taken, and which are held for somebody until a deadline.
+//! The seats of a room: which are taken, and which are held for a user until a deadline.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,10 +7,10 @@ use muster_domain::UserId;
 use super::carry::CarriedSeat;
 use crate::session::Millis;
 
-/// Seats 1 to a capacity. Never holds who sits where.
+/// Seats numbered from 1 to the capacity. Never holds who sits where.
 #[derive(Clone, Debug)]
 pub(super) struct Seats {
-    /// A bit per seat, set when it is taken or held.
+    /// One bit for each seat, set when the seat is taken or held.
     words: Vec<u64>,
     capacity: u32,
     taken: u32,
@@ -29,7 +29,7 @@ impl Seats {
         self.taken
     }
 
-    /// Takes the lowest free seat; `None` when all are taken.
+    /// Takes the lowest free seat; `None` when there is none.
     pub(super) fn take(&mut self) -> Option<u32> {
         let (index, word) = self.words.iter_mut().enumerate().find(|(_, word)| **word != u64::MAX)?;
         let bit = word.trailing_ones();
@@ -42,7 +42,7 @@ impl Seats {
         Some(seat)
     }
 
-    /// Takes a seat, if there is such a one that is free.
+    /// Takes one given seat, if it exists and is free.
     pub(super) fn occupy(&mut self, seat: u32) {
         let Some(index) = seat.checked_sub(1).filter(|_| seat <= self.capacity) else { return };
         let (index, bit) = (index / 64, index % 64);
@@ -52,7 +52,7 @@ impl Seats {
         }
     }
 
-    /// Gives a taken seat back.
+    /// Frees a taken seat.
     pub(super) fn free(&mut self, seat: u32) {
         let (index, bit) = ((seat - 1) / 64, (seat - 1) % 64);
         if let Some(word) = self.words.get_mut(index as usize) {
@@ -62,7 +62,7 @@ impl Seats {
         }
     }
 
-    /// Changes the number of seats; answers whether all taken ones are among them, and does nothing if not.
+    /// Changes the number of seats. Returns false, and does nothing, if a taken seat lies beyond the new number.
     pub(super) fn resize(&mut self, capacity: u32) -> bool {
         let highest = self.words.iter().rposition(|word| *word != 0).map_or(0, |index| {
             let word = self.words[index];
@@ -77,18 +77,18 @@ impl Seats {
     }
 }
 
-/// A seat held for a user.
+/// A seat that is held for a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reservation {
     pub(super) seat: u32,
     pub(super) until: Millis,
 }
 
-/// All reservations of a room. They all last equally long, so their deadlines come in the order in which they were made.
+/// All reservations of a room. All last equally long, so their deadlines come in the order in which they were made.
 #[derive(Debug, Default)]
 pub(super) struct Reservations {
     by_user: BTreeMap<UserId, Reservation>,
-    /// Stale where the user's reservation has another deadline.
+    /// Deadlines in order. An entry is stale when the user's reservation has another deadline.
     deadlines: VecDeque<(Millis, UserId)>,
 }
 
@@ -97,20 +97,20 @@ impl Reservations {
         self.by_user.get(&user).copied()
     }
 
-    /// Holds a seat, or holds it longer. `until` is never before that of an earlier call.
+    /// Holds a seat for a user, or prolongs the hold. `until` is never before that of an earlier call.
     pub(super) fn hold(&mut self, user: UserId, seat: u32, until: Millis) {
         self.by_user.insert(user, Reservation { seat, until });
         self.deadlines.push_back((until, user));
     }
 
-    /// Ends a reservation whose seat is used now.
+    /// Removes a reservation whose seat is taken now.
     pub(super) fn remove(&mut self, user: UserId) -> Option<Reservation> {
         let removed = self.by_user.remove(&user);
         self.drop_stale();
         removed
     }
 
-    /// Takes out one reservation whose deadline has come.
+    /// Takes out one reservation whose deadline has passed.
     pub(super) fn take_expired(&mut self, now: Millis) -> Option<Reservation> {
         self.drop_stale();
         let (_, user) = *self.deadlines.front().filter(|(until, _)| *until <= now)?;
@@ -126,7 +126,7 @@ impl Reservations {
         self.by_user.is_empty()
     }
 
-    /// All of them, in the order of their deadlines.
+    /// All reservations, in the order of their deadlines.
     pub(super) fn carried(&self, now: Millis) -> Vec<CarriedSeat> {
         let mut held: Vec<(Millis, UserId)> = self.deadlines.iter().copied().collect();
         held.dedup();

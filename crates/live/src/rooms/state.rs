@@ -1,4 +1,5 @@
-//! What a room looks like from outside: to listings, and to those who come in.
+//! Descriptions of a room: its public summary, and the state that members get. Never holds a password or private values
+//! of others.
 
 use std::sync::Arc;
 
@@ -9,24 +10,24 @@ use super::message::RoomId;
 use super::path::RoomPath;
 use super::variables::Named;
 
-/// A room as listings show it. Never holds its password.
+/// A room as listings show it. Never holds the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Its id.
+    /// The room's id.
     pub id: RoomId,
-    /// A name for players' eyes; may be empty.
+    /// The name that players see; may be empty.
     pub name: Arc<str>,
-    /// The template it was made of.
+    /// The template that the room was made from.
     pub template: Option<Arc<str>>,
-    /// Where it stands.
+    /// The room's path.
     pub path: RoomPath,
     /// Number of seats.
     pub capacity: u32,
-    /// Players in it.
+    /// Number of players.
     pub players: u32,
-    /// Seats neither taken nor held.
+    /// Seats that are neither taken nor held.
     pub free: u32,
-    /// Spectators in it.
+    /// Number of spectators.
     pub spectators: u32,
     /// Most spectators.
     pub spectators_max: u32,
@@ -34,35 +35,35 @@ pub struct Summary {
     pub locked: bool,
     /// Whether players without a reservation may come.
     pub open: bool,
-    /// Who owns it.
+    /// The player who owns the room.
     pub owner: Option<UserId>,
-    /// What the owner says of it.
+    /// Values that the owner set.
     pub properties: Vec<Named>,
-    /// Its variables.
+    /// Values that members set.
     pub variables: Vec<Named>,
 }
 
-/// A room as those in it see it when they come.
+/// A room as its members see it when they join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomState {
-    /// What everybody may see.
+    /// The public part.
     pub summary: Summary,
-    /// The version of its variables.
+    /// Version of the room's variables.
     pub version: u64,
-    /// Who is in it, in the order of coming; cut at [`super::limits::MEMBERS_LISTED_MAX`], and empty for others than
-    /// members.
+    /// The members in the order of their arrival, at most [`super::limits::MEMBERS_LISTED_MAX`]. Empty for users who
+    /// are not in the room.
     pub members: Vec<MemberState>,
-    /// How many that are uncut.
+    /// Number of members, listed or not.
     pub members_total: usize,
 }
 
-/// Somebody in a room.
+/// A member as the others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {
-    /// Who.
+    /// The member's session and user.
     pub who: Actor,
-    /// The seat; none for spectators.
+    /// The seat; `None` for spectators.
     pub seat: Option<u32>,
-    /// The member's variables: public ones, and of oneself the private ones too.
+    /// The member's public variables; for the member itself the private ones too.
     pub variables: Vec<Named>,
 }

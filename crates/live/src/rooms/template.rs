@@ -1,4 +1,5 @@
-//! Templates: what rooms of a kind are like. They come from configuration; one, `default`, is always there.
+//! Templates: settings for rooms of one kind. They come from the configuration; the template `default` always exists.
+//! Templates never change while the server runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,37 +12,37 @@ use super::path::RoomPath;
 use super::variables::Change;
 use crate::session::Millis;
 
-/// The template that is always there.
+/// Name of the template that always exists.
 pub const DEFAULT_TEMPLATE: &str = "default";
 
-/// Players of a room that nobody said more about.
+/// Number of seats where nobody asked for another number.
 pub const DEFAULT_CAPACITY: u32 = 8;
 
-/// What rooms of a kind are like.
+/// Settings for rooms of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// By which it is asked for.
+    /// Name by which players ask for the template.
     pub name: Arc<str>,
-    /// Fewest and most players of a room; each room has one size of these.
+    /// Least and greatest number of seats; each room has one number in this range.
     pub sizes: (u32, u32),
     /// Most spectators.
     pub spectators_max: u32,
-    /// Where its rooms stand.
+    /// Path of all its rooms.
     pub path: RoomPath,
     /// How long an empty room is kept.
     pub empty_ms: Millis,
-    /// How long a room is kept at all.
+    /// How long a room is kept in any case; `None` for no limit.
     pub life_ms: Option<Millis>,
-    /// Its rooms are in no listing and no lobby.
+    /// Whether its rooms are in no listing and no lobby.
     pub hidden: bool,
-    /// The first who comes is the room's owner; otherwise nobody is.
+    /// Whether the first player of a room becomes its owner; otherwise its rooms have no owner.
     pub owned: bool,
-    /// Its rooms survive the crash of the node that owns them.
+    /// Whether its rooms survive a crash of the node that owns them.
     pub recover: bool,
 }
 
 impl Template {
-    /// A template with everything at its default.
+    /// A template with all settings at their defaults.
     pub fn new(name: &str) -> Self {
         Self {
             name: Arc::from(name),
@@ -56,10 +57,10 @@ impl Template {
         }
     }
 
-    /// Checks that rooms can be made of it.
+    /// Checks that rooms can be made from the template.
     ///
     /// # Errors
-    /// `InvalidArgument` with what is wrong.
+    /// `InvalidArgument` with the setting that is wrong.
     pub fn check(&self) -> Result<()> {
         let (smallest, largest) = self.sizes;
         if smallest == 0 || smallest > largest || largest > CAPACITY_MAX {
@@ -77,14 +78,14 @@ impl Template {
         Ok(())
     }
 
-    /// The size asked for, or one of its sizes by a random number.
+    /// The number of seats that the caller asked for, or one that the random number picks.
     ///
     /// # Errors
-    /// `InvalidArgument` when its rooms never have the size asked for.
+    /// `InvalidArgument` when rooms of the template never have that number.
     pub fn size(&self, asked: Option<u32>, random: u32) -> Result<u32> {
         let (smallest, largest) = self.sizes;
         match asked {
-            // The remainder favours small sizes by less than the share that 10,000 is of 2^32.
+            // The remainder favours small numbers by less than 10,000 / 2^32.
             None => Ok(smallest + random % (largest - smallest + 1)),
             Some(size) if (smallest..=largest).contains(&size) => Ok(size),
             Some(_) => {
@@ -96,7 +97,7 @@ impl Template {
 }
 
 impl Template {
-    /// What a room of it with so many seats is made with.
+    /// Settings of a new room of the template with this number of seats.
     pub fn creation(&self, capacity: u32) -> Creation {
         Creation {
             name: Arc::from(""),
@@ -117,7 +118,7 @@ impl Template {
 }
 
 impl Creation {
-    /// A room of no template, of which nothing but its size was said.
+    /// Settings of a new room without a template, at their defaults but for the number of seats.
     pub fn plain(capacity: u32) -> Self {
         Self { template: None, ..Template::new("").creation(capacity) }
     }
@@ -128,14 +129,14 @@ impl Creation {
 pub struct Templates(BTreeMap<Arc<str>, Arc<Template>>);
 
 impl Templates {
-    /// These templates, and `default` unless it is among them.
+    /// The given templates, and `default` unless they include it.
     pub fn new(templates: impl IntoIterator<Item = Template>) -> Self {
         let built_in = std::iter::once(Template::new(DEFAULT_TEMPLATE));
         let all = built_in.chain(templates);
         Self(all.map(|template| (template.name.clone(), Arc::new(template))).collect())
     }
 
-    /// The template of a name.
+    /// The template with this name.
     ///
     /// # Errors
     /// `NotFound` when there is none.

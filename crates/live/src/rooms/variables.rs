@@ -1,4 +1,4 @@
-//! Named values: a room's properties and variables, and those of its players. Knows nothing of who may see them.
+//! Named values: a room's properties and variables, and those of its players. Knows nothing of receivers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use muster_domain::{Error, ErrorKind, Result, UserId};
 use super::carry::{CarriedValue, CarriedValues};
 use super::limits::{VALUE_BYTES_MAX, VARIABLE_NAME_BYTES_MAX};
 
-/// A JSON value as text. Whoever makes one has checked that it is JSON; nothing here looks into it.
+/// JSON text of a value. Whoever makes a value has checked that it is JSON; nothing here parses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value(Arc<str>);
 
 impl Value {
-    /// A value of JSON text.
+    /// Wraps JSON text.
     ///
     /// # Errors
     /// `InvalidArgument` when it is longer than [`VALUE_BYTES_MAX`].
@@ -24,7 +24,7 @@ impl Value {
         Ok(Self(Arc::from(json)))
     }
 
-    /// Its JSON.
+    /// The JSON text.
     pub fn as_json(&self) -> &str {
         &self.0
     }
@@ -33,44 +33,44 @@ impl Value {
 /// A name with its value.
 pub type Named = (Arc<str>, Value);
 
-/// How much a set of values may hold.
+/// Limits of a set of values.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueLimits {
-    /// Most values.
+    /// Most values in the set.
     pub count_max: usize,
-    /// Most bytes of names and values.
+    /// Most bytes of all names and values together.
     pub bytes_max: usize,
 }
 
-/// A change of several values at once: all of it happens or none.
+/// A change of several values at once; all of it is applied, or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// New values; of one name the last counts.
+    /// New values by name.
     pub set: BTreeMap<Arc<str>, Value>,
-    /// Names that go. Those that are not there are passed over.
+    /// Names to remove. Names that do not exist are skipped.
     pub unset: Vec<Arc<str>>,
-    /// The values set are private. Of a room's variables: nobody but whoever set them and the owner may change
-    /// them. Of a player's: nobody else sees them.
+    /// Whether the values set become private. A private variable of a room can be changed only by the user who set it
+    /// and by the room's owner. A private variable of a player is seen by nobody else.
     pub private: bool,
-    /// The version that the change is meant for; any if none is given.
+    /// The version that the values must have for the change to apply; any version if `None`.
     pub expected_version: Option<u64>,
 }
 
-/// Values that changed, for somebody's eyes. What went is to be looked at before what came.
+/// Changed values as one group of receivers sees them. Receivers apply `unset` before `set`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
-    /// The version of the values after it.
+    /// Version of the values after the change.
     pub version: u64,
     /// New values.
     pub set: Vec<Named>,
-    /// Names that went.
+    /// Names that were removed.
     pub unset: Vec<Arc<str>>,
 }
 
-/// What a change changed: nothing of what was so already.
+/// The outcome of a change; values that were already as wanted are not part of it.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// The version of the values after it.
+    /// Version of the values after the change.
     pub version: u64,
     changes: Vec<Changed>,
 }
@@ -78,24 +78,24 @@ pub struct Applied {
 #[derive(Clone, Debug)]
 struct Changed {
     name: Arc<str>,
-    /// Whether it was there, and private.
+    /// Whether the value was private before; `None` if it did not exist.
     before: Option<bool>,
     after: Option<(Value, bool)>,
 }
 
 impl Applied {
-    /// Whether nothing happened.
+    /// Whether the change had no effect.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// For eyes that see private values too.
+    /// The delta for receivers who see private values too.
     pub fn all(&self) -> Delta {
         self.delta(|_| true)
     }
 
-    /// Of the private values or of the public ones; `None` if none of them changed. Whoever is told both hears of the
-    /// public ones first, and of what was private before and is public now from these alone.
+    /// The delta of private values, or that of public ones; `None` if no such value changed. A receiver of both gets
+    /// the public delta first. A value that turned from private to public is in the public delta alone.
     pub fn of(&self, private: bool) -> Option<Delta> {
         let mut delta = self.delta(|is_private| is_private == private);
         if private {
@@ -125,7 +125,7 @@ struct Variable {
     private: bool,
 }
 
-/// Values by name, with a version that grows with each change.
+/// A set of named values, with a version that grows by one with each change.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     entries: BTreeMap<Arc<str>, Variable>,
@@ -133,27 +133,27 @@ pub struct Variables {
     bytes: usize,
 }
 
-/// Who changes values.
+/// The user who changes values.
 #[derive(Clone, Copy, Debug)]
 pub struct Editor {
-    /// Who.
+    /// The user's id.
     pub user_id: UserId,
-    /// May change what is private to others.
+    /// Whether the user may change private values of others.
     pub is_owner: bool,
 }
 
 impl Variables {
-    /// The number of changes so far.
+    /// Number of changes so far.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Every value by name, and whether it is private.
+    /// All values by name; the last part says whether the value is private.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Value, bool)> {
         self.entries.iter().map(|(name, variable)| (name, &variable.value, variable.private))
     }
 
-    /// All of them, with who set each.
+    /// All values with the users who set them.
     pub(super) fn carried(&self) -> CarriedValues {
         let value = |(name, variable): (&Arc<str>, &Variable)| {
             let Variable { value, author, private } = variable.clone();
@@ -169,18 +169,18 @@ impl Variables {
         Self { entries, version: carried.version, bytes }
     }
 
-    /// All public values, for somebody who knows none.
+    /// The public values, for a receiver who knows none.
     pub fn public(&self) -> Delta {
         let public = self.iter().filter(|(_, _, private)| !private);
         let set = public.map(|(name, value, _)| (name.clone(), value.clone())).collect();
         Delta { version: self.version, set, unset: Vec::new() }
     }
 
-    /// Makes a change and answers what it changed.
+    /// Applies a change and returns its effect.
     ///
     /// # Errors
-    /// The values are as they were. `FailedPrecondition` when the version is another than expected, `PermissionDenied`
-    /// for others' private values, `InvalidArgument` for bad names, `ResourceExhausted` beyond the limits.
+    /// The values are unchanged. `FailedPrecondition` when the version is not the expected one, `PermissionDenied` for
+    /// private values of others, `InvalidArgument` for bad names, `ResourceExhausted` beyond the limits.
     pub fn apply(&mut self, change: &Change, editor: Editor, limits: ValueLimits) -> Result<Applied> {
         self.check(change, editor)?;
         let mut after = self.clone();

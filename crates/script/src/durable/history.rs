@@ -1,4 +1,4 @@
-//! What a log says of its matches.
+//! Reads a log: the matches in it that have not ended, and their histories.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,40 +10,41 @@ use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
 use super::parts::Joiner;
-use super::record::{Answered, Called, Origin, Snapshot, match_id};
+use super::record::{Called, HostAnswer, Origin, Snapshot, match_id};
 
-/// What was found in a log.
+/// The contents of a log.
 #[derive(Default)]
-pub(crate) struct Found {
-    /// The matches that have not ended, by their ids.
+pub(crate) struct LogContents {
+    /// The matches that have not ended.
     pub(crate) histories: BTreeMap<MatchId, History>,
-    /// What of it cannot be read, so that nobody knows whose it is.
+    /// The first error of a record that cannot be read. Nobody knows which match such a record belongs to.
     pub(crate) unreadable: Option<Error>,
 }
 
-/// A match that has not ended.
+/// The history of a match that has not ended.
 pub(crate) struct History {
-    /// Where it is to begin and what happened since, or why nobody knows.
+    /// The start of the match and its calls since, or why the records do not tell them.
     pub(crate) course: Result<Course>,
-    /// Since when it cannot go on, if it could not before.
+    /// The moment since which the match could not go on, if a former owner failed to resume it.
     pub(crate) stranded_at: Option<Timestamp>,
-    /// The records of all that.
+    /// The records that the rest was read from.
     pub(crate) records: Vec<wire::Record>,
 }
 
-/// Where a match is to begin, and what happened since.
-pub(crate) struct Course {
+/// The start of a match, and its calls since.
+pub struct Course {
     pub(crate) start: Start,
-    /// What the host answered in the first callback, if the match starts with it.
-    pub(crate) first_answers: Vec<Answered>,
-    pub(crate) calls: Vec<(Called, Vec<Answered>)>,
+    /// The answers of the host in the first callback, if the match starts with that.
+    pub(crate) first_answers: Vec<HostAnswer>,
+    /// Each call with the answers of the host in it.
+    pub(crate) calls: Vec<(Called, Vec<HostAnswer>)>,
 }
 
-/// Where a match is to begin.
+/// The point at which a match starts when it is resumed or replayed.
 pub(crate) enum Start {
-    /// With its first callback.
+    /// Its first callback.
     Begun { origin: Origin, params: Bytes },
-    /// With all there was to it behind a call.
+    /// A snapshot.
     Snapshot(Box<Snapshot>),
 }
 
@@ -57,7 +58,7 @@ impl Start {
         Ok(Self::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)))
     }
 
-    /// How many calls there were before, besides the first.
+    /// Count of calls before the start, without the first callback.
     fn calls(&self) -> u64 {
         match self {
             Self::Begun { .. } => 0,
@@ -67,7 +68,7 @@ impl Start {
 }
 
 impl Course {
-    /// Whose callbacks were called.
+    /// The handler of the match.
     pub(crate) fn handler(&self) -> &Arc<str> {
         match &self.start {
             Start::Begun { origin, .. } => &origin.handler,
@@ -86,11 +87,11 @@ impl Course {
     }
 
     fn answered(&mut self, answered: wire::Answered) -> Result<()> {
-        let (call, answered) = Answered::of_wire(answered)?;
+        let (call, answered) = HostAnswer::of_wire(answered)?;
         match self.calls.last_mut() {
             Some((called, answers)) if called.call == call => answers.push(answered),
             None if call == 0 => self.first_answers.push(answered),
-            // Of a call before the snapshot: it is not made again.
+            // The call is before the snapshot, and is not repeated.
             _ => {}
         }
         Ok(())
@@ -103,7 +104,7 @@ impl History {
         Self { course, stranded_at: None, records: Vec::new() }
     }
 
-    /// Takes in what happened, unless something before it cannot be understood.
+    /// Adds a record to the course, unless an earlier one could not be read.
     fn note(&mut self, note: impl FnOnce(&mut Course) -> Result<()>) {
         if let Ok(course) = &mut self.course
             && let Err(error) = note(course)
@@ -113,7 +114,7 @@ impl History {
     }
 }
 
-impl Found {
+impl LogContents {
     fn take(&mut self, record: wire::Record) -> Result<()> {
         let id = match_id(&record.match_id)?;
         match record.what.clone() {
@@ -133,7 +134,8 @@ impl Found {
                 }
                 return Ok(());
             }
-            // Joined before; of recordings; of a later release, and of no effect on what this one does.
+            // Parts were joined before. Returns are for recordings. Unknown records are from a later release, which may
+            // only add records that this one can do without.
             Some(What::Part(_) | What::Returned(_)) | None => {}
         }
         if let Some(history) = self.histories.get_mut(&id) {
@@ -150,13 +152,13 @@ impl Found {
 }
 
 /// Reads the records of a log in their order.
-pub(crate) fn read(records: impl IntoIterator<Item = Bytes>) -> Found {
-    let (mut found, mut joiner) = (Found::default(), Joiner::default());
+pub(crate) fn read(records: impl IntoIterator<Item = Bytes>) -> LogContents {
+    let (mut contents, mut joiner) = (LogContents::default(), Joiner::default());
     for record in records {
-        let read = joiner.take(record).and_then(|record| record.map_or(Ok(()), |record| found.take(record)));
+        let read = joiner.take(record).and_then(|record| record.map_or(Ok(()), |record| contents.take(record)));
         if let Err(error) = read {
-            found.unreadable.get_or_insert(error);
+            contents.unreadable.get_or_insert(error);
         }
     }
-    found
+    contents
 }

@@ -1,4 +1,4 @@
-//! What a match writes to its log.
+//! The journal of a match: the records that it writes to the log of its partition, and to its recording.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,26 +12,26 @@ use muster_live::matches::{Callback, LogError, LogFuture, MatchId, Outline, Reco
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
+use super::open_log::OpenLog;
 use super::parts;
-use super::record::{Answered, Called, Origin, Snapshot, id_bytes};
+use super::record::{Called, HostAnswer, Origin, Snapshot, id_bytes};
 use super::recording::{Recording, returned};
-use super::term::Term;
 use crate::value::Value;
 
-/// See the module.
-pub(crate) struct Journal {
+/// Writes the records of one match.
+pub struct Journal {
     id: MatchId,
-    term: Rc<Term>,
+    log: Rc<OpenLog>,
     recording: RefCell<Option<Box<dyn Recording>>>,
-    /// Writes of the match may be kept under keys.
+    /// Whether the match may have made keyed writes.
     pub(super) has_written: Cell<bool>,
 }
 
 impl Journal {
-    pub(crate) fn new(id: MatchId, term: Rc<Term>, recording: Option<Box<dyn Recording>>) -> Rc<Self> {
-        term.begin(id);
+    pub(crate) fn new(id: MatchId, log: Rc<OpenLog>, recording: Option<Box<dyn Recording>>) -> Rc<Self> {
+        log.begin(id);
         let recording = RefCell::new(recording);
-        Rc::new(Self { id, term, recording, has_written: Cell::new(false) })
+        Rc::new(Self { id, log, recording, has_written: Cell::new(false) })
     }
 
     pub(crate) fn match_id(&self) -> Uuid {
@@ -39,12 +39,12 @@ impl Journal {
     }
 
     pub(crate) fn partition(&self) -> Partition {
-        self.term.partition
+        self.log.partition
     }
 
-    /// In which term it is written.
-    pub(crate) fn term(&self) -> &Rc<Term> {
-        &self.term
+    /// The log that the match writes to.
+    pub(crate) fn log(&self) -> &Rc<OpenLog> {
+        &self.log
     }
 
     /// Adds a record, in parts if it is too large for one.
@@ -53,19 +53,19 @@ impl Journal {
         if let Some(recording) = &mut *self.recording.borrow_mut() {
             parts.iter().for_each(|part| recording.write(part));
         }
-        self.term.append(&parts)
+        self.log.append(&parts)
     }
 
     fn record(&self, what: What) -> wire::Record {
         wire::Record { match_id: id_bytes(self.id.0), what: Some(what) }
     }
 
-    /// A recording of a match that goes on begins with what there is of it.
+    /// Begins the recording of a match that goes on with the former records of the match.
     pub(crate) fn carried(&self, records: &[wire::Record]) {
         self.recorded(What::Carried(wire::Carried { records: records.to_vec(), stranded_at: None }));
     }
 
-    /// What came of a call is for recordings alone.
+    /// Writes the return of a call. Only recordings hold returns.
     pub(crate) fn returned(&self, call: u64, what: &Return) {
         self.recorded(What::Returned(returned(call, what)));
         if let Some(recording) = &mut *self.recording.borrow_mut() {
@@ -82,28 +82,31 @@ impl Journal {
         }
     }
 
-    /// Whether it can be written still.
+    /// Checks that the log can be written.
+    ///
+    /// # Errors
+    /// Why it cannot.
     pub(crate) fn check(&self) -> Result<(), LogError> {
-        self.term.check()
+        self.log.check()
     }
 
-    /// Waits until all that was written so far is there to stay, which need not begin before so long.
+    /// Resolves when everything that was written so far is durable. The log may wait for `slack` before it syncs.
     pub(crate) fn synced(&self, slack: Duration) -> LogFuture<()> {
-        self.term.synced(slack)
+        self.log.synced(slack)
     }
 
-    /// The match is made.
+    /// Writes that the match begins.
     pub(crate) fn begun(&self, origin: &Origin, params: &Bytes) -> Result<RecordNumber, LogError> {
         let (origin, params) = (Some(origin.to_wire()), params.clone());
         self.append(What::Begun(wire::Begun { origin, params }))
     }
 
-    /// A callback is called.
+    /// Writes that a callback is called.
     pub(crate) fn called(&self, call: u64, now: Timestamp, tick: u64, callback: &Callback) -> Result<(), LogError> {
         self.append(What::Called(Called::to_wire(call, now, tick, callback))).map(drop)
     }
 
-    /// The host answered.
+    /// Writes an answer of the host.
     pub(crate) fn answered(
         &self,
         call: u64,
@@ -111,10 +114,10 @@ impl Journal {
         function: &str,
         answer: &DomainResult<Value>,
     ) -> Result<(), LogError> {
-        self.append(What::Answered(Answered::to_wire(call, ordinal, function, answer))).map(drop)
+        self.append(What::Answered(HostAnswer::to_wire(call, ordinal, function, answer))).map(drop)
     }
 
-    /// All there is to it, after so many calls.
+    /// Writes a snapshot of the match after so many calls.
     pub(crate) fn snapshot(
         &self,
         origin: &Origin,
@@ -125,12 +128,12 @@ impl Journal {
         self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
     }
 
-    /// The match is over. Answers whether the log takes that now.
+    /// Writes that the match is over. Answers whether the log takes that now; if not, it does so later.
     pub(crate) fn ended(&self, why: &str) -> Result<bool, LogError> {
         self.recorded(What::Ended(wire::Ended { why: why.to_owned() }));
         if let Some(recording) = self.recording.take() {
             recording.finish();
         }
-        self.term.end(self.id, why)
+        self.log.end(self.id, why)
     }
 }

@@ -1,4 +1,4 @@
-//! The logs that a shard writes, each in its [`Term`].
+//! The open logs of a shard, by partition.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,88 +10,89 @@ use muster_live::matches::{LogError, MatchId, MatchLog};
 use muster_live::{Epoch, Partition};
 
 use super::journal::Journal;
+use super::open_log::OpenLog;
 use super::recording::Recorder;
-use super::term::Term;
 
-/// How often it is looked for matches that could not go on for too long.
-const AGED_EVERY: Duration = Duration::from_secs(60 * 60);
+/// Time between two looks for matches that could not go on for too long.
+const AGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// See the module.
+/// The open logs of a shard.
 pub struct Logs {
-    log: Rc<dyn MatchLog>,
+    match_log: Rc<dyn MatchLog>,
     recorder: Option<Rc<dyn Recorder>>,
-    terms: RefCell<BTreeMap<Partition, Rc<Term>>>,
+    open: RefCell<BTreeMap<Partition, Rc<OpenLog>>>,
+    /// The last look for matches that could not go on for too long.
     aged_at: Cell<Timestamp>,
 }
 
 impl Logs {
-    /// Of a place that writes this log, and perhaps recordings besides.
-    pub fn new(log: Rc<dyn MatchLog>, recorder: Option<Rc<dyn Recorder>>) -> Rc<Self> {
-        let (terms, aged_at) = Default::default();
-        Rc::new(Self { log, recorder, terms, aged_at })
+    /// No open logs yet. With a recorder, matches are recorded too.
+    pub fn new(match_log: Rc<dyn MatchLog>, recorder: Option<Rc<dyn Recorder>>) -> Rc<Self> {
+        Rc::new(Self { match_log, recorder, open: RefCell::default(), aged_at: Cell::default() })
     }
 
-    /// Of one match.
-    pub(crate) fn journal(&self, id: MatchId, term: Rc<Term>) -> Rc<Journal> {
-        Journal::new(id, term, self.recorder.as_ref().and_then(|recorder| recorder.begin(id)))
+    /// The journal of a match that writes to an open log.
+    pub(crate) fn journal(&self, id: MatchId, log: Rc<OpenLog>) -> Rc<Journal> {
+        Journal::new(id, log, self.recorder.as_ref().and_then(|recorder| recorder.begin(id)))
     }
 
-    pub(crate) fn log(&self) -> Rc<dyn MatchLog> {
-        self.log.clone()
+    pub(crate) fn match_log(&self) -> Rc<dyn MatchLog> {
+        self.match_log.clone()
     }
 
-    /// Since when this place writes a log, or the first of all epochs.
+    /// The epoch since which this place writes a log; the first of all epochs if the log is not open.
     pub(crate) fn epoch(&self, partition: Partition) -> Epoch {
-        self.now(partition).map(|term| term.epoch).unwrap_or_default()
+        self.get(partition).map(|log| log.epoch).unwrap_or_default()
     }
 
-    /// The term of a partition's log now.
-    pub(crate) fn now(&self, partition: Partition) -> Option<Rc<Term>> {
-        self.terms.borrow().get(&partition).cloned()
+    /// The open log of a partition, if there is one.
+    pub(crate) fn get(&self, partition: Partition) -> Option<Rc<OpenLog>> {
+        self.open.borrow().get(&partition).cloned()
     }
 
-    /// The term in which this place writes a log since an epoch: another if that is over.
-    pub(crate) fn term(&self, partition: Partition, epoch: Epoch) -> Rc<Term> {
-        let mut terms = self.terms.borrow_mut();
-        let former = terms.get(&partition);
-        if let Some(term) = former.filter(|term| term.epoch >= epoch && term.check().is_ok()) {
-            return term.clone();
+    /// The open log of a partition since an epoch. It is a new one if there is none, or that is closed or of an earlier
+    /// epoch.
+    pub(crate) fn open(&self, partition: Partition, epoch: Epoch) -> Rc<OpenLog> {
+        let mut open = self.open.borrow_mut();
+        let former = open.get(&partition);
+        if let Some(log) = former.filter(|log| log.epoch >= epoch && log.check().is_ok()) {
+            return log.clone();
         }
         let epoch = former.map_or(epoch, |former| former.epoch.max(epoch));
         let left_over = former.map(|former| former.left_over()).unwrap_or_default();
         former.into_iter().for_each(|former| former.close(LogError::Lost));
-        let term = Term::new((partition, epoch), self.log.clone(), left_over);
-        terms.insert(partition, term.clone());
-        term
+        let log = OpenLog::new(partition, epoch, self.match_log.clone(), left_over);
+        open.insert(partition, log.clone());
+        log
     }
 
-    /// Partitions whose logs have failed and were not taken over again.
+    /// Partitions whose logs have failed and were not opened again.
     pub(crate) fn failed(&self) -> Vec<(Partition, Epoch)> {
-        let terms = self.terms.borrow();
-        terms.values().filter(|term| term.has_failed()).map(|term| (term.partition, term.epoch)).collect()
+        let open = self.open.borrow();
+        open.values().filter(|log| log.has_failed()).map(|log| (log.partition, log.epoch)).collect()
     }
 
-    /// Whether somebody goes on with matches that were found in the log of a partition.
+    /// Whether the matches in the log of a partition are being resumed.
     pub(crate) fn is_resuming(&self, partition: Partition) -> bool {
-        self.now(partition).is_some_and(|term| term.is_resuming())
+        self.get(partition).is_some_and(|log| log.is_resuming())
     }
 
-    /// Looks now and then for matches that could not go on for too long.
+    /// Ends matches that could not go on for too long. Does nothing if the last look was a short time ago.
     pub(crate) fn age(&self, now: Timestamp) {
         let since = now.0.saturating_sub(self.aged_at.get().0);
-        if u128::try_from(since).is_ok_and(|since| since >= AGED_EVERY.as_micros()) {
+        if u128::try_from(since).is_ok_and(|since| since >= AGE_INTERVAL.as_micros()) {
             self.aged_at.set(now);
-            let terms: Vec<Rc<Term>> = self.terms.borrow().values().cloned().collect();
-            terms.iter().for_each(|term| term.give_up_stranded(now));
+            let open: Vec<Rc<OpenLog>> = self.open.borrow().values().cloned().collect();
+            open.iter().for_each(|log| log.give_up_stranded(now));
         }
     }
 
-    /// Another place owns a partition, or is about to.
+    /// Closes the log of a partition, which another place owns now or soon.
     pub(crate) fn release(&self, partition: Partition) {
-        let released = self.terms.borrow_mut().remove(&partition);
-        if let Some(term) = released {
-            term.close(LogError::Lost);
-            self.log.release(partition);
+        let released = self.open.borrow_mut().remove(&partition);
+        if let Some(log) = released {
+            log.close(LogError::Lost);
+            self.match_log.release(partition);
         }
     }
 }

@@ -1,19 +1,20 @@
-//! Durable matches, and recordings: what a match did is written down call by call, so that whoever has it can do it again
-//! and has the same match.
+//! Durable matches and recordings. The log of a match says call by call what the match did, so that whoever reads it
+//! can make the same calls again and has the same match.
 //!
-//! A callback follows from the state, what it is called with, and what the host answers. The [`journal`] keeps these before
-//! anything of the callback leaves; within a callback the clock stands, and randomness, ids too, follow from the match's
-//! secret seed and the number of the call ([`fate`]). Now and then the state is kept as a whole, and the match itself goes
-//! on with what was kept, so that tables lie in it as they will in the one that is restored.
+//! A callback follows from the state, its arguments, and the answers of the host. The [`journal`] writes these before
+//! anything of the callback leaves. Within a callback the clock stands, and randomness, ids included, follows from the
+//! secret seed of the match and the number of the call ([`recorded_call`]). Now and then the state is written as a
+//! snapshot. The match itself then goes on with a state read from the snapshot, so that its tables have the same order
+//! as in a match that is restored.
 
-pub mod fate;
 pub(crate) mod history;
 pub(crate) mod journal;
-pub mod life;
 pub mod logs;
+pub mod open_log;
 pub mod parts;
 pub(crate) mod record;
+pub mod recorded_call;
+pub mod recorded_match;
 pub mod recording;
 pub(crate) mod seed;
-pub mod tape;
-pub mod term;
+pub mod transcript;

@@ -1,4 +1,5 @@
-//! Records that are too large for one record of the log: written in parts, and joined when they are read.
+//! Parts of large records. A record that is too large for the log is written in parts, which are joined when they are
+//! read.
 
 use std::collections::HashMap;
 
@@ -8,17 +9,17 @@ use muster_live::matches::LogError;
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
-/// Bytes of a part.
+/// Most bytes of a part.
 const PART_BYTES: usize = 8 << 20;
 
-/// The most bytes of a record, with all its parts: a state with what a callback sends, or a state with what there was since,
-/// and room for more.
+/// Most bytes of a record with all its parts. That is room for a state with the messages of one callback, or for a
+/// state with the records since, and for more.
 pub const WHOLE_BYTES_MAX: usize = 48 << 20;
 
-/// A record as the log takes it.
+/// The bytes of a record for the log, in parts if it is large.
 ///
 /// # Errors
-/// `Refused` for one that is too large even so.
+/// `Refused` for a record of more than [`WHOLE_BYTES_MAX`] bytes.
 pub(crate) fn split(record: &wire::Record) -> std::result::Result<Vec<Bytes>, LogError> {
     let whole = Bytes::from(record.to_bytes());
     if whole.len() <= PART_BYTES {
@@ -38,32 +39,41 @@ pub(crate) fn split(record: &wire::Record) -> std::result::Result<Vec<Bytes>, Lo
     Ok((0..count).map(part).collect())
 }
 
-/// Joins parts, match by match.
+/// Joins the parts of records, for each match by itself.
 #[derive(Default)]
 pub(crate) struct Joiner {
-    /// Parts that wait for the last one, and how many there are.
-    waiting: HashMap<Bytes, (u32, Vec<u8>)>,
+    /// Records without their last part, by match.
+    unfinished: HashMap<Bytes, Unfinished>,
+}
+
+/// A record without its last part.
+#[derive(Default)]
+struct Unfinished {
+    /// Count of the parts so far.
+    parts: u32,
+    bytes: Vec<u8>,
 }
 
 impl Joiner {
-    /// Takes what the log has next. Answers a record that is whole.
+    /// Takes the next record of the log. Answers a whole one, if this is one or the last part of one.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the record cannot be read.
     pub(crate) fn take(&mut self, record: Bytes) -> Result<Option<wire::Record>> {
         let record = read(record)?;
-        let before = self.waiting.remove(&record.match_id);
+        let before = self.unfinished.remove(&record.match_id);
         let Some(What::Part(wire::Part { number, is_last, bytes })) = record.what else { return Ok(Some(record)) };
-        let (count, mut whole) = before.filter(|_| number > 0).unwrap_or_default();
-        if number != count {
-            // The first ones are missing: it never was whole.
+        let mut record_so_far = before.filter(|_| number > 0).unwrap_or_default();
+        if number != record_so_far.parts {
+            // The first parts are missing: their writer died before it had written all.
             return Ok(None);
         }
-        whole.extend_from_slice(&bytes);
+        record_so_far.bytes.extend_from_slice(&bytes);
         if is_last {
-            return read(whole.into()).map(Some);
+            return read(record_so_far.bytes.into()).map(Some);
         }
-        self.waiting.insert(record.match_id, (count + 1, whole));
+        record_so_far.parts += 1;
+        self.unfinished.insert(record.match_id, record_so_far);
         Ok(None)
     }
 }
@@ -93,7 +103,7 @@ mod tests {
         assert!(take(&parts[0]).is_none() && take(&parts[1]).is_none());
         assert_eq!(take(&small_parts[0]), Some(small), "of another match, between them");
         assert_eq!(take(&parts[2]), Some(large.clone()));
-        // Never finished, as of a process that died: what comes next is read for itself.
+        // The writer died before the last part: the next record is read as if there were no parts.
         assert!(take(&parts[0]).is_none());
         assert_eq!(take(&split(&other).unwrap()[0]), Some(other));
         assert!(take(&parts[1]).is_none() && take(&parts[2]).is_none(), "the first one is missing");

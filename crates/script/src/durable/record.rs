@@ -1,4 +1,4 @@
-//! What is kept of a match, as the schema of its log has it and as it is used.
+//! The records of a match: conversions between the schema of the log and the types that durable matches work with.
 
 use std::sync::Arc;
 
@@ -14,36 +14,39 @@ use muster_wire::match_log as wire;
 use super::seed::SEED_BYTES;
 use crate::value::Value;
 
-/// What a match was made with, and stays.
+/// Facts that a match was made with, and that never change.
 #[derive(Clone)]
 pub(crate) struct Origin {
     pub(crate) handler: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) seed: [u8; SEED_BYTES],
-    /// The node and the version of the server that made it.
+    /// Name of the node, and version of the server, that made the match.
     pub(crate) node: Arc<str>,
     pub(crate) version: Arc<str>,
 }
 
-/// A callback that is called.
+/// A call of a callback.
 pub(crate) struct Called {
+    /// Serial number of the call in its match.
     pub(crate) call: u64,
     pub(crate) now: Timestamp,
     pub(crate) tick: u64,
     pub(crate) callback: Callback,
 }
 
-/// What the host answered to a function of a call.
+/// The answer of a host function to a call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Answered {
+pub(crate) struct HostAnswer {
+    /// Count of host functions that the call has asked before.
     pub(crate) ordinal: u32,
     pub(crate) function: String,
     pub(crate) answer: Result<Value>,
 }
 
-/// All there is to a match behind a call.
+/// A snapshot of a match after a call.
 pub(crate) struct Snapshot {
     pub(crate) origin: Origin,
+    /// Count of calls so far, without the first callback.
     pub(crate) calls: u64,
     pub(crate) state: Bytes,
     pub(crate) outline: Outline,
@@ -188,7 +191,7 @@ fn loop_to_wire(inputs: &[Input]) -> wire::Loop {
     wire::Loop { senders: senders.into_iter().map(|sender| presence_to_wire(sender)).collect(), inputs }
 }
 
-/// Which of the senders somebody is, who becomes the last of them if none.
+/// The position of a sender in the list, to which it is added if it is not there.
 fn number_of<'a>(senders: &mut Vec<&'a Arc<Presence>>, sender: &'a Arc<Presence>) -> usize {
     let known = senders.iter().position(|known| Arc::ptr_eq(known, sender));
     known.unwrap_or_else(|| {
@@ -212,7 +215,7 @@ fn loop_of_wire(wire: wire::Loop) -> Result<Vec<Input>> {
     wire.inputs.into_iter().map(input).collect()
 }
 
-/// Kinds of refusal by their numbers, which are the protocol's codes.
+/// Kinds of errors and their numbers in the log, which are the codes of the protocol.
 const KINDS: [(ErrorKind, u32); 10] = [
     (ErrorKind::InvalidArgument, 3),
     (ErrorKind::NotFound, 5),
@@ -226,7 +229,7 @@ const KINDS: [(ErrorKind, u32); 10] = [
     (ErrorKind::Unauthenticated, 16),
 ];
 
-impl Answered {
+impl HostAnswer {
     pub(super) fn to_wire(call: u64, ordinal: u32, function: &str, answer: &Result<Value>) -> wire::Answered {
         use wire::answered::Answer;
         let answer = match answer {
@@ -239,7 +242,7 @@ impl Answered {
         wire::Answered { call, ordinal, function: function.to_owned(), answer: Some(answer) }
     }
 
-    /// With the number of its call.
+    /// The serial number of the call, and the answer.
     pub(super) fn of_wire(wire: wire::Answered) -> Result<(u64, Self)> {
         use wire::answered::Answer;
         let answer = match part(wire.answer, "answer")? {

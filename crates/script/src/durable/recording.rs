@@ -1,4 +1,5 @@
-//! Recordings of matches: all that a log has of one, what came of each call besides, in a place of its own.
+//! Recordings of matches. A recording holds all records that the log has of one match, and the return of each call
+//! besides.
 
 use bytes::Bytes;
 use muster_live::matches::{Act, MatchId, Outcome, Return};
@@ -8,23 +9,24 @@ use super::record::{broadcast_to_wire, id_bytes};
 
 /// Makes recordings.
 pub trait Recorder {
-    /// Begins one of a match, or goes on with one in another part. Nothing if it cannot: it has said so.
+    /// Begins the recording of a match, or another part of it if the match is resumed. `None` if it cannot, which was
+    /// logged.
     fn begin(&self, id: MatchId) -> Option<Box<dyn Recording>>;
 }
 
-/// A recording that is written. One that is dropped ends without an end.
+/// A recording while it is written. If it is dropped unfinished, a reader can tell that its end is missing.
 pub trait Recording {
     /// Adds a record.
     fn write(&mut self, record: &[u8]);
 
-    /// What was written leaves the process.
+    /// Hands everything that was written to the operating system.
     fn flush(&mut self);
 
-    /// The match is over.
+    /// Ends the recording, because the match is over.
     fn finish(self: Box<Self>);
 }
 
-/// What came of a call, as recordings have it.
+/// The return of a call for a recording.
 pub(crate) fn returned(call: u64, Return { outcome, acts }: &Return) -> wire::Returned {
     let outcome = match outcome {
         Outcome::Begun { tick_rate, label } => format!("begins with {tick_rate} ticks a second, label {label:?}"),

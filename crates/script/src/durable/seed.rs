@@ -1,4 +1,5 @@
-//! Randomness of a match: bytes that nobody can tell without its secret seed, the same whenever the same call draws them.
+//! Randomness of a recorded match: bytes that nobody can predict without its secret seed, and that are the same
+//! whenever the same call draws them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ pub(crate) const SEED_BYTES: usize = 32;
 
 const BLOCK_BYTES: usize = 16;
 
-/// The secret of a match: AES-256, which makes a random block of each number.
+/// The secret seed of a match: a key of AES-256, which turns each number into a random block.
 #[derive(Clone)]
 pub(crate) struct Seed {
     cipher: Rc<Aes256>,
@@ -23,7 +24,7 @@ impl Seed {
         Self { cipher: Rc::new(Aes256::new(&bytes.into())) }
     }
 
-    /// The block of a number within a sequence.
+    /// The block at a position of a sequence.
     fn block(&self, sequence: Sequence, number: u64) -> [u8; BLOCK_BYTES] {
         let Sequence { kind, of, part } = sequence;
         let [.., a, b, c, d, e, f, g] = of.to_be_bytes();
@@ -35,13 +36,13 @@ impl Seed {
     }
 }
 
-/// Which numbers are drawn: no two sequences of a match have a block in common.
+/// A sequence of random blocks. No two sequences of a match have a block in common.
 #[derive(Clone, Copy)]
 struct Sequence {
     kind: u8,
-    /// Seven bytes of it.
+    /// Only the lower seven bytes count.
     of: u64,
-    /// Three bytes of it.
+    /// Only the lower three bytes count.
     part: u32,
 }
 
@@ -50,26 +51,26 @@ impl Sequence {
         Self { kind: 0, of: call, part: 0 }
     }
 
-    /// What a function of the host draws, which may be called again or not.
+    /// The sequence of a host function, which is not called when its call is repeated.
     fn of_function(call: u64, ordinal: u32) -> Self {
         Self { kind: 1, of: call, part: ordinal }
     }
 
-    /// What follows from a number that game code chose.
+    /// The sequence of a number that game code chose as its seed.
     fn chosen(number: f64) -> Self {
         let bits = number.to_bits();
-        // The low byte of it, and the rest.
+        // The upper seven bytes, and the lowest one.
         Self { kind: 2, of: bits >> 8, part: (bits & 0xff) as u32 }
     }
 }
 
-/// What one call draws.
+/// The randomness of one call.
 pub(crate) struct Chance {
     seed: Seed,
     call: u64,
     sequence: Cell<Sequence>,
     blocks: Cell<u64>,
-    /// What a function of the host draws meanwhile, and how far it is.
+    /// The sequence of the host function that runs, and its position.
     inner: Cell<Option<(Sequence, u64)>>,
 }
 
@@ -79,7 +80,7 @@ impl Chance {
         Self { seed, call, sequence, blocks, inner }
     }
 
-    /// Random bytes for the host, and for the function of it that is at work if there is one.
+    /// Draws random bytes, from the sequence of the host function that runs if there is one.
     pub(crate) fn fill(&self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(BLOCK_BYTES) {
             let block = match self.inner.get() {
@@ -93,13 +94,13 @@ impl Chance {
         }
     }
 
-    /// A function is at work whose answer is kept: what it draws changes nothing for whoever comes after it, since it is not
-    /// called again once its answer is there.
+    /// A host function begins whose answer goes to the log. It draws from a sequence of its own: a repeated call takes
+    /// its answer from the log without calling it, and must draw the same numbers afterwards.
     pub(crate) fn enter(&self, ordinal: u32) {
         self.inner.set(Some((Sequence::of_function(self.call, ordinal), 0)));
     }
 
-    /// It has answered.
+    /// The host function has answered.
     pub(crate) fn leave(&self) {
         self.inner.set(None);
     }
@@ -110,26 +111,26 @@ impl Chance {
         self.seed.block(self.sequence.get(), number)
     }
 
-    /// From now on this call draws what follows from a number.
+    /// Draws from the sequence of a number from now on, which game code chose as its seed.
     pub(crate) fn reseed(&self, chosen: f64) {
         self.sequence.set(Sequence::chosen(chosen));
         self.blocks.set(0);
     }
 
-    /// A number from 0 to below 1, of 53 random bits.
+    /// Draws a number from 0 to below 1, of 53 random bits.
     pub(crate) fn fraction(&self) -> f64 {
         let [a, b, c, d, e, f, g, h, ..] = self.next();
         // Exact in a double.
         (u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A whole number from `least` to `most`, each as likely.
+    /// Draws a whole number from `least` to `most`, all equally likely.
     pub(crate) fn between(&self, least: i64, most: i64) -> i64 {
         let span = most.abs_diff(least);
         let Some(count) = span.checked_add(1) else { return self.fill_i64() };
-        // The remainder of 128 bits: no number is likelier than another by more than 2^-64.
+        // With the remainder of 128 bits no number is likelier than another by more than 2^-64.
         let drawn = u128::from_be_bytes(self.next()) % u128::from(count);
-        // Below `count`, so it is no more than `span`.
+        // The number is below `count`, so at most `span`.
         least.wrapping_add_unsigned(drawn as u64)
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matches::Chain;
 
-use crate::durable::fate::Fate;
+use crate::durable::recorded_call::RecordedCall;
 use crate::machine::limits::Limits;
 use crate::metrics::ScriptMetrics;
 
@@ -24,22 +24,29 @@ pub struct Meter {
     calls_max: u32,
     log_bytes: Cell<usize>,
     log_bytes_max: usize,
-    /// The fate of the call, if it is a callback of a recorded match.
-    fate: Option<Rc<Fate>>,
+    /// Set for a callback of a recorded match.
+    recorded_call: Option<Rc<RecordedCall>>,
 }
 
 impl Meter {
     /// For a call, and the matches whose callbacks wait for it.
     pub(crate) fn new(chain: Chain, limits: &Limits) -> Rc<Self> {
         let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
-        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max, fate: None })
+        Rc::new(Self {
+            chain,
+            calls: Cell::new(0),
+            calls_max,
+            log_bytes: Cell::new(0),
+            log_bytes_max,
+            recorded_call: None,
+        })
     }
 
-    /// For a callback of a recorded match.
-    pub(crate) fn fated(chain: Chain, limits: &Limits, fate: Rc<Fate>) -> Rc<Self> {
+    /// The meter of a callback of a recorded match.
+    pub(crate) fn recorded(chain: Chain, limits: &Limits, call: Rc<RecordedCall>) -> Rc<Self> {
         let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
-        let fate = Some(fate);
-        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max, fate })
+        let recorded_call = Some(call);
+        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max, recorded_call })
     }
 }
 
@@ -76,14 +83,14 @@ impl Current {
         self.0.borrow().chain.clone()
     }
 
-    /// The fate of the current call, if it is a callback of a recorded match.
-    pub(crate) fn fate(&self) -> Option<Rc<Fate>> {
-        self.0.borrow().fate.clone()
+    /// The recorded call, if this is a callback of a recorded match.
+    pub(crate) fn recorded_call(&self) -> Option<Rc<RecordedCall>> {
+        self.0.borrow().recorded_call.clone()
     }
 
-    /// Whether the current call is a replayed callback of a recorded match.
+    /// Whether this is a callback of a recorded match that is repeated.
     pub(crate) fn is_again(&self) -> bool {
-        self.0.borrow().fate.as_ref().is_some_and(|fate| fate.is_again())
+        self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_again())
     }
 
     /// Counts a call of a host function.

@@ -63,8 +63,8 @@ fn event(host: &Host, mut arguments: Arguments) -> Result<Value> {
     let event = Event { name, properties, timestamp, external: arguments.flag() };
     check(&event)?;
     let event = dated(event, host.clock.now());
-    match host.current.fate() {
-        Some(fate) => fate.hold(event),
+    match host.current.recorded_call() {
+        Some(call) => call.keep_event(event),
         None => host.reporter.report(&event),
     }
     Ok(Value::Nil)

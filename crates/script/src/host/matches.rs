@@ -38,7 +38,7 @@ impl Matches for Live {
     }
 
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>> {
-        Box::pin(async move { Ok(matches::list(self, asked).await?.matches) })
+        Box::pin(async move { Ok(matches::find(self, asked).await?.matches) })
     }
 
     fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String> {

@@ -77,7 +77,7 @@ pub use streams::{
 use types::{AMOUNTS, TEXTS, field, maybe, only};
 pub use types::{Field, RecordType, Type};
 
-use crate::durable::term::Term;
+use crate::durable::open_log::OpenLog;
 use crate::functions::Surroundings;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
@@ -118,9 +118,9 @@ impl Host {
     /// The node and version that contexts name. A recorded match sees those where it was made.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let around = self.process.around.clone();
-        match self.current.fate() {
-            Some(fate) => {
-                let (node, version) = (fate.origin.node.clone(), fate.origin.version.clone());
+        match self.current.recorded_call() {
+            Some(call) => {
+                let (node, version) = (call.origin.node.clone(), call.origin.version.clone());
                 Surroundings { node, version, ..around }
             }
             None => around,
@@ -129,7 +129,7 @@ impl Host {
 
     /// The moment of a write, and in a durable match its key.
     fn stamp(&self) -> WriteStamp {
-        self.current.fate().map_or_else(|| WriteStamp::at(self.clock.now()), |fate| fate.stamp())
+        self.current.recorded_call().map_or_else(|| WriteStamp::at(self.clock.now()), |call| call.stamp())
     }
 }
 
@@ -146,8 +146,9 @@ impl Handlers {
         self.0.get_or_init(|| Rc::downgrade(matches));
     }
 
-    /// Opens the log of a partition before a durable match is made there. The callbacks of the matches in the chain wait for it.
-    pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<Term>, LogError> {
+    /// Opens the log of a partition before a durable match is made there. The callbacks of the matches in the chain wait
+    /// for it.
+    pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<OpenLog>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
         match matches {
             Some(matches) => matches.open(partition, chain).await,

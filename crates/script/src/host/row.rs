@@ -106,8 +106,8 @@ impl HostFunction {
     pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<Started> {
         host.current.count(&host.process.metrics)?;
         let arguments = Arguments::check(self, values)?;
-        match host.current.fate() {
-            Some(fate) => fate.start(host, self, arguments),
+        match host.current.recorded_call() {
+            Some(call) => call.start(host, self, arguments),
             None => self.run(host, arguments),
         }
     }

@@ -1,6 +1,6 @@
-//! Luau's builtins that cannot be interrupted while they work: they look at the lengths first. And the one that changes
-//! environments: it looks whose they are. Each is a function of C that goes on as the builtin, so errors name the same place
-//! and function as ever.
+//! Checks before builtins of Luau that cannot be interrupted while they work: long inputs are refused first. `setfenv`
+//! is refused for environments that instances share. Each replacement is a function of C that continues as the builtin,
+//! so errors name the same place and function as before.
 
 #![expect(unsafe_code, reason = "a builtin can only be called on the stack that it was called with from C")]
 
@@ -10,27 +10,29 @@ use std::slice;
 
 use mlua::{Function, Lua, Result, Table, ffi};
 
-/// Most bytes of formats: of what is packed, and of times.
+/// Most bytes of a format: of packed data, and of times.
 const FORMAT_BYTES_MAX: usize = 64 << 10;
 
 /// Most pieces into which a text is split.
 const PIECES_MAX: usize = 1_000_000;
 
-/// Longer searches, by both lengths together, are made by steps that do not grow with them.
+/// Largest product of both lengths for Luau's own search. Longer searches use an algorithm whose steps grow with the
+/// sum of the lengths.
 const SEARCH_MAX: usize = 1 << 26;
 
-/// Most bytes of a text that is found so.
+/// Most bytes of a text that the other algorithm looks for.
 const PART_BYTES_MAX: usize = 1 << 20;
 
-/// What ends a search for a pattern that is no plain text.
+/// Characters that make a text a pattern.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
 
-/// Says why a builtin is not to go on, or how many results it has left on the stack.
+/// A check before a builtin. It answers the number of results that it has left on the stack in the builtin's stead,
+/// `None` to continue with the builtin, or why the builtin is refused.
 type Look = unsafe fn(*mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr>;
 
 type Builtin = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
-/// What is replaced: the library, the name and what looks first.
+/// The replaced builtins: library, name, and the function that replaces it. An empty library means the globals.
 const REPLACED: [(&str, &CStr, Builtin); 7] = [
     ("", c"setfenv", looked_at::<ENVIRONMENT>),
     ("string", c"find", looked_at::<FIND>),
@@ -47,7 +49,7 @@ const FORMAT: usize = 2;
 const ENVIRONMENT: usize = 3;
 const LOOKS: [Look; 4] = [find, split, format, environment];
 
-/// Where the builtin's address is among the upvalues, and that of the table of globals that it was replaced in.
+/// Indexes of a replacement's upvalues: the builtin's address, and the address of the machine's table of globals.
 const ORIGINAL: c_int = 1;
 const GLOBALS: c_int = 2;
 
@@ -59,8 +61,8 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
         let name_text = name.to_string_lossy();
         let original: Function = library.raw_get(&*name_text)?;
         let shared = globals.to_pointer();
-        // SAFETY: the original is a function of C without upvalues of its own, whose address is the new one's upvalue; its
-        // stack has room for all three.
+        // SAFETY: the original is a function of C without upvalues, whose address becomes an upvalue of the new one;
+        // functions of C have stack room for three more values.
         let replaced: Function = unsafe {
             lua.exec_raw(original, |state| {
                 let Some(original) = ffi::lua_tocfunction(state, -1) else { return };
@@ -76,8 +78,8 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
 }
 
 unsafe extern "C-unwind" fn looked_at<const LOOK: usize>(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs; the first upvalue is the address of the builtin, see `replace`. Nothing of
-    // ours that is to be dropped is on the stack when either raises an error.
+    // SAFETY: Luau calls this with the state that runs; the first upvalue is the builtin's address, see `replace`. No
+    // value of Rust is alive when the check or the builtin raises an error.
     unsafe {
         match LOOKS[LOOK](state) {
             Ok(Some(results)) => results,
@@ -90,12 +92,12 @@ unsafe extern "C-unwind" fn looked_at<const LOOK: usize>(state: *mut ffi::lua_St
     }
 }
 
-/// An argument that is a text.
+/// The bytes of an argument that is a text; `None` for other types.
 ///
 /// # Safety
-/// The text is there as long as the argument.
+/// The bytes must not be used after the argument has left the stack.
 unsafe fn text<'a>(state: *mut ffi::lua_State, index: c_int) -> Option<&'a [u8]> {
-    // SAFETY: a text's bytes are there as long as it is; only texts are asked for, none is made of a number.
+    // SAFETY: the bytes live as long as the text. Only texts are read, so Luau converts no number in place.
     unsafe {
         if ffi::lua_type(state, index) != ffi::LUA_TSTRING {
             return None;
@@ -107,7 +109,7 @@ unsafe fn text<'a>(state: *mut ffi::lua_State, index: c_int) -> Option<&'a [u8]>
 }
 
 unsafe fn find(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
-    // SAFETY: the arguments stay where they are until this returns.
+    // SAFETY: the arguments stay on the stack until this function returns.
     unsafe {
         let (Some(all), Some(part)) = (text(state, 1), text(state, 2)) else { return Ok(None) };
         let is_plain = || ffi::lua_toboolean(state, 4) != 0 || !part.iter().any(|byte| SPECIAL.contains(byte));
@@ -123,7 +125,7 @@ unsafe fn find(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>,
                 let mut is_number = 0;
                 let first = ffi::lua_tonumberx(state, 3, &raw mut is_number).trunc();
                 if is_number == 0 {
-                    // The builtin says what is wrong.
+                    // The builtin raises the error.
                     return Ok(None);
                 }
                 first
@@ -144,9 +146,10 @@ unsafe fn find(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>,
     }
 }
 
-/// Where a text stands in another, found in steps that go with their lengths, by Knuth, Morris and Pratt.
+/// The offset of a text in another, found by the algorithm of Knuth, Morris and Pratt in steps that grow with the sum
+/// of both lengths.
 fn position(all: &[u8], part: &[u8]) -> Option<usize> {
-    // What of the part's beginning still fits when the next byte does not.
+    // For each offset: how much of the part's beginning still fits when the next byte does not.
     let mut fits = vec![0_u32; part.len()];
     let step = |fits: &[u32], mut fitting: usize, byte: u8| {
         while fitting > 0 && part[fitting] != byte {
@@ -167,7 +170,7 @@ fn position(all: &[u8], part: &[u8]) -> Option<usize> {
 }
 
 unsafe fn split(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
-    // SAFETY: the arguments stay where they are until this returns.
+    // SAFETY: the arguments stay on the stack until this function returns.
     let (all, by) = unsafe { (text(state, 1), text(state, 2)) };
     let (Some(all), by) = (all, by.unwrap_or(b",")) else { return Ok(None) };
     if all.len() <= PIECES_MAX && all.len().saturating_mul(by.len()) <= SEARCH_MAX {
@@ -181,15 +184,16 @@ unsafe fn split(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>
 }
 
 unsafe fn format(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
-    // SAFETY: the argument stays where it is until this returns.
+    // SAFETY: the argument stays on the stack until this function returns.
     let format = unsafe { text(state, 1) };
     if format.is_some_and(|format| format.len() > FORMAT_BYTES_MAX) { Err(c"the format is too long") } else { Ok(None) }
 }
 
-/// Functions whose globals are the machine's own are those of all instances, and a coroutine is that of many calls.
+/// Refuses environments that are not a call's own: a function whose globals are the machine's belongs to all instances,
+/// and a coroutine serves many calls.
 unsafe fn environment(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
     const NOT_OWN: &CStr = c"'setfenv' cannot change environment of given object";
-    // SAFETY: as many values are taken off the stack as were pushed, for which a function of C has room.
+    // SAFETY: each value that is pushed is popped, and a function of C has room for them.
     unsafe {
         let mut is_number = 0;
         let level = ffi::lua_tonumberx(state, 1, &raw mut is_number);
@@ -217,7 +221,7 @@ unsafe fn environment(state: *mut ffi::lua_State) -> std::result::Result<Option<
             ffi::lua_pop(state, c_int::from(is_there));
             is_own
         };
-        // What is no function is told by the builtin.
+        // The builtin raises the error for a value that is no function.
         if is_own { Ok(None) } else { Err(NOT_OWN) }
     }
 }

@@ -1,9 +1,9 @@
-//! A call of game code in Lua: its context, and what its result or error means.
+//! Calls of functions and hooks in Lua: their arguments, and the meaning of their results and errors.
 
 use std::rc::Rc;
 
 use mlua::{IntoLuaMulti, Lua, MultiValue, Result, Value as LuaValue};
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::Failure;
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
@@ -13,20 +13,21 @@ use super::vm::{Vm, plain};
 use super::{messages, values};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
 
-/// What a function is called with besides its context.
+/// The arguments of a call behind its context. `written` is the argument that was written together with the context;
+/// messages are read here.
 fn given(lua: &Lua, given: Given, written: LuaValue) -> Result<MultiValue> {
     let Given::Messages(messages) = given else { return written.into_lua_multi(lua) };
     let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
     messages.into_iter().map(read).collect()
 }
 
-/// What a result is to whoever wants this of it.
+/// A function's result in the form that its caller wants.
 fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
     let unfit = |told: String| Failure::new(Code::Internal, told);
     match (wanted, value) {
@@ -50,7 +51,7 @@ fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Op
 
 impl Machine for Vm {
     fn has_room(&self) -> bool {
-        // What is too much is collected first.
+        // Garbage does not count.
         self.lua.gc_collect().is_ok() && self.lua.used_memory() < self.machine_bytes / 4 * 3
     }
 
@@ -60,13 +61,15 @@ impl Machine for Vm {
 
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
+    /// The first call starts a machine: that takes less than a millisecond.
+    const STARTS_EARLY: bool = false;
     const FORM: WriteOptions = messages::FORM;
 
     async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
         Self::load(&program.modules, host, limits).await
     }
 
-    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
         let Some(function) = self.registered.borrow().find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
@@ -76,7 +79,7 @@ impl Machine for Vm {
         };
         seat.budget.at(self.file_of(&function));
         let (lua, host, contexts) = (self.lua.clone(), self.host.clone(), self.contexts.clone());
-        let (invocation, given_to_it) = arguments;
+        let CallInput { invocation, given: given_to_it } = input;
         let call = move |seat: &Seat| -> Result<MultiValue> {
             let (context, written) = contexts.of_call(&lua, &invocation, &given_to_it, &host.process.around)?;
             seat.context.replace(Some(context.clone()));
@@ -95,7 +98,7 @@ impl Machine for Vm {
     }
 }
 
-/// What Lua calls its kind.
+/// Lua's name of a value's type.
 fn kind(value: &LuaValue) -> &'static str {
     if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
@@ -106,7 +109,7 @@ fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
     End { result, breach }
 }
 
-/// What a call that ended says: `true` and a result, or `false` and what was raised.
+/// The result of a protected call, whose values are `true` and a result, or `false` and an error.
 pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<LuaValue, Failure> {
     let mut results = results.into_iter();
     let is_done = matches!(results.next(), Some(LuaValue::Boolean(true)));
@@ -114,7 +117,7 @@ pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<Lua
     if is_done { Ok(value) } else { Err(raised(lua, value)) }
 }
 
-/// An error as game code raised it: a text, or a table of message and code.
+/// The failure that game code raised: a text, a list of message and code, or a table with fields `message` and `code`.
 pub(super) fn raised(lua: &Lua, value: LuaValue) -> Failure {
     if let LuaValue::Error(error) = &value {
         return Failure::new(Code::Internal, plain(error));

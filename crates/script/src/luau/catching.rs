@@ -1,6 +1,6 @@
-//! `pcall` and `xpcall` that do not catch the end of a call: when its time is used up, or nobody waits for it any more, each
-//! raises again. Otherwise code that Luau calls without asking, as metamethods that are functions of C are, could catch the
-//! end as often as it likes.
+//! `pcall` and `xpcall` that do not catch the end of a call: once the call's time is used up, or nobody waits for it
+//! any more, each raises the error again. Otherwise code that Luau calls without asking for the time, such as
+//! metamethods that are functions of C, could catch the end again and again.
 
 #![expect(unsafe_code, reason = "what catches errors can only be called on the stack that it was called with from C")]
 
@@ -14,10 +14,10 @@ type Body = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
 const REPLACED: [(&CStr, Body); 2] = [(c"pcall", pcall), (c"xpcall", xpcall)];
 
-/// Replaces them in a machine.
+/// Replaces both functions in a machine.
 pub(super) fn replace(lua: &Lua) -> Result<()> {
     for (name, body) in REPLACED {
-        // SAFETY: the stack has room for one function.
+        // SAFETY: functions of C have stack room for one more value.
         let function: Function =
             unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, body, name.as_ptr(), 0, Some(ended)))? };
         lua.globals().raw_set(&*name.to_string_lossy(), function)?;
@@ -26,8 +26,8 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
 }
 
 unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs and room for more, and `ended` when what it calls has. Below the function
-    // lies what says how that was.
+    // SAFETY: Luau calls this with the state that runs and with room on its stack, and calls `ended` when the called
+    // function has ended. The value below the function says whether it succeeded.
     unsafe {
         ffi::luaL_checkany(state, 1);
         ffi::lua_pushboolean(state, 1);
@@ -37,7 +37,8 @@ unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
 }
 
 unsafe extern "C-unwind" fn xpcall(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: as for `pcall`. It is the handler that lies below the function.
+    // SAFETY: Luau calls this with the state that runs and with room on its stack. The error handler lies below the
+    // function, where `lua_pcallyieldable` expects it.
     unsafe {
         ffi::luaL_checktype(state, 2, ffi::LUA_TFUNCTION);
         ffi::lua_pushvalue(state, 1);
@@ -49,8 +50,8 @@ unsafe extern "C-unwind" fn xpcall(state: *mut ffi::lua_State) -> c_int {
 }
 
 unsafe extern "C-unwind" fn ended(state: *mut ffi::lua_State, status: c_int) -> c_int {
-    // SAFETY: the stack holds one value and above it the results, or the error on top. Nothing of ours that is to be dropped is
-    // there, and room is made before something is pushed.
+    // SAFETY: the stack holds one value, and above it the results, or the error on top. No value of Rust is alive here
+    // that an error would have to drop, and room is made before a value is pushed.
     unsafe {
         end_if_over(state);
         ffi::lua_rawcheckstack(state, 1);

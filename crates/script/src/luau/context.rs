@@ -1,4 +1,5 @@
-//! What functions are told of whoever asks: a table of their own for each call, which they may change.
+//! Contexts: the first argument of every call, a table that says who asks and what the server is. Each call has a table
+//! of its own, which it may change.
 
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use muster_api::game::{Invocation, Multimap};
@@ -8,10 +9,11 @@ use super::raw::{self, Pen};
 use crate::functions::Surroundings;
 use crate::machine::call::Given;
 
-/// About how many names a context has.
+/// Number of entries that a context has room for at first.
 const ROOM: usize = 16;
 
-/// The names of contexts that are the same for all of them, as texts of the machine.
+/// The names of a context's entries. Machines keep them as texts of Lua, in this order; the constants below are their
+/// indexes.
 const NAMES: [&str; 13] = [
     "execution_mode",
     "env",
@@ -41,18 +43,18 @@ const CLIENT_PORT: i64 = 11;
 const LANG: i64 = 12;
 const TRACE_ID: i64 = 13;
 
-/// Where the names lie while a context is written, and what it is made of.
+/// Stack places of the names and of the common table while a context is written.
 const NAMES_AT: i32 = 1;
 const COMMON_AT: i32 = 2;
 
-/// What the contexts of a machine have in common.
+/// The names and the entries that all contexts of a machine share.
 pub(super) struct Contexts {
     names: Table,
     common: Table,
 }
 
 impl Contexts {
-    /// Of calls in a machine.
+    /// Prepares the contexts of a machine's calls.
     pub(super) fn new(lua: &Lua, around: &Surroundings) -> Result<Self> {
         let common = raw::table(lua, ROOM, |common| {
             common.set_text("node", &*around.node);
@@ -61,7 +63,7 @@ impl Contexts {
         Ok(Self { names: lua.create_sequence_from(NAMES)?, common })
     }
 
-    /// The context of a call, and what else the call is given unless that is messages.
+    /// The context of a call and its second argument; nil for messages, which are read later.
     pub(super) fn of_call(
         &self,
         lua: &Lua,
@@ -85,7 +87,7 @@ impl Contexts {
         })
     }
 
-    /// A context of nobody in particular.
+    /// A context that names no caller. `mode` is its execution mode.
     pub(super) fn of_nobody(&self, lua: &Lua, mode: &str, around: &Surroundings) -> Result<Table> {
         raw::with_tables(lua, [&self.names, &self.common], |pen| {
             pen.clone_of(COMMON_AT);
@@ -101,7 +103,7 @@ fn fill_common(pen: &mut Pen, mode: &str, around: &Surroundings) {
     });
 }
 
-/// The context table, with the original's names.
+/// Writes the entries of a call's context, under the original's names.
 fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
     let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
     fill_common(pen, invocation.mode.name(), around);
@@ -125,7 +127,7 @@ fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
         set_text(pen, CLIENT_IP, &address.to_string());
     }
     if let Some(port) = client.port {
-        // A text, as in the original.
+        // The port is a text, as in the original.
         set_text(pen, CLIENT_PORT, &port.to_string());
     }
     if let Some(lang) = &client.lang {
@@ -136,12 +138,12 @@ fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
     }
 }
 
-/// Each name with the list of its values.
+/// Writes a table that holds the list of values of each name.
 fn write_multimap(pen: &mut Pen, values: &Multimap) {
     pen.table(0, values.len(), |table| values.iter().for_each(|(name, values)| table.set_texts(name, values)));
 }
 
-/// An id as a text.
+/// An id as text, written into the buffer.
 pub(super) fn text_of(id: Uuid, buffer: &mut [u8; 36]) -> &str {
     id.hyphenated().encode_lower(buffer)
 }

@@ -1,5 +1,5 @@
-//! The host's functions in a machine: functions of C, called by Luau itself. One that waits puts the stack aside where it
-//! is, below nothing but Luau's code.
+//! The functions of the host table as functions of C, which Luau calls directly. A function that waits puts the call's
+//! stack aside in here, with nothing but Luau's code below it.
 
 #![expect(
     unsafe_code,
@@ -20,29 +20,29 @@ use crate::host::{Host, HostFunction, Started, functions};
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
-/// What is told of a fault of ours.
+/// The error for a panic of the host.
 const FAULT: &str = "An internal error occurred.";
 
-/// A function of the host in a machine. The function of C has its address as an upvalue.
+/// A host function bound to a machine. The function of C has the address of this as an upvalue.
 pub(super) struct Bound {
     pub(super) function: &'static HostFunction,
     pub(super) host: Rc<Host>,
-    /// What traces of calls name it by.
+    /// The function's name in stack traces.
     name: CString,
 }
 
-/// What functions of one machine refer to, kept with it.
+/// The bound functions of a machine, kept as long as the machine because upvalues point to them.
 struct Kept {
     _bound: Box<[Bound]>,
 }
 
-/// Why a function fails, or how many results it has left on the stack.
+/// The number of results that a function has left on the stack, or the message of its error.
 type Ended = std::result::Result<c_int, String>;
 
-/// A function that does its work on Luau's stack.
+/// A way to run a bound function, directly on Luau's stack.
 type Form = unsafe fn(*mut ffi::lua_State, &Bound) -> Ended;
 
-/// Those which values need not be made for. Everything else goes by [`by_values`].
+/// The functions with a form of their own, which makes no values of the host. All others run by [`by_values`].
 fn own_form(name: &str) -> Option<ffi::lua_CFunction> {
     match name {
         "json_encode" => Some(enter::<ENCODE>),
@@ -56,7 +56,7 @@ const ENCODE: usize = 1;
 const DECODE: usize = 2;
 const FORMS: [Form; 3] = [by_values, json::encode, json::decode];
 
-/// Puts the host's functions into its module.
+/// Adds the functions of the host table to the host's module.
 pub(super) fn bind_all(lua: &Lua, nk: &Table, host: &Rc<Host>) -> Result<()> {
     let bind = |function: &'static HostFunction| Bound {
         function,
@@ -66,7 +66,7 @@ pub(super) fn bind_all(lua: &Lua, nk: &Table, host: &Rc<Host>) -> Result<()> {
     let bound: Box<[Bound]> = functions().map(bind).collect();
     for bound in &bound {
         let run = own_form(bound.function.name).unwrap_or(enter::<BY_VALUES>);
-        // SAFETY: the function's only upvalue is what it takes it for, which stays where it is as long as the machine.
+        // SAFETY: the only upvalue is the address of `bound`, which stays in place as long as the machine.
         let function: Function = unsafe {
             lua.exec_raw((), |state| {
                 ffi::lua_pushlightuserdata(state, ptr::from_ref(bound).cast_mut().cast());
@@ -80,8 +80,8 @@ pub(super) fn bind_all(lua: &Lua, nk: &Table, host: &Rc<Host>) -> Result<()> {
 }
 
 unsafe extern "C-unwind" fn enter<const FORM: usize>(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of what `bind_all` made. What is to be
-    // dropped here is dropped before an error is raised, and by whatever Luau raises itself.
+    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of a `Bound` that `bind_all` made.
+    // Values of Rust are dropped before an error is raised here, and unwinding drops them when Luau raises one.
     unsafe {
         let bound = &*ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1)).cast::<Bound>();
         match FORMS[FORM](state, bound) {
@@ -91,45 +91,45 @@ unsafe extern "C-unwind" fn enter<const FORM: usize>(state: *mut ffi::lua_State)
     }
 }
 
-/// Arguments and results are made values.
+/// Runs a function with its arguments and results converted to and from values of the host.
 ///
 /// # Safety
 /// The state must be the one that runs, in a call from Luau.
 unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
     let Bound { function, host, .. } = bound;
-    // SAFETY: as for this function.
+    // SAFETY: the caller passes the running state.
     let values = unsafe { arguments(state, function) }?;
     let begin = || function.start(host, values).map_err(|error| error.message.into_owned());
     let started = catch_unwind(AssertUnwindSafe(begin)).map_err(|_| FAULT)??;
     let value = match started {
         Started::Now(value) => value,
         Started::Later(awaited) => {
-            // SAFETY: as for this function. The seat is there as long as its call.
+            // SAFETY: the caller passes the running state. The seat lives as long as its call.
             let seat = unsafe { seat_of(state) }.ok_or_else(|| format!("{}: nothing runs", function.name))?;
             seat.fiber.wait(awaited).map_err(|error| error.message.into_owned())?
         }
     };
-    // SAFETY: as for this function.
+    // SAFETY: the caller passes the running state.
     Ok(unsafe { results(state, &value) })
 }
 
 /// # Safety
-/// As [`by_values`].
+/// The conditions of [`by_values`] must hold.
 unsafe fn arguments(state: *mut ffi::lua_State, function: &HostFunction) -> std::result::Result<Vec<Value>, String> {
     let mut left = Allowance::new();
-    // SAFETY: as for this function.
+    // SAFETY: the caller passes the running state.
     let (given, mut reader) = unsafe { (ffi::lua_gettop(state), Reader::new(state, &mut left)) };
     let count = given.min(c_int::try_from(function.parameters.len()).unwrap_or(c_int::MAX));
     let unread = |told: String| format!("{}: {told}", function.name);
     (1..=count).map(|at| reader.value(at, 0).map_err(unread)).collect()
 }
 
-/// Leaves what a function answers on the stack, and says how much it is.
+/// Writes a function's results on the stack, and returns their number.
 ///
 /// # Safety
-/// As [`by_values`].
+/// The conditions of [`by_values`] must hold.
 unsafe fn results(state: *mut ffi::lua_State, value: &Value) -> c_int {
-    // SAFETY: as for this function; the pen makes room for what it writes.
+    // SAFETY: the caller passes the running state, and room is made below for all results.
     let mut pen = unsafe { Pen::new(state) };
     let Value::Results(values) = value else {
         pen.value(value);

@@ -1,5 +1,5 @@
-//! An instance of a program in a machine: an environment of its own, and modules that were required in it. Code is shared
-//! with the machine's other instances, variables are not.
+//! Instances of a program in a machine. Each has an environment of its own and the modules that were required in it.
+//! Code is shared by the machine's instances, variables are not.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,15 +10,17 @@ use mlua::{Function, Lua, Result, Table};
 use super::program::Module;
 use super::vm::{HOST_MODULE, Vm};
 
-/// What instances fall back to: the libraries.
+/// Registry name of the table in which instances look up what their environment lacks: the libraries.
 const BASE: &str = "base";
 
-/// The modules of a machine, loaded and not run.
+/// The modules of a machine, loaded but not run.
 pub(super) struct Chunks {
     list: Rc<[Chunk]>,
     make_require: Function,
-    /// What makes the functions that modules are, and what is told when they have run.
-    make: (Function, Function),
+    /// Makes a module's function in an environment, see [`make_chunk`].
+    make_chunk: Function,
+    /// Makes the former file current when a module has run, see [`leave_chunk`].
+    leave_chunk: Function,
 }
 
 struct Chunk {
@@ -28,7 +30,7 @@ struct Chunk {
 }
 
 impl Chunks {
-    /// Loads modules. What they name when they are loaded is taken from the libraries for good.
+    /// Loads modules. Globals that their code names directly are bound to the libraries for good.
     pub(super) fn load(vm: &Vm, modules: &[Module]) -> Result<Rc<Self>> {
         let lua = &vm.lua;
         lua.set_named_registry_value(BASE, lua.globals())?;
@@ -41,31 +43,32 @@ impl Chunks {
         let mut list: Vec<_> = modules.iter().map(load).collect::<Result<_>>()?;
         list.sort_by(|a, b| a.name.cmp(&b.name));
         let list: Rc<[Chunk]> = list.into();
-        let make = (make_chunk(vm, list.clone())?, leave_chunk(vm)?);
-        Ok(Rc::new(Self { list, make_require: vm.prelude.make_require.clone(), make }))
+        let (make_chunk, leave_chunk) = (make_chunk(vm, list.clone())?, leave_chunk(vm)?);
+        Ok(Rc::new(Self { list, make_require: vm.prelude.make_require.clone(), make_chunk, leave_chunk }))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|chunk| chunk.name.as_str())
     }
 
-    /// An instance in which nothing has run: its `require`, which answers what a module returns, and runs it if it has not.
+    /// Makes an instance in which no module has run yet, and returns its `require`. That function runs a module once,
+    /// and answers its value.
     pub(super) fn instance(&self, lua: &Lua) -> Result<Function> {
         let environment = environment(lua)?;
         environment.raw_set("_G", &environment)?;
         let loaded = lua.create_table()?;
         loaded.raw_set(HOST_MODULE, lua.named_registry_value::<Table>(HOST_MODULE)?)?;
-        // Only Lua holds the environment: what we held of it would be held for good.
-        let (chunk, leave) = &self.make;
-        let require: Function = self.make_require.call((chunk, leave, loaded, &environment))?;
+        // Only Lua holds the environment: a handle of ours would keep it alive for good.
+        let require: Function = self.make_require.call((&self.make_chunk, &self.leave_chunk, loaded, &environment))?;
         environment.raw_set("require", &require)?;
-        // Without it every use of a builtin looks the builtin up.
+        // Without a safe environment every use of a builtin looks the builtin up.
         environment.set_safeenv(true);
         Ok(require)
     }
 }
 
-/// Makes the function that a module is in an environment; the call is at it then. Answers also where the call was.
+/// The function of Lua that makes a module's function in an environment, and makes the module's file the call's current
+/// one. It also answers the former file.
 fn make_chunk(vm: &Vm, list: Rc<[Chunk]>) -> Result<Function> {
     let seats = vm.seats.clone();
     vm.lua.create_function(move |_, (name, environment): (String, Table)| {
@@ -78,7 +81,7 @@ fn make_chunk(vm: &Vm, list: Rc<[Chunk]>) -> Result<Function> {
     })
 }
 
-/// The call is where it was before a module ran.
+/// The function of Lua that makes a call's former file current again when a module has run.
 fn leave_chunk(vm: &Vm) -> Result<Function> {
     let seats = vm.seats.clone();
     vm.lua.create_function(move |_, before: Option<String>| {
@@ -89,7 +92,7 @@ fn leave_chunk(vm: &Vm) -> Result<Function> {
     })
 }
 
-/// What functions of a file say that they are from.
+/// The source name that Luau reports for functions of a file.
 pub(super) fn source_of(file: &str) -> String {
     format!("@{file}")
 }

@@ -1,7 +1,7 @@
-//! Where Luau's code leaves the stack that it runs on, and is told to: functions of C, called by Luau itself. mlua's own
-//! callbacks note which coroutine runs, and forget it in the order of a stack; calls that are put aside end in any order.
-//! So nothing may be put aside below one of mlua's callbacks: here it is at the end of a slice, in `functions.rs` by what
-//! waits, and nowhere else.
+//! The interrupt by which running code of Luau leaves its stack at the end of a slice, or learns that its call is to
+//! end. Luau calls it directly, as a function of C. mlua's own callbacks note which coroutine runs, and forget it in
+//! the order of a stack, but calls that are put aside end in any order. So no call may be put aside below a callback of
+//! mlua: it happens only here and, for calls that wait, in `functions.rs`.
 
 #![expect(
     unsafe_code,
@@ -19,22 +19,22 @@ use super::seat::Seat;
 use crate::machine::budget::{OVER, Step};
 use crate::process::clock::Alarm;
 
-/// What a call that nobody waits for fails with.
+/// The error of a call that nobody waits for any more.
 const GIVEN_UP: &str = "the call was given up";
 
-/// The alarm of one machine: Luau looks at each call and loop edge whether there is a function to ask.
+/// The alarm of one machine. At each call and loop edge Luau checks whether an interrupt function is set, and calls it.
 struct Interrupt(NonNull<ffi::lua_Callbacks>);
 
-// SAFETY: what it points to is part of the machine. It is used by the machine's own thread, and by the clock's while the
-// machine runs, which holds a lock without which the machine's turn does not end.
+// SAFETY: the callbacks are part of the machine. The machine's own thread uses them; the clock's thread uses them only
+// while it holds a lock without which the machine's turn does not end.
 unsafe impl Send for Interrupt {}
-// SAFETY: see above; it is only read, and what it points to is written as an atomic.
+// SAFETY: as for `Send`; the pointer itself is only read, and the field behind it is written as an atomic.
 unsafe impl Sync for Interrupt {}
 
 impl Interrupt {
     fn put(&self, function: *mut ()) {
-        // SAFETY: the callbacks live as long as the machine, see above. The field is a pointer that is aligned as one, and
-        // may be null. Luau reads it as a word, which no supported machine tears.
+        // SAFETY: the callbacks live as long as the machine, see `Send`. The field is an aligned pointer that may be
+        // null. Luau reads it as one word, which no supported machine tears.
         let field = unsafe { AtomicPtr::from_ptr(ptr::addr_of_mut!((*self.0.as_ptr()).interrupt).cast::<*mut ()>()) };
         field.store(function, Ordering::Relaxed);
     }
@@ -50,27 +50,27 @@ impl Alarm for Interrupt {
     }
 }
 
-/// The alarm of a machine.
+/// The alarm by which the clock interrupts a machine; `None` if Luau has no callbacks.
 pub(super) fn alarm(lua: &Lua) -> Option<Arc<dyn Alarm>> {
     let callbacks = lua.exec_raw_lua(|raw| {
-        // SAFETY: the state is the machine's, which is open.
+        // SAFETY: mlua passes the state of an open machine.
         NonNull::new(unsafe { ffi::lua_callbacks(raw.state()) })
     })?;
     Some(Arc::new(Interrupt(callbacks)))
 }
 
-/// Lets what runs in a coroutine find its seat. The coroutine must not run when the seat is gone.
+/// Stores the address of a seat in its coroutine. The coroutine must not run after the seat is gone.
 pub(super) fn seat(thread: &Thread, seat: &Seat) {
-    // SAFETY: the coroutine is the seat's, which alone runs it.
+    // SAFETY: the coroutine belongs to the seat, and only the seat runs it.
     unsafe { ffi::lua_setthreaddata(thread.state(), ptr::from_ref(seat).cast_mut().cast()) };
 }
 
-/// The seat of what runs.
+/// The seat of the coroutine that runs; `None` outside of seats.
 ///
 /// # Safety
-/// The state must be one of an open machine, and the seat is there as long as its call.
+/// The state must be one of an open machine, and the seat must live as long as its call.
 pub(super) unsafe fn seat_of<'a>(state: *mut ffi::lua_State) -> Option<&'a Seat> {
-    // SAFETY: nothing but `seat` sets it, and coroutines run only while their seat is there.
+    // SAFETY: only `seat` sets a coroutine's data, and a coroutine runs only while its seat lives.
     unsafe { ffi::lua_getthreaddata(state).cast::<Seat>().as_ref() }
 }
 
@@ -83,26 +83,26 @@ unsafe extern "C-unwind" fn interrupt(state: *mut ffi::lua_State, collecting: c_
     match seat.budget.look() {
         Step::GoOn => {}
         Step::TakeTurns => seat.fiber.take_turns(),
-        // SAFETY: the state is the one that runs, and nothing of ours that is to be dropped is on the stack.
+        // SAFETY: the state is the one that runs, and no value of Rust is alive here that an error would have to drop.
         Step::End => unsafe { raise(state, OVER) },
         Step::GiveUp => {
             seat.fiber.give_up();
-            // SAFETY: as above.
+            // SAFETY: as for `Step::End`.
             unsafe { raise(state, OVER) }
         }
     }
     if seat.fiber.is_abandoned() {
-        // SAFETY: as above.
+        // SAFETY: as for `Step::End`.
         unsafe { raise(state, GIVEN_UP) };
     }
 }
 
-/// Raises an error if the call is to end.
+/// Raises an error if the call's time is used up or nobody waits for it.
 ///
 /// # Safety
-/// As [`raise`].
+/// The conditions of [`raise`] must hold.
 pub(super) unsafe fn end_if_over(state: *mut ffi::lua_State) {
-    // SAFETY: as for this function.
+    // SAFETY: the caller keeps the conditions of `raise`.
     unsafe {
         let Some(seat) = seat_of(state) else { return };
         if seat.budget.is_over() {
@@ -114,12 +114,13 @@ pub(super) unsafe fn end_if_over(state: *mut ffi::lua_State) {
     }
 }
 
-/// Raises an error with the place of the code that called the function of C which runs, as Luau's own functions do.
+/// Raises an error that begins with the place of the code that called the running function of C, as errors of Luau's
+/// own functions do.
 ///
 /// # Safety
-/// As [`raise`].
+/// The conditions of [`raise`] must hold.
 pub(super) unsafe fn raise_at_caller(state: *mut ffi::lua_State, told: String) -> ! {
-    // SAFETY: room is made for the place and the text. The text is dropped before the error is raised.
+    // SAFETY: room is made for the place and the text, and the text is dropped before the error unwinds the stack.
     unsafe {
         ffi::lua_rawcheckstack(state, 3);
         ffi::luaL_where(state, 1);
@@ -131,9 +132,10 @@ pub(super) unsafe fn raise_at_caller(state: *mut ffi::lua_State, told: String) -
 }
 
 /// # Safety
-/// The state must be the one that runs; what lies between here and Luau's code is left as by an error of Lua.
+/// The state must be the one that runs. Frames of Rust between here and Luau's code must hold nothing that has to be
+/// dropped.
 unsafe fn raise(state: *mut ffi::lua_State, told: &'static str) {
-    // SAFETY: room for the text is made before it is pushed: an interrupt finds the stack full.
+    // SAFETY: room for the text is made first, since an interrupt may find the stack full.
     unsafe {
         ffi::lua_rawcheckstack(state, 1);
         ffi::lua_pushlstring(state, told.as_ptr().cast(), told.len());

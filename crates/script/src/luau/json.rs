@@ -1,4 +1,5 @@
-//! JSON of Lua's values, read and written on Luau's stack: no value is made in between.
+//! The host functions `json_decode` and `json_encode`. Both work directly on Luau's stack, without an intermediate
+//! value.
 
 #![expect(unsafe_code, reason = "values are pushed and read one by one where Luau has them")]
 
@@ -14,26 +15,26 @@ use super::raw::{Pen, Reader};
 use crate::value::allowance::Allowance;
 use crate::value::whole;
 
-/// For so many names, or elements, a table has room before it is known how many there are.
+/// Capacity of a table whose size is not yet known, in elements or names.
 const ROOM: usize = 4;
 
-type Ended = Result<c_int, String>;
+type Returned = Result<c_int, String>;
 
-/// `json_decode`.
+/// Runs `json_decode`. Returns the number of results that it left on the stack.
 ///
 /// # Safety
 /// The state must be the one that runs, in a call from Luau.
-pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
+pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Returned {
     count(bound)?;
     let mut left = Allowance::new();
-    // SAFETY: as for this function. The text stays where it is while it is an argument.
+    // SAFETY: the caller passes the running state. The text stays at its place while it is an argument.
     let (mut pen, mut reader) = unsafe { (Pen::new(state), Reader::new(state, &mut left)) };
     let bytes = if reader.kind(1) == ffi::LUA_TSTRING { reader.bytes(1).len() } else { 0 };
     reader.take(bytes).map_err(|told| format!("json_decode: {told}"))?;
     let number;
     let json = match reader.kind(1) {
         ffi::LUA_TSTRING => reader.bytes(1),
-        // As where texts are taken in general, numbers are taken as theirs.
+        // Wherever a text is expected, a number is taken as its text.
         ffi::LUA_TNUMBER => {
             number = reader.number(1).to_string();
             number.as_bytes()
@@ -49,14 +50,14 @@ pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Ended 
     read.map(|()| 1).map_err(|error| format!("not a valid JSON string: {error}"))
 }
 
-/// `json_encode`.
+/// Runs `json_encode`. Returns the number of results that it left on the stack.
 ///
 /// # Safety
-/// As [`decode`].
-pub(super) unsafe fn encode(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
+/// The conditions of [`decode`] must hold.
+pub(super) unsafe fn encode(state: *mut ffi::lua_State, bound: &Bound) -> Returned {
     count(bound)?;
     let mut left = Allowance::new();
-    // SAFETY: as for this function.
+    // SAFETY: the caller passes the running state.
     let (mut pen, mut reader) = unsafe { (Pen::new(state), Reader::new(state, &mut left)) };
     let mut out = Vec::with_capacity(256);
     if reader.is_given(1) {
@@ -74,7 +75,7 @@ fn count(bound: &Bound) -> Result<(), String> {
     host.current.count(&host.process.metrics).map_err(|error| error.message.into_owned())
 }
 
-/// Leaves a value on the stack.
+/// Writes the value that it deserializes with a pen.
 struct Push<'a>(&'a mut Pen);
 
 impl<'de> DeserializeSeed<'de> for Push<'_> {
@@ -142,7 +143,7 @@ impl<'de> Visitor<'de> for Push<'_> {
     }
 }
 
-/// Writes what lies at a place of the stack.
+/// Appends the JSON of the value at a place of the stack.
 fn write(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) -> Result<(), String> {
     let bytes = if reader.kind(at) == ffi::LUA_TSTRING { reader.bytes(at).len() } else { 0 };
     reader.take(bytes)?;
@@ -155,7 +156,7 @@ fn write(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) ->
             reader.enter(depth)?;
             match reader.length(at) {
                 0 => write_object(reader, at, depth + 1, out)?,
-                length => write_list(reader, (at, length), depth + 1, out)?,
+                length => write_list(reader, at, length, depth + 1, out)?,
             }
         }
         other => return Err(format!("a {} cannot be used here", reader.kind_name(other))),
@@ -165,7 +166,8 @@ fn write(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) ->
 
 fn write_list(
     reader: &mut Reader<'_>,
-    (at, length): (c_int, usize),
+    at: c_int,
+    length: usize,
     depth: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
@@ -180,10 +182,11 @@ fn write_list(
     Ok(())
 }
 
-/// An entry as it was found: its name, and where it was written.
+/// The name of an entry, and the range of the output that holds its JSON.
 type Entry = (String, Range<usize>);
 
-/// Entries are sorted by name. Of several that are written alike the last counts: the number 1 and the text 1, say.
+/// Appends the JSON of a table with names, sorted by name. Of several names that are written alike, such as the number
+/// 1 and the text 1, the last one counts.
 fn write_object(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) -> Result<(), String> {
     out.push(b'{');
     let first = out.len();
@@ -222,7 +225,7 @@ fn write_number(number: f64, out: &mut Vec<u8>) -> Result<(), String> {
     written.map_err(unwritten)
 }
 
-/// Bytes that are no UTF-8 are replaced by the mark for that.
+/// Appends a text. Bytes that are no UTF-8 become replacement characters.
 fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
     serde_json::to_writer(out, &*String::from_utf8_lossy(text)).map_err(unwritten)
 }

@@ -1,5 +1,5 @@
-//! What each match of a machine holds. Luau counts bytes by category, which what a coroutine makes gets from it; what was
-//! made by nobody's call has none.
+//! Measures the memory that each match of a machine holds. Luau counts bytes by category: allocations of a coroutine
+//! count for the coroutine's category, all others for the common one.
 
 #![expect(unsafe_code, reason = "mlua has categories by names only, and does not read them")]
 
@@ -7,22 +7,22 @@ use std::ffi::c_int;
 
 use mlua::{Lua, Thread, ffi};
 
-/// Categories of matches: the first is everybody's.
+/// Categories that matches may have; zero is the common one.
 pub(super) const CATEGORIES: std::ops::RangeInclusive<u8> = 1..=u8::MAX;
 
-/// What everybody's things are counted under.
+/// The category of everything that belongs to no match.
 pub(super) const COMMON: u8 = 0;
 
-/// What a coroutine makes is counted so from now on.
+/// Sets the category that a coroutine's allocations count for from now on.
 pub(super) fn count_thread(thread: &Thread, category: u8) {
-    // SAFETY: the coroutine is there as long as its handle.
+    // SAFETY: the coroutine lives as long as its handle.
     unsafe { ffi::lua_setmemcat(thread.state(), c_int::from(category)) };
 }
 
-/// What is made outside of coroutines meanwhile is counted so.
+/// Runs a function whose allocations outside of coroutines count for a category.
 pub(super) fn counted<T>(lua: &Lua, category: u8, make: impl FnOnce() -> T) -> T {
     let count = |category: u8| {
-        // SAFETY: the state is the machine's, which is open.
+        // SAFETY: mlua passes the state of an open machine.
         lua.exec_raw_lua(|raw| unsafe { ffi::lua_setmemcat(raw.state(), c_int::from(category)) });
     };
     count(category);
@@ -31,8 +31,8 @@ pub(super) fn counted<T>(lua: &Lua, category: u8, make: impl FnOnce() -> T) -> T
     made
 }
 
-/// The bytes that are counted so, those among them that are to be collected.
+/// Bytes that count for a category, including garbage that is not yet collected.
 pub(super) fn bytes(lua: &Lua, category: u8) -> usize {
-    // SAFETY: the state is the machine's, which is open; this only reads.
+    // SAFETY: mlua passes the state of an open machine, and this call only reads it.
     lua.exec_raw_lua(|raw| unsafe { ffi::lua_totalbytes(raw.state(), c_int::from(category)) })
 }

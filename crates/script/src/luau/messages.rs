@@ -1,5 +1,5 @@
-//! Messages between Lua and their JSON, without knowing their types: whoever reads the JSON checks it. Numbers of 64 bits
-//! are texts, as in the original, since Lua's numbers would not hold them.
+//! Messages of the protocol as tables of Lua, converted from and to JSON without knowing their types: the reader of the
+//! JSON checks it. Numbers of 64 bits are texts, as in the original, since Lua's numbers cannot hold them.
 
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use muster_wire::json::{JsonError, Mode, Reader, WriteOptions, Writer};
@@ -8,13 +8,14 @@ use super::values;
 use super::vm::plain;
 use crate::value::{Value, whole};
 
-/// Longer messages are refused, whatever machines hold: a table that stands in many places of another is written as often.
+/// Longer messages are refused. A machine's memory does not bound them, since a table that stands in many places of
+/// another is written as often.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Lua's form of a message: names with underscores, without what is at its default.
+/// The form of messages in Lua: names with underscores, without fields at their defaults.
 pub(crate) const FORM: WriteOptions = WriteOptions { emit_defaults: false, camel_case: false };
 
-/// Reads the table of a JSON text.
+/// The table of a message in JSON.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -56,10 +57,10 @@ fn unreadable(error: JsonError) -> mlua::Error {
     mlua::Error::runtime(error.to_string())
 }
 
-/// Writes a table as JSON.
+/// The JSON of a message's table.
 ///
 /// # Errors
-/// A sentence on what has no form outside of Lua, is nested too deeply, or is too long.
+/// A sentence, for a value that has no form outside of Lua, is nested too deeply, or is too long.
 pub(super) fn write(lua: &Lua, table: Table) -> std::result::Result<Vec<u8>, String> {
     let value = values::read(lua, LuaValue::Table(table)).map_err(|error| plain(&error))?;
     let mut out = Vec::new();
@@ -109,7 +110,7 @@ fn write_object<'a>(
     Ok(())
 }
 
-/// Whole numbers without a fraction; those that JSON does not have by their names.
+/// A number in JSON: whole numbers without a fraction, and `"NaN"`, `"Infinity"` and `"-Infinity"` as texts.
 fn number_text(number: f64) -> String {
     if number.is_nan() {
         "\"NaN\"".to_owned()

@@ -1,24 +1,27 @@
-//! The Lua engine: Luau, by mlua.
+//! The Lua engine: the library Luau, bound by mlua.
 //!
-//! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. Each call has a
-//! [seat](seat): a stack and a coroutine of its own, put aside while it waits and when its slice is over.
+//! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. A [`seat`](seat) is the place of one
+//! call in a machine: a native stack, a coroutine and a budget. The seat is put aside while its call waits and when its
+//! slice of time is over. This engine registers and binds; what functions of the host do stands in
+//! [`host`](crate::host).
 
 mod builtins;
 mod call;
 mod catching;
 mod context;
-mod fated;
+mod deterministic;
 mod functions;
 mod instance;
 mod interrupt;
 mod json;
+pub(crate) mod language;
 pub mod matches;
 mod memory;
 mod messages;
-mod once;
 pub mod program;
 mod raw;
 mod register;
+mod run_once;
 mod seat;
 mod values;
 pub mod vm;

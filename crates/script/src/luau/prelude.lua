@@ -1,11 +1,11 @@
--- What every machine has besides Luau's libraries. Answers a binder of functions that mlua calls, a runner of calls, a maker
--- of `require`, and what runs all modules.
+-- Functions that every machine has besides Luau's libraries. Returns a binder of functions of Rust, a protected caller,
+-- a maker of `require`, a runner of all modules, and a binder of `run_once`.
 --
--- What may be put aside is called from here, never from one of mlua's callbacks.
+-- Game code that may be put aside is called from here, never from a callback of mlua.
 local move_max = ...
 local error, pcall, select, type, rawget, tonumber, move = error, pcall, select, type, rawget, tonumber, table.move
 
--- Luau cannot be interrupted while it moves, and takes places for whole numbers of 32 bits, whatever they are.
+-- Luau cannot be interrupted while it moves elements, and truncates places to whole numbers of 32 bits.
 local function is_place(number)
     return number > -0x80000000 and number < 0x80000000
 end
@@ -25,7 +25,7 @@ local function finish(is_done, ...)
     error((...), 3)
 end
 
--- A function that answers true and results, or false and what is wrong.
+-- Wraps a function that returns true and results, or false and an error, so that the error is raised at the caller.
 local function bind(run)
     return function(...)
         return finish(run(...))
@@ -36,8 +36,9 @@ local function protected(call, ...)
     return pcall(call, ...)
 end
 
--- `loaded` holds what modules returned, false while they run; `chunk` answers the function that a module is in an
--- environment, and what was at work before, which `leave` is told when the module has run.
+-- Makes the `require` of one instance. `loaded` holds the values that modules returned, and false while a module runs.
+-- `chunk` returns a module's function in an environment, and the file that was at work before; `leave` makes that file
+-- current again when the module has run.
 local function make_require(chunk, leave, loaded, environment)
     return function(name)
         local known = loaded[name]
@@ -66,7 +67,7 @@ local function make_require(chunk, leave, loaded, environment)
     end
 end
 
--- Answers which modules say of themselves that their matches are durable.
+-- Requires all modules, and returns the names of those with the field `durable = true`: their matches are durable.
 local function require_all(require, ...)
     local durable = {}
     for index = 1, select("#", ...) do

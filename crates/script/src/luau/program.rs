@@ -1,4 +1,5 @@
-//! The modules of a folder, compiled once for all machines.
+//! The modules of a folder, compiled once for all machines. Loading runs them once, to check them and to learn what
+//! they register; no call is served here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,23 +18,23 @@ use crate::process::Process;
 use crate::process::stuck::digest;
 
 const EXTENSION: &str = "lua";
-/// With this line among its first comments a file says that calls of its functions may be under way at once, in one machine.
+/// A file with this line among its first comments allows calls of its functions to be under way at once in one machine.
 const CONCURRENT: &[u8] = b"--!concurrent";
-/// Larger files are refused.
+/// Most bytes of a file; larger ones are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// A file of Lua.
+/// A compiled file of Lua.
 pub(super) struct Module {
-    /// What `require` calls it: its path without the ending, folders separated by dots.
+    /// The name for `require`: the path without the ending, folders separated by dots.
     pub(super) name: String,
-    /// How errors call it.
+    /// The name in errors: the path below the folder of modules.
     pub(super) file: String,
     pub(super) code: Vec<u8>,
-    /// Whether calls of its functions may be under way at once, in one machine.
+    /// Whether calls of the file's functions may be under way at once in one machine.
     pub(super) is_concurrent: bool,
 }
 
-/// Modules that were compiled and ran once without an error; by default none.
+/// Modules that were compiled and ran once without an error; by default no modules.
 #[derive(Default)]
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
@@ -97,7 +98,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Nothing for one that stopped the server.
+/// Compiles a file. `None` for a file that stopped the server when it ran before.
 fn compile(folder: &Path, path: &Path, process: &Process) -> Result<Option<Module>, LoadError> {
     let failed = |error: &dyn std::fmt::Display| LoadError(format!("cannot read {}: {error}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
@@ -112,10 +113,10 @@ fn compile(folder: &Path, path: &Path, process: &Process) -> Result<Option<Modul
         return Ok(None);
     }
     let is_concurrent = is_concurrent(&source);
-    // In durable matches it is another function, and loops over it must call it.
+    // In durable matches `next` is replaced, so loops over it must call the global instead of Luau's builtin.
     let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
     let code = compiler.compile(source).map_err(|error| match error {
-        // It begins with the line.
+        // The message begins with the line number.
         mlua::Error::SyntaxError { message, .. } => LoadError(format!("{file}:{message}")),
         other => LoadError(format!("{file}: {other}")),
     })?;
@@ -123,7 +124,7 @@ fn compile(folder: &Path, path: &Path, process: &Process) -> Result<Option<Modul
     Ok(Some(Module { name: parts.join("."), file, code, is_concurrent }))
 }
 
-/// Whether the directive is among the comments with which a file begins.
+/// Whether [`CONCURRENT`] is among the comments with which a file begins.
 fn is_concurrent(source: &[u8]) -> bool {
     let lines = source.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut comments = lines.take_while(|line| line.is_empty() || line.starts_with(b"--"));

@@ -1,9 +1,9 @@
-//! Tables written and read by Luau's own functions of C: a whole value within one error handler. By mlua's functions each
-//! name, text and entry has one of its own as long as a machine's memory is limited, which cost more than all the rest of a
-//! call.
+//! Values written and read directly on Luau's stack: a [`Pen`] pushes values, a [`Reader`] reads them. Each whole value
+//! is guarded by one error handler. mlua's safe functions would guard each name, text and entry by one of its own as
+//! long as a machine's memory is limited, and that costs more than all the rest of a call.
 //!
-//! Where a machine has no memory left Luau throws an exception of C++, which ends what stands here as a panic would: what
-//! is to be dropped is dropped, and mlua makes an error of it.
+//! When a machine has no memory left, Luau throws an exception of C++. It unwinds through these functions as a panic
+//! does: values of Rust are dropped, and mlua turns the exception into an error.
 
 #![expect(unsafe_code, reason = "mlua's safe functions handle errors one by one")]
 
@@ -14,29 +14,30 @@ use mlua::{FromLuaMulti, Lua, MultiValue, Result, Table, Value as LuaValue, ffi}
 use crate::value::allowance::{Allowance, PARTS_MAX};
 use crate::value::{DEPTH_MAX, Value, whole};
 
-/// Places on Luau's stack that one level of nesting takes at most.
+/// Stack places that one level of nesting takes at most: a table, a name, its value, and a spare one.
 const PLACES: c_int = 4;
 
 unsafe extern "C-unwind" {
-    /// Luau's own, which mlua does not name.
+    /// Pushes a shallow copy of the table at a place. mlua has no binding of this function of Luau.
     fn lua_clonetable(state: *mut ffi::lua_State, at: c_int);
 }
 
-/// Writes one value in a machine.
+/// Pushes values of one machine. Each method leaves its value on top of the stack unless its comment says otherwise;
+/// "the open table" is the table that [`table`](Pen::table) is filling, on top of the stack.
 pub(super) struct Pen {
     state: *mut ffi::lua_State,
 }
 
-/// Writes a table, by a function that says what stands in it.
+/// Makes a table, whose entries the function writes.
 ///
 /// # Errors
 /// When the machine has no memory left.
 pub(super) fn table(lua: &Lua, names: usize, fill: impl FnOnce(&mut Pen)) -> Result<Table> {
-    // SAFETY: the function keeps to Luau's stack as `Pen` does: it leaves the one table behind.
+    // SAFETY: a `Pen` pops whatever it pushes but the values it writes, so exactly the one table is left behind.
     unsafe { lua.exec_raw((), |state| Pen { state }.table(0, names, fill)) }
 }
 
-/// Writes values, by a function that finds these tables on the stack, at the first places.
+/// Writes values by a function that finds these tables at the first places of the stack.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -46,7 +47,7 @@ pub(super) fn with_tables<const N: usize, T: FromLuaMulti>(
     write: impl FnOnce(&mut Pen),
 ) -> Result<T> {
     let tables = tables.into_iter().map(|table| LuaValue::Table(table.clone())).collect::<MultiValue>();
-    // SAFETY: the function keeps to Luau's stack as `Pen` does; the tables are taken from below what it leaves.
+    // SAFETY: a `Pen` leaves exactly the values it writes; the tables are removed from below them.
     unsafe {
         lua.exec_raw(tables, |state| {
             write(&mut Pen { state });
@@ -55,7 +56,7 @@ pub(super) fn with_tables<const N: usize, T: FromLuaMulti>(
     }
 }
 
-/// Writes a value.
+/// A value as a value of Lua.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -64,104 +65,106 @@ pub(super) fn value(lua: &Lua, value: &Value) -> Result<LuaValue> {
         Value::Nil => Ok(LuaValue::Nil),
         Value::Flag(flag) => Ok(LuaValue::Boolean(*flag)),
         Value::Number(number) => Ok(LuaValue::Number(*number)),
-        // SAFETY: as above; one value is left behind.
+        // SAFETY: a `Pen` leaves exactly the one value it writes.
         _ => unsafe { lua.exec_raw((), |state| Pen { state }.value(value)) },
     }
 }
 
 impl Pen {
-    /// One for a function of C.
+    /// A pen for a function of C.
     ///
     /// # Safety
-    /// The state must be the one that runs, and have room for what is written besides tables.
+    /// The state must be the one that runs, with room on its stack for the values that are written outside of tables.
     pub(super) unsafe fn new(state: *mut ffi::lua_State) -> Self {
         Self { state }
     }
 
-    /// Makes room for so many values beside each other.
+    /// Makes room on the stack for so many values.
     pub(super) fn make_room(&mut self, values: usize) {
-        // SAFETY: room may be made at any time.
+        // SAFETY: a running state may grow its stack at any time.
         unsafe { ffi::luaL_checkstack(self.state, capacity(values), c"too many values".as_ptr()) };
     }
 
-    /// Leaves nil on the stack.
+    /// Writes nil.
     pub(super) fn nil(&mut self) {
-        // SAFETY: there is room on the stack, see `table`.
+        // SAFETY: `begin_table` or the caller of `new` made room for the value.
         unsafe { ffi::lua_pushnil(self.state) };
     }
 
-    /// Leaves a truth value on the stack.
+    /// Writes a truth value.
     pub(super) fn flag(&mut self, flag: bool) {
-        // SAFETY: as above.
+        // SAFETY: as for `nil`.
         unsafe { ffi::lua_pushboolean(self.state, flag.into()) };
     }
 
-    /// Leaves a number on the stack.
+    /// Writes a number.
     pub(super) fn number(&mut self, number: f64) {
-        // SAFETY: as above.
+        // SAFETY: as for `nil`.
         unsafe { ffi::lua_pushnumber(self.state, number) };
     }
 
-    /// Leaves a text on the stack.
+    /// Writes a text of any bytes.
     pub(super) fn text(&mut self, text: &[u8]) {
-        // SAFETY: as above.
+        // SAFETY: as for `nil`.
         unsafe { ffi::lua_pushlstring(self.state, text.as_ptr().cast(), text.len()) };
     }
 
-    /// Leaves a table on the stack that holds what the table at a place holds.
+    /// Writes a shallow copy of the table at a place of the stack.
     pub(super) fn clone_of(&mut self, at: c_int) {
-        // SAFETY: a table lies there; room is made for it, and for a name and what stands under it.
+        // SAFETY: the caller names a place with a table; room is made for its copy, and for a name and a value in it.
         unsafe {
             ffi::luaL_checkstack(self.state, PLACES, c"nested too deeply".as_ptr());
             lua_clonetable(self.state, at);
         }
     }
 
-    /// The same, of the table that stands in a list at a place.
+    /// Writes a shallow copy of the table at an index of a list; the list lies at a place of the stack.
     pub(super) fn clone_of_listed(&mut self, list: c_int, place: ffi::lua_Integer) {
-        // SAFETY: a list of tables lies there, and there is room, see `table`.
+        // SAFETY: the caller names a place with a list, and `begin_table` made room for one more value.
         unsafe { ffi::lua_rawgeti(self.state, list, place) };
         self.clone_of(-1);
-        // SAFETY: the table lies below its clone.
+        // SAFETY: the original table lies directly below its copy.
         unsafe { ffi::lua_remove(self.state, -2) };
     }
 
-    /// In the table being filled: under the name that stands in a list at a place stands what is written, one value.
+    /// Sets an entry of the open table. Its name stands at an index of a list, which lies at a place of the stack; its
+    /// value is the one that the function writes.
     pub(super) fn set_listed(&mut self, names: c_int, place: ffi::lua_Integer, write: impl FnOnce(&mut Self)) {
-        // SAFETY: a list of names lies there, and there is room, see `table`.
+        // SAFETY: the caller names a place with a list of names, and `begin_table` made room for a name and a value.
         unsafe { ffi::lua_rawgeti(self.state, names, place) };
         write(self);
         self.set_written();
     }
 
-    /// Leaves a table on the stack, filled so.
+    /// Writes a table, with entries written by the function. `items` and `names` are the capacities of its list and of
+    /// its named entries.
     pub(super) fn table(&mut self, items: usize, names: usize, fill: impl FnOnce(&mut Self)) {
         self.begin_table(items, names);
         fill(self);
     }
 
-    /// Leaves an empty table on the stack.
+    /// Writes an empty table with these capacities.
     pub(super) fn begin_table(&mut self, items: usize, names: usize) {
-        // SAFETY: room is made for the table, and for a name and what stands under it.
+        // SAFETY: room is made here for the table, and for a name and a value in it.
         unsafe {
             ffi::luaL_checkstack(self.state, PLACES, c"nested too deeply".as_ptr());
             ffi::lua_createtable(self.state, capacity(items), capacity(names));
         }
     }
 
-    /// Puts what was written last into the table below it, at a place.
+    /// Moves the value on top into the table below it, at an index.
     pub(super) fn put_written(&mut self, place: ffi::lua_Integer) {
-        // SAFETY: the value lies on the table.
+        // SAFETY: the table lies directly below the value.
         unsafe { ffi::lua_rawseti(self.state, -2, place) };
     }
 
-    /// Puts what was written last into the table below it, under the name that was written before.
+    /// Moves the name and the value on top into the table below them.
     pub(super) fn set_written(&mut self) {
-        // SAFETY: name and value lie on the table.
+        // SAFETY: the table lies directly below name and value.
         unsafe { ffi::lua_rawset(self.state, -3) };
     }
 
-    /// Leaves a value on the stack.
+    /// Writes a value of any kind.
     pub(super) fn value(&mut self, value: &Value) {
         match value {
             Value::Nil => self.nil(),
@@ -180,38 +183,38 @@ impl Pen {
         }
     }
 
-    /// In the table being filled: under a name stands what is written, which is one value.
+    /// Sets an entry of the open table to the one value that the function writes.
     fn set(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         self.text(name.as_bytes());
         write(self);
         self.set_written();
     }
 
-    /// In the table being filled: at a place stands what is written, which is one value.
+    /// Sets an index of the open table to the one value that the function writes.
     fn put(&mut self, place: ffi::lua_Integer, write: impl FnOnce(&mut Self)) {
         write(self);
         self.put_written(place);
     }
 
-    /// Under a name stands a text.
+    /// Sets an entry of the open table to a text.
     pub(super) fn set_text(&mut self, name: &str, text: impl AsRef<[u8]>) {
         self.set(name, |pen| pen.text(text.as_ref()));
     }
 
-    /// Leaves a list on the stack, each item as it is written.
+    /// Writes a list; the function writes one value for each item.
     pub(super) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         self.begin_table(items.len(), 0);
         items.iter().zip(1..).for_each(|(item, place)| self.put(place, |pen| write(pen, item)));
     }
 
-    /// In a table at a place of the stack: at a place stands what is written, which is one value.
+    /// Sets an index of the table at a place of the stack to the one value that the function writes.
     pub(super) fn put_in(&mut self, table: c_int, place: ffi::lua_Integer, write: impl FnOnce(&mut Self)) {
         write(self);
-        // SAFETY: a table lies there, and the value on top.
+        // SAFETY: the caller names a place with a table, and the value lies on top of the stack.
         unsafe { ffi::lua_rawseti(self.state, table, place) };
     }
 
-    /// Under a name stands a list of texts.
+    /// Sets an entry of the open table to a list of texts.
     pub(super) fn set_texts(&mut self, name: &str, texts: &[String]) {
         self.set(name, |pen| {
             pen.table(texts.len(), 0, |pen| {
@@ -225,18 +228,19 @@ fn capacity(count: usize) -> c_int {
     c_int::try_from(count).unwrap_or(c_int::MAX)
 }
 
-/// Reads a table. One with a first element is a list, as in the original; names of others are their texts.
+/// Reads a table. A table with a first element is read as a list, as in the original. Names that are no texts are read
+/// as the texts that they print as.
 ///
 /// # Errors
-/// For what has no form outside of Lua, and for tables nested too deeply, which those are that hold themselves.
+/// For functions, threads and userdata, and for tables nested too deeply or within themselves.
 pub(super) fn read(lua: &Lua, table: &Table, left: &mut Allowance) -> Result<Value> {
     let mut read = Err(String::new());
-    // SAFETY: the table is the function's first argument; it leaves nothing behind.
+    // SAFETY: the table is the function's first argument, and the reader pops whatever it pushes.
     unsafe { lua.exec_raw::<()>(table, |state| read = Reader { state, left }.table(1, 1))? };
     read.map_err(mlua::Error::runtime)
 }
 
-/// Reads values in a machine.
+/// Reads values of one machine within an allowance.
 pub(super) struct Reader<'a> {
     state: *mut ffi::lua_State,
     left: &'a mut Allowance,
@@ -245,17 +249,17 @@ pub(super) struct Reader<'a> {
 type Read<T> = std::result::Result<T, String>;
 
 impl<'a> Reader<'a> {
-    /// One for a function of C.
+    /// A reader for a function of C.
     ///
     /// # Safety
-    /// The state must be the one that runs, and places of the stack that are read must be there.
+    /// The state must be the one that runs, and every place that is read must exist.
     pub(super) unsafe fn new(state: *mut ffi::lua_State, left: &'a mut Allowance) -> Self {
         Self { state, left }
     }
 }
 
 impl Reader<'_> {
-    /// What lies at a place of the stack.
+    /// The value at a place of the stack; `depth` counts the tables around it.
     pub(super) fn value(&mut self, at: c_int, depth: usize) -> Read<Value> {
         let kind = self.kind(at);
         if kind == ffi::LUA_TSTRING {
@@ -294,47 +298,47 @@ impl Reader<'_> {
         Ok(Value::Map(entries))
     }
 
-    /// Whether there is an argument at this place.
+    /// Whether the function of C was given an argument at this place.
     pub(super) fn is_given(&self, at: c_int) -> bool {
-        // SAFETY: this may be asked of any place.
+        // SAFETY: Luau accepts any place here.
         unsafe { ffi::lua_gettop(self.state) >= at }
     }
 
-    /// The kind of what lies at a place of the stack.
+    /// Luau's type number of the value at a place of the stack.
     pub(super) fn kind(&self, at: c_int) -> c_int {
-        // SAFETY: this may be asked of any place.
+        // SAFETY: Luau accepts any place here.
         unsafe { ffi::lua_type(self.state, at) }
     }
 
     /// The truth value at a place of the stack.
     pub(super) fn flag(&self, at: c_int) -> bool {
-        // SAFETY: something lies there; whatever it is can be taken for true or false.
+        // SAFETY: the place exists, and Luau converts any value to true or false.
         unsafe { ffi::lua_toboolean(self.state, at) != 0 }
     }
 
     /// The number at a place of the stack.
     pub(super) fn number(&self, at: c_int) -> f64 {
-        // SAFETY: something lies there; what is no number is read as zero.
+        // SAFETY: the place exists, and Luau reads zero where no number is.
         unsafe { ffi::lua_tonumber(self.state, at) }
     }
 
-    /// How many elements the table at a place of the stack has.
+    /// Number of list elements of the table at a place of the stack.
     pub(super) fn length(&self, at: c_int) -> usize {
-        // SAFETY: a table lies there.
+        // SAFETY: the caller names a place with a table.
         unsafe { ffi::lua_rawlen(self.state, at) }
     }
 
-    /// A part of the value is read that has so many bytes of text.
+    /// Charges the allowance for one part of a value, with so many bytes of text.
     pub(super) fn take(&mut self, bytes: usize) -> Read<()> {
         self.left.take(bytes)
     }
 
-    /// Something is read within a table at this depth.
+    /// Checks that a table may be nested at this depth.
     pub(super) fn enter(&self, depth: usize) -> Read<()> {
         if depth < DEPTH_MAX { Ok(()) } else { Err("the table is nested too deeply".to_owned()) }
     }
 
-    /// Has each element of a table seen, on top of the stack.
+    /// Calls the function for each element of a list, with the element on top of the stack.
     pub(super) fn each_item(
         &mut self,
         at: c_int,
@@ -343,20 +347,20 @@ impl Reader<'_> {
     ) -> Read<()> {
         let at = self.absolute(at);
         for place in (1..).take(length) {
-            // SAFETY: a table lies there, and there is room for the element, which is popped.
+            // SAFETY: a table lies at the place, and `absolute` made room for the element, which is popped below.
             unsafe { ffi::lua_rawgeti(self.state, at, place) };
             see(self, place)?;
-            // SAFETY: as above.
+            // SAFETY: the element lies on top of the stack.
             unsafe { ffi::lua_pop(self.state, 1) };
         }
         Ok(())
     }
 
-    /// Has each value of a table seen, on top of the stack, with its name.
+    /// Calls the function for each entry of a table, with its name and with its value on top of the stack.
     pub(super) fn each_entry(&mut self, at: c_int, mut see: impl FnMut(&mut Self, String) -> Read<()>) -> Read<()> {
         let at = self.absolute(at);
-        // SAFETY: a table lies there, which is not changed meanwhile, and there is room for a name and what stands under it.
-        // What is pushed is popped.
+        // SAFETY: a table lies at the place and is not changed while it is read; `absolute` made room for a name and a
+        // value. Everything pushed is popped, except after an error, when the caller discards the stack.
         unsafe {
             ffi::lua_pushnil(self.state);
             while ffi::lua_next(self.state, at) != 0 {
@@ -369,9 +373,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What a text says that stands under a name in the table at a place of the stack.
+    /// A field of the table at a place of the stack, parsed from its text. `None` if it is no text or cannot be parsed.
     pub(super) fn field<T>(&self, at: c_int, name: &CStr, read: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
-        // SAFETY: a table lies there, and there is room for what stands in it, which is popped.
+        // SAFETY: a table lies at the place, and functions of C have room for one more value, which is popped.
         unsafe {
             let is_text = ffi::lua_rawgetfield(self.state, at, name.as_ptr()) == ffi::LUA_TSTRING;
             let found = if is_text { read(self.bytes(-1)) } else { None };
@@ -380,16 +384,16 @@ impl Reader<'_> {
         }
     }
 
-    /// The place of a table for good, with room for what is in it.
+    /// The absolute place of a table, which stays right while the stack grows, with room made for its entries.
     fn absolute(&self, at: c_int) -> c_int {
-        // SAFETY: something lies there; room may be made at any time.
+        // SAFETY: the place exists, and a running state may grow its stack at any time.
         unsafe {
             ffi::luaL_checkstack(self.state, PLACES, c"nested too deeply".as_ptr());
             ffi::lua_absindex(self.state, at)
         }
     }
 
-    /// What lies at a place of the stack, as a name. It is not asked what it would be called.
+    /// The value at a place of the stack as a name. Metamethods are not asked for it.
     fn name(&mut self, at: c_int) -> Read<String> {
         match self.kind(at) {
             ffi::LUA_TSTRING => {
@@ -401,24 +405,24 @@ impl Reader<'_> {
                 Ok(whole(number).map_or_else(|| number.to_string(), |number| number.to_string()))
             }
             ffi::LUA_TBOOLEAN => Ok(self.flag(at).to_string()),
-            // SAFETY: something lies there.
+            // SAFETY: the place exists.
             other => Ok(format!("{}: {:p}", self.kind_name(other), unsafe { ffi::lua_topointer(self.state, at) })),
         }
     }
 
-    /// The text at a place of the stack, which stays there while it is used.
+    /// The bytes of the text at a place of the stack. The text must stay on the stack while they are used.
     pub(super) fn bytes(&self, at: c_int) -> &[u8] {
         let mut length = 0;
-        // SAFETY: a text lies there, which is not changed by being read.
+        // SAFETY: a text lies at the place, and Luau does not change texts.
         unsafe {
             let start = ffi::lua_tolstring(self.state, at, &raw mut length);
             if start.is_null() { &[] } else { std::slice::from_raw_parts(start.cast(), length) }
         }
     }
 
-    /// What Luau calls a kind.
+    /// Luau's name of a type number.
     pub(super) fn kind_name(&self, kind: c_int) -> String {
-        // SAFETY: Luau's names of kinds are texts that stay.
+        // SAFETY: Luau's type names are static texts.
         unsafe { CStr::from_ptr(ffi::lua_typename(self.state, kind)) }.to_string_lossy().into_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! The functions by which modules in Lua register others.
+//! The `register_…` functions by which modules in Lua register functions, hooks, listeners, schedules and routes.
 
 use mlua::{Function, Lua, Result, Table, Value as LuaValue, Variadic};
 use muster_api::game::Occasion;
@@ -6,7 +6,7 @@ use muster_api::game::Occasion;
 use crate::machine::call::{Sole, listener_name};
 use crate::machine::registry::{Among, Registered, When};
 
-/// Puts the functions by which modules register others into the host's module.
+/// Adds the registering functions to the host's module.
 pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Registered<Function>) -> Result<()> {
     let put = |name: &str, run: Function| nk.raw_set(name, bind.call::<Function>(run)?);
     put("register_rpc", register_rpc(lua, registered.clone())?)?;
@@ -30,14 +30,15 @@ pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Regi
     Ok(())
 }
 
-/// Answers `true`, or `false` and what is wrong, which the prelude raises as Lua's own errors are.
-type Answer = Result<(bool, LuaValue)>;
+/// The return of a function that the prelude binds: `true`, or `false` and a sentence, which the prelude raises as
+/// Lua's own errors are raised.
+type BoundResult = Result<(bool, LuaValue)>;
 
-fn refused(lua: &Lua, told: impl AsRef<[u8]>) -> Answer {
+fn refused(lua: &Lua, told: impl AsRef<[u8]>) -> BoundResult {
     Ok((false, LuaValue::String(lua.create_string(told.as_ref())?)))
 }
 
-fn answer(lua: &Lua, set: std::result::Result<(), String>) -> Answer {
+fn bound_result(lua: &Lua, set: std::result::Result<(), String>) -> BoundResult {
     match set {
         Ok(()) => Ok((true, LuaValue::Nil)),
         Err(why) => refused(lua, why),
@@ -50,7 +51,7 @@ fn register_rpc(lua: &Lua, registered: Registered<Function>) -> Result<Function>
             return refused(lua, "register_rpc expects a function and an id");
         };
         let set = registered.borrow_mut().set_function("register_rpc", &id.to_string_lossy(), function);
-        answer(lua, set)
+        bound_result(lua, set)
     })
 }
 
@@ -85,7 +86,7 @@ fn register_schedule(lua: &Lua, registered: Registered<Function>) -> Result<Func
             return refused(lua, "register_schedule expects a function and a cron expression");
         };
         let added = registered.borrow_mut().add_schedule("register_schedule", &expression.to_string_lossy(), function);
-        answer(lua, added)
+        bound_result(lua, added)
     })
 }
 
@@ -102,7 +103,7 @@ fn register_http(lua: &Lua, registered: Registered<Function>) -> Result<Function
             return refused(lua, "register_http expects methods to be strings");
         };
         let added = registered.borrow_mut().add_route("register_http", &path.to_string_lossy(), &methods, function);
-        answer(lua, added)
+        bound_result(lua, added)
     })
 }
 
@@ -117,7 +118,7 @@ fn register_hook(
         let (LuaValue::Function(function), LuaValue::String(name)) = (function, name) else {
             return refused(lua, format!("{registers} expects a function and a name"));
         };
-        let set = registered.borrow_mut().set_hook(registers, when, (among, &name.to_string_lossy()), function);
-        answer(lua, set)
+        let set = registered.borrow_mut().set_hook(registers, when, among, &name.to_string_lossy(), function);
+        bound_result(lua, set)
     })
 }

@@ -1,5 +1,6 @@
-//! A place for one call in a machine: a native stack, a coroutine, and what the call has used. While a call waits its seat
-//! is put aside, and others of the same machine may be called.
+//! A seat is the place of one call in a machine: a native stack, a coroutine, a budget, and the acts that a callback of
+//! a match asks for. While a call waits its seat is put aside, so that other calls of the same machine may run. A
+//! machine keeps a few unused seats for further calls.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -15,29 +16,29 @@ use crate::machine::matches::Sink;
 /// Most seats of a machine that are kept for further calls.
 const SPARE_MAX: usize = 4;
 
-/// See the module.
+/// The place of one call, see the module.
 pub(super) struct Seat {
     thread: Thread,
     pub(super) fiber: Rc<Fiber>,
     pub(super) budget: Budget,
-    /// What the call is told of who asks.
+    /// The call's context table, once it has one.
     pub(super) context: RefCell<Option<Table>>,
-    /// What the callback wants done, if the call is one of a match.
+    /// Acts that a callback of a match has asked for.
     pub(super) sink: Sink,
-    /// Whose memory the call uses.
+    /// The memory category that the call's allocations count for.
     pub(super) category: Cell<u8>,
-    /// Runs a function so that its error comes back as the value that it is.
+    /// Calls a function and returns its error as a value, unchanged.
     protected: Function,
     seats: Weak<Seats>,
 }
 
 /// The seats of one machine.
 pub(super) struct Seats {
-    /// Whose turn it is.
+    /// The seat whose call runs.
     current: RefCell<Option<Rc<Seat>>>,
     spare: RefCell<Vec<Rc<Seat>>>,
     deferred_max: usize,
-    /// A call was given up.
+    /// Whether a call was given up.
     are_lost: Cell<bool>,
 }
 
@@ -51,17 +52,17 @@ impl Seats {
         })
     }
 
-    /// Whether a call was given up. What it held is lost, and others should not find that.
+    /// Whether a call was given up. The machine should take no further calls, since whatever that call held is lost.
     pub(super) fn are_lost(&self) -> bool {
         self.are_lost.get()
     }
 
-    /// That of the call which runs.
+    /// The seat of the call that runs.
     pub(super) fn current(&self) -> Option<Rc<Seat>> {
         self.current.borrow().clone()
     }
 
-    /// One for a call.
+    /// A seat for a new call.
     pub(super) fn take(self: &Rc<Self>, lua: &Lua, host: &Host, protected: &Function) -> Result<Rc<Seat>> {
         if let Some(seat) = self.spare.borrow_mut().pop() {
             return Ok(seat);
@@ -81,7 +82,7 @@ impl Seats {
         Ok(seat)
     }
 
-    /// Keeps one for further calls.
+    /// Keeps a seat for further calls, unless its call was given up.
     pub(super) fn put_back(&self, seat: Rc<Seat>) {
         if seat.fiber.is_lost() {
             return;
@@ -96,10 +97,11 @@ impl Seats {
 }
 
 impl Seat {
-    /// Calls a function, protected, in the seat's coroutine. It can be put aside, what is around this must not be.
+    /// Calls a function in the seat's coroutine, protected. The call may be put aside; nothing between here and the
+    /// seat's fiber may run on behalf of mlua.
     ///
     /// # Errors
-    /// When there is no memory for the call; what the function raises is among the results.
+    /// When there is no memory for the call. Errors that the function raises are among the results.
     pub(super) fn call(&self, arguments: impl IntoLuaMulti) -> Result<MultiValue> {
         self.thread.reset(self.protected.clone())?;
         memory::count_thread(&self.thread, self.category.get());

@@ -1,4 +1,4 @@
-//! Values between Lua and the host.
+//! Conversion of values between Lua and the host.
 
 use mlua::{Lua, Result, Value as LuaValue};
 
@@ -6,18 +6,19 @@ use super::raw;
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
-/// Reads a value. A table with a first element is a list, as in the original; names of others are their texts.
+/// Reads a value. A table with a first element is read as a list, as in the original. Names of other tables are read as
+/// the texts that they print as.
 ///
 /// # Errors
-/// For what has no form outside of Lua, and for tables nested too deeply, which those are that hold themselves.
+/// For functions, threads and userdata, and for tables nested too deeply or within themselves.
 pub(super) fn read(lua: &Lua, value: LuaValue) -> Result<Value> {
     read_within(lua, value, &mut Allowance::new())
 }
 
-/// Reads one of several values that cross together.
+/// Reads one of several values that share an allowance.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(super) fn read_within(lua: &Lua, value: LuaValue, left: &mut Allowance) -> Result<Value> {
     let bytes = if let LuaValue::String(text) = &value { text.as_bytes().len() } else { 0 };
     left.take(bytes).map_err(mlua::Error::runtime)?;
@@ -32,7 +33,7 @@ pub(super) fn read_within(lua: &Lua, value: LuaValue, left: &mut Allowance) -> R
     })
 }
 
-/// Writes a value.
+/// A value as a value of Lua.
 ///
 /// # Errors
 /// When the machine has no memory left.

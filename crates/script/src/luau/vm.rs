@@ -1,4 +1,5 @@
-//! One machine: the libraries, the `nk` module, and all modules of a program, run once.
+//! A machine of Lua: the libraries, the host's module `nk`, and all modules of a program, run once. This file never
+//! calls game code but through a [seat](super::seat).
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -14,23 +15,23 @@ use super::context::Contexts;
 use super::instance::{Chunks, source_of};
 use super::program::Module;
 use super::seat::{Seat, Seats};
-use super::{builtins, catching, fated, functions, once, register};
+use super::{builtins, catching, deterministic, functions, register, run_once};
 use crate::host::{Host, pending};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Names, Registered};
 
-/// What modules call the host by.
+/// The module name under which game code requires the host.
 pub(super) const HOST_MODULE: &str = "nakama";
 
 /// Most elements that `table.move` moves, since it cannot be interrupted.
 const MOVE_MAX: f64 = 1_000_000.0;
 
-/// The part of the machine that is written in Lua.
+/// Source of the part of a machine that is written in Lua.
 const PRELUDE: &str = include_str!("prelude.lua");
 
-/// A machine.
+/// A machine of Lua for functions and hooks.
 pub struct Vm {
     pub(super) lua: Lua,
     pub(super) seats: Rc<Seats>,
@@ -39,37 +40,39 @@ pub struct Vm {
     pub(super) host: Rc<Host>,
     pub(super) contexts: Rc<Contexts>,
     pub(super) machine_bytes: usize,
-    /// The files of functions, by where they are.
+    /// Names of files by the address of a function that stands in them.
     files: RefCell<HashMap<usize, Arc<str>>>,
 }
 
-/// See `prelude.lua`.
+/// The functions that `prelude.lua` returns.
 #[derive(Clone)]
 pub(super) struct Prelude {
-    /// Makes a function of Lua from one of ours, which raises errors as Lua's own functions do.
+    /// Turns a function of Rust that returns a flag and values into a function of Lua that raises errors as Lua's own
+    /// functions do.
     pub(super) bind: Function,
     bind_once: Function,
-    /// Runs a function so that its error comes back as the value that it is.
+    /// Calls a function and returns its error as a value, unchanged.
     protected: Function,
     pub(super) make_require: Function,
     require_all: Function,
 }
 
-/// How a call ended.
+/// The end of a call in a seat.
 pub(super) struct Ran<T> {
-    /// What came of it. An error of Lua that code raised is among the results of a protected call.
+    /// The body's result, or an error outside of its protected call, such as a stack that was given up. Errors that
+    /// game code raises are among the results of the protected call.
     pub(super) result: std::result::Result<T, String>,
-    /// It used up its time.
+    /// Whether the call used up its time.
     pub(super) is_over: bool,
-    /// The processor's time that it used.
+    /// Processor time that the call used.
     pub(super) spent: Duration,
 }
 
 impl Vm {
-    /// A machine that has run all modules of a program.
+    /// Starts a machine and runs all modules of a program in it.
     ///
     /// # Errors
-    /// What a module failed with, with file and line.
+    /// The error of a module, with file and line.
     pub(super) async fn load(
         modules: &Arc<[Module]>,
         host: &Rc<Host>,
@@ -101,7 +104,7 @@ impl Vm {
         Ok(vm)
     }
 
-    /// What its modules registered.
+    /// Names of everything that the modules registered.
     pub(super) fn names(&self, modules: &[Module]) -> Names {
         let concurrent: BTreeSet<String> =
             modules.iter().filter(|module| module.is_concurrent).map(|module| source_of(&module.file)).collect();
@@ -110,19 +113,19 @@ impl Vm {
         self.registered.borrow().names(is_concurrent)
     }
 
-    /// One without modules. In one for recorded matches clock and randomness are the match's.
+    /// A machine without modules. In a machine for recorded matches, clock and randomness are those of the match.
     pub(super) fn bare(host: &Rc<Host>, limits: &Limits, is_recorded: bool) -> Result<Self> {
         let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.set_memory_limit(limits.machine_bytes)?;
         let globals = lua.globals();
-        // What an instance has of its own must not be found here when code is loaded: it would be taken for good.
+        // Each instance has its own versions of these. Code that is loaded would bind the shared versions for good.
         for absent in ["_G", "require", "loadstring", "print"] {
             globals.raw_set(absent, LuaValue::Nil)?;
         }
         builtins::replace(&lua)?;
         if is_recorded {
-            fated::replace(&lua, &host.current)?;
+            deterministic::replace(&lua, &host.current)?;
         }
         let seats = Seats::new(limits.deferred_max);
         let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
@@ -139,25 +142,25 @@ impl Vm {
         let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
-        // That puts a table over the libraries which all instances would share.
+        // `sandbox` has put a table over the libraries, which all instances would share.
         lua.globals().set_readonly(true);
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         let (host, machine_bytes) = (host.clone(), limits.machine_bytes);
         Ok(Self { lua, seats, prelude, registered, host, contexts, machine_bytes, files: RefCell::default() })
     }
 
-    /// A seat for a call.
+    /// A seat for a new call.
     pub(super) fn seat(&self) -> Result<Rc<Seat>> {
         self.seats.take(&self.lua, &self.host, &self.prelude.protected)
     }
 
-    /// The file of a function that the machine keeps.
+    /// Name of the file in which a function stands. The function must live as long as the machine.
     pub(super) fn file_of(&self, function: &Function) -> Arc<str> {
         let file = || function.info().short_src.unwrap_or_default().into();
         self.files.borrow_mut().entry(function.to_pointer() as usize).or_insert_with(file).clone()
     }
 
-    /// Runs something in a seat, which is the current one whenever that has its turn.
+    /// Runs a body in a seat. The seat is the machine's current one whenever the body has its turn.
     pub(super) async fn run<T: 'static>(
         &self,
         seat: Rc<Seat>,
@@ -165,7 +168,7 @@ impl Vm {
         body: impl FnOnce(&Seat) -> Result<T> + 'static,
     ) -> Ran<T> {
         seat.budget.begin(limit);
-        // One that is given up holds both for ever: what lies on its stack refers to them.
+        // A body that is given up keeps both alive for ever, since its stack refers to them.
         let (its, lua) = (seat.clone(), self.lua.clone());
         let body = move || {
             let result = body(&its);
@@ -183,7 +186,7 @@ impl Vm {
     }
 }
 
-/// What the host's module is made of.
+/// Everything that the functions of the module `nk` refer to.
 struct Parts<'a> {
     host: &'a Rc<Host>,
     seats: &'a Rc<Seats>,
@@ -211,15 +214,15 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
         nk.raw_set(name, bind.call::<Function>(run)?)?;
     }
     register::bind_all(lua, &nk, bind, parts.registered)?;
-    let begin_once = once::run_once(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
+    let begin_once = run_once::run_once(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
     nk.raw_set("run_once", bind_once.call::<Function>(begin_once)?)?;
-    let get_context = once::get_context(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
+    let get_context = run_once::get_context(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
     nk.raw_set("get_context", bind.call::<Function>(get_context)?)?;
     nk.set_readonly(true);
     Ok(nk)
 }
 
-/// An error's first line: what game code raised, without our side of the stack.
+/// The first line of an error: the text that game code raised, without Rust's part of the stack trace.
 pub(super) fn plain(error: &mlua::Error) -> String {
     match error {
         mlua::Error::CallbackError { cause, .. } => plain(cause),

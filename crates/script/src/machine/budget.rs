@@ -1,5 +1,6 @@
-//! The time that a call has used, and what becomes of one that uses too much. Budgets are of the processor's time: on a
-//! busy machine a call is not blamed for what others take. Slices are of real time, since that is what others wait.
+//! The budget of a call: the time that it may use, and the end of a call that uses more. Budgets count CPU time, so
+//! that a call on a busy computer is not blamed for the time of others. Slices count real time, because that is how
+//! long others wait.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,53 +16,54 @@ use crate::metrics::ScriptMetrics;
 use crate::process::Process;
 use crate::process::clock::{Alarm, Lane};
 
-/// So long a turn is taken to have used its thread all the time: what a thread has used is dear to ask.
+/// A turn up to this long counts as CPU time as a whole: asking for the CPU time of a thread is expensive.
 const BRIEF: Duration = Duration::from_micros(250);
 
 thread_local! {
-    /// When this thread was asked last what it has used, and what that was.
+    /// When the CPU time of this thread was last asked for, and its value then. It belongs to the thread and not to a
+    /// host or a process value, as the CPU time does: all machines of a thread share the answer.
     static ASKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
-/// How often a call is told that its time is used up before it is given up. One that ends is told a few times, by what it
-/// catches on its way.
+/// Errors that a call is given after its time is used up, before it is given up. A call that catches errors takes a few
+/// of them to end.
 const ENDS_MAX: u32 = 100;
 
-/// Most calls of a process that are given up, since what each held is lost. The next one ends the process.
+/// Most calls of a process that are given up, because the memory of each is lost. The next one ends the process.
 const GIVEN_UP_MAX: u64 = 16;
 
-/// What a call that used up its time fails with.
+/// Error of a call that used up its time.
 pub(crate) const OVER: &str = "the function used more time than it may";
 
-/// What a call does next.
+/// The next step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It goes on.
+    /// The call goes on.
     GoOn,
-    /// Its slice is over.
+    /// The slice is over, and others have their turn.
     TakeTurns,
-    /// Its time is used up.
+    /// The time is used up, and the call fails.
     End,
-    /// It does not end however often it is told: its stack is put aside for good, if it has one of its own.
+    /// The call has not ended after many errors: its stack is put aside for good, if it has one of its own.
     GiveUp,
 }
 
-/// The time of the call that a machine runs.
+/// The budget of the call that a machine runs.
 pub(crate) struct Budget {
     slice_started: Cell<Instant>,
-    /// What the thread had used by then.
+    /// CPU time of the thread when the slice started.
     used_before: Cell<Duration>,
     spent: Cell<Duration>,
     limit: Cell<Duration>,
     is_over: Cell<bool>,
-    /// How often the call was told so.
+    /// Errors that the call was given since.
     ends: Cell<u32>,
-    /// The file of the module that is at work.
+    /// The file of the module that the call is in.
     module: RefCell<Arc<str>>,
     watch: Option<Watch>,
 }
 
-/// Who tells a call that its slice is over, and how.
+/// The connection of a budget to the clock.
 struct Watch {
     lane: Arc<Lane>,
     alarm: Arc<dyn Alarm>,
@@ -69,7 +71,7 @@ struct Watch {
 }
 
 impl Budget {
-    /// Of calls that are asked now and then all the time.
+    /// A budget that calls look at now and then, without a clock.
     pub(crate) fn new() -> Self {
         Self {
             slice_started: Cell::new(Instant::now()),
@@ -83,7 +85,7 @@ impl Budget {
         }
     }
 
-    /// Of calls that are asked when the clock has rung the alarm.
+    /// A budget that calls look at when the clock has rung the alarm.
     pub(crate) fn watched(process: &Process, alarm: Arc<dyn Alarm>) -> Self {
         let (lane, metrics) = (process.clock.lane(), process.metrics.clone());
         Self { watch: Some(Watch { lane, alarm, metrics }), ..Self::new() }
@@ -97,7 +99,7 @@ impl Budget {
         self.ends.set(0);
     }
 
-    /// The call is at this module. Answers where it was.
+    /// The call has entered a module. Answers the module that it was in.
     pub(crate) fn at(&self, module: Arc<str>) -> Arc<str> {
         if let Some(watch) = &self.watch {
             watch.lane.at(module.clone());
@@ -111,7 +113,7 @@ impl Budget {
         self.spent.get() + used
     }
 
-    /// The time that the call had used when it gave its thread back last.
+    /// CPU time that the call had used at the end of its last turn.
     pub(crate) fn spent(&self) -> Duration {
         self.spent.get()
     }
@@ -121,9 +123,9 @@ impl Budget {
         self.is_over.get()
     }
 
-    /// What the call does next. Once its time is used up every further step of it fails, so that code which catches
-    /// errors ends too. An engine may lose such an error where no code catches it, so there is an end to telling: the call
-    /// is given up, or answers the clock no more, which then ends the process.
+    /// Answers the next step of the call. Once its time is used up every further step fails, so that code which catches
+    /// errors ends too. An engine may lose such an error where no code catches it, so the errors have an end: the call
+    /// is given up, or no longer counts as looking at its budget, after which the clock ends the process.
     pub(crate) fn look(&self) -> Step {
         if self.is_over.get() {
             let Some(watch) = &self.watch else { return Step::End };
@@ -161,7 +163,7 @@ impl Turns for Budget {
 }
 
 impl Budget {
-    /// The call goes on with another slice, perhaps only to end since nobody waits for it any more.
+    /// The call begins another slice. If it is abandoned, it does so only to end.
     pub(crate) fn resume(&self, is_abandoned: bool) {
         let now = Instant::now();
         self.slice_started.set(now);
@@ -185,7 +187,7 @@ impl Budget {
         }
     }
 
-    /// The call gave its thread back.
+    /// The turn of the call is over.
     pub(crate) fn pause(&self) {
         if let Some(watch) = &self.watch {
             watch.lane.leave();
@@ -194,7 +196,7 @@ impl Budget {
     }
 }
 
-/// The processor's time that the calling thread has used, or had a moment ago: brief turns in a row ask once.
+/// CPU time of the calling thread, now or a moment ago: brief turns in a row ask once.
 fn used_lately(now: Instant) -> Duration {
     if let Some((asked, used)) = ASKED.get()
         && now.duration_since(asked) <= BRIEF
@@ -206,7 +208,7 @@ fn used_lately(now: Instant) -> Duration {
     used
 }
 
-/// The processor's time that the calling thread has used.
+/// CPU time of the calling thread.
 fn used_by_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -1,29 +1,29 @@
-//! A call of game code, whatever its language: what is called, with what, and how it ended.
+//! A call of game code in any language: its callee, its arguments, and its end.
 
-use muster_api::game::{Failure, MatchedPlayer, Occasion};
+use muster_api::game::{Failure, Invocation, MatchedPlayer, Occasion};
 
 use super::registry::Point;
 use crate::value::Value;
 
-/// What is called.
+/// A function that game code has registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee<'a> {
-    /// A function by its id, in lower case.
+    /// The function with this id, in lower case.
     Function(&'a str),
-    /// What stands before or after something.
+    /// A hook.
     Hook(Point),
-    /// What there is one of.
+    /// A function of which there is at most one.
     Sole(Sole),
-    /// One of those that want to hear of events, by the order in which they were registered.
+    /// A listener of events, by the order in which listeners were registered.
     Listener(Occasion, usize),
-    /// One of those that run at moments, by the same order.
+    /// A scheduled function, by the order of registration.
     Schedule(usize),
-    /// The function of a route, by the same order.
+    /// The function of a route, by the order of registration.
     Route(usize),
 }
 
 impl Callee<'_> {
-    /// Its name in logs.
+    /// The name of the function in logs.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Function(id) => id.to_owned(),
@@ -36,7 +36,7 @@ impl Callee<'_> {
     }
 }
 
-/// The name of functions that hear of such events, in logs and behind `register_`.
+/// The name of a kind of listener in logs, and behind `register_`.
 pub(crate) fn listener_name(occasion: Occasion) -> &'static str {
     match occasion {
         Occasion::Reported => "event",
@@ -45,20 +45,20 @@ pub(crate) fn listener_name(occasion: Occasion) -> &'static str {
     }
 }
 
-/// What modules register at most one function for; the last one counts.
+/// Purposes for which modules register at most one function. The last function registered for one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sole {
-    /// What is to be done before the server stops.
+    /// The function is called before the server stops.
     Farewell,
-    /// Where players go whom the matchmaker has matched.
+    /// The function says where players go whom the matchmaker has matched.
     Matched,
 }
 
 impl Sole {
-    /// All, in the order of their numbers.
+    /// All purposes, in the order of their numbers.
     pub(crate) const ALL: [Self; 2] = [Self::Farewell, Self::Matched];
 
-    /// Its name in logs, and behind `register_`.
+    /// The name of the purpose in logs, and behind `register_`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Farewell => "shutdown",
@@ -67,38 +67,46 @@ impl Sole {
     }
 }
 
-/// What a callee is given besides its context.
+/// The input of a call.
+pub struct CallInput {
+    /// On whose behalf the call is made: the context of the function.
+    pub(crate) invocation: Invocation,
+    /// The argument of the function, besides its context.
+    pub(crate) given: Given,
+}
+
+/// The argument of a call, besides the context.
 pub enum Given {
-    /// What the caller of a function says.
+    /// The payload of a function with an id.
     Text(String),
     /// A number.
     Number(f64),
-    /// A value, whose records are written as the language writes them.
+    /// A value. The language writes the names in its records in its own way.
     Value(Value),
-    /// JSON of messages, or nothing where there is none.
+    /// Messages in JSON. `None` stands for a message that there is not.
     Messages(Vec<Option<Vec<u8>>>),
-    /// A request to a route: values by name, to which the body comes as bytes.
+    /// A request to a route: values by name, and the body.
     Request(Value, Vec<u8>),
 }
 
-/// What a callee may return; it may always return nothing.
+/// The type of result that the caller wants. A callee may always return nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A text.
     Text,
-    /// A message, of which the JSON is wanted.
+    /// A message, in JSON.
     Message,
-    /// Any value, which is wanted encoded.
+    /// Any value, [encoded](Value::encode).
     Value,
-    /// Whatever it returns is left out.
+    /// Any result; the caller has no use for it.
     Nothing,
 }
 
 /// The end of a call.
 pub struct End {
-    /// What it returned: a text, the JSON of a message, or an encoded value.
+    /// The result as bytes: a text, a message in JSON, or an encoded value.
     pub(crate) result: Result<Option<Vec<u8>>, Failure>,
-    /// The limit that it went over.
+    /// The limit that the call went over, if any.
     pub(crate) breach: Option<Breach>,
 }
 
@@ -109,7 +117,7 @@ pub(crate) enum Breach {
     Memory,
 }
 
-/// Players whom the matchmaker has matched, as game code is given them. `node` is the part of public ids behind the dot.
+/// Matched players as the argument of a call. `node` is the part of public ids behind the dot.
 pub(crate) fn matched_players(players: Vec<MatchedPlayer>, node: &str) -> Value {
     let player = |player: MatchedPlayer| {
         let MatchedPlayer { presence, party_id, string_properties, numeric_properties } = player;

@@ -1,6 +1,6 @@
-//! Native stacks on which machines run: whatever a machine is at, in a comparator or a metamethod too, its stack can be
-//! put aside while it waits or while it is others' turn. Nothing on such a stack may hold what belongs to the thread, a
-//! borrow or a span, over a call of the host.
+//! Native stacks on which machines run. At any point of a call, in a comparator or a metamethod too, its stack can be
+//! put aside while the call waits or while others have their turn. No code on such a stack may hold anything that
+//! belongs to the thread, such as a borrow or a tracing span, over a call of the host.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -16,109 +16,114 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::value::Value;
 
-/// Address space of a stack; what is touched of it takes memory. Luau and its parsers nest calls a few hundred deep at most.
+/// Address space of a stack; only the touched part takes memory. Luau and its parsers nest calls a few hundred deep at
+/// most.
 const STACK_BYTES: usize = 1 << 20;
 
-/// How often a call that nobody waits for is told to end, before its machine is given up with all that is on its stack.
+/// Times that an abandoned call is made to go on so that it ends, before its machine is given up with everything on its
+/// stack.
 const TOLD_MAX: u32 = 100_000;
 
 thread_local! {
-    /// Had by the call that goes on behind its first slice: what a thread serves waits for one slice of long calls, however
-    /// many of them there are.
+    /// Permit to run any slice of a call but its first. There is one for each thread, so that other work of the thread
+    /// waits for one slice of long calls, however many long calls there are. It belongs to the thread because the
+    /// thread is what these calls compete for, whichever shard's host and machines they use.
     static LONG: Arc<Semaphore> = Arc::new(Semaphore::new(1));
 }
 
-/// What a machine waits for.
+/// A result that a call waits for.
 pub(crate) type Awaited = Pin<Box<dyn Future<Output = Result<Value>>>>;
 
-/// What is to be known of what runs on a stack.
+/// The code on a stack, as far as it needs to know of its turns.
 pub(crate) trait Turns {
-    /// It goes on, perhaps only to end since nobody waits for it any more.
+    /// A turn begins. If the call is abandoned, it goes on only to end.
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool);
-    /// It was put aside, or has ended.
+    /// The stack was put aside, or the code has ended.
     fn end_turn(self: &Rc<Self>);
-    /// It is put aside for good.
+    /// The stack was put aside for good.
     fn given_up(self: &Rc<Self>);
 }
 
 /// Why a stack was put aside.
 enum Aside {
-    /// It is others' turn.
+    /// Others have their turn.
     Turn,
-    /// For an answer.
+    /// The call waits for a result.
     Wait(Awaited),
-    /// For good: what runs on it does not end.
+    /// The stack is given up, because the code on it does not end.
     Forever,
 }
 
-/// With what it goes on.
-enum Given {
+/// The reason why a stack goes on.
+enum Resumption {
     Turn,
     Answer(Result<Value>),
-    /// Nobody wants to know any more.
-    Nothing,
+    /// The call is abandoned: nobody waits for it any more.
+    Abandoned,
 }
 
-type Stack = Coroutine<Given, Aside, (), DefaultStack>;
+type Stack = Coroutine<Resumption, Aside, (), DefaultStack>;
 
-/// The stack of one machine, as what runs on it sees it.
+/// The stack of one machine, as the code on it sees it.
 #[derive(Default)]
 pub(crate) struct Fiber {
-    /// While something runs on it.
-    yielder: Cell<Option<NonNull<Yielder<Given, Aside>>>>,
+    /// Set while code runs on the stack.
+    yielder: Cell<Option<NonNull<Yielder<Resumption, Aside>>>>,
     is_abandoned: Cell<bool>,
     is_lost: Cell<bool>,
     unused: Cell<Option<DefaultStack>>,
 }
 
 impl Fiber {
-    /// Puts the stack aside until it is its turn again.
+    /// Puts the stack aside until its next turn.
     pub(crate) fn take_turns(&self) {
         self.put_aside(Aside::Turn);
     }
 
-    /// Puts the stack aside for good, with all that lies on it; what runs on it is given up. Comes back only where nothing
-    /// runs on a stack of its own.
+    /// Puts the stack aside for good, with everything on it; the call is given up. Returns only if the caller does not
+    /// run on a stack of this kind.
     pub(crate) fn give_up(&self) {
         self.put_aside(Aside::Forever);
     }
 
-    /// Whether what ran on it was given up. Nothing else can run on it, and what that held is held for ever.
+    /// Whether a call on the stack was given up. No other call can use the stack, and everything that the call held is
+    /// lost.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.get()
     }
 
-    /// Puts the stack aside until there is an answer.
+    /// Puts the stack aside until there is a result.
     ///
     /// # Errors
-    /// The answer's; `Unavailable` when the call is given up.
+    /// The error of the result; `Unavailable` when the call is abandoned.
     pub(crate) fn wait(&self, awaited: Awaited) -> Result<Value> {
         if self.is_abandoned() {
             return Err(abandoned());
         }
         match self.put_aside(Aside::Wait(awaited)) {
-            Given::Answer(answer) => answer,
-            Given::Turn | Given::Nothing => Err(abandoned()),
+            Resumption::Answer(answer) => answer,
+            Resumption::Turn | Resumption::Abandoned => Err(abandoned()),
         }
     }
 
-    /// Whether what runs on the stack is to end.
+    /// Whether the code on the stack is to end because nobody waits for it any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.is_abandoned.get()
     }
 
     #[expect(unsafe_code, reason = "what runs on a stack cannot be handed the way off it through C")]
-    fn put_aside(&self, aside: Aside) -> Given {
-        let Some(yielder) = self.yielder.get() else { return Given::Nothing };
-        // SAFETY: it is set while the body of a stack runs, whose frame holds the yielder and is below this one.
+    fn put_aside(&self, aside: Aside) -> Resumption {
+        let Some(yielder) = self.yielder.get() else { return Resumption::Abandoned };
+        // SAFETY: the pointer is set while the body of a stack runs, whose frame holds the yielder and is below this
+        // frame.
         unsafe { yielder.as_ref() }.suspend(aside)
     }
 
-    /// Runs something on the stack to its end, with its turns and waits. If nobody waits for it any more, it is made to
-    /// end. Nothing else may run on the stack meanwhile.
+    /// Runs code on the stack to its end, through its turns and waits. If this future is dropped, the code is made to
+    /// end. No other code may run on the stack meanwhile.
     ///
     /// # Errors
-    /// When there is no memory for a stack, when it panicked, and when it was given up.
+    /// When there is no memory for a stack, when the code panicked, and when it was given up.
     pub(crate) async fn run<T: 'static>(
         self: &Rc<Self>,
         turns: &Rc<impl Turns>,
@@ -140,21 +145,21 @@ impl Fiber {
         });
         self.is_abandoned.set(false);
         let mut running = Running { fiber: self.clone(), turns: turns.clone(), stack: Some(stack) };
-        let (mut given, mut turn) = (Given::Turn, None);
+        let (mut given, mut turn) = (Resumption::Turn, None);
         loop {
             given = match running.go_on(given) {
                 Some(Aside::Turn) => {
                     turn = next_turn(turn).await;
-                    Given::Turn
+                    Resumption::Turn
                 }
                 Some(Aside::Wait(awaited)) => {
-                    // Who needed turns before goes on in one.
+                    // A call that has used up its first slice before goes on as a long one.
                     let needs_turns = turn.take().is_some();
                     let answer = awaited.await;
                     if needs_turns {
                         turn = next_turn(None).await;
                     }
-                    Given::Answer(answer)
+                    Resumption::Answer(answer)
                 }
                 Some(Aside::Forever) => {
                     running.forget();
@@ -167,12 +172,12 @@ impl Fiber {
     }
 }
 
-/// Waits until it is a long call's turn again. Whoever had the last one keeps it until the thread has looked after all that was
-/// ready meanwhile.
+/// Waits for the next turn of a long call. The call that had the last turn keeps its permit until the thread has run
+/// all tasks that were ready meanwhile.
 async fn next_turn(last: Option<OwnedSemaphorePermit>) -> Option<OwnedSemaphorePermit> {
     tokio::task::yield_now().await;
     drop(last);
-    // It is never closed.
+    // The semaphore is never closed.
     LONG.with(Arc::clone).acquire_owned().await.ok()
 }
 
@@ -180,7 +185,7 @@ fn abandoned() -> Error {
     Error::new(ErrorKind::Unavailable, "The call was given up.")
 }
 
-/// Something on a stack that has begun and not ended.
+/// Code on a stack that has begun and not ended.
 struct Running<T: Turns> {
     fiber: Rc<Fiber>,
     turns: Rc<T>,
@@ -188,10 +193,10 @@ struct Running<T: Turns> {
 }
 
 impl<T: Turns> Running<T> {
-    /// Goes on until the stack is put aside. `None`: it has ended.
-    fn go_on(&mut self, given: Given) -> Option<Aside> {
+    /// Goes on until the stack is put aside. Answers `None` when the code has ended.
+    fn go_on(&mut self, given: Resumption) -> Option<Aside> {
         let stack = self.stack.as_mut()?;
-        if let Given::Nothing = given {
+        if let Resumption::Abandoned = given {
             self.fiber.is_abandoned.set(true);
         }
         self.turns.begin_turn(self.fiber.is_abandoned());
@@ -206,7 +211,8 @@ impl<T: Turns> Running<T> {
         }
     }
 
-    /// Leaves the stack as it is, for good: frames of C lie on it, which nothing can unwind. It is as if it waited for ever.
+    /// Leaves the stack as it is, for good: frames of C lie on it, which nothing can unwind. The call waits for ever,
+    /// in effect.
     fn forget(&mut self) {
         let Some(stack) = self.stack.take() else { return };
         std::mem::forget(stack);
@@ -222,7 +228,7 @@ impl<T: Turns> Drop for Running<T> {
             return;
         }
         for _ in 0..TOLD_MAX {
-            match self.go_on(Given::Nothing) {
+            match self.go_on(Resumption::Abandoned) {
                 None => return,
                 Some(Aside::Forever) => break,
                 Some(Aside::Turn | Aside::Wait(_)) => {}
@@ -246,7 +252,7 @@ mod tests {
         fn given_up(self: &Rc<Self>) {}
     }
 
-    /// Runs for so many turns, and notes each.
+    /// Runs a call of so many turns, and notes its name at each.
     async fn run_for(turns: usize, name: char, noted: &Rc<RefCell<String>>) {
         let fiber = Rc::<Fiber>::default();
         let (its, noted) = (fiber.clone(), noted.clone());
@@ -277,7 +283,7 @@ mod tests {
         });
         runtime.block_on(local);
         let noted = noted.borrow();
-        // First slices come as they do; behind them each has its turn, and the other is asked between any two.
+        // First slices run in order. Then the long calls take turns, and the other task runs between any two turns.
         let (first, further) = noted.split_at(3);
         assert_eq!(first, "abc");
         let turns: String = further.chars().filter(|name| *name != '.').collect();
@@ -293,7 +299,7 @@ mod tests {
         runtime.block_on(async {
             {
                 let mut gone = std::pin::pin!(run_for(4, 'a', &noted));
-                // It takes turns three times, and is dropped while it has one.
+                // The call has three turns, and is dropped in the last one.
                 for _ in 0..3 {
                     assert!(futures_util::poll!(gone.as_mut()).is_pending());
                     tokio::task::yield_now().await;

@@ -1,46 +1,46 @@
-//! What game code may use.
+//! The limits of game code on one shard.
 
 use std::time::Duration;
 
-/// How long a call runs before it gives its thread back to others.
+/// Time that a call runs before it lets other work of its thread have a turn.
 pub(crate) const SLICE: Duration = Duration::from_millis(1);
 
-/// What game code may use; what goes over a limit ends in an error.
+/// The limits of game code on one shard. Whatever goes over one ends in an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most machines of one shard; further calls wait.
+    /// Most machines; further calls wait.
     pub machines_max: usize,
-    /// Machines of one shard that are made before calls need them.
+    /// Machines that are started before calls need them.
     pub machines_min: usize,
-    /// Most calls of one shard that are under way in the machine that they share; further ones wait.
+    /// Most calls under way in the machine that concurrent calls share; further ones wait.
     pub concurrent_max: usize,
     /// Most calls that wait for a machine; further ones are refused.
     pub waiting_max: usize,
-    /// Most events of one shard that wait for game code; further ones are dropped.
+    /// Most events that wait for game code; further ones are dropped.
     pub events_max: usize,
-    /// Most of them that it is told of at a time.
+    /// Most events that game code is told of at a time.
     pub event_workers: usize,
     /// CPU time of one call.
     pub call_time: Duration,
-    /// CPU time of loading all modules.
+    /// CPU time in which all modules are loaded.
     pub load_time: Duration,
-    /// CPU time of a tick of a match; three in a row that take more end it.
+    /// CPU time of a tick of a match; three ticks in a row that take more end the match.
     pub tick_time: Duration,
-    /// CPU time of a tick at which it is ended, and the match with it.
+    /// CPU time after which a tick is ended, and its match with it.
     pub tick_time_max: Duration,
-    /// Memory of one machine.
+    /// Bytes of memory of one machine.
     pub machine_bytes: usize,
-    /// Memory of one match.
+    /// Bytes of memory of one match.
     pub match_bytes: usize,
-    /// Functions of the host that one call uses.
+    /// Calls of host functions by one call.
     pub host_calls_max: u32,
-    /// What one call writes to the log.
+    /// Bytes that one call writes to the log.
     pub log_bytes_max: usize,
-    /// Broadcasts that a callback of a match puts off to its end.
+    /// Broadcasts that one callback of a match defers to its end.
     pub deferred_max: usize,
-    /// Matches of one machine.
+    /// Most matches of one machine.
     pub matches_per_machine: usize,
-    /// Whether the global objects of JavaScript cannot be changed when its modules have run.
+    /// Whether global objects of JavaScript cannot be changed once its modules have run.
     pub js_read_only_globals: bool,
 }
 

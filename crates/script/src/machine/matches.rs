@@ -1,4 +1,4 @@
-//! What a match's callbacks ask for, and the pace that its ticks must keep.
+//! The acts that callbacks of a match ask for, and the pace that its ticks must keep.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -11,71 +11,76 @@ use muster_live::matches::{
 
 use super::limits::Limits;
 
-/// What Luau says when a machine's memory is used up.
+/// Error of Luau when the memory of a machine is used up.
 const NO_MEMORY: &str = "not enough memory";
 
-/// What QuickJS says then.
+/// Error of QuickJS when the memory of a machine is used up.
 pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
 
-/// What a match ends for that holds too much.
+/// End of the sentence that a match fails with when it holds too many bytes.
 const HOLDS_TOO_MUCH: &str = "of memory: that is more than it may (script.match_bytes)";
 
-/// Most bytes that one callback sends, for all players together.
+/// Most bytes that one callback sends to all players together.
 pub const SENT_BYTES_MAX: usize = 16 << 20;
 
-/// Most presences that one call of the dispatcher names.
+/// Most presences that one call of a dispatcher's function names.
 pub const PRESENCES_MAX: usize = 10_000;
 
-/// What each of them counts among the bytes that a callback sends.
+/// Bytes that each presence counts among those that a callback sends.
 const PRESENCE_BYTES: usize = 16;
 
-/// So many ticks in a row that took more than their time end a match.
+/// Ticks in a row over their time that end a match.
 const OVERRUNS_MAX: u32 = 3;
 
-/// What the callback that runs wants done.
+/// Collects the acts of the callback that runs.
 pub(crate) struct Sink {
-    wanted: RefCell<Option<Wanted>>,
-    /// Most broadcasts that a callback puts off to its end.
+    /// `None` while no callback runs.
+    collected: RefCell<Option<Collected>>,
+    /// Most broadcasts that a callback defers to its end.
     deferred_max: usize,
 }
 
+/// The acts of one callback so far.
 #[derive(Default)]
-struct Wanted {
+struct Collected {
     acts: Vec<Act>,
     deferred: usize,
     bytes: usize,
-    /// The names of the match's timers as they will be, if its handler takes them.
+    /// Names of the timers that the match will have; `None` if its handler has no function for timers.
     timers: Option<BTreeSet<Arc<str>>>,
 }
 
 impl Sink {
     pub(crate) fn new(deferred_max: usize) -> Self {
-        Self { wanted: RefCell::default(), deferred_max }
+        Self { collected: RefCell::default(), deferred_max }
     }
 
     /// A callback begins.
     pub(crate) fn open(&self) {
-        self.wanted.replace(Some(Wanted::default()));
+        self.collected.replace(Some(Collected::default()));
     }
 
-    /// The callback's match has these timers. `fired` is over when the callback has returned; one that it sets anew counts again.
+    /// Lets the callback set timers, of a match that has these. The timer that has `fired` counts no more, unless the
+    /// callback sets it again.
     pub(crate) fn let_set(&self, timers: &Timers, fired: Option<&str>) {
-        if let Some(wanted) = self.wanted.borrow_mut().as_mut() {
+        if let Some(collected) = self.collected.borrow_mut().as_mut() {
             let left = timers.all().iter().filter(|timer| fired != Some(&*timer.name));
-            wanted.timers = Some(left.map(|timer| timer.name.clone()).collect());
+            collected.timers = Some(left.map(|timer| timer.name.clone()).collect());
         }
     }
 
-    /// It has returned. Answers what it wants done.
+    /// The callback has returned. Answers its acts.
     pub(crate) fn close(&self) -> Vec<Act> {
-        self.wanted.take().unwrap_or_default().acts
+        self.collected.take().unwrap_or_default().acts
     }
 
+    /// Adds an act.
+    ///
     /// # Errors
-    /// A sentence, outside of callbacks and when too much waits.
+    /// A sentence, outside of callbacks and for an act over a limit.
     pub(crate) fn add(&self, act: Act) -> Result<(), String> {
-        let mut wanted = self.wanted.borrow_mut();
-        let wanted = wanted.as_mut().ok_or("no callback of the match is running")?;
+        let mut collected = self.collected.borrow_mut();
+        let collected = collected.as_mut().ok_or("no callback of the match is running")?;
         let presences = match &act {
             Act::Broadcast(sent) | Act::Defer(sent) => sent.to.as_ref().map_or(0, Vec::len),
             Act::Kick(sessions) => sessions.len(),
@@ -85,27 +90,27 @@ impl Sink {
             return Err(too_many_presences("the dispatcher"));
         }
         if let Act::Broadcast(sent) | Act::Defer(sent) = &act {
-            wanted.bytes += sent.data.len() + PRESENCE_BYTES * presences;
-            if wanted.bytes > SENT_BYTES_MAX {
+            collected.bytes += sent.data.len() + PRESENCE_BYTES * presences;
+            if collected.bytes > SENT_BYTES_MAX {
                 return Err(format!("one callback sends more than {SENT_BYTES_MAX} bytes"));
             }
         }
         if let Act::Defer(_) = act {
-            if wanted.deferred >= self.deferred_max {
+            if collected.deferred >= self.deferred_max {
                 let most = self.deferred_max;
                 return Err(format!(
                     "more than {most} broadcasts wait for the end of the callback (match.deferred_queue_size)"
                 ));
             }
-            wanted.deferred += 1;
+            collected.deferred += 1;
         }
-        wanted.check_timer(&act)?;
-        wanted.acts.push(act);
+        collected.check_timer(&act)?;
+        collected.acts.push(act);
         Ok(())
     }
 }
 
-impl Wanted {
+impl Collected {
     /// # Errors
     /// A sentence, for a timer that cannot be set.
     fn check_timer(&mut self, act: &Act) -> Result<(), String> {
@@ -138,23 +143,23 @@ impl Wanted {
     }
 }
 
-/// What is told of a list of more than [`PRESENCES_MAX`].
+/// Error for a list of more than [`PRESENCES_MAX`] presences.
 pub(crate) fn too_many_presences(of: &str) -> String {
     format!("{of}: a list has at most {PRESENCES_MAX} presences")
 }
 
-/// How a match keeps up with its ticks.
+/// Whether a match keeps up with its ticks.
 #[derive(Default)]
 pub(crate) struct Pace {
-    /// Ticks in a row that took too long.
+    /// Ticks in a row that took more than their time.
     overruns: Cell<u32>,
 }
 
 impl Pace {
-    /// A loop returned, which took so much of the processor's time. Answers whether that is more than it should take.
+    /// Counts a tick that took so much CPU time. Answers whether that is more than a tick should take.
     ///
     /// # Errors
-    /// A sentence, when too many in a row took too long.
+    /// A sentence, when too many ticks in a row took too long.
     pub(crate) fn looped(&self, spent: Duration, limits: &Limits) -> (bool, Result<(), Arc<str>>) {
         let is_late = spent > limits.tick_time;
         self.overruns.set(if is_late { self.overruns.get() + 1 } else { 0 });
@@ -166,12 +171,13 @@ impl Pace {
     }
 }
 
-/// What ends a match that holds so many bytes.
+/// Error that ends a match which holds so many bytes.
 pub(crate) fn holds_too_much(bytes: usize) -> Arc<str> {
     format!("the match holds {bytes} bytes {HOLDS_TOO_MUCH}").into()
 }
 
-/// Whether something failed for want of memory. Languages raise that as a text of their own, which nothing else tells apart.
+/// Whether an error says that there was no memory. Languages raise such an error as a text of their own, and nothing
+/// but the text tells it from others.
 pub(crate) fn is_want_of_memory(told: &str) -> bool {
     told.ends_with(NO_MEMORY) || told.ends_with(OUT_OF_MEMORY) || told.ends_with(HOLDS_TOO_MUCH)
 }

@@ -1,5 +1,5 @@
-//! What the machines of every language share: a stack that can be put aside, budgets, what modules register, and how pools
-//! call them.
+//! The parts of machines that all languages share: stacks that can be put aside, budgets, the registry of functions,
+//! and the traits by which pools and matches use a machine.
 
 pub(crate) mod budget;
 pub(crate) mod call;
@@ -13,71 +13,72 @@ pub mod routes;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_api::game::Invocation;
 use muster_live::matches::{Call, MatchId, Return};
 use muster_wire::json::WriteOptions;
 
-use self::call::{Callee, End, Given, Wanted};
+use self::call::{CallInput, Callee, End, Wanted};
 use self::limits::Limits;
 use self::registry::Names;
 use crate::host::Host;
 
-/// Why game code was not loaded: a sentence with file and line.
+/// The reason why game code was not loaded: a sentence with file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LoadError(pub(crate) String);
 
-/// What machines of a language are made of: modules that were checked, and ran once without an error.
-pub trait Code: 'static {
-    /// What the modules register.
+/// A program: modules that were checked, and ran once without an error. The default has no modules.
+pub trait Code: Default + Send + Sync + 'static {
+    /// The names that the modules have registered.
     fn names(&self) -> &Names;
 
-    /// Whether the modules have a match of this name.
+    /// Whether the modules have a match handler of this name.
     fn has_handler(&self, name: &str) -> bool;
 
-    /// Whether matches of this name are durable.
+    /// Whether matches of this handler are durable.
     fn is_durable(&self, handler: &str) -> bool {
         self.names().durable.contains(handler)
     }
 }
 
-/// One that has run all modules of a program, and takes one call at a time.
+/// A machine that has run all modules of a program, and takes calls of the functions that these have registered.
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait Machine: Sized + 'static {
-    /// What it is made of.
+    /// The program of the machine.
     type Program: Code;
-    /// The language's name in logs.
+    /// The name of the language in logs.
     const LANGUAGE: &'static str;
-    /// How the language is shown messages.
+    /// The form of messages in JSON for this language.
     const FORM: WriteOptions;
 
-    /// Whether each is one more machine. Otherwise all are ways to the same, which counts itself.
+    /// Whether each value is a machine of its own. Otherwise all values are ways to one machine, which counts itself.
     const IS_COUNTED: bool = true;
+    /// Whether the server starts machines before calls need them, [`Limits::machines_min`] of them.
+    const STARTS_EARLY: bool = true;
 
-    /// Starts one.
+    /// Starts a machine.
     ///
     /// # Errors
-    /// What a module failed with, with file and line.
+    /// The error of a module, with file and line.
     async fn start(program: &Self::Program, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError>;
 
-    /// A shard works with a program from now on.
+    /// Prepares the calling shard for a program, before the first machine.
     fn settle(_: &Self::Program, _: &Rc<Host>, _: &Limits) {}
 
-    /// Whether it can go on after a call that found no memory.
+    /// Whether the machine has room for further calls after one that found no memory.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Calls what is registered.
-    async fn call(&self, callee: Callee<'_>, given: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End;
+    /// Calls a function.
+    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End;
 
-    /// Whether it is not to be called any more.
+    /// Whether the machine must not be called any more.
     fn is_spent(&self) -> bool {
         false
     }
 }
 
-/// A match that was put into bytes.
+/// A match whose state was put into bytes.
 #[derive(Clone, Copy)]
 pub struct Frozen<'a> {
     pub(crate) id: MatchId,
@@ -86,43 +87,46 @@ pub struct Frozen<'a> {
     pub(crate) state: &'a [u8],
 }
 
-/// One for matches, each of which has variables of its own.
+/// A machine for matches, each of which has variables of its own.
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait MatchMachine: migrate::Migrating + Sized + 'static {
-    /// What it is made of.
+    /// The program of the machine.
     type Program: Code;
-    /// The language's name in logs.
-    const LANGUAGE: &'static str;
-    /// Whether it takes further calls while one waits. Otherwise it takes one at a time, from start to end.
+    /// Whether states of matches can be put into bytes. Otherwise no match is durable.
+    const FREEZES: bool = true;
+    /// Whether the machine takes further calls while one waits. Otherwise it takes one call at a time, from start to
+    /// end.
     const PARKS: bool = false;
-    /// Most matches of one.
+    /// Most matches of one machine.
     const MATCHES_MAX: usize = usize::MAX;
 
-    /// One without matches. In one for recorded matches clock and randomness of the language are the match's.
+    /// Makes a machine without matches. If it is for recorded matches, the clock and randomness of the language are
+    /// those of the match.
     ///
     /// # Errors
     /// When there is no memory for it.
     fn new(program: &Self::Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError>;
 
-    /// Runs a callback. Answers its return, and whether it took more time than it should.
+    /// Runs a callback. Answers its return, and whether it was a tick that took more time than it should.
     async fn call(&self, call: &Call) -> (Return, bool);
 
-    /// A match's state as bytes. From then on the match goes on with what they say, as one does that is thawed.
+    /// Puts the state of a match into bytes. The match itself goes on with a state read from these bytes, so that it
+    /// stays the same as a match that is thawed from them.
     ///
     /// # Errors
-    /// A sentence that names what of it is no plain data.
+    /// A sentence that names the part of the state that is no plain data.
     fn freeze(&self, id: MatchId) -> Result<Vec<u8>, Arc<str>>;
 
-    /// A match goes on with a state. Its modules run as they did before its first callback.
+    /// Takes in a match with its state. Its modules run first, as they did before its first callback.
     ///
     /// # Errors
-    /// A sentence, when the modules or the state are not what they were.
+    /// A sentence, when the modules fail or the state cannot be read.
     async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>>;
 
-    /// Puts away what is kept of a match.
+    /// Drops a match.
     fn drop_match(&self, id: MatchId);
 
-    /// Whether no further match is to be put into it.
+    /// Whether no further match may be put into the machine.
     fn is_spent(&self) -> bool {
         false
     }

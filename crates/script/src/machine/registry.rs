@@ -1,4 +1,4 @@
-//! What the modules of a machine register to be called, under which names.
+//! The functions that the modules of a machine register, and their names.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,17 +13,17 @@ use super::call::{Callee, Sole};
 use super::routes::{Fit, ROUTES_MAX, Route};
 use crate::schedules::Schedule;
 
-/// Names that are this much alike are suggested for one that there is not.
+/// Least likeness of names that are suggested for an unknown one, by Jaro-Winkler.
 const LIKENESS_MIN: f64 = 0.85;
-/// Most names that are suggested.
+/// Most names that are suggested for an unknown one.
 const SUGGESTED_MAX: usize = 3;
 
-/// When a hook runs.
+/// Whether a hook runs before or after its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Before it.
+    /// Before the subject.
     Before,
-    /// After it.
+    /// After the subject.
     After,
 }
 
@@ -36,7 +36,7 @@ impl When {
     }
 }
 
-/// A place where a hook may be.
+/// A point at which a hook may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub(crate) when: When,
@@ -44,25 +44,27 @@ pub struct Point {
 }
 
 impl Point {
-    fn index(self) -> usize {
+    /// The number of the point, below twice [`SUBJECT_COUNT`].
+    pub(crate) fn index(self) -> usize {
         let first = if self.when == When::Before { 0 } else { SUBJECT_COUNT };
         first + self.subject.index()
     }
 }
 
-/// The functions that one machine's modules registered, as its language holds them.
+/// The functions that the modules of one machine have registered. `F` is a function as its language holds it.
 pub(crate) struct Registry<F> {
     functions: BTreeMap<String, F>,
     hooks: Vec<(Point, F)>,
-    /// By their numbers.
+    /// Ordered by the number of the [`Sole`].
     soles: [Option<F>; Sole::ALL.len()],
-    /// By the numbers of occasions.
+    /// Ordered by the number of the [`Occasion`].
     listeners: [Vec<F>; Occasion::ALL.len()],
     schedules: Vec<(Schedule, F)>,
-    /// Names of matches that outlive the process.
+    /// Names of the handlers whose matches are durable.
     durable: BTreeSet<String>,
     routes: Vec<(Route, F)>,
-    /// Modules have run. Those that run once more, for a match, say again what counts already.
+    /// Set when all modules have run. Modules run again for matches, and register everything again, which is ignored
+    /// then.
     is_closed: bool,
 }
 
@@ -81,11 +83,11 @@ impl<F> Default for Registry<F> {
     }
 }
 
-/// See [`Registry`].
+/// A [`Registry`] that the functions of a language share by which modules register.
 pub(crate) type Registered<F> = Rc<RefCell<Registry<F>>>;
 
 impl<F: Clone> Registry<F> {
-    /// What is registered for this.
+    /// The function that is registered for a callee.
     pub(crate) fn find(&self, callee: Callee<'_>) -> Option<F> {
         match callee {
             Callee::Function(id) => self.functions.get(id).cloned(),
@@ -99,7 +101,7 @@ impl<F: Clone> Registry<F> {
         }
     }
 
-    /// What is registered, and which of it allows other calls beside it.
+    /// The names of all functions. `is_concurrent` says whether a function allows other calls beside it while it waits.
     pub(crate) fn names(&self, is_concurrent: impl Fn(&F) -> bool) -> Names {
         let mut hooks = vec![false; 2 * SUBJECT_COUNT];
         for (point, _) in &self.hooks {
@@ -124,14 +126,14 @@ impl<F: Clone> Registry<F> {
         }
     }
 
-    /// All that is registered but functions with an id.
+    /// All functions but those with an id.
     fn others(&self) -> impl Iterator<Item = (Callee<'static>, &F)> {
         let hooks = self.hooks.iter().map(|(point, function)| (Callee::Hook(*point), function));
         let soles =
             Sole::ALL.into_iter().filter_map(|sole| Some((Callee::Sole(sole), self.soles[sole as usize].as_ref()?)));
         let listeners = Occasion::ALL.into_iter().flat_map(|occasion| {
-            let of_it = self.listeners[occasion as usize].iter().enumerate();
-            of_it.map(move |(index, function)| (Callee::Listener(occasion, index), function))
+            let listeners = self.listeners[occasion as usize].iter().enumerate();
+            listeners.map(move |(index, function)| (Callee::Listener(occasion, index), function))
         });
         let schedules =
             self.schedules.iter().enumerate().map(|(index, (_, function))| (Callee::Schedule(index), function));
@@ -139,27 +141,29 @@ impl<F: Clone> Registry<F> {
         hooks.chain(soles).chain(listeners).chain(schedules).chain(routes)
     }
 
-    /// Matches of this name outlive the process.
+    /// Makes the matches of a handler durable.
     pub(crate) fn add_durable(&mut self, handler: &str) {
         if !self.is_closed {
             self.durable.insert(handler.to_owned());
         }
     }
 
-    /// Nothing more counts.
+    /// Ignores everything that is registered from now on.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// The last one registered counts. `registers` is the function by which game code does it.
+    /// Registers a hook on a subject, given by its name. The last hook registered at a point counts. `registers` names
+    /// the function that game code calls for this.
     ///
     /// # Errors
-    /// A sentence, for a name that takes no hooks.
+    /// A sentence, if no subject of this name takes hooks.
     pub(crate) fn set_hook(
         &mut self,
         registers: &str,
         when: When,
-        (among, name): (Among, &str),
+        among: Among,
+        name: &str,
         function: F,
     ) -> Result<(), String> {
         let subject = among.find(name).ok_or_else(|| format!("{registers}: {}", among.advice(when, name)))?;
@@ -171,7 +175,7 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
-    /// `registers` is the function by which game code does it.
+    /// Registers a function with an id. `registers` names the function that game code calls for this.
     ///
     /// # Errors
     /// A sentence, for an id that no function may have.
@@ -189,17 +193,17 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
-    /// All that are registered hear of it.
+    /// Registers a listener of events; all listeners are called.
     pub(crate) fn add_listener(&mut self, occasion: Occasion, function: F) {
         if !self.is_closed {
             self.listeners[occasion as usize].push(function);
         }
     }
 
-    /// `registers` is the function by which game code does it.
+    /// Registers a scheduled function. `registers` names the function that game code calls for this.
     ///
     /// # Errors
-    /// A sentence, for what is no cron expression.
+    /// A sentence, for a text that is no cron expression.
     pub(crate) fn add_schedule(&mut self, registers: &str, expression: &str, function: F) -> Result<(), String> {
         let ordinal = self.schedules.iter().filter(|(known, _)| known.expression == expression).count();
         let schedule = Schedule::new(expression, ordinal).map_err(|error| format!("{registers}: {}", error.message))?;
@@ -209,10 +213,11 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
-    /// `registers` is the function by which game code does it. Without methods the route takes all.
+    /// Registers the function of a route, which takes all methods if it names none. `registers` names the function that
+    /// game code calls for this.
     ///
     /// # Errors
-    /// A sentence, for a path or a method that no route may have, and for one that is taken.
+    /// A sentence, for a path or a method that no route may have, and for a route that another one covers.
     pub(crate) fn add_route(
         &mut self,
         registers: &str,
@@ -234,6 +239,7 @@ impl<F: Clone> Registry<F> {
         Ok(())
     }
 
+    /// Registers the one function for a purpose; the last one registered counts.
     pub(crate) fn set_sole(&mut self, sole: Sole, function: F) {
         if !self.is_closed {
             self.soles[sole as usize] = Some(function);
@@ -241,25 +247,25 @@ impl<F: Clone> Registry<F> {
     }
 }
 
-/// What there is to be called, without the functions: the same for every machine of a program.
+/// The names of the functions that a program registers; they are the same for every machine of the program.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Ids of functions, in lower case.
+    /// The ids of functions, in lower case.
     pub(crate) functions: BTreeSet<String>,
-    /// By [`Point::index`].
+    /// Ordered by [`Point::index`].
     hooks: Box<[bool]>,
-    /// By their numbers.
+    /// Ordered by the number of the [`Sole`].
     soles: [bool; Sole::ALL.len()],
-    /// How many, by the numbers of occasions.
+    /// Count of listeners, by the number of the [`Occasion`].
     listeners: [usize; Occasion::ALL.len()],
     schedules: Vec<Schedule>,
-    /// Names of matches that outlive the process.
+    /// Names of the handlers whose matches are durable.
     pub(crate) durable: BTreeSet<String>,
     routes: Vec<Route>,
     concurrent: Concurrent,
 }
 
-/// What allows other calls beside it while it waits.
+/// The functions that allow other calls beside them while they wait.
 #[derive(Clone, Debug, Default)]
 struct Concurrent {
     functions: BTreeSet<String>,
@@ -271,7 +277,7 @@ fn keys_of<'a, F: 'a>(functions: impl Iterator<Item = (&'a String, &'a F)>) -> B
 }
 
 impl Names {
-    /// Whether it allows other calls beside it while it waits.
+    /// Whether a function allows other calls beside it while it waits.
     pub(crate) fn is_concurrent(&self, callee: Callee<'_>) -> bool {
         match callee {
             Callee::Function(id) => !self.concurrent.functions.is_empty() && self.concurrent.functions.contains(id),
@@ -279,7 +285,7 @@ impl Names {
         }
     }
 
-    /// Whether nothing is to be called.
+    /// Whether no functions are registered, durable handlers aside.
     pub(crate) fn is_empty(&self) -> bool {
         let has_listeners = self.listeners.iter().any(|count| *count > 0);
         let has_others = self.soles.contains(&true) || self.hooks.contains(&true) || !self.schedules.is_empty();
@@ -290,17 +296,17 @@ impl Names {
         self.hooks.get(point.index()).is_some_and(|is_there| *is_there)
     }
 
-    /// How many functions want to hear of such events.
+    /// Count of listeners of an occasion.
     pub(crate) fn listeners(&self, occasion: Occasion) -> usize {
         self.listeners[occasion as usize]
     }
 
-    /// When scheduled functions run, in the order in which they were registered.
+    /// The schedules of functions, in the order in which they were registered.
     pub(crate) fn schedules(&self) -> &[Schedule] {
         &self.schedules
     }
 
-    /// The route that takes a request: of several the one that names more of its path.
+    /// The route that takes a request; if several do, the one that names more of its path.
     pub(crate) fn route(&self, method: &str, path: &str) -> Routed {
         let mut best: Option<(usize, Vec<(String, String)>)> = None;
         let mut has_path = false;
@@ -330,7 +336,7 @@ impl Names {
         self.soles[sole as usize]
     }
 
-    /// Tells of hooks on what this server does not have yet.
+    /// Warns of hooks on subjects that this server does not have yet.
     pub(crate) fn warn_of_unbuilt(&self) {
         for Point { when, subject } in self.hooks().filter(|point| !point.subject.is_built()) {
             let (hook, when) = (subject.name(), when.name());
@@ -346,7 +352,7 @@ impl Names {
     }
 }
 
-/// Among what a name is looked up.
+/// The kind of subject that a name is looked up among.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Among {
     Operations,
@@ -365,7 +371,7 @@ impl Among {
         self.subjects().find(|subject| subject.name().eq_ignore_ascii_case(name))
     }
 
-    /// What to do about a name that there is not.
+    /// The end of an error for a name that is unknown: what its author may have meant.
     fn advice(self, when: When, name: &str) -> String {
         let (what, other, others) = match self {
             Self::Operations => ("operation", Self::Messages, "rt"),
@@ -383,7 +389,7 @@ impl Among {
         format!("there is no {what} '{name}' that takes hooks{suggestion}")
     }
 
-    /// The names most like one that there is not, the likest first.
+    /// The names that are most like an unknown one, the likest first.
     fn near(self, name: &str) -> Vec<&'static str> {
         let wanted = name.to_ascii_lowercase().replace('_', "");
         let likeness =
@@ -391,7 +397,7 @@ impl Among {
         let mut near: Vec<_> =
             self.subjects().map(likeness).filter(|(likeness, _)| *likeness >= LIKENESS_MIN).collect();
         near.sort_by(|one, other| other.0.total_cmp(&one.0));
-        // What is written otherwise in its case or underscores alone is meant.
+        // A name that differs in case and underscores only is surely the one that was meant.
         let enough = if near.first().is_some_and(|(likeness, _)| *likeness == 1.0) { 1 } else { SUGGESTED_MAX };
         near.into_iter().take(enough).map(|(_, name)| name).collect()
     }

@@ -1,4 +1,4 @@
-//! Routes of game code: which requests they take, and what their functions may answer.
+//! Routes of game code: the requests that they take, and the answers that their functions may give.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ pub const ROUTES_MAX: usize = 256;
 pub const ROUTE_PATH_BYTES_MAX: usize = 512;
 /// Most headers that a route answers.
 pub const ROUTE_HEADERS_MAX: usize = 64;
-/// Most bytes of their names and values together.
+/// Most bytes of the names and values of these headers together.
 pub const ROUTE_HEADER_BYTES_MAX: usize = 16 << 10;
 /// Most bytes of the body that a route answers.
 pub const ROUTE_BODY_BYTES_MAX: usize = 8 << 20;
 
-/// The methods that there are; a route without any takes all of them.
+/// Methods that a route may name. A route that names none takes all of them.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"];
 
-/// What paths of the server's own begin with.
+/// First parts of the paths that the server keeps for itself.
 const RESERVED: [&str; 6] = ["v2", "ws", "healthcheck", "readycheck", "console", "muster"];
 
-/// Headers that the server writes by itself.
+/// Headers that the server writes itself.
 const MANAGED: [&str; 9] = [
     "connection",
     "content-encoding",
@@ -39,10 +39,10 @@ const MANAGED: [&str; 9] = [
     "access-control-allow-origin",
 ];
 
-/// What a body is that is not said to be anything else.
+/// Type of a body whose answer names none.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// A path with the methods that it is taken with.
+/// The path and methods of the requests that a route takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pattern: Arc<str>,
@@ -54,9 +54,9 @@ pub(crate) struct Route {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    /// Any part, by a name.
+    /// Any one part; the function is given it under this name.
     Named(String),
-    /// All that is left, by a name.
+    /// The rest of the path; the function is given it under this name.
     Rest(String),
 }
 
@@ -64,7 +64,7 @@ enum Part {
 pub(crate) enum Fit {
     Not,
     WrongMethod,
-    /// With the parts of the path that have names.
+    /// The request fits. Holds the named parts of the path, by name.
     Whole(Vec<(String, String)>),
 }
 
@@ -104,7 +104,7 @@ impl Route {
         &self.pattern
     }
 
-    /// Whether requests could fit both alike.
+    /// Whether a request could fit both routes equally well.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let shape = |route: &Self| {
             let part = |part: &Part| match part {
@@ -117,7 +117,7 @@ impl Route {
         shape(self) == shape(other) && self.methods.iter().any(|method| other.methods.contains(method))
     }
 
-    /// Whether it names more of a path than another.
+    /// Whether this route names more of its path than another.
     pub(crate) fn is_closer_than(&self, other: &Self) -> bool {
         let rank = |route: &Self| {
             let rank = |part: &Part| match part {
@@ -178,7 +178,8 @@ fn part_of(pattern: &str, part: &str) -> Result<Part, String> {
     }
 }
 
-/// What a function is given of a request: values by name, and the body apart, which languages have as bytes.
+/// The arguments of the function of a route: the request as values by name, and its body, which languages have as
+/// bytes.
 pub(crate) fn given(
     request: RouteRequest,
     parameters: Vec<(String, String)>,
@@ -201,10 +202,10 @@ pub(crate) fn given(
     (record, request.body)
 }
 
-/// What a function's answer means: nothing, a text, or a table of status, headers and body.
+/// The response that the answer of a function stands for: nothing, a text, or a table of status, headers and body.
 ///
 /// # Errors
-/// When it is nothing that can be sent.
+/// When the answer cannot be sent.
 pub(crate) fn response(answered: Option<Value>) -> Result<RouteResponse, Failure> {
     let unfit = |told: &str| Failure::new(Code::Internal, format!("The function of a route answered {told}."));
     let (status, headers, body) = match answered {

@@ -1,4 +1,5 @@
-//! Recorded matches: what their callbacks do is written down before it leaves, and those that were written down go on.
+//! Recorded matches. A call is written to the log before anything of it leaves, and matches are resumed from their
+//! logs.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,153 +12,165 @@ use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Ou
 use muster_wire::match_log as wire;
 
 use super::{GameMatches, Home, Housed, chain_of};
-use crate::durable::fate::Fate;
 use crate::durable::history::{Course, Start};
 use crate::durable::journal::Journal;
-use crate::durable::life::Life;
+use crate::durable::open_log::OpenLog;
 use crate::durable::record::Origin;
 use crate::durable::record::Snapshot;
-use crate::durable::term::Term;
+use crate::durable::recorded_call::RecordedCall;
+use crate::durable::recorded_match::RecordedMatch;
 use crate::functions::Surroundings;
 use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
 
-/// More than so much of a match that goes on is not written once more: its state is, as a whole.
+/// Most bytes of records that a resumed match writes once more. If there are more, it writes a snapshot instead.
 pub const CARRIED_BYTES_MAX: usize = 8 << 20;
 
-/// What a tick says may leave later by this part of the time until the next.
+/// The messages of a tick may leave later by this part of the time until the next tick.
 const SLACK_PART: u32 = 10;
 
-/// And by so much at most.
+/// Most time by which the messages of a tick may leave later.
 const SLACK_MAX: Duration = Duration::from_millis(10);
 
 impl<M: MatchMachine> GameMatches<M> {
-    /// What is written down of a call's match; nothing if it is not recorded.
-    pub(super) async fn life_for(&self, call: &Call) -> Result<Option<Rc<Life>>, Arc<str>> {
+    /// The recorded match of a call, which begins with its first callback; `None` if the match is not recorded.
+    pub(super) async fn recorded_match_for(&self, call: &Call) -> Result<Option<Rc<RecordedMatch>>, Arc<str>> {
         let Some(outline) = Outline::of_first(call).filter(|_| call.is_durable()) else {
-            return Ok(self.life_of(call.id));
+            return Ok(self.recorded_match(call.id));
         };
         let logs = self.logs.as_ref().ok_or(NO_LOG)?;
-        let term = self.host.handlers.open(call.id.partition(), &call.chain).await.map_err(told)?;
+        let log = self.host.handlers.open(call.id.partition(), &call.chain).await.map_err(told)?;
         if !self.holds(call.id) {
-            // It was put away meanwhile.
+            // The match was dropped meanwhile.
             return Err(told(LogError::Lost));
         }
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
         let Surroundings { node, version, .. } = self.host.process.around.clone();
         let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
-        let life = Life::new(logs.journal(call.id, term), outline, origin);
-        self.keep_life(call.id, life.clone());
-        Ok(Some(life))
+        let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin);
+        self.set_recorded(call.id, recorded.clone());
+        Ok(Some(recorded))
     }
 
-    fn life_of(&self, id: MatchId) -> Option<Rc<Life>> {
-        self.homes.borrow().get(&id).and_then(|home| home.life.clone())
+    fn recorded_match(&self, id: MatchId) -> Option<Rc<RecordedMatch>> {
+        self.homes.borrow().get(&id).and_then(|home| home.recorded.clone())
     }
 
-    fn keep_life(&self, id: MatchId, life: Rc<Life>) {
+    fn set_recorded(&self, id: MatchId, recorded: Rc<RecordedMatch>) {
         if let Some(home) = self.homes.borrow_mut().get_mut(&id) {
-            home.life = Some(life);
+            home.recorded = Some(recorded);
             self.metrics.matches_durable.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Runs a callback of a recorded match. What it is called with is there to stay before anything of it leaves.
-    pub(super) async fn recorded(&self, machine: &Housed<M>, life: &Rc<Life>, call: &Call) -> (Return, bool) {
-        match self.try_recorded(machine, life, call).await {
+    /// Runs a callback of a recorded match. The call is durable before anything of it leaves.
+    pub(super) async fn call_recorded(
+        &self,
+        machine: &Housed<M>,
+        recorded: &Rc<RecordedMatch>,
+        call: &Call,
+    ) -> (Return, bool) {
+        match self.try_call_recorded(machine, recorded, call).await {
             Ok(returned) => returned,
             Err(error) => (failed(told(error)), false),
         }
     }
 
-    async fn try_recorded(
+    async fn try_call_recorded(
         &self,
         machine: &Housed<M>,
-        life: &Rc<Life>,
+        recorded: &Rc<RecordedMatch>,
         call: &Call,
     ) -> Result<(Return, bool), LogError> {
         let begun = Instant::now();
-        let (fate, first) = life.begin(call, self.host.clock.now())?;
+        let (recorded_call, first) = recorded.begin(call, self.host.clock.now())?;
         if let Some(first) = first {
-            life.journal.term().need(life.id(), first);
+            recorded.journal.log().need(recorded.id(), first);
         }
-        let meter = Meter::fated(chain_of(call), &self.limits, fate.clone());
+        let meter = Meter::recorded(chain_of(call), &self.limits, recorded_call.clone());
         let (mut returned, is_late) = self.host.current.during(meter, machine.vm.call(call)).await;
-        fate.check()?;
-        let mut kept = None;
+        recorded_call.check()?;
+        let mut snapshot = None;
         let mut over: Option<Arc<str>> =
-            (!life.returned(&call.callback, &returned)).then(|| why(&returned.outcome).into());
-        if over.is_none() && life.is_to_be_kept(&call.callback) {
+            (!recorded.returned(&call.callback, &returned)).then(|| why(&returned.outcome).into());
+        if over.is_none() && recorded.is_snapshot_due(&call.callback) {
             match machine.vm.freeze(call.id) {
-                Ok(state) => kept = Some(life.keep(&state)?),
+                Ok(state) => snapshot = Some(recorded.write_snapshot(&state)?),
                 Err(why) => {
                     returned = failed(why.clone());
                     over = Some(why);
                 }
             }
         }
-        life.journal.returned(life.calls(), &returned);
-        if let Some(why) = over {
-            self.end(life, &why);
+        recorded.journal.returned(recorded.calls(), &returned);
+        match over {
+            Some(why) => self.end(recorded, &why),
+            None if snapshot.is_none() && leaves_with_join(call, &returned) => {
+                recorded.hold_back(recorded_call);
+                return Ok((returned, is_late));
+            }
+            None => {}
         }
-        life.journal.synced(slack(call, begun.elapsed())).await?;
-        self.tell(&fate);
-        if let Some(kept) = kept {
-            life.journal.term().need(life.id(), kept);
+        recorded.journal.synced(slack(call, begun.elapsed())).await?;
+        recorded.held_back().iter().chain([&recorded_call]).for_each(|call| self.report(call));
+        if let Some(snapshot) = snapshot {
+            recorded.journal.log().need(recorded.id(), snapshot);
             self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
-            if life.has_written() {
-                (self.host.spawn)(Box::pin(forget_effects(self.host.store.clone(), life.id(), life.calls())));
+            if recorded.has_written() {
+                let (id, calls) = (recorded.id(), recorded.calls());
+                (self.host.spawn)(Box::pin(forget_effects(self.host.store.clone(), id, calls)));
             }
         }
         Ok((returned, is_late))
     }
 
-    /// Others hear of what a call told them.
-    fn tell(&self, fate: &Fate) {
-        fate.held().iter().for_each(|event| self.host.reporter.report(event));
+    /// Reports the events of a call that is durable.
+    fn report(&self, call: &RecordedCall) {
+        call.take_events().iter().for_each(|event| self.host.reporter.report(event));
     }
 
-    /// A match is over: it does not go on when its log is read. What became of its writes is known for as long as it might.
-    pub(super) fn end(&self, life: &Rc<Life>, why: &str) {
-        if life.end() {
+    /// Writes that a match is over, so that it is not resumed. The outcomes of its keyed writes are forgotten once that
+    /// is durable, because until then its calls may be repeated.
+    pub(super) fn end(&self, recorded: &Rc<RecordedMatch>, why: &str) {
+        if recorded.end() {
             return;
         }
-        match life.journal.ended(why) {
+        match recorded.journal.ended(why) {
             Ok(true) => {}
-            // The log takes it later; or it is another's by now, where the match goes on.
+            // The log takes the end later, or belongs to another place by now, where the match goes on.
             Ok(false) | Err(LogError::Lost) => return,
             Err(error) => {
-                tracing::error!(id = %life.id(), %error, "the end of a match is written down when its log can be again");
+                tracing::error!(id = %recorded.id(), %error, "the end of a match is written down when its log can be again");
                 return;
             }
         }
-        let (synced, store, life) = (life.journal.synced(Duration::ZERO), self.host.store.clone(), life.clone());
+        let synced = recorded.journal.synced(Duration::ZERO);
+        let (store, recorded) = (self.host.store.clone(), recorded.clone());
         (self.host.spawn)(Box::pin(async move {
             if synced.await.is_err() {
                 return;
             }
-            life.journal.term().leave(life.id());
-            if life.has_written() {
-                forget_effects(store, life.id(), life.calls()).await;
+            recorded.journal.log().leave(recorded.id());
+            if recorded.has_written() {
+                forget_effects(store, recorded.id(), recorded.calls()).await;
             }
         }));
     }
 
-    /// Keeps the states of all recorded matches of a partition, so that they go on elsewhere at once.
+    /// Writes snapshots of all recorded matches of a partition, so that they go on elsewhere at once.
     pub(crate) fn keep_all(&self, partition: Partition) -> Result<(), LogError> {
         let homes = self.homes.borrow();
-        let of_partition =
-            |home: &&Home<M>| home.life.as_ref().is_some_and(|life| life.journal.partition() == partition);
-        for home in homes.values().filter(of_partition) {
-            let Some(life) = &home.life else { continue };
-            if let Ok(state) = home.machine.vm.freeze(life.id()) {
-                // Former records stay needed: nobody waits here for this one to be kept.
-                match life.keep(&state) {
+        for home in homes.values() {
+            let of_partition = |recorded: &&Rc<RecordedMatch>| recorded.journal.partition() == partition;
+            let Some(recorded) = home.recorded.as_ref().filter(of_partition) else { continue };
+            if let Ok(state) = home.machine.vm.freeze(recorded.id()) {
+                // The former records stay needed, because nobody waits here until the snapshot is durable.
+                match recorded.write_snapshot(&state) {
                     Ok(_) => {}
                     Err(error @ LogError::Refused(_)) => {
-                        tracing::warn!(id = %life.id(), %error, "the state of a match is not kept as a whole");
+                        tracing::warn!(id = %recorded.id(), %error, "the state of a match is not kept as a whole");
                     }
                     Err(error) => return Err(error),
                 }
@@ -166,35 +179,36 @@ impl<M: MatchMachine> GameMatches<M> {
         Ok(())
     }
 
-    /// Puts away all recorded matches of a partition as they are.
+    /// Drops all recorded matches of a partition without writing to their log.
     pub(crate) fn forget_all(&self, partition: Partition) {
         self.forget_those(|id, _| id.partition() == partition);
     }
 
-    /// Puts away those that write in a term.
-    pub(crate) fn forget_of(&self, term: &Rc<Term>) {
-        self.forget_those(|_, home| home.life.as_ref().is_some_and(|life| Rc::ptr_eq(life.journal.term(), term)));
+    /// Drops all matches that write to an open log, without writing to it.
+    pub(crate) fn forget_of(&self, log: &Rc<OpenLog>) {
+        let writes_to = |recorded: &Rc<RecordedMatch>| Rc::ptr_eq(recorded.journal.log(), log);
+        self.forget_those(|_, home| home.recorded.as_ref().is_some_and(writes_to));
     }
 
-    fn forget_those(&self, is_one: impl Fn(MatchId, &Home<M>) -> bool) {
+    fn forget_those(&self, is_gone: impl Fn(MatchId, &Home<M>) -> bool) {
         let homes = self.homes.borrow();
-        let ids: Vec<MatchId> = homes.iter().filter(|(id, home)| is_one(**id, home)).map(|(id, _)| *id).collect();
+        let ids: Vec<MatchId> = homes.iter().filter(|(id, home)| is_gone(**id, home)).map(|(id, _)| *id).collect();
         drop(homes);
-        ids.into_iter().for_each(|id| self.put_away(id));
+        ids.into_iter().for_each(|id| self.drop_here(id));
     }
 
-    /// Puts a match away as it is.
-    pub(super) fn put_away(&self, id: MatchId) {
+    /// Drops a match without writing to its log.
+    pub(super) fn drop_here(&self, id: MatchId) {
         if let Some(home) = self.leave(id) {
             home.machine.vm.drop_match(id);
             self.retire(&home.machine);
         }
     }
 
-    /// Goes on with a match as its log says. Answers what it is to the plane; nothing if it ended with its last call.
+    /// Resumes a match from its log. Answers its outline for the plane; `None` if it ended with its last call.
     ///
     /// # Errors
-    /// Why it cannot go on.
+    /// Why the match cannot go on.
     pub(crate) async fn resume(
         &self,
         journal: Rc<Journal>,
@@ -202,11 +216,11 @@ impl<M: MatchMachine> GameMatches<M> {
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
-        self.put_away(id);
+        self.drop_here(id);
         let machine = self.house(id, true)?;
         let resumed = self.try_resume(&machine, journal, course, records).await;
         if !matches!(resumed, Ok(Some(_))) {
-            self.put_away(id);
+            self.drop_here(id);
         }
         resumed
     }
@@ -221,114 +235,141 @@ impl<M: MatchMachine> GameMatches<M> {
         let id = MatchId(journal.match_id());
         journal.carried(records);
         let Course { start, first_answers, calls } = course;
-        let (mut over, mut latest, mut said) = (None, None, Said::default());
-        let mut is_to_be_kept = is_large(records);
-        let life = match &start {
-            Start::Snapshot(kept) => {
-                let life = Life::resumed(journal, kept);
-                self.thaw(machine, &life, kept).await?;
-                said.add(&kept.outline);
-                life
+        let mut over = None;
+        // The latest call, and an attempt before it that was synced together with it.
+        let mut latest: Vec<Rc<RecordedCall>> = Vec::new();
+        let mut said = Said::default();
+        let mut is_snapshot_due = is_large(records);
+        let recorded = match &start {
+            Start::Snapshot(snapshot) => {
+                let recorded = RecordedMatch::resumed(journal, snapshot);
+                self.thaw(machine, &recorded, snapshot).await?;
+                said.add(&snapshot.outline);
+                recorded
             }
             Start::Begun { origin, params } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let life = Life::new(journal, outline, origin.clone());
-                let call = life.first_call(params.clone());
-                let fate = life.first_again(first_answers);
-                over = self.repeat(machine, &life, &call, fate.clone()).await?;
-                life.say_again(&call.callback, &mut said);
-                latest = Some(fate);
-                is_to_be_kept = true;
-                life
+                let recorded = RecordedMatch::new(journal, outline, origin.clone());
+                let call = recorded.first_call(params.clone());
+                let recorded_call = recorded.repeat_first(first_answers);
+                over = self.repeat(machine, &recorded, &call, recorded_call.clone()).await?;
+                recorded.say_again(&call.callback, &mut said);
+                latest.push(recorded_call);
+                is_snapshot_due = true;
+                recorded
             }
         };
-        self.keep_life(id, life.clone());
-        for (called, known) in calls {
+        self.set_recorded(id, recorded.clone());
+        let mut is_attempt_before = false;
+        for (called, answers) in calls {
             if let Some(why) = over {
                 return Err(format!("it ended where it had gone on: {why}").into());
             }
             let number = called.call;
-            let (call, fate) = life.repeat(called, known);
-            let repeated = self.repeat(machine, &life, &call, fate.clone()).await;
-            latest = Some(fate);
+            let (call, recorded_call) = recorded.repeat(called, answers);
+            let repeated = self.repeat(machine, &recorded, &call, recorded_call.clone()).await;
+            let is_with_attempt = is_attempt_before && matches!(call.callback, Callback::Join(_));
+            if !is_with_attempt {
+                latest.clear();
+            }
+            latest.push(recorded_call);
+            is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
-            life.say_again(&call.callback, &mut said);
-            is_to_be_kept = is_large(records) || life.is_to_be_kept(&call.callback);
+            recorded.say_again(&call.callback, &mut said);
+            // Messages of an attempt may not have left before its join: the record of the attempt is still needed.
+            is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
         }
-        // What the latest told others they may have heard or not.
-        if let Some(latest) = latest.filter(|latest| latest.holds()) {
-            life.journal.synced(Duration::ZERO).await.map_err(told)?;
-            self.tell(&latest);
+        // Listeners may have heard of the events of the latest calls or not.
+        if latest.iter().any(|call| call.has_events()) {
+            recorded.journal.synced(Duration::ZERO).await.map_err(told)?;
+            latest.iter().for_each(|call| self.report(call));
         }
         if let Some(why) = over {
-            self.end(&life, &why);
+            self.end(&recorded, &why);
             return Ok(None);
         }
-        // Its log goes on where it was. A copy of the state is taken when it would have been, and at no other time: the
-        // order of what tables hold would be another than it was.
-        let term = life.journal.term();
-        let kept = if is_to_be_kept {
+        // A snapshot is written only where one was due: at a snapshot the match goes on with a copy of its state, in
+        // which the order of tables may be another.
+        let log = recorded.journal.log();
+        let written = if is_snapshot_due {
             let state = machine.vm.freeze(id)?;
-            term.needed_from(id, life.keep(&state))
+            log.needed_from(id, recorded.write_snapshot(&state))
         } else {
-            term.carry_on(id, records.to_vec(), None)
+            log.carry_on(id, records.to_vec(), None)
         };
-        kept.map_err(told)?;
-        Ok(Some(said.into_outline(life.outline())))
+        written.map_err(told)?;
+        Ok(Some(said.into_outline(recorded.outline())))
     }
 
-    /// A machine goes on with a match as it was kept.
-    pub(super) async fn thaw(&self, machine: &Housed<M>, life: &Life, kept: &Snapshot) -> Result<(), Arc<str>> {
-        let Outline { id, ref handler, tick_rate, .. } = kept.outline;
-        let frozen = Frozen { id, handler, tick_rate, state: &kept.state };
-        let meter = Meter::fated(Chain::default(), &self.limits, life.first_again(Vec::new()));
+    /// Has a machine take in a match from a snapshot.
+    pub(super) async fn thaw(
+        &self,
+        machine: &Housed<M>,
+        recorded: &RecordedMatch,
+        snapshot: &Snapshot,
+    ) -> Result<(), Arc<str>> {
+        let Outline { id, ref handler, tick_rate, .. } = snapshot.outline;
+        let frozen = Frozen { id, handler, tick_rate, state: &snapshot.state };
+        let meter = Meter::recorded(Chain::default(), &self.limits, recorded.repeat_first(Vec::new()));
         self.host.current.during(meter, machine.vm.thaw(frozen)).await
     }
 
-    /// Calls what was called before. Answers why the match does not go on behind it, if it does not.
-    pub(super) async fn repeat(
+    /// Repeats a call. Answers why the match ended with it, if it did.
+    ///
+    /// # Errors
+    /// How the call differs from the former one.
+    async fn repeat(
         &self,
         machine: &Rc<Housed<M>>,
-        life: &Life,
+        recorded: &RecordedMatch,
         call: &Call,
-        fate: Rc<Fate>,
+        recorded_call: Rc<RecordedCall>,
     ) -> Result<Option<Arc<str>>, Arc<str>> {
-        Ok(self.call_again(machine, life, call, fate).await?.1)
+        Ok(self.call_again(machine, recorded, call, recorded_call).await?.1)
     }
 
-    /// The same, with what the call returned.
+    /// Repeats a call. Answers its return, and why the match ended with it, if it did.
+    ///
+    /// # Errors
+    /// How the call differs from the former one.
     pub(super) async fn call_again(
         &self,
         machine: &Rc<Housed<M>>,
-        life: &Life,
+        recorded: &RecordedMatch,
         call: &Call,
-        fate: Rc<Fate>,
+        recorded_call: Rc<RecordedCall>,
     ) -> Result<(Return, Option<Arc<str>>), Arc<str>> {
         self.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
-        let meter = Meter::fated(chain_of(call), &self.limits, fate.clone());
+        let meter = Meter::recorded(chain_of(call), &self.limits, recorded_call.clone());
         let (returned, _) = self.host.current.during(meter, machine.vm.call(call)).await;
-        if let Some(diverged) = fate.diverged() {
+        if let Some(diverged) = recorded_call.diverged() {
             return Err(diverged.into());
         }
-        fate.check().map_err(told)?;
-        let goes_on = life.returned(&call.callback, &returned);
+        recorded_call.check().map_err(told)?;
+        let goes_on = recorded.returned(&call.callback, &returned);
         let over = (!goes_on).then(|| why(&returned.outcome).into());
         Ok((returned, over))
     }
 }
 
-/// What ticks say may leave by so much later, so that more of them share a wait for the log. Whatever else is called has
-/// somebody who waits for its answer.
+/// Time by which the messages of a call may leave later, so that more ticks share one sync of the log. For other
+/// callbacks somebody waits, so their messages leave at once.
 fn slack(call: &Call, took: Duration) -> Duration {
     let period = Duration::from_secs(1) / call.tick_rate.max(1);
     match call.callback {
-        // One that takes long has little time before the next.
+        // A tick that takes long has little time left before the next one.
         Callback::Loop(_) => (period.saturating_sub(took) / SLACK_PART).min(SLACK_MAX),
         _ => Duration::ZERO,
     }
 }
 
-/// What became of writes that no call asks for again is forgotten. What is not is removed when it is old.
+/// Whether a call is an accepted join attempt. The plane calls its join next, and carries out nothing of the attempt
+/// before the join has returned, so one wait for the log serves both.
+fn leaves_with_join(call: &Call, returned: &Return) -> bool {
+    matches!((&call.callback, &returned.outcome), (Callback::JoinAttempt { .. }, Outcome::Decided(Ok(()))))
+}
+
+/// Forgets the outcomes of keyed writes that no call asks for again. If that fails, they are removed when they are old.
 async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
     let latest = i64::try_from(calls).unwrap_or(i64::MAX);
     if let Err(error) = store.forget_effects(id.0, latest).await {
@@ -336,7 +377,7 @@ async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
     }
 }
 
-/// Whether there is so much of a match that its state is kept rather than all that once more.
+/// Whether a match has so many bytes of records that it writes a snapshot instead of these once more.
 fn is_large(records: &[wire::Record]) -> bool {
     let bytes = |record: &wire::Record| record.to_bytes().len();
     records.iter().map(bytes).sum::<usize>() > CARRIED_BYTES_MAX
@@ -346,7 +387,7 @@ fn told(error: LogError) -> Arc<str> {
     error.to_string().into()
 }
 
-/// Why a match does not go on.
+/// Why a match ended.
 fn why(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::Failed(why) => why,

@@ -1,4 +1,4 @@
-//! Recordings that are played again: whether what the code does now is what it did.
+//! Replay of recordings: whether game code does now what it did when it was recorded.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,94 +9,99 @@ use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
 use super::{GameMatches, Housed};
-use crate::durable::fate::Fate;
 use crate::durable::history::Start;
-use crate::durable::life::Life;
 use crate::durable::logs::Logs;
 use crate::durable::record::Snapshot;
+use crate::durable::recorded_call::RecordedCall;
+use crate::durable::recorded_match::RecordedMatch;
 use crate::durable::recording;
-use crate::durable::tape::{Known, Tape};
+use crate::durable::transcript::{RecordedOutcome, Transcript};
 use crate::machine::MatchMachine;
 
-/// A call that was played again.
+/// A call that was replayed.
 pub struct Played<'a> {
-    /// What was called.
+    /// The call.
     pub call: &'a Call,
-    /// The how manieth it was; 0 is the first of all.
+    /// Serial number of the call in its match; 0 is the first callback.
     pub number: u64,
-    /// What the host answered in it.
+    /// Count of answers of the host to the call.
     pub answers: usize,
-    /// What came of it.
+    /// The return of the call.
     pub returned: &'a wire::Returned,
-    /// How that differs from what came of it when it was recorded.
+    /// How the call differs from the recorded one, if it does.
     pub difference: Option<String>,
 }
 
-/// What came of playing a recording.
+/// The result of the replay of a recording.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Replayed {
-    /// Calls that were played.
+    /// Calls that were replayed.
     pub calls: u64,
-    /// Those of them of which the recording says what they returned, and that returned something else.
+    /// Calls that differ from the recorded ones: 0 or 1, because the replay ends with the first one.
     pub differences: u64,
-    /// States that were compared.
+    /// States that were compared with recorded snapshots.
     pub states: u64,
-    /// Why the match ended, if it did.
+    /// Why the match ended, if it did so before the end of the recording.
     pub end: Option<String>,
 }
 
 impl<M: MatchMachine> GameMatches<M> {
-    /// Plays a recording. It ends where the code does something else than it did, since all behind that is another match.
+    /// Replays a recording. The replay ends where the code does something else than was recorded, because everything
+    /// after that would be another match.
     ///
     /// # Errors
     /// Why the match cannot begin.
-    pub(crate) async fn replay(&self, tape: Tape, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
-        let (id, machine) = (tape.id, self.house(tape.id, true)?);
-        let replayed = self.try_replay(&machine, tape, see).await;
-        self.put_away(id);
+    pub(crate) async fn replay(
+        &self,
+        transcript: Transcript,
+        see: &mut dyn FnMut(Played<'_>),
+    ) -> Result<Replayed, Arc<str>> {
+        let (id, machine) = (transcript.id, self.house(transcript.id, true)?);
+        let replayed = self.try_replay(&machine, transcript, see).await;
+        self.drop_here(id);
         replayed
     }
 
     async fn try_replay(
         &self,
         machine: &Rc<Housed<M>>,
-        tape: Tape,
+        transcript: Transcript,
         see: &mut dyn FnMut(Played<'_>),
     ) -> Result<Replayed, Arc<str>> {
         let logs = Logs::new(Rc::new(Nowhere), None);
-        let journal = logs.journal(tape.id, logs.term(tape.id.partition(), Epoch::default()));
-        let Tape { id, start, first, calls, end } = tape;
+        let journal = logs.journal(transcript.id, logs.open(transcript.id.partition(), Epoch::default()));
+        let Transcript { id, start, first, calls, end } = transcript;
         let mut playing = Playing { matches: self, machine, see, replayed: Replayed::new(end) };
-        let life = match start {
-            Start::Snapshot(kept) => {
-                let life = Life::resumed(journal, &kept);
-                life.seal();
-                self.thaw(machine, &life, &kept).await?;
-                life
+        let recorded = match start {
+            Start::Snapshot(snapshot) => {
+                let recorded = RecordedMatch::resumed(journal, &snapshot);
+                recorded.seal();
+                self.thaw(machine, &recorded, &snapshot).await?;
+                recorded
             }
             Start::Begun { origin, params } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let life = Life::new(journal, outline, origin);
-                life.seal();
+                let recorded = RecordedMatch::new(journal, outline, origin);
+                recorded.seal();
                 if first.returned.is_none() && calls.is_empty() {
                     return Ok(playing.replayed);
                 }
-                let call = life.first_call(params);
-                let (fate, known) = (life.first_again(first.answers.clone()), first);
-                if !playing.play(&life, &call, fate, known).await {
+                let call = recorded.first_call(params);
+                let recorded_call = recorded.repeat_first(first.answers.clone());
+                if !playing.play(&recorded, &call, recorded_call, first).await {
                     return Ok(playing.replayed);
                 }
-                life
+                recorded
             }
         };
         let last = calls.len().saturating_sub(1);
-        for (position, (called, known)) in calls.into_iter().enumerate() {
-            // The process ended within it.
-            if known.returned.is_none() && position == last {
+        for (position, (called, outcome)) in calls.into_iter().enumerate() {
+            // The process ended within the last call.
+            if outcome.returned.is_none() && position == last {
                 break;
             }
-            let (call, fate) = life.repeat(called, known.answers.clone());
-            if !playing.play(&life, &call, fate, known).await {
+            let (call, recorded_call) = recorded.repeat(called, outcome.answers.clone());
+            if !playing.play(&recorded, &call, recorded_call, outcome).await {
                 break;
             }
         }
@@ -110,6 +115,7 @@ impl Replayed {
     }
 }
 
+/// A replay under way.
 struct Playing<'a, M: MatchMachine> {
     matches: &'a GameMatches<M>,
     machine: &'a Rc<Housed<M>>,
@@ -118,12 +124,18 @@ struct Playing<'a, M: MatchMachine> {
 }
 
 impl<M: MatchMachine> Playing<'_, M> {
-    /// Plays a call. Answers whether the match is what it was, and goes on.
-    async fn play(&mut self, life: &Life, call: &Call, fate: Rc<Fate>, known: Known) -> bool {
-        let Known { answers, returned: before, kept } = known;
+    /// Replays a call. Answers whether it is as it was recorded, and the match goes on.
+    async fn play(
+        &mut self,
+        recorded: &RecordedMatch,
+        call: &Call,
+        recorded_call: Rc<RecordedCall>,
+        outcome: RecordedOutcome,
+    ) -> bool {
+        let RecordedOutcome { answers, returned: before, snapshot } = outcome;
         let answers = answers.len();
-        let played = self.matches.call_again(self.machine, life, call, fate).await;
-        let number = life.calls();
+        let played = self.matches.call_again(self.machine, recorded, call, recorded_call).await;
+        let number = recorded.calls();
         self.replayed.calls += 1;
         let (returned, over, mut difference) = match played {
             Ok((returned, over)) => (recording::returned(number, &returned), over, None),
@@ -133,10 +145,10 @@ impl<M: MatchMachine> Playing<'_, M> {
             difference = before.filter(|before| *before != returned).map(|before| differ(&before, &returned));
         }
         if difference.is_none()
-            && let Some(kept) = kept
+            && let Some(snapshot) = snapshot
         {
             self.replayed.states += 1;
-            difference = self.differing_state(life, call, &kept);
+            difference = self.differing_state(recorded, call, &snapshot);
         }
         let is_as_it_was = difference.is_none();
         self.replayed.differences += u64::from(!is_as_it_was);
@@ -144,23 +156,24 @@ impl<M: MatchMachine> Playing<'_, M> {
         is_as_it_was && over.is_none()
     }
 
-    fn differing_state(&self, life: &Life, call: &Call, kept: &Snapshot) -> Option<String> {
+    /// How the state of the match differs from a recorded snapshot, if it does.
+    fn differing_state(&self, recorded: &RecordedMatch, call: &Call, snapshot: &Snapshot) -> Option<String> {
         match self.machine.vm.freeze(call.id) {
             Err(why) => Some(why.to_string()),
-            Ok(state) if state != kept.state => {
-                let (now, before) = (state.len(), kept.state.len());
-                let same = state.iter().zip(&kept.state).take_while(|(now, before)| now == before).count();
+            Ok(state) if state != snapshot.state => {
+                let (now, before) = (state.len(), snapshot.state.len());
+                let same = state.iter().zip(&snapshot.state).take_while(|(now, before)| now == before).count();
                 Some(format!("its state is another: {now} bytes where it had {before}, the same up to byte {same}"))
             }
-            Ok(_) if life.outline() != kept.outline => {
-                Some(format!("what is known of it is {:?} where it was {:?}", life.outline(), kept.outline))
+            Ok(_) if recorded.outline() != snapshot.outline => {
+                Some(format!("what is known of it is {:?} where it was {:?}", recorded.outline(), snapshot.outline))
             }
             Ok(_) => None,
         }
     }
 }
 
-/// How what came of a call is not what it was.
+/// How the return of a call differs from the recorded one.
 fn differ(before: &wire::Returned, now: &wire::Returned) -> String {
     if before.outcome != now.outcome {
         return format!("it {}; it was recorded that it {}", now.outcome, before.outcome);
@@ -170,7 +183,7 @@ fn differ(before: &wire::Returned, now: &wire::Returned) -> String {
     format!("its act {} is {}; recorded was {}", position + 1, shown(&now.acts), shown(&before.acts))
 }
 
-/// Nothing is kept of what is only looked at.
+/// A log that keeps nothing: a replay writes none.
 struct Nowhere;
 
 impl MatchLog for Nowhere {

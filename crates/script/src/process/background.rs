@@ -1,5 +1,5 @@
-//! Threads for work of game code that would hold up a shard: hashing of passwords, signatures, reading files. They yield
-//! to whatever answers players at once, and have nothing to do with those that hash players' own passwords.
+//! Threads for work of game code that would hold up a shard: hashing of passwords, signatures, reading of files. They
+//! run at a lower priority than shards, and are not the threads that hash the passwords of players who sign in.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 
 use crate::metrics::ScriptMetrics;
 
-/// How much is worked on at a time.
+/// Jobs that run at a time.
 const BACKGROUND_THREADS: usize = 2;
 
-/// How much may wait; what comes behind is refused.
+/// Most jobs that wait; further ones are refused.
 const BACKGROUND_WAITING_MAX: usize = 256;
 
 /// The threads' niceness.
@@ -23,7 +23,7 @@ const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for work that would hold up a shard. They start when there is some, and end with this.
+/// Threads for work that would hold up a shard. They start with the first job, and end when this is dropped.
 pub struct Background {
     jobs: OnceLock<Option<Sender<Job>>>,
     metrics: Arc<ScriptMetrics>,
@@ -34,15 +34,15 @@ impl Background {
         Self { jobs: OnceLock::new(), metrics }
     }
 
-    /// Does something on one of the threads, unless nobody waits for it any more when its turn comes.
+    /// Does work on one of the threads. It is left out if the caller has stopped waiting before its turn comes.
     ///
     /// # Errors
-    /// `Unavailable` when too much waits; `Internal` when it panicked.
+    /// `Unavailable` when too many jobs wait; `Internal` when the work panicked.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !answer.is_closed() {
-                // Whoever waited may have left meanwhile.
+                // The caller may have stopped waiting meanwhile.
                 let _ = answer.send(work());
             }
         });
@@ -69,7 +69,7 @@ fn start() -> Option<Sender<Job>> {
 }
 
 fn work(inbox: &Receiver<Job>) {
-    // Where the system refuses, the threads run at ordinary priority: slower for others, not wrong.
+    // If the system refuses, the threads run at ordinary priority, which is slower for shards but not wrong.
     let _ = rustix::process::nice(NICENESS);
     while let Ok(job) = inbox.recv() {
         if catch_unwind(AssertUnwindSafe(job)).is_err() {

@@ -1,5 +1,5 @@
-//! What game code keeps in the memory of the process, for all machines. Its lock is held for as long as it takes to look up
-//! an entry, never while a value is copied.
+//! The local cache: values that game code keeps in the memory of the process, for all machines. Its lock is held while
+//! an entry is looked up, never while a value is copied.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
@@ -10,23 +10,24 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
 
-/// What all entries may take. What ends soonest gives way; what has no end does not.
+/// Most bytes of all entries. When they are used up, the entries that end soonest are evicted; entries without an end
+/// are not.
 const LOCAL_CACHE_BYTES_MAX: usize = 64 << 20;
 
-/// What an entry takes besides its key and value.
+/// Bytes that an entry takes besides its key and value.
 const ENTRY_BYTES: usize = 128;
 
 /// Values by key.
 pub struct LocalCache {
-    held: Mutex<Held>,
+    entries: Mutex<Entries>,
     bytes_max: usize,
     metrics: Arc<ScriptMetrics>,
 }
 
 #[derive(Default)]
-struct Held {
-    entries: HashMap<Arc<[u8]>, Entry>,
-    /// Those that end, the next first.
+struct Entries {
+    by_key: HashMap<Arc<[u8]>, Entry>,
+    /// Entries that end, the next first.
     ends: BTreeSet<(Timestamp, Arc<[u8]>)>,
     bytes: usize,
 }
@@ -39,83 +40,83 @@ struct Entry {
 
 impl LocalCache {
     pub(super) fn new(metrics: Arc<ScriptMetrics>) -> Self {
-        Self { held: Mutex::default(), bytes_max: LOCAL_CACHE_BYTES_MAX, metrics }
+        Self { entries: Mutex::default(), bytes_max: LOCAL_CACHE_BYTES_MAX, metrics }
     }
 
-    /// What is kept under a key and has not ended.
+    /// The value of a key, if it has not ended.
     pub fn get(&self, key: &[u8], now: Timestamp) -> Option<Arc<Value>> {
-        let mut held = self.held();
-        held.remove_ended(now);
-        let found = held.entries.get(key).map(|entry| entry.value.clone());
-        self.show(&held);
+        let mut entries = self.locked();
+        entries.remove_ended(now);
+        let found = entries.by_key.get(key).map(|entry| entry.value.clone());
+        self.show(&entries);
         found
     }
 
-    /// Keeps a value, in place of what was there, until `ends`.
+    /// Keeps a value until `ends`, in place of the former value of the key.
     ///
     /// # Errors
-    /// `ResourceExhausted` when there is no room, even without all that ends; what was there stays.
+    /// `ResourceExhausted` when there is no room even without all entries that end; the former value stays.
     pub fn put(&self, key: Vec<u8>, value: Value, ends: Option<Timestamp>, now: Timestamp) -> Result<()> {
         let key: Arc<[u8]> = key.into();
         let entry = Entry { bytes: ENTRY_BYTES + key.len() + value.bytes(), value: Arc::new(value), ends };
-        let mut held = self.held();
-        held.remove_ended(now);
-        let former = held.remove(&key);
-        while held.bytes + entry.bytes > self.bytes_max {
-            if !held.remove_next_to_end() {
+        let mut entries = self.locked();
+        entries.remove_ended(now);
+        let former = entries.remove(&key);
+        while entries.bytes + entry.bytes > self.bytes_max {
+            if !entries.remove_next_to_end() {
                 if let Some(former) = former {
-                    held.insert(key, former);
+                    entries.insert(key, former);
                 }
-                self.show(&held);
+                self.show(&entries);
                 self.metrics.cache_refused.fetch_add(1, Ordering::Relaxed);
                 let message = "The local cache is full. Give entries a time to live, or delete some.";
                 return Err(Error::new(ErrorKind::ResourceExhausted, message));
             }
             self.metrics.cache_evicted.fetch_add(1, Ordering::Relaxed);
         }
-        held.insert(key, entry);
-        self.show(&held);
+        entries.insert(key, entry);
+        self.show(&entries);
         Ok(())
     }
 
-    /// Forgets what is kept under a key.
+    /// Removes the value of a key.
     pub fn delete(&self, key: &[u8]) {
-        let mut held = self.held();
-        held.remove(key);
-        self.show(&held);
+        let mut entries = self.locked();
+        entries.remove(key);
+        self.show(&entries);
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&self) {
-        let mut held = self.held();
-        let former = std::mem::take(&mut *held);
-        self.show(&held);
-        drop(held);
-        // It may be much, and others wait.
+        let mut entries = self.locked();
+        let former = std::mem::take(&mut *entries);
+        self.show(&entries);
+        drop(entries);
+        // Dropping many values takes long, and others wait for the lock.
         drop(former);
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn show(&self, held: &Held) {
-        self.metrics.cache_entries.store(held.entries.len() as i64, Ordering::Relaxed);
-        self.metrics.cache_bytes.store(held.bytes as i64, Ordering::Relaxed);
+    fn show(&self, entries: &Entries) {
+        self.metrics.cache_entries.store(entries.by_key.len() as i64, Ordering::Relaxed);
+        self.metrics.cache_bytes.store(entries.bytes as i64, Ordering::Relaxed);
     }
 }
 
-impl Held {
+impl Entries {
     fn insert(&mut self, key: Arc<[u8]>, entry: Entry) {
         self.bytes += entry.bytes;
         if let Some(ends) = entry.ends {
             self.ends.insert((ends, key.clone()));
         }
-        self.entries.insert(key, entry);
+        self.by_key.insert(key, entry);
     }
 
     fn remove(&mut self, key: &[u8]) -> Option<Entry> {
-        let (key, entry) = self.entries.remove_entry(key)?;
+        let (key, entry) = self.by_key.remove_entry(key)?;
         self.bytes -= entry.bytes;
         if let Some(ends) = entry.ends {
             self.ends.remove(&(ends, key));
@@ -129,7 +130,7 @@ impl Held {
         }
     }
 
-    /// Whether there was one.
+    /// Answers whether there was one.
     fn remove_next_to_end(&mut self) -> bool {
         let Some((_, key)) = self.ends.first().cloned() else { return false };
         self.remove(&key).is_some()
@@ -163,11 +164,11 @@ mod tests {
         assert_eq!(text(&cache, "a", after(10)), None);
         assert_eq!(text(&cache, "b", after(1_000_000)), Some(Value::text("2")));
         cache.put(b"b".to_vec(), Value::text("3"), Some(after(20)), START).unwrap();
-        assert_eq!(cache.held().entries.len(), 1, "what had ended takes no room");
+        assert_eq!(cache.locked().by_key.len(), 1, "what had ended takes no room");
         cache.put(b"b".to_vec(), Value::text("4"), None, START).unwrap();
         assert_eq!(text(&cache, "b", after(20)), Some(Value::text("4")));
         cache.delete(b"b");
-        assert_eq!((text(&cache, "b", START), cache.held().bytes), (None, 0));
+        assert_eq!((text(&cache, "b", START), cache.locked().bytes), (None, 0));
     }
 
     #[test]
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!((there("late"), there("kept"), there("kept too")), (false, true, true));
         assert_eq!(cache.metrics.cache_refused.load(Ordering::Relaxed), 1);
         cache.clear();
-        assert_eq!((there("kept"), cache.held().bytes), (false, 0));
+        assert_eq!((there("kept"), cache.locked().bytes), (false, 0));
         assert_eq!(cache.metrics.cache_entries.load(Ordering::Relaxed), 0);
     }
 }

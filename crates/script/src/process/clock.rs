@@ -1,78 +1,79 @@
-//! The clock: a thread that knows which call each lane runs since when. When a slice is over it rings the call's alarm, so
-//! a call that keeps to its slice is never asked what time it is.
+//! The clock of game code: a thread that knows since when each lane has been running its call. When a slice is over the
+//! clock rings the alarm of the call, so a call that keeps to its slice never has to look at the time.
 //!
-//! Locks: the list of lanes before a lane's running call, before what was loaded. A lane takes only its own.
+//! Order of locks: the lanes, then the running call of a lane, then the digests of loaded modules. A lane takes no lock
+//! but that of its own running call.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::{self, Thread};
+use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::stuck::StuckPolicy;
 use crate::machine::limits::SLICE;
 
-/// How often the clock looks.
+/// How often the clock looks at the lanes.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What a look counts for at most, however long after the last it comes.
+/// Longest time that one look adds to what a call has left unanswered: a process that was halted comes late to its
+/// look.
 const LOOKS_MAX: Duration = Duration::from_millis(100);
 
-/// After so many looks that found nothing running it sleeps until something runs.
+/// Looks in a row without a running call, after which the clock sleeps until a call begins.
 const IDLE_LOOKS_MAX: u32 = 100;
 
-/// By what a call is told that its slice is over. Rung by the clock's thread, silenced by the lane's.
+/// Tells a call that its slice is over. The thread of the clock rings it, the thread of the lane silences it.
 pub(crate) trait Alarm: Send + Sync {
-    /// Lets the call be asked at its next step.
+    /// Has the call look at its budget at its next step.
     fn ring(&self);
-    /// Lets it be asked no more.
+    /// Ends that.
     fn silence(&self);
 }
 
-/// What a lane runs.
-struct Running {
+/// The call that a lane runs.
+struct RunningCall {
     since: Instant,
-    /// How long the clock has waited for an answer.
+    /// Time since the call last looked at its budget.
     unanswered: Duration,
-    /// The file of the module.
+    /// The file of the module that the call is in.
     module: Arc<str>,
     alarm: Option<Arc<dyn Alarm>>,
 }
 
-/// A thread that runs game code, as the clock sees it.
+/// A thread that runs game code. The clock keeps one lane for each.
 pub(crate) struct Lane {
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningCall>>,
     shared: Arc<Shared>,
 }
 
 impl Lane {
-    /// A call has its turn.
+    /// A call begins its turn.
     pub(crate) fn enter(&self, module: Arc<str>, alarm: Option<Arc<dyn Alarm>>) {
         let (since, unanswered) = (Instant::now(), Duration::ZERO);
-        *locked(&self.running) = Some(Running { since, unanswered, module, alarm });
-        // Either this sees that the clock sleeps, or the clock sees what runs.
+        *locked(&self.running) = Some(RunningCall { since, unanswered, module, alarm });
+        // Either this thread sees that the clock sleeps, or the clock sees the call.
         fence(Ordering::SeqCst);
         if self.shared.sleeps.load(Ordering::Relaxed) {
             self.shared.wake();
         }
     }
 
-    /// The call is at another module.
+    /// The call has entered another module.
     pub(crate) fn at(&self, module: Arc<str>) {
         if let Some(running) = &mut *locked(&self.running) {
             running.module = module;
         }
     }
 
-    /// The call was asked, and goes on.
+    /// The call has looked at its budget, and goes on.
     pub(crate) fn answer(&self) {
         if let Some(running) = &mut *locked(&self.running) {
             running.unanswered = Duration::ZERO;
         }
     }
 
-    /// Its turn is over.
+    /// The turn of the call is over.
     pub(crate) fn leave(&self) {
         let running = locked(&self.running).take();
         if let Some(alarm) = running.and_then(|running| running.alarm) {
@@ -81,7 +82,7 @@ impl Lane {
     }
 }
 
-/// See the module.
+/// The clock of a process. Its thread ends with it.
 #[derive(Default)]
 pub struct Clock {
     shared: Arc<Shared>,
@@ -89,28 +90,23 @@ pub struct Clock {
 
 #[derive(Default)]
 struct Shared {
-    lanes: Mutex<Vec<Weak<Lane>>>,
-    /// The clock's thread, once it runs.
+    lanes: Mutex<HashMap<ThreadId, Weak<Lane>>>,
+    /// The thread of the clock, once there is a lane.
     thread: Mutex<Option<Thread>>,
     sleeps: AtomicBool,
     is_over: AtomicBool,
     stuck: Option<StuckPolicy>,
-    /// The digests of modules that were loaded, by their files: none where there were several.
+    /// The digests of loaded modules by file. `None` once several versions of a file were loaded.
     loaded: Mutex<HashMap<String, Option<String>>>,
 }
 
-thread_local! {
-    /// The lane of this thread, of the clock that asked last.
-    static LANE: RefCell<Weak<Lane>> = const { RefCell::new(Weak::new()) };
-}
-
 impl Clock {
-    /// One that does something about calls that do not answer.
+    /// A clock with a policy for calls that do not look at their budget.
     pub fn with(stuck: Option<StuckPolicy>) -> Self {
         Self { shared: Arc::new(Shared { stuck, ..Shared::default() }) }
     }
 
-    /// A module was loaded.
+    /// Notes the digest of a module that is loaded.
     pub(crate) fn loaded(&self, file: &str, digest: String) {
         let mut loaded = locked(&self.shared.loaded);
         match loaded.get_mut(file) {
@@ -120,18 +116,18 @@ impl Clock {
         }
     }
 
-    /// The lane of the calling thread. The clock's thread starts with the first.
+    /// The lane of the calling thread. The first lane starts the thread of the clock.
     pub(crate) fn lane(&self) -> Arc<Lane> {
-        LANE.with_borrow_mut(|known| {
-            if let Some(lane) = known.upgrade().filter(|lane| Arc::ptr_eq(&lane.shared, &self.shared)) {
-                return lane;
-            }
-            let lane = Arc::new(Lane { running: Mutex::default(), shared: self.shared.clone() });
-            *known = Arc::downgrade(&lane);
-            locked(&self.shared.lanes).push(Arc::downgrade(&lane));
-            self.shared.start();
-            lane
-        })
+        let mut lanes = locked(&self.shared.lanes);
+        let known = lanes.entry(thread::current().id()).or_default();
+        if let Some(lane) = known.upgrade() {
+            return lane;
+        }
+        let lane = Arc::new(Lane { running: Mutex::default(), shared: self.shared.clone() });
+        *known = Arc::downgrade(&lane);
+        drop(lanes);
+        self.shared.start();
+        lane
     }
 }
 
@@ -168,7 +164,6 @@ impl Shared {
         let mut before = Instant::now();
         while !self.is_over.load(Ordering::Relaxed) {
             let now = Instant::now();
-            // A process that was halted has waited for nothing.
             let waited = now.duration_since(before).min(LOOKS_MAX);
             before = now;
             idle_looks = if self.look(waited) { 0 } else { idle_looks + 1 };
@@ -186,10 +181,10 @@ impl Shared {
         }
     }
 
-    /// Rings where a slice is over. Answers whether anything runs.
+    /// Rings the alarms of calls whose slice is over. Answers whether any call runs.
     fn look(&self, waited: Duration) -> bool {
         let mut is_busy = false;
-        locked(&self.lanes).retain(|lane| {
+        locked(&self.lanes).retain(|_, lane| {
             let Some(lane) = lane.upgrade() else { return false };
             if let Some(running) = &mut *locked(&lane.running) {
                 is_busy = true;
@@ -203,7 +198,7 @@ impl Shared {
                 if running.since.elapsed() >= SLICE
                     && let Some(alarm) = &running.alarm
                 {
-                    // Under the lock: a lane that has left may have no machine any more.
+                    // Under the lock: once a lane has left its call, the machine of the alarm may be gone.
                     alarm.ring();
                 }
             }

@@ -1,4 +1,4 @@
-//! What game code counts and measures, for the page of metrics. Bounded in series, names and tags.
+//! Metrics that game code makes, for the page of metrics. Their series, names and tags are bounded.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,20 +6,20 @@ use std::sync::{Mutex, PoisonError};
 
 use muster_domain::{Error, Result};
 
-/// A longer name of a metric or tag, or value of a tag, is refused.
+/// Most bytes of the name of a metric, and of name and value of a tag.
 const METRIC_TEXT_BYTES_MAX: usize = 256;
 
-/// More tags are refused.
+/// Most tags of a metric.
 const METRIC_TAGS_MAX: usize = 16;
 
-/// Upper bounds of a timer's buckets.
+/// Upper bounds of the buckets of a timer, in seconds.
 pub const TIMER_BOUNDS_SEC: [f64; 15] =
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0];
 
-/// Labels that a sample has without game code.
+/// Labels that the page of metrics adds itself.
 const TAKEN_LABELS: [&str; 3] = ["node_name", "namespace", "le"];
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// A total.
@@ -30,46 +30,46 @@ pub enum MetricKind {
     Timer,
 }
 
-/// What a series shows.
+/// The present value of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// The total.
     Counter(f64),
     /// The value.
     Gauge(f64),
-    /// Durations by [`TIMER_BOUNDS_SEC`], one bucket more than those, and their sum in seconds.
+    /// Durations in buckets by [`TIMER_BOUNDS_SEC`], with one bucket more for longer ones.
     Timer {
-        /// How many there are of each.
+        /// Count of durations by bucket.
         buckets: [u64; TIMER_BOUNDS_SEC.len() + 1],
-        /// Their sum.
+        /// Sum of the durations, in seconds.
         sum_sec: f64,
     },
 }
 
-/// Names and values of tags, in order, and what they have come to.
+/// The value of each series, by names and values of its tags in order.
 pub type Series = BTreeMap<Vec<(String, String)>, Reading>;
 
-/// All series of a name.
+/// All series of one metric.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// What they are.
+    /// The kind of the metric.
     pub kind: MetricKind,
-    /// The series.
+    /// All series of the metric.
     pub series: Series,
 }
 
 /// The metrics that game code makes.
 pub struct CustomMetrics {
-    /// Most series; 0 for no limit.
+    /// Most series of all metrics together; 0 for no limit.
     series_max: usize,
-    held: Mutex<Held>,
-    /// Values that were left out: there were too many series.
+    families: Mutex<Families>,
+    /// Values that were left out because there were too many series.
     pub dropped: AtomicU64,
 }
 
 #[derive(Default)]
-struct Held {
-    families: BTreeMap<String, Family>,
+struct Families {
+    by_name: BTreeMap<String, Family>,
     series: usize,
 }
 
@@ -80,29 +80,30 @@ impl Default for CustomMetrics {
 }
 
 impl CustomMetrics {
-    /// With so many series at most; 0 for no limit.
+    /// Metrics with at most this many series; 0 for no limit.
     pub fn new(series_max: usize) -> Self {
-        Self { series_max, held: Mutex::default(), dropped: AtomicU64::new(0) }
+        Self { series_max, families: Mutex::default(), dropped: AtomicU64::new(0) }
     }
 
-    /// Adds to a counter, sets a gauge, or notes a duration in seconds. What would be a series too many is left out.
+    /// Adds to a counter, sets a gauge, or adds a duration in seconds to a timer. A value that would make one series
+    /// too many is left out and counted.
     ///
     /// # Errors
-    /// `InvalidArgument` for names and tags that cannot be shown, and when the name is a metric of another kind.
+    /// `InvalidArgument` for names and tags that cannot be shown, and for the name of a metric of another kind.
     pub fn record(&self, kind: MetricKind, name: &str, tags: Vec<(String, String)>, value: f64) -> Result<()> {
         let name = checked_name(name)?;
         let tags = checked_tags(tags)?;
         if !value.is_finite() || (kind != MetricKind::Gauge && value < 0.0) {
             return Err(Error::invalid("A metric's value is a number, and of counters and timers none below 0."));
         }
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let Held { families, series } = &mut *held;
+        let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        let Families { by_name, series } = &mut *families;
         let is_full = self.series_max > 0 && *series >= self.series_max;
-        if is_full && !families.get(&name).is_some_and(|family| family.series.contains_key(&tags)) {
+        if is_full && !by_name.get(&name).is_some_and(|family| family.series.contains_key(&tags)) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
-        let family = families.entry(name).or_insert_with(|| Family { kind, series: Series::new() });
+        let family = by_name.entry(name).or_insert_with(|| Family { kind, series: Series::new() });
         if family.kind != kind {
             return Err(Error::invalid("There is a metric of this name and another kind: call one of them otherwise."));
         }
@@ -112,14 +113,14 @@ impl CustomMetrics {
         Ok(())
     }
 
-    /// All of them, by name.
+    /// All metrics, by name.
     pub fn families(&self) -> BTreeMap<String, Family> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).families.clone()
+        self.families.lock().unwrap_or_else(PoisonError::into_inner).by_name.clone()
     }
 
-    /// How many series there are.
+    /// Count of series.
     pub fn series(&self) -> usize {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).series
+        self.families.lock().unwrap_or_else(PoisonError::into_inner).series
     }
 }
 
@@ -144,7 +145,7 @@ impl Reading {
     }
 }
 
-/// Prometheus knows letters, digits, `_` and `:`; all else becomes `_`.
+/// The name with `_` in place of all characters but the ones that Prometheus allows: letters, digits, `_` and `:`.
 fn checked_name(name: &str) -> Result<String> {
     if name.is_empty() || name.len() > METRIC_TEXT_BYTES_MAX {
         return Err(Error::invalid(format!("A metric's name has 1 to {METRIC_TEXT_BYTES_MAX} bytes.")));
@@ -174,7 +175,7 @@ fn checked_tags(tags: Vec<(String, String)>) -> Result<Vec<(String, String)>> {
     };
     let mut tags = tags.into_iter().map(tag).collect::<Result<Vec<_>>>()?;
     tags.sort();
-    // Different names may have become the same.
+    // Different names may have become the same by the replacement of letters.
     tags.dedup_by(|later, former| later.0 == former.0);
     Ok(tags)
 }

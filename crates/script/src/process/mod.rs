@@ -1,4 +1,4 @@
-//! What all machines of a process share, whichever shard they are on.
+//! The parts of game code that exist once per process, for the machines of all shards.
 
 mod background;
 mod cache;
@@ -19,33 +19,33 @@ use crate::functions::Surroundings;
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
 
-/// What all machines of a process share.
+/// The parts of game code that exist once per process.
 pub struct Process {
-    /// What every call is told of the server.
+    /// The facts about the server that every call is told.
     pub around: Surroundings,
-    /// Where the modules are, and what else game code may read.
+    /// The folder of the modules and of other files that game code may read.
     pub folder: Option<PathBuf>,
-    /// Where compiled modules are kept.
+    /// The folder of compiled modules.
     pub compiled: Option<PathBuf>,
-    /// What game code is told of the configuration.
+    /// The part of the configuration that game code may see.
     pub config: Value,
-    /// What game code keeps in memory.
+    /// Values that game code keeps in memory.
     pub cache: LocalCache,
-    /// What all shards' code does.
+    /// Counters of game code, over all shards.
     pub metrics: Arc<ScriptMetrics>,
-    /// What game code counts.
+    /// Metrics that game code makes.
     pub custom: Arc<CustomMetrics>,
-    /// For work that would hold up a shard.
+    /// Threads for work that would hold up a shard.
     pub background: Background,
-    /// What tells calls that others have their turn.
+    /// The clock that ends slices of calls.
     pub clock: Clock,
-    /// Modules that are not loaded.
+    /// Modules that stopped the server, and are not loaded.
     pub stuck: stuck::StuckModules,
     ran_once: AtomicBool,
 }
 
 impl Process {
-    /// With nothing in it yet.
+    /// A process without folders, configuration and stuck modules; these are set by the caller.
     pub fn new(around: Surroundings, metrics: Arc<ScriptMetrics>, custom: Arc<CustomMetrics>) -> Self {
         Self {
             around,
@@ -62,7 +62,7 @@ impl Process {
         }
     }
 
-    /// Whether a module may be loaded, which it is then: it has not stopped the server as it is.
+    /// Whether a module may be loaded, which the clock notes: no if this version of it has stopped the server.
     pub(crate) fn may_load(&self, file: &str, digest: String) -> bool {
         let may = !self.stuck.holds(file, &digest);
         if may {
@@ -71,7 +71,7 @@ impl Process {
         may
     }
 
-    /// Whether this is the first time in the life of the process that it is asked.
+    /// Whether this is the first call of this function in the process.
     pub(crate) fn is_first_run(&self) -> bool {
         !self.ran_once.swap(true, Ordering::Relaxed)
     }

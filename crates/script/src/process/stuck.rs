@@ -1,5 +1,6 @@
-//! Modules that stopped the server: one that does not come back from a function of C cannot be taken off its thread, so
-//! the process ends. It notes which module it was, and does not load that again before its file has changed.
+//! Modules that stopped the server. A call that never returns from a function of C cannot be taken off its thread, so
+//! the process ends. It notes the module of the call, and later processes do not load that module before its file has
+//! changed.
 
 use std::io;
 use std::io::Write as _;
@@ -7,14 +8,15 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// The modules that are not to be loaded: a line for each, the digest of its file and its name.
+/// Modules that are not to be loaded. The file has a line for each: the digest of its file, and its name.
 #[derive(Debug, Default)]
 pub struct StuckModules {
+    /// Digest and name of each.
     noted: Vec<(String, String)>,
 }
 
 impl StuckModules {
-    /// Those noted in a file; none if there is no file.
+    /// Reads the modules noted in a file; none if there is no file.
     ///
     /// # Errors
     /// When the file is there and cannot be read.
@@ -27,7 +29,7 @@ impl StuckModules {
         Ok(Self { noted: text.lines().filter_map(entry).collect() })
     }
 
-    /// Notes a module, as it was loaded, in a file.
+    /// Notes a version of a module in a file.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -37,18 +39,18 @@ impl StuckModules {
         file.sync_all()
     }
 
-    /// Whether a module stopped the server as it is.
+    /// Whether this version of a module stopped the server.
     pub(crate) fn holds(&self, module: &str, digest: &str) -> bool {
         self.noted.iter().any(|(known, file)| file == module && known == digest)
     }
 }
 
-/// Of a module that is one file.
+/// The digest of a module that is one file.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     written(Sha256::new_with_prefix(bytes))
 }
 
-/// Of one of several files, the first of which names it: what is to be mended may be in any of them.
+/// The digest of a program of several files. It changes with any of them, since the fault may be in any of them.
 #[derive(Default)]
 pub(crate) struct Digest(Sha256);
 
@@ -67,19 +69,19 @@ fn written(hashed: Sha256) -> String {
     hashed.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Takes the file of a module and its digest.
+/// Called with the file of a module, and its digest if that is known.
 pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 
-/// What is to be done about a call that does not answer the clock.
+/// The policy of the process for calls that do not look at their budget.
 pub struct StuckPolicy {
-    /// How long it may not answer.
+    /// Time after which the call counts as stuck.
     pub after: std::time::Duration,
-    /// Told the file of the module, and its digest if one version of it alone was loaded; ends the process.
+    /// Ends the process. The digest is known if only one version of the module was loaded.
     pub tell: Tell,
 }
 
 impl StuckPolicy {
-    /// Notes the module in a file, and ends the process.
+    /// A policy that notes the module in a file, and ends the process.
     pub fn end_process(after: std::time::Duration, path: PathBuf) -> Self {
         let tell = move |module: &str, digest: Option<&str>| {
             let noted = Self::try_note(&path, module, digest);
@@ -95,7 +97,8 @@ impl StuckPolicy {
     }
 
     fn try_note(path: &Path, module: &str, digest: Option<&str>) -> String {
-        // Which of several versions it was nobody knows. The next process has loaded the present one alone.
+        // Several versions were loaded, and nobody knows which one is stuck. The next process loads the present one
+        // only.
         let Some(digest) = digest else { return "not noted: its file has changed since the server began".to_owned() };
         match StuckModules::note(path, module, digest) {
             Ok(()) => path.display().to_string(),
@@ -104,5 +107,5 @@ impl StuckPolicy {
     }
 }
 
-/// The process's exit status then.
+/// Exit status of a process that a stuck module has ended.
 pub const EXIT_STUCK: i32 = 70;

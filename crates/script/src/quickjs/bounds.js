@@ -1,22 +1,24 @@
-// Builtins of C are not interrupted while they run. Those whose work grows with a length that costs nothing to claim look
-// at it first; what is left of the others' work is bounded by the machine's memory. QuickJS asks for the time every so many
-// steps, however long each is: builtins that work on much count it, and ask when it has become enough (`look`).
+// Bounds for builtins of JavaScript. QuickJS cannot interrupt a builtin written in C while it runs. A builtin whose
+// work grows with a length that costs nothing to claim checks the length first; the work of all others is bounded by
+// the machine's memory. QuickJS looks at the time after a fixed number of steps, however long each step is: builtins
+// that work on much data count it, and look at the time themselves when it has become enough. `look` does that.
 ((look) => {
   "use strict";
-  // A machine's memory holds no more real elements.
+  // Most places of an array or array-like object. A machine's memory holds no more real elements.
   const PLACES_MAX = 4_194_304;
   const TEXT_MAX = 16_777_216;
-  // Of a text that is to be code.
+  // Most characters of a text that becomes code.
   const CODE_MAX = 1_048_576;
-  // Of a text that is to be a pattern: time is asked for after so many attempts, each of which may compare all of it.
+  // Most characters of a text that becomes a pattern. QuickJS looks at the time after so many attempts to match, each
+  // of which may compare the whole pattern.
   const PATTERN_MAX = 131_072;
-  // Of a text whose characters are taken apart and put together.
+  // Most characters of a text that is normalized.
   const NORMALIZED_MAX = 1_048_576;
-  // Characters to compare when a text is looked for in another.
+  // Most comparisons of characters when one text is searched for another.
   const COMPARISONS_MAX = 1_000_000_000;
-  // Of texts put together from what stands for matches, at most.
+  // Most characters that replacements of matches may add up to.
   const EXPANSION_MAX = 268_435_456;
-  // Characters and places, after which the time is asked for.
+  // Number of characters and places worked on, after which the time is looked at.
   const WORK_MAX = 1_000_000;
 
   const { apply, construct, defineProperty, ownKeys, getOwnPropertyDescriptor, set } = Reflect;
@@ -28,7 +30,7 @@
 
   const isObject = (value) => value !== null && (typeof value === "object" || typeof value === "function");
 
-  // Proxies cannot be told from what they stand for, so it is noted which there are.
+  // A proxy cannot be told from its target, so each proxy that is made is noted.
   const ProxyOfHost = Proxy;
   const { has: isAmong, add: note } = WeakSet.prototype;
   const proxies = new WeakSet();
@@ -55,7 +57,7 @@
   });
   const isProxy = (value) => areProxies && apply(isAmong, proxies, [value]);
 
-  // A length may be another whenever it is asked for: what tells it by code of its own is seen through this.
+  // A getter may answer another length each time. This handler of a proxy checks every length that a builtin reads.
   const telling = (name) => ({
     get(target, key) {
       const value = target[key];
@@ -65,14 +67,15 @@
       const length = Number(value);
       return length > PLACES_MAX ? tooLong(name) : length;
     },
-    // What is set is set by the value itself.
+    // Setters see the value itself, not the proxy.
     set: (target, key, value) => set(target, key, value),
   });
   const tooLong = (name) => {
     throw new RangeErrorOfHost(`${name}: more than ${PLACES_MAX} places`);
   };
 
-  // Whether a value has no more places than may be worked on. Answers what is to be worked on in its stead.
+  // Checks that a value has no more places than a builtin may work on. Returns the value that the builtin is to work on
+  // instead.
   const places = (value, name) => {
     if (!isObject(value)) {
       return value;
@@ -107,7 +110,8 @@
     }
   };
 
-  // `check` may change what is given, and answers what the builtin is called on.
+  // Replaces a builtin by one that runs `check` first. `check` may change the arguments, and returns the value on which
+  // the builtin is called.
   const replace = (holder, name, check) => {
     const descriptor = getOwnPropertyDescriptor(holder, name);
     if (!descriptor || typeof descriptor.value !== "function") {
@@ -131,16 +135,16 @@
     defineProperty(holder, name, descriptor);
   };
 
-  // What works on one place, or on none.
+  // Methods that work on one place or none, and methods that are replaced below.
   const cheap = ["constructor", "at", "push", "pop", "toString", "flat", "flatMap", "concat"];
   for (const holder of [Array.prototype, typed]) {
     for (const name of ownKeys(holder)) {
       if (!cheap.includes(name)) {
         replace(holder, name, (called, given, label) => {
-          // Those of typed arrays work on nothing else.
+          // Methods of typed arrays accept no other objects.
           const self = holder === typed ? called : places(called, label);
           if (label === "fill" && typeof given[0] === "string" && given[0].length * self.length > TEXT_MAX) {
-            // Where it becomes a number it does so for each place.
+            // A typed array converts the text to a number once for each place.
             throw new RangeErrorOfHost(`${label}: a text of many characters for many places`);
           }
           if (label === "set" && typeof given[0] === "string" && given[0].length > WORK_MAX) {
@@ -151,7 +155,7 @@
       }
     }
   }
-  // What is not taken apart is put into the result as it is.
+  // Checks an argument of `concat`. A value that is not spread is wrapped in an array, so that it becomes one element.
   const apart = (value, label) => {
     if (!isObject(value) || (isArray(value) && !isProxy(value))) {
       return places(value, label);
@@ -169,7 +173,7 @@
     given.unshift(isObject(called) ? apart(called, label) : called);
     return [];
   });
-  // The same values by the same function, as before.
+  // `Symbol.iterator` and `values` must remain the same function.
   for (const [holder, name] of [[Array.prototype, "values"], [typed, "values"]]) {
     const descriptor = getOwnPropertyDescriptor(holder, Symbol.iterator);
     descriptor.value = holder[name];
@@ -192,7 +196,7 @@
     });
   }
 
-  // These go into what they find, whatever its length is.
+  // `flat` and `flatMap` read nested arrays of any length, so they are written anew.
   const flatten = (given, depth, into, label) => {
     const from = places(given, label);
     for (let i = 0; i < from.length; i += 1) {
@@ -236,7 +240,7 @@
       throw new RangeErrorOfHost(`${label}: a text of more than ${most} characters`);
     }
   };
-  // What a builtin would make a text of, as that text: what it says of itself may be another each time.
+  // Converts a value to a text once, since its own conversion may answer another text each time.
   const asText = (value) => (value === undefined || value === null || typeof value === "string" ? value : `${value}`);
   const search = (called, given, label) => {
     const self = asText(called);
@@ -251,7 +255,7 @@
     return self;
   };
   const { match } = Symbol;
-  // As ECMAScript tells patterns from what else may be looked for.
+  // Whether ECMAScript takes a value for a pattern.
   const isPattern = (value) => {
     const told = value[match];
     return told === undefined ? value instanceof RegExp : Boolean(told);
@@ -259,7 +263,8 @@
   for (const name of ["includes", "indexOf", "lastIndexOf"]) {
     replace(String.prototype, name, search);
   }
-  // Objects may have a way of their own to be looked for; what has none is a text.
+  // Replaces a method that hands the work to its argument if that has a method of its own for it; other arguments are
+  // converted to texts.
   const dispatching = (name, symbol, most, check) => {
     const descriptor = getOwnPropertyDescriptor(String.prototype, name);
     replace(String.prototype, name, check);
@@ -289,8 +294,8 @@
   };
   dispatching("split", Symbol.split, 2, search);
 
-  // What stands for matches is put together in one go, which goes on even when there is no memory for it. Functions are
-  // asked between, so that a long text is given by one.
+  // Checks the replacement of matches. QuickJS composes the result in one go, and continues even without memory for it.
+  // A function as replacement is interrupted between matches, so a long text is replaced by a function that returns it.
   const { includes, split } = String.prototype;
   const stand = (text, given, matches, label) => {
     if (typeof given[1] === "function") {
@@ -311,7 +316,7 @@
         };
       }
     } else if (typeof text === "string") {
-      // All of the text that is before a match, and behind it.
+      // Occurrences of the whole text before a match, and of the whole text behind it.
       const sides = apply(split, by, ["$`"]).length + apply(split, by, ["$'"]).length - 2;
       if (matches * (by.length + sides * text.length) > EXPANSION_MAX) {
         throw new RangeErrorOfHost(`${label}: too much to put together`);
@@ -357,7 +362,7 @@
       return self;
     });
   }
-  // Of a pattern that is none of the language's own what it is made of.
+  // Checks the length of a pattern's source. A value that is no pattern is converted to a text first.
   const pattern = (given, label) => {
     const [of] = given;
     if (!isObject(of)) {
@@ -418,7 +423,7 @@
     return bounded;
   };
   globalThis.RegExp = bounding(RegExp, (given) => pattern(given, "RegExp"));
-  // Parsing is not interrupted.
+  // QuickJS cannot interrupt its parser.
   const parsed = (texts) => {
     for (let i = 0; i < texts.length; i += 1) {
       texts[i] = `${texts[i]}`;
@@ -436,7 +441,7 @@
     }
   }
 
-  // Of an iterator that may be of C as well: nothing is asked between its values.
+  // `join` of an iterator that may be a builtin too: nothing looks at the time between its values.
   if (Iterator.prototype.join) {
     const descriptor = getOwnPropertyDescriptor(Iterator.prototype, "join");
     descriptor.value = {
@@ -456,8 +461,8 @@
     defineProperty(Iterator.prototype, "join", descriptor);
   }
 
-  // What it works on is known when it has.
-  // Almost every call has these two: what `replace` makes costs more than they do.
+  // `JSON.parse` and `JSON.stringify`: the amount of work is known only afterwards. Almost every call of game code uses
+  // both, and the wrapper that `replace` makes would cost more than they do.
   const { parse, stringify } = JSON;
   const written = {
     parse(text, reviver) {
@@ -480,7 +485,7 @@
       try {
         answer = stringify(called, isArray(replacer) ? places(replacer, "stringify") : replacer, space);
       } catch (error) {
-        // How much it was is not known.
+        // The amount of work until the error is not known.
         rest();
         throw error;
       }

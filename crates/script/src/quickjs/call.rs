@@ -1,4 +1,5 @@
-//! A call of game code in JavaScript, and what its result or error means.
+//! Calls of functions and hooks in JavaScript, and the meaning of their results and errors. An `async` function's call
+//! takes several turns on the machine's stack, one whenever a promise that it waits for was settled.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,21 +14,22 @@ use super::binary;
 use super::errors::raised;
 use super::host::Means;
 use super::program::Bundle;
-use super::promises::{Call, UNFULFILLED};
-use super::register::Kept;
+use super::promises::{ConcurrentCall, UNFULFILLED};
+use super::register::SavedFunction;
 use super::values::{self, kind, text};
 use super::vm::{Engine, Vm, enter, settled};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
 
-/// JavaScript's form of a message: names in camel case, with what is at its default.
+/// The form of messages in JavaScript: names in camel case, with fields at their defaults.
 const FORM: WriteOptions = WriteOptions { emit_defaults: true, camel_case: true };
 
-/// Longer messages are refused: an object that stands in many places of another is written as often.
+/// Most bytes of a message in JSON; longer ones are refused, since an object that stands in many places of another is
+/// written as often.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 impl Machine for Vm {
@@ -40,14 +42,14 @@ impl Machine for Vm {
         loaded.map(|(vm, _)| vm)
     }
 
-    async fn call(&self, callee: Callee<'_>, arguments: (Invocation, Given), wanted: Wanted, limits: &Limits) -> End {
+    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
         let its = self.engine.promises.begin();
         let mut spent = Duration::ZERO;
         let engine = self.engine.clone();
-        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, arguments, wanted));
+        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, input, wanted));
         let mut end = self.turn(&its, limits, &mut spent, begin).await;
         loop {
             if let Some(end) = end {
@@ -70,21 +72,22 @@ impl Machine for Vm {
     }
 }
 
-/// What a turn of a call led to, as its code says.
-enum Turned {
+/// The end of a call's turn, unless the turn was cut short.
+enum TurnEnd {
     Answered(std::result::Result<Option<Vec<u8>>, Failure>),
-    /// It goes on when this is settled.
+    /// The call has returned this promise, which is not settled yet.
     Waits(Persistent<Promise<'static>>),
 }
 
 impl Vm {
-    /// Lets a call go on, when no other of the machine does. Answers how it ended, if it has.
+    /// Gives a call a turn, after other calls of the machine have ended theirs. Returns the call's end, if it has
+    /// ended.
     async fn turn(
         &self,
-        its: &Call<'_>,
+        its: &ConcurrentCall<'_>,
         limits: &Limits,
         spent: &mut Duration,
-        body: impl FnOnce() -> Turned + 'static,
+        body: impl FnOnce() -> TurnEnd + 'static,
     ) -> Option<End> {
         let Means { fiber, budget, .. } = &self.engine.means;
         let _turn = self.engine.promises.turn.lock().await;
@@ -104,11 +107,11 @@ impl Vm {
             return Some(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
         }
         match turned {
-            Ok(Turned::Waits(promise)) => {
+            Ok(TurnEnd::Waits(promise)) => {
                 its.returned(promise);
                 None
             }
-            Ok(Turned::Answered(result)) => Some(ended(result)),
+            Ok(TurnEnd::Answered(result)) => Some(ended(result)),
             Err(error) => Some(ended(Err(Failure::new(Code::Internal, error.message)))),
         }
     }
@@ -117,10 +120,10 @@ impl Vm {
 fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
-    function: Kept,
-    (invocation, given): (Invocation, Given),
+    function: SavedFunction,
+    CallInput { invocation, given }: CallInput,
     wanted: Wanted,
-) -> Turned {
+) -> TurnEnd {
     let failed = |error: rquickjs::Error| raised(ctx, &error);
     engine.promises.settle(ctx);
     let called = || {
@@ -131,7 +134,7 @@ fn begin(
     turned(ctx, engine, called(), wanted)
 }
 
-fn go_on(ctx: &Ctx<'_>, engine: &Engine, promise: Option<Persistent<Promise<'static>>>, wanted: Wanted) -> Turned {
+fn go_on(ctx: &Ctx<'_>, engine: &Engine, promise: Option<Persistent<Promise<'static>>>, wanted: Wanted) -> TurnEnd {
     let failed = |error: rquickjs::Error| raised(ctx, &error);
     engine.promises.settle(ctx);
     let promised = || {
@@ -144,26 +147,26 @@ fn go_on(ctx: &Ctx<'_>, engine: &Engine, promise: Option<Persistent<Promise<'sta
     turned(ctx, engine, promised(), wanted)
 }
 
-/// What it means that a call returned this, or that this is what it returned.
+/// The end of a turn after which this is the function's return.
 fn turned<'js>(
     ctx: &Ctx<'js>,
     engine: &Engine,
     returned: std::result::Result<JsValue<'js>, Failure>,
     wanted: Wanted,
-) -> Turned {
+) -> TurnEnd {
     engine.promises.wake(ctx);
     let value = match returned {
         Ok(returned) => match returned.as_promise() {
             Some(promise) => match settled(ctx, promise) {
                 Some(result) => result,
-                None if engine.promises.is_awaited() => return Turned::Waits(Persistent::save(ctx, promise.clone())),
+                None if engine.promises.is_awaited() => return TurnEnd::Waits(Persistent::save(ctx, promise.clone())),
                 None => Err(Failure::new(Code::Internal, UNFULFILLED)),
             },
             None => Ok(returned),
         },
         Err(failure) => Err(failure),
     };
-    Turned::Answered(value.and_then(|value| meaning(ctx, value, wanted)))
+    TurnEnd::Answered(value.and_then(|value| meaning(ctx, value, wanted)))
 }
 
 fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, given: Given) -> Result<Args<'js>> {
@@ -195,7 +198,7 @@ fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, give
     Ok(arguments)
 }
 
-/// What a result is to whoever wants this of it.
+/// A function's result in the form that its caller wants.
 fn meaning<'js>(ctx: &Ctx<'js>, value: JsValue<'js>, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
     let unfit = |told: String| Failure::new(Code::Internal, told);
     let failed = |error: rquickjs::Error| raised(ctx, &error);

@@ -1,41 +1,42 @@
-//! One file of JavaScript or TypeScript as QuickJS runs it: types are left out, and what TypeScript adds to the language
-//! (enums, namespaces, properties in parameters) becomes JavaScript. Nothing is checked: that is what `tsc` is for.
+//! Turns one file of JavaScript or TypeScript into what QuickJS runs. Types are left out; enums, namespaces and
+//! parameter properties of TypeScript become JavaScript. Types are never checked: that is the job of `tsc`.
 
 use std::path::{Path, PathBuf};
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{BindingPattern, Program, Statement};
+use oxc_ast::ast::{BindingPattern, Program, Statement, StringLiteral};
 use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::Parser;
 use oxc_semantic::SemanticBuilder;
 use oxc_span::{SourceType, Span};
 use oxc_transformer::{TransformOptions, Transformer};
 
-use super::places::{Lines, place_in};
+use super::places::{PlaceMap, place_in};
 use crate::machine::LoadError;
 
-/// Larger files of TypeScript, and modules that import, are refused.
+/// Most bytes of a file that is compiled. Larger files of TypeScript are refused; larger files of JavaScript are run
+/// unchanged, so nothing that they import is found.
 pub(super) const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// Deeper brackets are refused: the parser goes into each by a call of its own.
+/// Files with deeper brackets are treated as too large, since the parser recurses into each bracket.
 const BRACKETS_MAX: usize = 10_000;
 
-/// What a script calls the function that registers all others.
+/// The name of a script's function that registers all others.
 const INIT_MODULE: &str = "InitModule";
 
-/// In what language a file is.
+/// The language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
-    /// By `import` and `export` it is a module, else a script.
+    /// A module if the file imports or exports, else a script.
     JavaScript,
-    /// JavaScript that is a module.
+    /// JavaScript that is always a module.
     Module,
     TypeScript,
     Json,
 }
 
 impl Language {
-    /// By the ending of a file's name. What has no known ending is JavaScript.
+    /// The language by a file's ending. Unknown endings mean JavaScript.
     pub(super) fn of(file: &str) -> Self {
         match Path::new(file).extension().and_then(|extension| extension.to_str()) {
             Some("ts" | "mts") => Self::TypeScript,
@@ -46,22 +47,29 @@ impl Language {
     }
 }
 
+/// An import of another file.
+pub(super) struct Import {
+    /// The other file's name as it is written.
+    pub(super) name: String,
+    /// Line and column of the name.
+    pub(super) place: String,
+}
+
 /// A file as QuickJS runs it.
 pub(super) struct Compiled {
     pub(super) text: Vec<u8>,
     pub(super) is_module: bool,
-    /// What it imports, with the places where it says so.
-    pub(super) imports: Vec<(String, String)>,
-    /// Which lines its lines were, where that differs.
-    pub(super) lines: Option<Lines>,
+    pub(super) imports: Vec<Import>,
+    /// Maps places of the text to the author's file; `None` if they are the same.
+    pub(super) places: Option<PlaceMap>,
 }
 
 /// Compiles a file.
 ///
 /// # Errors
-/// With file, line and column, for TypeScript that cannot be parsed, and JSON that is none.
+/// For TypeScript and JSON that cannot be parsed, with file, line and column.
 pub(super) fn compile(file: &str, text: Vec<u8>, is_entry: bool) -> Result<Compiled, LoadError> {
-    let plain = |text: Vec<u8>, is_module| Compiled { text, is_module, imports: Vec::new(), lines: None };
+    let plain = |text: Vec<u8>, is_module| Compiled { text, is_module, imports: Vec::new(), places: None };
     let language = Language::of(file);
     match language {
         Language::Json => return json(file, &text).map(|text| plain(text, true)),
@@ -71,11 +79,11 @@ pub(super) fn compile(file: &str, text: Vec<u8>, is_entry: bool) -> Result<Compi
     let Ok(source) = std::str::from_utf8(&text) else {
         return Err(LoadError(format!("{file}: the file is no UTF-8")));
     };
-    let is_beyond = source.len() > COMPILED_BYTES_MAX || depth(source) > BRACKETS_MAX;
+    let is_too_large = source.len() > COMPILED_BYTES_MAX || depth(source) > BRACKETS_MAX;
     match language {
-        // What bundlers made needs nothing of this: it is a script unless its name says otherwise.
-        Language::JavaScript | Language::Module if is_beyond => Ok(plain(text, language == Language::Module)),
-        _ if is_beyond => Err(LoadError(format!(
+        // The output of bundlers needs no compiling: it is a script unless its name says otherwise.
+        Language::JavaScript | Language::Module if is_too_large => Ok(plain(text, language == Language::Module)),
+        _ if is_too_large => Err(LoadError(format!(
             "{file}: the file has more than {COMPILED_BYTES_MAX} bytes, or more than {BRACKETS_MAX} brackets within each other"
         ))),
         Language::TypeScript => typescript(file, source, is_entry),
@@ -83,12 +91,12 @@ pub(super) fn compile(file: &str, text: Vec<u8>, is_entry: bool) -> Result<Compi
     }
 }
 
-/// Whether a script may be a module.
+/// Whether the text contains a word that a module needs.
 fn mentions_modules(text: &[u8]) -> bool {
     [&b"import"[..], &b"export"[..]].iter().any(|word| text.windows(word.len()).any(|window| window == *word))
 }
 
-/// How deep brackets stand in each other, counting those in texts and comments too.
+/// Greatest nesting of brackets, counting those in texts and comments too.
 fn depth(text: &str) -> usize {
     let mut most = 0;
     let mut depth = 0_usize;
@@ -108,12 +116,13 @@ fn depth(text: &str) -> usize {
 fn json(file: &str, text: &[u8]) -> Result<Vec<u8>, LoadError> {
     let value: serde_json::Value = serde_json::from_slice(text)
         .map_err(|error| LoadError(format!("{file}:{}:{}: SyntaxError: {error}", error.line(), error.column())))?;
-    // As a text in a text: names such as `__proto__` stay names.
+    // `JSON.parse` of a quoted text keeps names such as `__proto__` plain names.
     let quoted = serde_json::Value::String(value.to_string());
     Ok(format!("export default JSON.parse({quoted});").into_bytes())
 }
 
-/// JavaScript stays as it is; what is wrong with it QuickJS says.
+/// Finds the imports of a file of JavaScript. Its text stays unchanged but for an added export; QuickJS reports its
+/// errors.
 fn javascript(source: &str, is_module: bool, is_entry: bool) -> Compiled {
     let allocator = Allocator::default();
     let kind = if is_module { SourceType::mjs() } else { SourceType::unambiguous() };
@@ -129,10 +138,10 @@ fn javascript(source: &str, is_module: bool, is_entry: bool) -> Compiled {
             text.push_str(EXPORT);
         }
     }
-    Compiled { text: text.into_bytes(), is_module, imports, lines: None }
+    Compiled { text: text.into_bytes(), is_module, imports, places: None }
 }
 
-/// Bundlers find the function whether it is exported or not.
+/// Appended to a module that declares `InitModule` without exporting it, since bundlers accept that.
 const EXPORT: &str = "\nexport { InitModule };\n";
 
 fn typescript(file: &str, source: &str, is_entry: bool) -> Result<Compiled, LoadError> {
@@ -170,33 +179,36 @@ fn typescript(file: &str, source: &str, is_entry: bool) -> Result<Compiled, Load
             text.push_str(EXPORT);
         }
     }
-    let lines = written.map.map(|map| {
-        Lines::new(map.get_tokens().map(|token| {
+    let places = written.map.map(|map| {
+        PlaceMap::new(map.get_tokens().map(|token| {
             [token.get_dst_line(), token.get_dst_col(), token.get_src_line(), token.get_src_col()].map(|at| at + 1)
         }))
     });
-    Ok(Compiled { text: text.into_bytes(), is_module, imports, lines })
+    Ok(Compiled { text: text.into_bytes(), is_module, imports, places })
 }
 
-/// The names of files behind `from`, each with its place.
-fn imported(source: &str, program: &Program<'_>) -> Vec<(String, String)> {
+/// The imports behind `from`.
+fn imported(source: &str, program: &Program<'_>) -> Vec<Import> {
     let named = program.body.iter().filter_map(|statement| match statement {
         Statement::ImportDeclaration(import) => Some(&import.source),
         Statement::ExportFromDeclaration(export) => Some(&export.source),
         Statement::ExportAllDeclaration(export) => Some(&export.source),
         _ => None,
     });
-    named.map(|name| (name.value.to_string(), place_in(source, name.span.start))).collect()
+    let import =
+        |name: &StringLiteral<'_>| Import { name: name.value.to_string(), place: place_in(source, name.span.start) };
+    named.map(import).collect()
 }
 
-/// Those of `import(…)`, where they are written as a text.
-fn imported_later(source: &str, named: impl Iterator<Item = Span>) -> Vec<(String, String)> {
+/// The imports by `import(…)` whose name is a literal text.
+fn imported_later(source: &str, named: impl Iterator<Item = Span>) -> Vec<Import> {
     let written = named.filter_map(|span| Some((source.get(span.start as usize..span.end as usize)?, span)));
     let is_quote = |letter: char| matches!(letter, '"' | '\'');
     let plain = written.filter_map(|(text, span)| {
         let inner = text.strip_prefix(is_quote)?.strip_suffix(is_quote)?;
-        // Several texts put together are no name.
-        (!inner.contains(is_quote)).then(|| (inner.to_owned(), place_in(source, span.start)))
+        // An expression of several texts is no literal name.
+        let is_name = !inner.contains(is_quote);
+        is_name.then(|| Import { name: inner.to_owned(), place: place_in(source, span.start) })
     });
     plain.collect()
 }

@@ -1,5 +1,5 @@
-// Makes the contexts of calls: an object that is written down here costs a fraction of one whose properties are set from
-// outside.
+// Makes the contexts of calls. An object written as a literal here costs a fraction of one whose properties are set
+// from Rust.
 (({ env, node, version }) => {
   const make = (
     executionMode,
@@ -39,7 +39,7 @@
     }
     return context;
   };
-  // The engine knows the form of an object, and of each that it was while it grew, for as long as there is one of it.
+  // QuickJS shares the layout of objects, and of each stage of their growth, as long as one object of it exists.
   const grown = [];
   const names = [];
   for (const name of Object.keys(make("", {}, {}, "", "", 0, {}))) {

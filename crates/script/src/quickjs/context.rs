@@ -1,4 +1,4 @@
-//! The first argument of everything that is called: who asks, and what it is asked for.
+//! Contexts: the first argument of every function, an object that says who asks and what the server is.
 
 use muster_api::game::{Invocation, Multimap};
 use rquickjs::function::Args;
@@ -7,7 +7,7 @@ use rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Result};
 use super::values::put;
 use crate::functions::Surroundings;
 
-/// What every context has.
+/// A context with the properties that all contexts have. `mode` is its execution mode.
 pub(super) fn context_of<'js>(ctx: &Ctx<'js>, mode: &str, around: &Surroundings) -> Result<Object<'js>> {
     let context = Object::new(ctx.clone())?;
     context.set("env", texts(ctx, around.env.iter().map(|(name, value)| (name, value)))?)?;
@@ -17,21 +17,21 @@ pub(super) fn context_of<'js>(ctx: &Ctx<'js>, mode: &str, around: &Surroundings)
     Ok(context)
 }
 
-/// Makes the contexts of a machine's calls.
+/// Makes the contexts of a machine's calls, by a function of JavaScript.
 pub(super) struct Contexts(Persistent<Function<'static>>);
 
-/// How, over what every context has.
-const MAKING: &str = include_str!("context.js");
+/// Source of a function that takes a context's common properties and returns the maker of contexts.
+const MAKE_CONTEXT: &str = include_str!("context.js");
 
 impl Contexts {
-    /// Before modules run, which may change what all objects have.
+    /// Prepares a machine. Modules must not have run yet, since they may change the prototypes of objects.
     pub(super) fn new(ctx: &Ctx<'_>, around: &Surroundings) -> Result<Self> {
-        let over: Function<'_> = ctx.eval(MAKING)?;
+        let over: Function<'_> = ctx.eval(MAKE_CONTEXT)?;
         let maker: Function<'_> = over.call((context_of(ctx, "", around)?,))?;
         Ok(Self(Persistent::save(ctx, maker)))
     }
 
-    /// The context of a call, with the original's names.
+    /// The context of a call, under the original's names.
     pub(super) fn of_invocation<'js>(&self, ctx: &Ctx<'js>, invocation: &Invocation) -> Result<Object<'js>> {
         let user = invocation.user.as_ref();
         let client = &invocation.client;
@@ -45,7 +45,7 @@ impl Contexts {
         arguments.push_arg(user.map(|claims| texts(ctx, &claims.vars)).transpose()?)?;
         arguments.push_arg(invocation.session_id.as_deref())?;
         arguments.push_arg(client.address.map(|address| address.to_string()))?;
-        // A text, as in the original.
+        // The port is a text, as in the original.
         arguments.push_arg(client.port.map(|port| port.to_string()))?;
         arguments.push_arg(client.lang.as_deref())?;
         arguments.push_arg(invocation.trace_id.map(|id| id.to_string()))?;
@@ -61,7 +61,7 @@ fn texts<'a, 'js>(ctx: &Ctx<'js>, texts: impl IntoIterator<Item = (&'a String, &
     Ok(object)
 }
 
-/// Each name with the list of its values.
+/// An object that holds the list of values of each name.
 fn multimap<'js>(ctx: &Ctx<'js>, values: &Multimap) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     for (name, values) in values {

@@ -1,4 +1,4 @@
-//! Errors between JavaScript and the host.
+//! Conversion of errors between JavaScript and the host.
 
 use muster_api::game::Failure;
 use muster_api::http::code;
@@ -11,11 +11,11 @@ use rquickjs::{Ctx, Exception, Function, Object, String as JsString, Value as Js
 use super::values::{self, Unreadable, text};
 use crate::machine::matches::OUT_OF_MEMORY;
 
-/// Under which property an error says its code.
+/// The property of an error that holds its code.
 const CODE: &str = "code";
 
-/// Throws an `Error` with a code, which is not shown when the error is listed or passed on: without a word of the studio's
-/// code callers are told of an internal error, as in the original.
+/// Throws an `Error` with a code. The property is not enumerable, so an uncaught error of the host reaches callers as
+/// an internal error, as in the original; the studio's code has to pass the code on itself.
 pub(super) fn throw(ctx: &Ctx<'_>, code: Code, message: &str) -> rquickjs::Error {
     match error(ctx, code, message) {
         Ok(error) => ctx.throw(error),
@@ -30,12 +30,12 @@ fn error<'js>(ctx: &Ctx<'js>, code: Code, message: &str) -> rquickjs::Result<JsV
     Ok(error.into_value())
 }
 
-/// Throws what the host refuses with.
+/// Throws an error with which the host refused a call.
 pub(super) fn throw_refusal(ctx: &Ctx<'_>, error: &Error) -> rquickjs::Error {
     throw(ctx, code(error.kind), &error.message)
 }
 
-/// What the host refuses with, as an `Error`.
+/// An error with which the host refused a call, as an `Error` of JavaScript.
 ///
 /// # Errors
 /// When there is no memory for it.
@@ -43,7 +43,7 @@ pub(super) fn refusal<'js>(ctx: &Ctx<'js>, refused: &Error) -> rquickjs::Result<
     error(ctx, code(refused.kind), &refused.message)
 }
 
-/// Throws what is wrong with a value, before which `what` stands.
+/// Throws the reason why a value cannot be read. `what` names the value at the beginning of the message.
 pub(super) fn throw_unreadable(ctx: &Ctx<'_>, what: &str, unreadable: Unreadable) -> rquickjs::Error {
     match unreadable {
         Unreadable::Told(why) => throw(ctx, Code::InvalidArgument, &format!("{what}: {why}")),
@@ -51,7 +51,7 @@ pub(super) fn throw_unreadable(ctx: &Ctx<'_>, what: &str, unreadable: Unreadable
     }
 }
 
-/// What an error of the library means: mostly that JavaScript threw something.
+/// The failure that an error of the library means: mostly an exception of JavaScript.
 pub(super) fn raised(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     if error.is_exception() {
         return thrown(ctx, ctx.catch());
@@ -59,16 +59,17 @@ pub(super) fn raised(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     Failure::new(Code::Internal, error.to_string())
 }
 
-/// A value that JavaScript threw: an error, an object with a message and a code, or anything else.
+/// The failure that a thrown value means: an error, an object with a message and a code, or any other value.
 pub(super) fn thrown<'js>(ctx: &Ctx<'js>, value: JsValue<'js>) -> Failure {
     let failure = value.as_object().and_then(|object| told_by_author(ctx, object));
     let failure = failure.unwrap_or_else(|| Failure::new(Code::Internal, line(ctx, &value)));
-    // Whatever went wrong while it was looked at is of no use to anybody.
+    // Exceptions that were thrown while the value was read are discarded.
     drop(ctx.catch());
     failure
 }
 
-/// What the author of the code says: a message and a code that are listed among an object's properties.
+/// The failure that the author of the code meant to tell: a message and a code that are enumerable properties of the
+/// thrown object.
 fn told_by_author<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<Failure> {
     let listed = |name: &str| {
         let descriptor: Function<'js> =
@@ -86,7 +87,7 @@ fn told_by_author<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<Failure> 
     Some(Failure::new(code, message.unwrap_or_else(|| line(ctx, object.as_value()))))
 }
 
-/// A thrown value as a line: `Error: what is wrong`.
+/// A thrown value as a line, such as `Error: the message`.
 fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
     let string = |value: &JsValue<'js>| {
         let string: Function<'js> = ctx.globals().get("String").ok()?;
@@ -95,14 +96,14 @@ fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
     };
     let is_plain = value.is_object() && !value.is_error();
     if value.is_null() {
-        // There was no memory left for an error that says so.
+        // QuickJS throws null when it has no memory left for an error.
         return OUT_OF_MEMORY.to_owned();
     }
     let json = if is_plain { values::read(value).ok().map(|value| value.into_json().to_string()) } else { None };
     json.or_else(|| string(value)).unwrap_or_else(|| "an error that cannot be shown".to_owned())
 }
 
-/// Where an error came from: the first places of its stack, for the log.
+/// The place where an error was thrown, from its stack, for the log.
 pub(super) fn place(value: &JsValue<'_>) -> Option<String> {
     let stack = Exception::from_object(value.as_object()?.clone())?.stack()?;
     let first = stack.lines().map(str::trim).find(|line| !line.contains("(native)"))?;

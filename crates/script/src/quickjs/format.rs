@@ -1,8 +1,8 @@
-//! Lines of logs by a format, as the original's loggers take them: `%s`, `%d`, `%v` and their like.
+//! Formats log lines by the verbs of the original's loggers: `%s`, `%d`, `%v` and their like.
 
 use crate::value::{Value, whole};
 
-/// Fills a format in. What is missing is said in its place, what is too much stands behind, both as in the original.
+/// Fills in a format. Missing arguments are marked in their place, surplus ones are appended, both as in the original.
 pub(super) fn fill(format: &str, arguments: Vec<Value>) -> String {
     let mut line = String::with_capacity(format.len());
     let mut arguments = arguments.into_iter();
@@ -64,7 +64,7 @@ fn padded(text: String, flags: &str) -> String {
     }
 }
 
-/// A value as it stands in a line: texts as they are, all else as JSON.
+/// A value in a line: texts unchanged, all else as JSON.
 fn plain(value: Value) -> String {
     match value {
         Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -1,12 +1,12 @@
-//! What the global objects of a context are: those of ECMAScript, and the codes of errors.
+//! Global objects of a context besides those of ECMAScript: bounded builtins, and `nkruntime` with the codes of errors.
 
 use muster_wire::code::Code;
 use rquickjs::{Ctx, Function, Object, Result};
 
 use super::host::Means;
 
-/// Freezes the global object, what stands in it, and its prototypes, when the modules have run: as deep as the original does.
-/// Only errors can be given other names and messages than those that their prototypes have.
+/// Script that freezes the global object, its values and their prototypes after the modules have run, as deeply as the
+/// original does. Prototypes of errors stay open, so that errors can be given names and messages of their own.
 const FREEZE: &str = "(() => {
     for (const name of Reflect.ownKeys(globalThis)) {
         const value = globalThis[name];
@@ -18,10 +18,10 @@ const FREEZE: &str = "(() => {
     }
 })()";
 
-/// Replaces builtins that would hold up their thread.
+/// Script that replaces builtins that could hold up their thread.
 const BOUNDS: &str = include_str!("bounds.js");
 
-/// The names of codes, as the original's types write them.
+/// The names of codes in the original's types.
 const CODES: [(&str, Code); 16] = [
     ("CANCELLED", Code::Canceled),
     ("UNKNOWN", Code::Unknown),
@@ -41,8 +41,8 @@ const CODES: [(&str, Code); 16] = [
     ("UNAUTHENTICATED", Code::Unauthenticated),
 ];
 
-/// Puts into a context what modules find there besides ECMAScript. In the original `nkruntime` is there for types alone; here
-/// its constants are there too, for code that no compiler has gone over.
+/// Adds the global objects. In the original `nkruntime` exists for types alone; here its constants exist too, for code
+/// that no compiler has processed.
 pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
     let means = means.clone();
     let look = Function::new(ctx.clone(), move |ctx: Ctx<'js>| means.take_a_step(&ctx))?;
@@ -56,12 +56,12 @@ pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
     ctx.globals().set("nkruntime", runtime)
 }
 
-/// See [`FREEZE`].
+/// Freezes a context's globals, see [`FREEZE`].
 pub(super) fn freeze(ctx: &Ctx<'_>) -> Result<()> {
     ctx.eval(FREEZE)
 }
 
-/// Freezes an object, not what it holds.
+/// Freezes an object, but not the objects in its properties.
 pub(super) fn freeze_object<'js>(object: &Object<'js>) -> Result<()> {
     let freeze: Function<'js> = object.ctx().globals().get::<_, Object<'js>>("Object")?.get("freeze")?;
     freeze.call((object.clone(),))

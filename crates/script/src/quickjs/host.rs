@@ -1,4 +1,4 @@
-//! `nk`: the functions of the host table, as JavaScript calls them.
+//! `nk`: the object of host functions that JavaScript is given, and the calls of them.
 
 use std::rc::{Rc, Weak};
 
@@ -20,7 +20,7 @@ use crate::machine::fiber::Fiber;
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
-/// With what functions of the host are run.
+/// The parts of a machine that host functions work with.
 #[derive(Clone)]
 pub(super) struct Means {
     pub(super) host: Rc<Host>,
@@ -31,7 +31,7 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// A call of the host is a step of the call that asks for it.
+    /// Counts a host call as a step of the running call: the call may be put aside here, or learn that it is to end.
     pub(super) fn take_a_step(&self, ctx: &Ctx<'_>) -> Result<()> {
         match self.budget.look() {
             Step::GoOn => {}
@@ -48,7 +48,7 @@ impl Means {
         Ok(())
     }
 
-    /// What is no function of the host table counts as one: its work is the host's, too.
+    /// Counts a function that is not in the host table as a host call, since the host does its work too.
     pub(super) fn count(&self, ctx: &Ctx<'_>) -> Result<()> {
         self.take_a_step(ctx)?;
         self.host.current.count(&self.host.process.metrics).map_err(|error| throw_refusal(ctx, &error))
@@ -88,7 +88,7 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     Ok(nk)
 }
 
-/// What is not built yet says so.
+/// A function that throws that it is not available yet.
 pub(super) fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, _: Rest<JsValue<'js>>| {
         let told = format!("{name} is not available on this server yet.");
@@ -114,14 +114,14 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'j
     binary::write(&ctx, values::text(&text)?.as_bytes())
 }
 
-/// A function of the host, as JavaScript has it.
+/// A host function in the form that JavaScript calls.
 struct Called {
     form: &'static Form,
     means: Means,
 }
 
 impl Called {
-    /// Calls it, and waits for what it answers.
+    /// Calls the function, and waits for its result.
     fn wait<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<JsValue<'js>> {
         let Self { form, means } = self;
         let function = form.function;
@@ -142,7 +142,8 @@ impl Called {
         }
     }
 
-    /// Calls it, and answers a promise. Where nothing can go on beside the call the promise is settled at once.
+    /// Calls the function, and returns a promise of its result. If the call may not wait beside others, the promise is
+    /// settled at once.
     fn promise<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<Promise<'js>> {
         let Self { form, means } = self;
         let promises = means.promises.upgrade().filter(|promises| promises.may_wait());
@@ -160,7 +161,7 @@ impl Called {
     }
 }
 
-/// A promise that is fulfilled, or rejected with what was thrown.
+/// A promise that is already fulfilled, or rejected with the exception.
 fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<'js>> {
     let (promise, resolve, reject) = ctx.promise()?;
     match result {
@@ -181,7 +182,7 @@ fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) ->
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.promise(&ctx, &given.0))
 }
 
-/// The arguments in the host's order, each of the kind that it must be.
+/// Reads the arguments in the host's order, and checks their types.
 fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
     let function = form.function;
     let called = form.names.first().map_or(function.name, String::as_str);
@@ -214,7 +215,7 @@ fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<
     Ok(arguments)
 }
 
-/// What the host answered, as JavaScript has it.
+/// Converts a result of the host for JavaScript.
 pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &Answer, value: Value) -> Result<JsValue<'js>> {
     match (answer, value) {
         (Answer::Named(names), Value::Results(results)) => object(ctx, names, results),

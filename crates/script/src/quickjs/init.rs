@@ -1,5 +1,6 @@
-//! `InitModule` runs once in the life of a program, as in the original. Other machines repeat it, for the functions that it
-//! registers are theirs; what it asks of the host then is answered as it was the first time, and nothing happens again.
+//! The first run of `InitModule` and its repetitions. `InitModule` takes effect once in the life of a program, as in
+//! the original. Other machines repeat it, because the functions that it registers belong to one machine. In a
+//! repetition the host answers calls as it did in the first run, and has no effect again.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,53 +10,54 @@ use muster_domain::{Error, ErrorKind, Result};
 use crate::host::Effect;
 use crate::value::Value;
 
-/// What the first run was answered, in order.
+/// The host's answers to the first run, in order, each with the name of the host function.
 pub(super) type Answers = Arc<[(&'static str, Result<Value>)]>;
 
-/// What a machine does with calls of the host.
+/// The way in which a machine treats calls of the host.
 #[derive(Default)]
 enum Stage {
-    /// It carries them out.
+    /// Calls are carried out.
     #[default]
     Live,
-    /// It carries them out and keeps the answers.
+    /// Calls are carried out, and their answers are kept.
     First(Vec<(&'static str, Result<Value>)>),
-    /// It answers from what was kept; so many answers are behind it.
-    Repeated(Answers, usize),
+    /// Calls are answered from the kept answers, of which the first `used` have been passed.
+    Repeated { answers: Answers, used: usize },
 }
 
-/// See the module.
+/// The state of one machine's `InitModule`, see the module.
 #[derive(Default)]
 pub(super) struct Init(RefCell<Stage>);
 
 impl Init {
-    /// `InitModule` begins: for the first time, or with the answers of that time.
+    /// Begins `InitModule`: a repetition if there are answers of a first run.
     pub(super) fn begin(&self, answers: Option<&Answers>) {
-        let stage = answers.map_or(Stage::First(Vec::new()), |answers| Stage::Repeated(answers.clone(), 0));
+        let stage =
+            answers.map_or(Stage::First(Vec::new()), |answers| Stage::Repeated { answers: answers.clone(), used: 0 });
         self.0.replace(stage);
     }
 
-    /// It has ended. Answers what there is to keep.
+    /// Ends `InitModule`, and returns the answers for repetitions.
     pub(super) fn end(&self) -> Answers {
         match self.0.take() {
             Stage::First(answers) => answers.into(),
-            Stage::Repeated(answers, _) => answers,
+            Stage::Repeated { answers, .. } => answers,
             Stage::Live => Answers::default(),
         }
     }
 
     pub(super) fn is_repeated(&self) -> bool {
-        matches!(*self.0.borrow(), Stage::Repeated(..))
+        matches!(*self.0.borrow(), Stage::Repeated { .. })
     }
 
-    /// What a function of the host answers without being called.
+    /// The answer to a host function that is not to be called, if there is one.
     pub(super) fn answer(&self, name: &'static str, effect: Effect) -> Option<Result<Value>> {
         let mut stage = self.0.borrow_mut();
-        let Stage::Repeated(answers, passed) = &mut *stage else { return None };
-        let next = answers.iter().enumerate().skip(*passed).find(|(_, (known, _))| *known == name);
+        let Stage::Repeated { answers, used } = &mut *stage else { return None };
+        let next = answers.iter().enumerate().skip(*used).find(|(_, (known, _))| *known == name);
         match next {
             Some((index, (_, answer))) => {
-                *passed = index + 1;
+                *used = index + 1;
                 Some(answer.clone())
             }
             None if effect.is_write() => {
@@ -66,7 +68,7 @@ impl Init {
         }
     }
 
-    /// Keeps an answer, if it is the first run.
+    /// Keeps an answer of the first run.
     pub(super) fn keep(&self, name: &'static str, answer: &Result<Value>) {
         if let Stage::First(answers) = &mut *self.0.borrow_mut() {
             answers.push((name, answer.clone()));

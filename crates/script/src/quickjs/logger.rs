@@ -1,4 +1,4 @@
-//! Loggers of JavaScript: lines by a format, with fields.
+//! Loggers of JavaScript: objects that write formatted lines, with fields, to the server's log.
 
 use std::rc::Rc;
 
@@ -15,11 +15,11 @@ use crate::value::Value;
 use crate::value::allowance::Allowance;
 use muster_wire::code::Code;
 
-/// Most fields of one logger.
+/// Most fields of a logger.
 const FIELDS_MAX: usize = 32;
-/// Longer names of fields are cut: what a logger keeps is not in the machine's memory.
+/// Longer names of fields are cut, since a logger's fields do not count for the machine's memory.
 const NAME_BYTES_MAX: usize = 256;
-/// Longer values are, too.
+/// Longer values of fields are cut.
 const FIELD_BYTES_MAX: usize = 1024;
 
 type Fields = Rc<Vec<(String, String)>>;
@@ -32,7 +32,7 @@ enum Level {
     Error,
 }
 
-/// A logger. While a machine repeats what `InitModule` did once, nothing is written.
+/// A logger without fields. It writes nothing while its machine repeats `InitModule`.
 pub(super) fn logger<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     with_fields(ctx, means, Fields::default())
 }
@@ -109,7 +109,7 @@ fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, means: Means, fields: F
     function.with_name(name)
 }
 
-/// A value as a log shows it. An error is its line.
+/// A value for a log line. Errors and functions are shown as JavaScript prints them.
 fn of<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>, left: &mut Allowance) -> Result<Value> {
     if value.is_error() || value.is_function() {
         let string: Function<'js> = ctx.globals().get("String")?;
@@ -124,7 +124,7 @@ fn of<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>, left: &mut Allowance) -> Result
     }
 }
 
-/// Fields as they stand behind a line.
+/// The text of fields behind a line.
 fn written(fields: &Fields) -> Option<String> {
     let named: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     (!named.is_empty()).then(|| named.join(" "))

@@ -1,19 +1,20 @@
-//! The JavaScript engine: QuickJS-ng, by rquickjs.
+//! The JavaScript engine: the library QuickJS-ng, bound by rquickjs.
 //!
-//! A [`vm::Vm`] is one machine: a runtime of its own, with a context in which a [`program::Bundle`] has run. It takes one
-//! call at a time and runs on a stack of its own, which is put aside while the call waits and when its slice is over. A match
-//! has a machine for itself.
+//! A [`vm::Vm`] is one machine: a runtime of its own, with a context in which a [`program::Bundle`] has run. Its code
+//! runs on a native stack of its own, which is put aside while a call waits and when its slice of time is over. Calls
+//! take turns on that stack. Each match has a machine to itself.
 
 mod binary;
 mod call;
 mod compile;
 mod context;
+mod deterministic;
 mod errors;
-mod fated;
 mod format;
 mod globals;
 mod host;
 mod init;
+pub(crate) mod language;
 mod logger;
 pub mod matches;
 mod modules;

@@ -1,5 +1,5 @@
-//! `import`: files of a program for each other. What is imported is known before anything runs; only names that code puts
-//! together while it runs can lead nowhere here.
+//! Resolves `import` between the files of a program. Files are never read here: the program knows all imports before it
+//! runs. Only names that code composes while it runs can fail to resolve.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,12 +11,12 @@ use rquickjs::{Ctx, Error, Module, Result};
 
 use super::sources::Sources;
 
-/// The files of the program that a machine runs, once it has one.
+/// The files of the program that a machine runs; empty until a program is set.
 #[derive(Clone, Default)]
 pub(super) struct Imports(Rc<RefCell<Arc<Sources>>>);
 
 impl Imports {
-    /// The program is this.
+    /// Sets the program.
     pub(super) fn set(&self, sources: &Arc<Sources>) {
         self.0.replace(sources.clone());
     }

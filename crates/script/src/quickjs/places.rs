@@ -1,4 +1,5 @@
-//! Places in files: of what the parser names, and of what runs, where that is not what its author wrote.
+//! Places in files. Errors of the parser name them, and errors of running code name places in the author's file, not in
+//! the JavaScript that was made of it.
 
 use std::sync::Arc;
 
@@ -6,18 +7,20 @@ use rquickjs::{Ctx, Function, Result};
 
 use super::sources::Sources;
 
-/// Where the pieces of a written file come from: line and column in it, line and column there, all from one.
-pub(super) struct Lines(Vec<[u32; 4]>);
+/// Maps places in generated JavaScript to places in the author's file. Each entry is line and column there, then line
+/// and column here; all are counted from one.
+pub(super) struct PlaceMap(Vec<[u32; 4]>);
 
-impl Lines {
-    /// Of pieces in any order.
+impl PlaceMap {
+    /// A map of entries in any order.
     pub(super) fn new(pieces: impl Iterator<Item = [u32; 4]>) -> Self {
         let mut pieces: Vec<_> = pieces.collect();
         pieces.sort_unstable();
         Self(pieces)
     }
 
-    /// Where a place comes from: the piece that begins there or before, in the same line if there is one.
+    /// The author's place for a generated one: that of the entry at it or last before it in the same line, else of the
+    /// next entry.
     pub(super) fn source_of(&self, line: u32, column: u32) -> (u32, u32) {
         let behind = self.0.partition_point(|piece| (piece[0], piece[1]) <= (line, column));
         let before = behind.checked_sub(1).and_then(|index| self.0.get(index)).filter(|piece| piece[0] == line);
@@ -34,7 +37,7 @@ pub(super) fn place_in(text: &str, offset: u32) -> String {
     format!("{line}:{column}")
 }
 
-/// Writes the stack of an error as QuickJS does, with places in the files that authors wrote.
+/// Installs a formatter of stacks that writes them as QuickJS does, with places in the author's files.
 const TRACE: &str = "((at) => {
     Error.prepareStackTrace = (_, sites) => {
         let stack = '';
@@ -48,14 +51,14 @@ const TRACE: &str = "((at) => {
     };
 })";
 
-/// From now on errors of a context name places in the files as they were written.
+/// Makes errors of a context name places in the author's files from now on.
 pub(super) fn name_written_places<'js>(ctx: &Ctx<'js>, sources: &Arc<Sources>) -> Result<()> {
     let sources = sources.clone();
     let at = move |file: String, line: u32, column: u32| {
         let (line, column) = sources
             .get(&file)
-            .and_then(|file| file.lines.as_ref())
-            .map_or((line, column), |of| of.source_of(line, column));
+            .and_then(|file| file.places.as_ref())
+            .map_or((line, column), |places| places.source_of(line, column));
         format!("{file}:{line}:{column}")
     };
     ctx.eval::<Function<'js>, _>(TRACE)?.call((Function::new(ctx.clone(), at)?,))
@@ -74,12 +77,12 @@ mod tests {
 
     #[test]
     fn a_place_is_of_the_piece_before_it() {
-        let lines = Lines::new([[1, 1, 10, 1], [1, 5, 10, 20], [3, 2, 12, 1]].into_iter());
+        let places = PlaceMap::new([[1, 1, 10, 1], [1, 5, 10, 20], [3, 2, 12, 1]].into_iter());
         for (at, expect) in
             [((1, 1), (10, 1)), ((1, 4), (10, 1)), ((1, 9), (10, 20)), ((2, 1), (12, 1)), ((9, 9), (12, 1))]
         {
-            assert_eq!(lines.source_of(at.0, at.1), expect, "{at:?}");
+            assert_eq!(places.source_of(at.0, at.1), expect, "{at:?}");
         }
-        assert_eq!(Lines::new(std::iter::empty()).source_of(2, 3), (2, 3));
+        assert_eq!(PlaceMap::new(std::iter::empty()).source_of(2, 3), (2, 3));
     }
 }

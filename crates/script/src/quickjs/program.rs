@@ -1,4 +1,4 @@
-//! What is to be run: one script in the folder of modules, as the original has it, or a module with what it imports.
+//! The program of a folder of modules: one script, as in the original, or a module with its imports.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Ctx, Function};
 
 use super::init::Answers;
-use super::register::Kept;
+use super::register::SavedFunction;
 use super::sources::Sources;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
@@ -18,7 +18,7 @@ use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code, LoadError};
 
-/// A script that ran once without an error, and what it registers. Without a script it registers nothing.
+/// A script that ran once without an error, and the names of what it registers. By default there is no script.
 #[derive(Default)]
 pub struct Bundle {
     pub(super) sources: Arc<Sources>,
@@ -28,7 +28,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Reads and runs the script of a folder, or its module, if one is named or there is one.
+    /// Reads and runs the script or module of a folder: the configured entry file, or the one that is found.
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
@@ -52,7 +52,8 @@ impl Bundle {
         let meter = Meter::new(Chain::default(), limits);
         let (vm, answers) = host.current.during(meter, Vm::load(&sources, None, host, limits)).await?;
         let registered = vm.engine.registered.borrow();
-        let names = vm.engine.briefly(limits.load_time, |ctx| registered.functions.names(|kept| is_async(&ctx, kept)));
+        let names =
+            vm.engine.briefly(limits.load_time, |ctx| registered.functions.names(|function| is_async(&ctx, function)));
         let handlers = registered.matches.keys().cloned().collect();
         names.warn_of_unbuilt();
         drop(registered);
@@ -74,7 +75,7 @@ impl Bundle {
         self.sources.is_empty()
     }
 
-    /// The script.
+    /// Name of the script's file.
     pub fn file(&self) -> &str {
         &self.sources.entry
     }
@@ -85,8 +86,8 @@ impl Bundle {
     }
 }
 
-/// Whether a function may wait beside others' calls.
-fn is_async(ctx: &Ctx<'_>, function: &Kept) -> bool {
+/// Whether a function is `async`, so that its calls may wait beside others.
+fn is_async(ctx: &Ctx<'_>, function: &SavedFunction) -> bool {
     let tag = |function: Function<'_>| function.get::<_, String>(PredefinedAtom::SymbolToStringTag);
     function.clone().restore(ctx).and_then(tag).is_ok_and(|tag| tag == "AsyncFunction")
 }

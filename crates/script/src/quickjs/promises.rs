@@ -1,6 +1,6 @@
-//! Calls of one machine that wait beside each other: functions that are `async`, for answers of the host that came as promises
-//! (`nk.promises`). Code runs on the machine's one stack all the same, so calls take turns: one goes on when an answer to it
-//! came, or when a promise that it waits for was settled in another's turn.
+//! Calls of `async` functions that wait beside each other in one machine, for answers of the host that come as promises
+//! (`nk.promises`). All code runs on the machine's one stack, so calls take turns: a call goes on when an answer to it
+//! came, or when its promise was settled in another call's turn.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,54 +18,59 @@ use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
 
-/// Of one machine. What JavaScript holds must hold it weakly: it holds values of JavaScript.
+/// The calls and promises of one machine. Functions that JavaScript holds must refer to them weakly, because they hold
+/// values of JavaScript.
 #[derive(Default)]
 pub(super) struct Promises {
-    /// Held by the call that has its turn.
+    /// Locked by the call that has the turn.
     pub(super) turn: Mutex<()>,
-    /// Which call that is, if it may wait beside others.
+    /// The number of the call that has the turn, if it may wait beside others.
     current: Cell<Option<u64>>,
-    /// How many calls and promises there were.
+    /// The last number given to a call or a promise.
     count: Cell<u64>,
-    calls: RefCell<BTreeMap<u64, Waiting>>,
-    /// Promises that answers of the host are to settle.
-    open: RefCell<BTreeMap<u64, Open>>,
-    /// Of promises whose calls have ended: settled in the next turn of any.
-    left: RefCell<Vec<Answered>>,
+    calls: RefCell<BTreeMap<u64, UnfinishedCall>>,
+    /// Promises that wait for an answer of the host, by number.
+    unsettled: RefCell<BTreeMap<u64, UnsettledPromise>>,
+    /// Answers to promises whose calls have ended; the next turn of any call settles them.
+    orphans: RefCell<Vec<HostAnswer>>,
 }
 
 /// A call that has not ended.
 #[derive(Default)]
-struct Waiting {
-    /// What it returned, if it has.
+struct UnfinishedCall {
+    /// The promise that the call's function returned.
     promise: Option<Persistent<Promise<'static>>>,
-    answered: Vec<Answered>,
+    answered: Vec<HostAnswer>,
     news: Rc<Notify>,
 }
 
-/// The number of a promise, and what the host answered.
-type Answered = (u64, Result<Value>);
+/// An answer of the host that is to settle a promise.
+struct HostAnswer {
+    /// The promise's number.
+    promise: u64,
+    result: Result<Value>,
+}
 
-/// A promise that the host has made.
-struct Open {
+/// A promise that an answer of the host will settle.
+struct UnsettledPromise {
     settle: [Persistent<Function<'static>>; 2],
     answer: &'static Answer,
 }
 
-/// A call that may wait beside others, until this is dropped.
-pub(super) struct Call<'a> {
+/// A call that may wait beside others. Dropping it ends the call.
+pub(super) struct ConcurrentCall<'a> {
     promises: &'a Promises,
     number: u64,
     news: Rc<Notify>,
 }
 
 impl Promises {
-    /// A call begins.
-    pub(super) fn begin(&self) -> Call<'_> {
-        let (number, waiting) = (self.number(), Waiting::default());
+    /// Begins a call.
+    pub(super) fn begin(&self) -> ConcurrentCall<'_> {
+        let (number, waiting) = (self.number(), UnfinishedCall::default());
         let news = waiting.news.clone();
         self.calls.borrow_mut().insert(number, waiting);
-        Call { promises: self, number, news }
+        ConcurrentCall { promises: self, number, news }
     }
 
     fn number(&self) -> u64 {
@@ -73,12 +78,12 @@ impl Promises {
         self.count.get()
     }
 
-    /// Whether the call that has its turn may wait beside others.
+    /// Whether the call that has the turn may wait beside others.
     pub(super) fn may_wait(&self) -> bool {
         self.current.get().is_some()
     }
 
-    /// A promise that the host's answer settles, to the call that has its turn.
+    /// Makes a promise for the call that has the turn, which the host's answer will settle.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -92,18 +97,18 @@ impl Promises {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));
         let (number, call) = (self.number(), self.current.get());
-        self.open.borrow_mut().insert(number, Open { settle, answer });
+        self.unsettled.borrow_mut().insert(number, UnsettledPromise { settle, answer });
         let (its, current, meter) = (Rc::downgrade(self), host.current.clone(), host.current.meter());
         tokio::task::spawn_local(async move {
             let result = current.during(meter, awaited).await;
             if let Some(promises) = Weak::upgrade(&its) {
-                promises.answered(call, (number, result));
+                promises.answered(call, HostAnswer { promise: number, result });
             }
         });
         Ok(promise)
     }
 
-    fn answered(&self, call: Option<u64>, answered: Answered) {
+    fn answered(&self, call: Option<u64>, answered: HostAnswer) {
         let mut calls = self.calls.borrow_mut();
         match call.and_then(|call| calls.get_mut(&call)) {
             Some(waiting) => {
@@ -111,39 +116,40 @@ impl Promises {
                 waiting.news.notify_one();
             }
             None => {
-                self.left.borrow_mut().push(answered);
+                self.orphans.borrow_mut().push(answered);
                 drop(calls);
-                // Others may wait for it nevertheless.
+                // Other calls may wait for the promise nevertheless.
                 self.wake_all();
             }
         }
     }
 
-    /// Settles promises of the call that has its turn, and of calls that have ended.
+    /// Settles answered promises: those of the call that has the turn, and those of calls that have ended.
     pub(super) fn settle(&self, ctx: &Ctx<'_>) {
         let its = self
             .current
             .get()
             .and_then(|call| Some(std::mem::take(&mut self.calls.borrow_mut().get_mut(&call)?.answered)));
-        let left = self.left.take();
-        for (number, result) in left.into_iter().chain(its.into_iter().flatten()) {
-            let open = self.open.borrow_mut().remove(&number);
-            let Some(Open { settle: [resolve, reject], answer }) = open else { continue };
+        let orphans = self.orphans.take();
+        for HostAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
+            let unsettled = self.unsettled.borrow_mut().remove(&promise);
+            let Some(UnsettledPromise { settle: [resolve, reject], answer }) = unsettled else { continue };
             let settled = match result {
                 Ok(value) => write(ctx, answer, value).and_then(|value| resolve.restore(ctx)?.call::<_, ()>((value,))),
                 Err(error) => refusal(ctx, &error).and_then(|error| reject.restore(ctx)?.call::<_, ()>((error,))),
             };
             if let Err(error) = settled {
-                // There was no memory for the answer: whoever waits for it is told below that nothing comes.
+                // There was no memory for the answer. A call that waits for it fails later, as its promise is never
+                // settled.
                 let told = raised(ctx, &error).message;
                 tracing::warn!(told = line_of(&told), "an answer of the host did not reach its promise");
             }
         }
     }
 
-    /// Wakes the calls whose promises were settled in another's turn, or never will be.
+    /// Wakes the calls whose promises were settled in another call's turn, or can never be.
     pub(super) fn wake(&self, ctx: &Ctx<'_>) {
-        let is_over = self.open.borrow().is_empty();
+        let is_over = self.unsettled.borrow().is_empty();
         for waiting in self.calls.borrow().values() {
             let promise = waiting.promise.clone().and_then(|promise| promise.restore(ctx).ok());
             if promise.is_some_and(|promise| is_over || promise.state() != PromiseState::Pending) {
@@ -152,57 +158,58 @@ impl Promises {
         }
     }
 
-    /// Wakes all calls: there is something to go on with, of whomever.
+    /// Wakes all calls, because any of them may have something to go on with.
     pub(super) fn wake_all(&self) {
         self.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
     }
 
-    /// Whether an answer of the host is awaited.
+    /// Whether any promise waits for an answer of the host.
     pub(super) fn is_awaited(&self) -> bool {
-        !self.open.borrow().is_empty()
+        !self.unsettled.borrow().is_empty()
     }
 }
 
-impl Call<'_> {
-    /// Waits until there is something to go on with.
+impl ConcurrentCall<'_> {
+    /// Waits until the call may have something to go on with.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// What it returned.
+    /// Keeps the promise that the call's function returned.
     pub(super) fn returned(&self, promise: Persistent<Promise<'static>>) {
         if let Some(waiting) = self.promises.calls.borrow_mut().get_mut(&self.number) {
             waiting.promise = Some(promise);
         }
     }
 
-    /// What it returned, taken.
+    /// Takes the promise that the call's function returned.
     pub(super) fn take_returned(&self) -> Option<Persistent<Promise<'static>>> {
         self.promises.calls.borrow_mut().get_mut(&self.number)?.promise.take()
     }
 
-    /// It has its turn, or has it no more.
+    /// Notes that the call has the turn, or has it no more.
     pub(super) fn has_turn(&self, has_turn: bool) {
         self.promises.current.set(has_turn.then_some(self.number));
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for ConcurrentCall<'_> {
     fn drop(&mut self) {
         let ended = self.promises.calls.borrow_mut().remove(&self.number);
         if self.promises.current.get() == Some(self.number) {
             self.promises.current.set(None);
-            // Nobody waits for it any more. If it could not be ended, others must know.
+            // The call was abandoned in its turn. If it could not be ended, the other calls must learn that the machine
+            // is lost.
             self.promises.wake_all();
         }
         let answered = ended.map(|waiting| waiting.answered).unwrap_or_default();
         if !answered.is_empty() {
-            self.promises.left.borrow_mut().extend(answered);
+            self.promises.orphans.borrow_mut().extend(answered);
             self.promises.wake_all();
         }
     }
 }
 
-/// What a call fails with whose promise nothing settles.
+/// The error of a call whose promise can never be settled.
 pub(super) const UNFULFILLED: &str =
     "The function returned a promise that nothing fulfils: there is nothing here to wait for.";

@@ -1,4 +1,5 @@
-//! The initializer: by its methods `InitModule` registers functions.
+//! The initializer: the object by whose methods `InitModule` registers functions, hooks, listeners, schedules, routes
+//! and matches.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,48 +20,48 @@ use crate::host::pending as pending_functions;
 use crate::machine::call::{Sole, listener_name};
 use crate::machine::registry::{Among, Registry, When};
 
-/// A function of a machine.
-pub(super) type Kept = Persistent<Function<'static>>;
+/// A function of JavaScript that is kept between calls.
+pub(super) type SavedFunction = Persistent<Function<'static>>;
 
-/// What `InitModule` registered.
+/// Everything that `InitModule` registered in one machine.
 #[derive(Default)]
 pub(super) struct Registered {
-    pub(super) functions: Registry<Kept>,
-    /// By their names.
+    pub(super) functions: Registry<SavedFunction>,
+    /// Match handlers by name.
     pub(super) matches: BTreeMap<String, Callbacks>,
     is_closed: bool,
 }
 
 impl Registered {
-    /// Nothing more counts.
+    /// Ends registration: later calls of the methods have no effect.
     pub(super) fn close(&mut self) {
         self.functions.close();
         self.is_closed = true;
     }
 }
 
-/// The functions of a match.
+/// The callbacks of a match handler.
 #[derive(Clone)]
 pub(super) struct Callbacks {
-    /// Those that it must have, by their order in [`CALLBACKS`].
-    pub(super) required: [Kept; 7],
-    /// Called when a timer fires.
-    pub(super) timer: Option<Kept>,
-    /// Called when the match comes from earlier code.
-    pub(super) migrate: Option<Kept>,
+    /// The required callbacks, in the order of [`CALLBACKS`].
+    pub(super) required: [SavedFunction; 7],
+    /// The callback for timers.
+    pub(super) timer: Option<SavedFunction>,
+    /// The callback that takes over a match of an earlier generation of code.
+    pub(super) migrate: Option<SavedFunction>,
 }
 
-/// What the function that is called when a timer fires is called.
+/// Name of the callback for timers.
 pub(super) const TIMER: &str = "matchTimer";
 
-/// What the function that takes over a match of earlier code is called.
+/// Name of the callback that takes over a match of an earlier generation of code.
 pub(super) const MIGRATE: &str = "matchMigrate";
 
-/// What the functions that a match must have are called.
+/// Names of the required callbacks.
 pub(super) const CALLBACKS: [&str; 7] =
     ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
 
-/// Methods that the original's initializer has beyond what Lua registers.
+/// Methods of the original's initializer that are not built, besides those that Lua lacks too.
 const PENDING_HERE: [&str; 4] = [
     "registerPurchaseNotificationApple",
     "registerPurchaseNotificationGoogle",
@@ -68,8 +69,9 @@ const PENDING_HERE: [&str; 4] = [
     "registerSubscriptionNotificationGoogle",
 ];
 
-/// What methods write to. What JavaScript holds must not hold JavaScript's own values: nobody would collect them.
-type To = Weak<RefCell<Registered>>;
+/// The registry that methods write to. The reference is weak because functions that JavaScript holds must not own
+/// values of JavaScript: those would never be collected.
+type RegisteredRef = Weak<RefCell<Registered>>;
 
 /// Makes the initializer.
 pub(super) fn initializer<'js>(
@@ -114,8 +116,8 @@ fn refused(ctx: &Ctx<'_>, told: &str) -> rquickjs::Error {
     throw(ctx, Code::InvalidArgument, told)
 }
 
-/// What a method is called with at a position: a function.
-fn function<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<Kept> {
+/// A method's argument that must be a function.
+fn function<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<SavedFunction> {
     match given.as_ref().and_then(JsValue::as_function) {
         Some(function) => Ok(Persistent::save(ctx, function.clone())),
         None => {
@@ -125,7 +127,7 @@ fn function<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> R
     }
 }
 
-/// What a method is called with at a position: a text.
+/// A method's first argument, which must be a string.
 fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<String> {
     match given.as_ref().and_then(JsValue::as_string) {
         Some(id) => text(id),
@@ -136,14 +138,18 @@ fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<
     }
 }
 
-/// Writes to what is registered, if its machine is there still.
-fn set(ctx: &Ctx<'_>, to: &To, write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>) -> Result<()> {
+/// Writes to the registry, if its machine still exists.
+fn set(
+    ctx: &Ctx<'_>,
+    to: &RegisteredRef,
+    write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>,
+) -> Result<()> {
     let Some(registered) = to.upgrade() else { return Ok(()) };
     let written = write(&mut registered.borrow_mut());
     written.map_err(|why| refused(ctx, &why))
 }
 
-fn register_rpc<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
     const METHOD: &str = "registerRpc";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -151,7 +157,12 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
     })
 }
 
-fn register_listener<'js>(ctx: &Ctx<'js>, to: To, method: String, occasion: Occasion) -> Result<Function<'js>> {
+fn register_listener<'js>(
+    ctx: &Ctx<'js>,
+    to: RegisteredRef,
+    method: String,
+    occasion: Occasion,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
@@ -161,7 +172,7 @@ fn register_listener<'js>(ctx: &Ctx<'js>, to: To, method: String, occasion: Occa
     })
 }
 
-fn register_schedule<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
     const METHOD: &str = "registerSchedule";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -169,7 +180,7 @@ fn register_schedule<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
     })
 }
 
-fn register_http<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
     const METHOD: &str = "registerHttp";
     let run = move |ctx: Ctx<'js>,
                     Opt(first): Opt<JsValue<'js>>,
@@ -186,7 +197,7 @@ fn register_http<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
     Function::new(ctx.clone(), run)
 }
 
-fn register_sole<'js>(ctx: &Ctx<'js>, to: To, method: String, sole: Sole) -> Result<Function<'js>> {
+fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: Sole) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
@@ -196,25 +207,36 @@ fn register_sole<'js>(ctx: &Ctx<'js>, to: To, method: String, sole: Sole) -> Res
     })
 }
 
-fn register_message_hook<'js>(ctx: &Ctx<'js>, to: To, method: &'static str, when: When) -> Result<Function<'js>> {
+fn register_message_hook<'js>(
+    ctx: &Ctx<'js>,
+    to: RegisteredRef,
+    method: &'static str,
+    when: When,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (name, function) = (id(&ctx, method, first)?, function(&ctx, method, second)?);
         if let Some(operation) = Subject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
             let (operation, takes) = (operation.name(), method.replace("Rt", ""));
             return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
         }
-        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, (Among::Messages, &name), function))
+        set(&ctx, &to, |registered| registered.functions.set_hook(method, when, Among::Messages, &name, function))
     })
 }
 
-fn register_hook<'js>(ctx: &Ctx<'js>, to: To, method: String, when: When, name: &'static str) -> Result<Function<'js>> {
+fn register_hook<'js>(
+    ctx: &Ctx<'js>,
+    to: RegisteredRef,
+    method: String,
+    when: When,
+    name: &'static str,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
-        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, (Among::Operations, name), function))
+        set(&ctx, &to, |registered| registered.functions.set_hook(&method, when, Among::Operations, name, function))
     })
 }
 
-fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
+fn register_match<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
     const METHOD: &str = "registerMatch";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let name = id(&ctx, METHOD, first)?;
@@ -233,7 +255,7 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: To) -> Result<Function<'js>> {
         }
         let is_durable = handler.get::<_, JsValue<'js>>("durable")?.as_bool() == Some(true);
         let Ok(required) = callbacks.try_into() else { return Ok(()) };
-        let optional = |called: &str| -> Result<Option<Kept>> {
+        let optional = |called: &str| -> Result<Option<SavedFunction>> {
             let found: JsValue<'js> = handler.get(called)?;
             Ok(found.as_function().map(|function| Persistent::save(&ctx, function.clone())))
         };

@@ -1,46 +1,47 @@
-//! The files of a program: the one that is run, and what it imports. They are found and compiled before anything runs, so
-//! that a name that leads nowhere is an error of the load, with its place.
+//! The files of a program: its entry file, and the files that it imports. All are found and compiled before any code
+//! runs, so an import of a file that does not exist is an error of loading, with its place.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::compile::{Compiled, compile};
-use super::places::Lines;
+use super::compile::{Compiled, Import, compile};
+use super::places::PlaceMap;
 use crate::machine::LoadError;
 use crate::process::stuck::Digest;
 
-/// What is run if nothing is named: the first that is there.
+/// Names of the entry file if none is configured; the first that exists is run.
 const ENTRYPOINTS: [&str; 4] = ["index.js", "index.mjs", "index.ts", "index.mts"];
 
-/// Larger files are refused.
+/// Most bytes of a file; larger ones are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// More files are refused.
+/// Most files of a program; more are refused.
 const FILES_MAX: usize = 1_000;
 
-/// Of the thread that compiles. Its pages are taken as they are needed, so this bounds how deep code may be nested.
+/// Stack of the thread that compiles. Its pages take memory only when they are used, so this bounds how deeply code may
+/// be nested.
 const STACK_BYTES: usize = 1 << 30;
 
-/// What is put behind a name that is not the whole name of a file.
+/// Endings that an import may leave out.
 const ENDINGS: [&str; 5] = [".js", ".mjs", ".ts", ".mts", ".json"];
 
-/// A file.
+/// A compiled file.
 pub(super) struct File {
     pub(super) text: Arc<[u8]>,
-    /// What it imports, by what it calls it.
+    /// The file that each imported name means.
     imports: BTreeMap<String, Arc<str>>,
-    pub(super) lines: Option<Lines>,
+    pub(super) places: Option<PlaceMap>,
 }
 
-/// See the module. Without files there is nothing to run.
+/// The compiled files of a program. By default there are none.
 #[derive(Default)]
 pub(super) struct Sources {
-    /// The name of the file that is run. Names are paths below the folder of modules.
+    /// The name of the entry file. Names are paths below the folder of modules.
     pub(super) entry: Arc<str>,
-    /// Whether that is a module.
+    /// Whether the entry file is a module.
     pub(super) is_module: bool,
-    /// Of all files as they were read.
+    /// Digest of all files before they were compiled.
     pub(super) digest: String,
     files: BTreeMap<Arc<str>, File>,
 }
@@ -50,25 +51,25 @@ impl Sources {
         self.files.is_empty()
     }
 
-    /// A file by its name.
+    /// The file with this name.
     pub(super) fn get(&self, name: &str) -> Option<&File> {
         self.files.get(name)
     }
 
-    /// What a file means by a name that it imports.
+    /// The file that a name means in the file that imports it.
     pub(super) fn import(&self, from: &str, name: &str) -> Option<&Arc<str>> {
         self.files.get(from)?.imports.get(name)
     }
 
-    /// Whether lines are not everywhere those that their author wrote.
+    /// Whether places in any file differ from the author's.
     pub(super) fn are_translated(&self) -> bool {
-        self.files.values().any(|file| file.lines.is_some())
+        self.files.values().any(|file| file.places.is_some())
     }
 
-    /// The files of a folder's program; none if none is named and there is none.
+    /// Reads and compiles the program of a folder. There are no files if no entry file is configured and none is found.
     ///
     /// # Errors
-    /// For a file that cannot be read or compiled, and an import that leads nowhere.
+    /// For a file that cannot be read or compiled, and for an import of a file that does not exist.
     pub(super) fn collect(folder: &Path, entrypoint: Option<&Path>) -> Result<Self, LoadError> {
         let path = match entrypoint {
             Some(path) => folder.join(path),
@@ -117,21 +118,22 @@ impl Sources {
         Ok(())
     }
 
-    /// Adds a file. Answers what it imports.
+    /// Adds a file, and returns the names of the files that it imports.
     fn add(&mut self, folder: &Path, name: Arc<str>, compiled: Compiled) -> Result<Vec<Arc<str>>, LoadError> {
         let mut imports = BTreeMap::new();
-        for (wanted, place) in compiled.imports {
+        for Import { name: wanted, place } in compiled.imports {
             let found = find(folder, &name, &wanted)
                 .map_err(|why| LoadError(format!("{name}:{place}: cannot import '{wanted}': {why}")))?;
             imports.insert(wanted, Arc::from(found));
         }
         let names = imports.values().cloned().collect();
-        self.files.insert(name, File { text: compiled.text.into(), imports, lines: compiled.lines });
+        self.files.insert(name, File { text: compiled.text.into(), imports, places: compiled.places });
         Ok(names)
     }
 }
 
-/// Which file is meant by a name in another file. Links are followed wherever they lead: who may make one may write files.
+/// The file that a name means in another file. Symbolic links are followed wherever they lead: whoever may create them
+/// may write files too.
 fn find(folder: &Path, from: &str, wanted: &str) -> Result<String, String> {
     if !wanted.starts_with("./") && !wanted.starts_with("../") {
         let told = "files begin with ./ or ../, and there are no packages: a bundler puts them into one file";
@@ -151,7 +153,7 @@ fn find(folder: &Path, from: &str, wanted: &str) -> Result<String, String> {
         return Err("the file that imports it lies outside of the folder of modules".to_owned());
     }
     let path = parts.join("/");
-    // TypeScript has it that files are imported under the names that they have when they are compiled.
+    // TypeScript imports `a.ts` by the name of its compiled form, `a.js`.
     let twin = path.strip_suffix("js").filter(|stem| stem.ends_with(['.', 'm'])).map(|stem| format!("{stem}ts"));
     let with = |ending: &&str| format!("{path}{ending}");
     let below = |ending: &&str| format!("{path}/index{ending}");

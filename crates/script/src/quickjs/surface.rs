@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 
 use crate::host::{HostFunction, JavaScriptAnswer, Parameter, Type, functions};
 
-/// What a function's results become.
+/// The conversion of a host function's results for JavaScript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The value; nothing is `undefined`.
+    /// The value itself; nil becomes `undefined`.
     Plain,
-    /// The value; nothing is `null`.
+    /// The value itself; nil becomes `null`.
     OrNull,
-    /// Bytes, as an `ArrayBuffer`.
+    /// Bytes become an `ArrayBuffer`.
     Binary,
-    /// Bytes, as their text in base 64.
+    /// Bytes become their text in base 64.
     Base64,
     /// An object of the results under these names. What is missing is left out, or `null` where the original has it so.
     Named(Vec<String>),
@@ -28,9 +28,9 @@ pub(crate) struct Form {
     pub(crate) function: &'static HostFunction,
     /// The names under which it is found. The first stands in errors.
     pub(crate) names: Vec<String>,
-    /// For each of the host's parameters which argument it is.
+    /// The index of each parameter's argument in JavaScript.
     pub(super) positions: Vec<usize>,
-    /// What its results become.
+    /// The conversion of its results.
     pub(crate) answer: Answer,
 }
 
@@ -50,7 +50,7 @@ impl Form {
     }
 }
 
-/// The names under which JavaScript finds a function of the host table.
+/// The names of a function of the host table in JavaScript.
 pub(crate) fn names(function: &HostFunction) -> Vec<String> {
     match function.javascript.names {
         [] => vec![camel_case(function.name)],

@@ -1,5 +1,5 @@
-//! Values between JavaScript and the host. Names of the host's records are written in camel case; names that a studio chose
-//! stay as they are.
+//! Conversion of values between JavaScript and the host. Names in the host's records become camel case; names that a
+//! studio chose stay unchanged.
 
 use rquickjs::object::{Filter, Property};
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Result, String as JsString, Value as JsValue};
@@ -9,7 +9,8 @@ use super::surface::camel_case;
 use crate::value::allowance::Allowance;
 use crate::value::{DEPTH_MAX, Value};
 
-/// Why a value cannot be used by the host: a sentence, or what JavaScript threw while it was read.
+/// The reason why the host cannot use a value: a sentence, or the exception that JavaScript threw while the value was
+/// read.
 pub(super) enum Unreadable {
     Told(String),
     Thrown(rquickjs::Error),
@@ -25,24 +26,26 @@ fn told<T>(why: &str) -> std::result::Result<T, Unreadable> {
     Err(Unreadable::Told(why.to_owned()))
 }
 
-/// Reads a value. Objects that know how they stand in JSON, as dates do, are read so; functions in objects are left out.
+/// Reads a value. Objects with a method `toJSON`, such as dates, are read as its result; functions within objects are
+/// left out.
 ///
 /// # Errors
-/// For what has no form outside of JavaScript, is nested too deeply or too large, and what its own code throws.
+/// For values without a form outside of JavaScript, for values nested too deeply or too large, and for exceptions of
+/// the value's own code.
 pub(super) fn read(value: &JsValue<'_>) -> std::result::Result<Value, Unreadable> {
     read_within(value, &mut Allowance::new())
 }
 
-/// Reads one of several values that cross together.
+/// Reads one of several values that share an allowance.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(super) fn read_within(value: &JsValue<'_>, left: &mut Allowance) -> std::result::Result<Value, Unreadable> {
     Reading { left }.read(value, 0)
 }
 
 struct Reading<'a> {
-    /// What may still be taken.
+    /// The parts and bytes that may still be read.
     left: &'a mut Allowance,
 }
 
@@ -88,7 +91,7 @@ impl Reading<'_> {
             return Ok(Value::Bytes(bytes));
         }
         if let Some(array) = object.as_array() {
-            // The library takes lengths beyond 2^31 for a fault.
+            // The library panics on lengths beyond 2^31.
             let length: f64 = object.get("length")?;
             let mut values = Vec::new();
             for index in 0..length as usize {
@@ -115,7 +118,7 @@ impl Reading<'_> {
     }
 }
 
-/// A text. Halves of characters are replaced by the mark for that.
+/// A string's text. Lone surrogates become replacement characters.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -130,7 +133,7 @@ pub(super) fn text(string: &JsString<'_>) -> Result<String> {
     }
 }
 
-/// Writes a value. Bytes become text.
+/// A value as a value of JavaScript. Bytes become text.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -167,7 +170,7 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, value: Value) -> Result<JsValue<'js>> {
     }
 }
 
-/// Gives an object a property of its own, whatever its name.
+/// Sets an object's own property, whatever its name is.
 pub(super) fn put<'js>(object: &Object<'js>, name: &str, value: JsValue<'js>) -> Result<()> {
     if name == "__proto__" {
         return object.prop(name, Property::from(value).writable().enumerable().configurable());
@@ -175,7 +178,7 @@ pub(super) fn put<'js>(object: &Object<'js>, name: &str, value: JsValue<'js>) ->
     object.set(name, value)
 }
 
-/// What JavaScript calls its kind.
+/// The name of a value's type, in errors.
 pub(super) fn kind(value: &JsValue<'_>) -> &'static str {
     if value.is_null() {
         "null"

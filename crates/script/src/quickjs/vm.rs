@@ -1,4 +1,5 @@
-//! One machine: a runtime, and a context in which the modules run.
+//! A machine of JavaScript: a runtime, and a context in which the modules run. This file loads modules and runs
+//! promises; calls of functions stand in `call.rs`, matches in `matches/`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,7 +22,7 @@ use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
 use super::register::{Registered, initializer};
 use super::sources::Sources;
-use super::{fated, globals};
+use super::{deterministic, globals};
 use crate::host::{Host, line_of};
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
@@ -29,18 +30,19 @@ use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
 use crate::process::clock::Alarm;
 
-/// What JavaScript may take of the machine's native stack; the rest is for functions of the host.
+/// Bytes of the machine's native stack that JavaScript may use; the rest is for functions of the host.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Most promises that go on behind one call: a chain that never ends would hold up all that come after it.
+/// Most jobs of promises that run behind one call: an endless chain would hold up all calls behind it.
 const JOBS_MAX: usize = 100_000;
-/// The same in a machine where some do: calls of before end there, no further ones begin.
+/// Most jobs of a turn in a machine that has reached [`JOBS_MAX`]. Calls under way may still end there; no further ones
+/// begin.
 const SPENT_JOBS_MAX: usize = 1_000;
 
-/// The function that registers all others.
+/// An expression for the function that registers all others.
 const INIT_MODULE: &str = "typeof InitModule === 'function' ? InitModule : undefined";
 
-/// A runtime and its context, with what code in it uses.
+/// A runtime and its context, with the objects that its code is given.
 pub(super) struct Engine {
     pub(super) nk: Persistent<Object<'static>>,
     pub(super) logger: Persistent<Object<'static>>,
@@ -56,33 +58,34 @@ pub(super) struct Engine {
     is_spent: Cell<bool>,
 }
 
-/// QuickJS asks every few thousand steps, armed or not.
-struct Unneeded;
+/// An alarm that does nothing: QuickJS looks at the time every few thousand steps in any case.
+struct NoAlarm;
 
-impl Alarm for Unneeded {
+impl Alarm for NoAlarm {
     fn ring(&self) {}
 
     fn silence(&self) {}
 }
 
-/// A machine for functions.
+/// A machine for functions and hooks.
 pub struct Vm {
     pub(super) engine: Rc<Engine>,
 }
 
-/// A turn that ends when this is dropped, by a panic too: the clock would wait for its answer.
-struct Turn<'a>(&'a Budget);
+/// Ends a budget's turn when it is dropped, also by a panic: the clock would wait for the turn's end.
+struct BriefTurn<'a>(&'a Budget);
 
-impl Drop for Turn<'_> {
+impl Drop for BriefTurn<'_> {
     fn drop(&mut self) {
         self.0.pause();
     }
 }
 
-/// Runs something in a context, on the stack of whoever asks.
+/// Runs a function in a context, on the caller's stack.
 #[expect(unsafe_code, reason = "the library takes it that a runtime stays on the stack on which it was made")]
 pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
-    // SAFETY: the context keeps its runtime alive, and nothing of it runs elsewhere: it stays on this thread.
+    // SAFETY: the context keeps its runtime alive, and the runtime stays on this thread, so no code of it runs
+    // elsewhere.
     unsafe { qjs::JS_UpdateStackTop(context.get_runtime_ptr()) };
     context.with(run)
 }
@@ -92,7 +95,7 @@ fn unstarted(error: &rquickjs::Error) -> LoadError {
 }
 
 impl Engine {
-    /// One without modules. In one for a recorded match clock and randomness are the match's.
+    /// A machine without modules. In a machine for a recorded match, clock and randomness are those of the match.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -102,7 +105,7 @@ impl Engine {
         runtime.set_max_stack_size(STACK_BYTES);
         let imports = Imports::default();
         runtime.set_loader(imports.clone(), imports.clone());
-        let budget = Budget::watched(&host.process, Arc::new(Unneeded));
+        let budget = Budget::watched(&host.process, Arc::new(NoAlarm));
         let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
         runtime.set_interrupt_handler(Some(Box::new(move || {
@@ -118,7 +121,7 @@ impl Engine {
             its.is_abandoned()
         })));
         budget.begin(limits.load_time);
-        // What the thread did before does not count.
+        // The turn begins here, so that the thread's earlier work does not count.
         budget.resume(false);
         let promises = Rc::<Promises>::default();
         let (host, init, weakly) = (host.clone(), Rc::new(Init::default()), Rc::downgrade(&promises));
@@ -129,7 +132,7 @@ impl Engine {
             let make = || -> Result<_> {
                 globals::add(&ctx, &means)?;
                 if is_recorded {
-                    fated::replace(&ctx, &means.host.current)?;
+                    deterministic::replace(&ctx, &means.host.current)?;
                 }
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
                 let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
@@ -159,18 +162,19 @@ impl Engine {
         }))
     }
 
-    /// Runs something that waits for nothing, under the budget of a call: code of modules may be in it, as getters are.
+    /// Runs a function that never waits, under the budget of a call: it may run code of modules, such as getters.
     pub(super) fn briefly<T>(&self, limit: Duration, run: impl FnOnce(Ctx<'_>) -> T) -> T {
         self.means.budget.begin(limit);
         self.means.budget.resume(false);
-        let _turn = Turn(&self.means.budget);
+        let _turn = BriefTurn(&self.means.budget);
         enter(&self.context, run)
     }
 
-    /// Runs the modules, and `InitModule`. Answers what the host answered it.
+    /// Runs the modules and `InitModule`, and returns the host's answers to it. `answers` are those of the first run,
+    /// if this is a repetition.
     ///
     /// # Errors
-    /// What they failed with, with file and line.
+    /// The error that the modules failed with, with file and line.
     pub(super) fn load(
         &self,
         ctx: &Ctx<'_>,
@@ -200,7 +204,7 @@ impl Engine {
         ran.map(|()| answers)
     }
 
-    /// Runs the program's files. Answers the function that a module exports to register all others.
+    /// Runs the program's files, and returns the `InitModule` that a module exports.
     fn run<'js>(&self, ctx: &Ctx<'js>, sources: &Sources) -> std::result::Result<Option<Function<'js>>, LoadError> {
         let failed = |error: rquickjs::Error| unloaded(ctx, &error);
         let file = &sources.entry;
@@ -249,10 +253,10 @@ impl Engine {
         }
     }
 
-    /// Calls a function. A promise that it returns is waited for, as far as it needs nothing from outside.
+    /// Calls a function. A promise that it returns must be settled without help from outside; its value is returned.
     ///
     /// # Errors
-    /// What it threw.
+    /// The exception that the function threw.
     pub(super) fn call<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -263,10 +267,10 @@ impl Engine {
         self.settle(ctx, returned)
     }
 
-    /// Calls a function, and lets promises go on.
+    /// Calls a function, and runs the jobs of promises.
     ///
     /// # Errors
-    /// What it threw.
+    /// The exception that the function threw.
     pub(super) fn apply<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -278,24 +282,24 @@ impl Engine {
         returned
     }
 
-    /// What a value becomes if it is a promise.
+    /// A value, or the result of a value that is a settled promise.
     fn settle<'js>(&self, ctx: &Ctx<'js>, value: JsValue<'js>) -> std::result::Result<JsValue<'js>, Failure> {
         let Some(promise) = value.as_promise() else { return Ok(value) };
         settled(ctx, promise).unwrap_or_else(|| Err(Failure::new(Code::Internal, UNFULFILLED)))
     }
 
-    /// Lets promises go on.
+    /// Runs the waiting jobs of promises.
     pub(super) fn run_jobs(&self, ctx: &Ctx<'_>) -> std::result::Result<(), Failure> {
         let mut jobs = 0;
         while ctx.execute_pending_job() {
             jobs += 1;
             if self.is_spent() && jobs >= SPENT_JOBS_MAX {
-                // Some of them never end. Those of calls that were here before go on between them.
+                // Some jobs never end. Jobs of the calls that are still under way run between them.
                 return Ok(());
             }
             if jobs >= JOBS_MAX || self.means.budget.is_over() {
                 self.is_spent.set(true);
-                // What is left of them may be others'.
+                // Remaining jobs may belong to other calls.
                 self.promises.wake_all();
                 let told = if jobs >= JOBS_MAX { "its promises go on without an end" } else { OVER };
                 return Err(Failure::new(Code::Internal, told));
@@ -304,12 +308,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The memory that it takes. To know it all of it is looked at.
+    /// Bytes that the machine has allocated. QuickJS visits all of its memory to count them.
     pub(super) fn bytes(&self) -> usize {
         usize::try_from(self.context.runtime().memory_usage().malloc_size).unwrap_or_default()
     }
 
-    /// Whether it can go on after it found no memory.
+    /// Whether the machine can serve calls again after one found no memory.
     pub(super) fn has_room(&self) -> bool {
         if self.is_lost() {
             return false;
@@ -318,24 +322,24 @@ impl Engine {
         self.bytes() < self.bytes_max / 4 * 3
     }
 
-    /// Whether it is not to be called any more: promises are left that would go on behind the calls of others, or a call was
-    /// given up.
+    /// Whether the machine must take no further calls: an endless chain of promises would run behind them, or a call
+    /// was given up.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.get() || self.is_lost()
     }
 
-    /// Whether a call was given up. Its stack holds what the library locks, so the machine cannot be entered again; it is kept
-    /// for what lies on that stack.
+    /// Whether a call was given up. The call's stack holds the library's lock, so the machine can never be entered
+    /// again; it is kept alive for the values on that stack.
     pub(super) fn is_lost(&self) -> bool {
         self.means.fiber.is_lost()
     }
 }
 
 impl Vm {
-    /// A machine in which the modules have run, and the first run's answers.
+    /// Starts a machine and runs the modules in it. Returns the answers to the first run of `InitModule`.
     ///
     /// # Errors
-    /// What they failed with, with file and line.
+    /// The error that the modules failed with, with file and line.
     pub(super) async fn load(
         sources: &Arc<Sources>,
         answers: Option<Answers>,
@@ -357,7 +361,7 @@ impl Vm {
     }
 }
 
-/// What a promise was fulfilled with, or rejected, if it was.
+/// The value or the failure of a promise; `None` while it is not settled.
 pub(super) fn settled<'js>(
     ctx: &Ctx<'js>,
     promise: &Promise<'js>,
@@ -365,7 +369,7 @@ pub(super) fn settled<'js>(
     Some(promise.result::<JsValue<'js>>()?.map_err(|error| reported(ctx, &error)))
 }
 
-/// Why modules do not load, with file and line.
+/// The error of modules that cannot be loaded, with file and line.
 fn unloaded(ctx: &Ctx<'_>, error: &rquickjs::Error) -> LoadError {
     if !error.is_exception() {
         return LoadError(error.to_string());
@@ -375,7 +379,7 @@ fn unloaded(ctx: &Ctx<'_>, error: &rquickjs::Error) -> LoadError {
     LoadError(format!("{place}{}", thrown(ctx, value).message))
 }
 
-/// What was thrown; what its author did not mean to tell stands in the log with its place.
+/// The failure of an exception. Exceptions that the author did not throw on purpose are logged with their place.
 fn reported(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     if !error.is_exception() {
         return raised(ctx, error);

@@ -1,12 +1,13 @@
-//! How much may cross from game code to the host in one call: what is copied there counts for no machine.
+//! A bound on the values that cross from game code to the host in one call. The host copies them into memory of its
+//! own, which counts for no machine.
 
-/// Most parts of the values of one call: what tables hold, however deep.
+/// Most parts of the values of one call. Each value counts, and each value in a list or map, however deep.
 pub const PARTS_MAX: usize = 250_000;
 
-/// Most bytes of their texts.
+/// Most bytes of the texts in the values of one call.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
-/// What is left of it.
+/// Parts and bytes that a call has left.
 pub(crate) struct Allowance {
     parts: usize,
     bytes: usize,
@@ -17,10 +18,10 @@ impl Allowance {
         Self { parts: PARTS_MAX, bytes: VALUE_BYTES_MAX }
     }
 
-    /// A part crosses that has so many bytes of text.
+    /// Counts a part, and the bytes of its text.
     ///
     /// # Errors
-    /// A sentence, when it is too much.
+    /// A sentence, when the parts or bytes are used up.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.parts = self.parts.checked_sub(1).ok_or_else(|| format!("more than {PARTS_MAX} values"))?;
         self.bytes =
@@ -28,10 +29,10 @@ impl Allowance {
         Ok(())
     }
 
-    /// Whether a JSON text holds no more parts than may cross.
+    /// Checks that a JSON text holds no more parts than may cross.
     ///
     /// # Errors
-    /// A sentence, when it does.
+    /// A sentence, when it holds more.
     pub(crate) fn check_json(json: &[u8]) -> Result<(), String> {
         let (mut parts, mut in_text, mut is_escaped) = (1, false, false);
         for byte in json {

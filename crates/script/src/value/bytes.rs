@@ -1,19 +1,20 @@
-//! Values as bytes, for what crosses between nodes and what a log keeps: MessagePack.
+//! Values as bytes in MessagePack, for messages between nodes and for logs.
 
 use muster_domain::{Error, Result};
 use rmpv::Value as Packed;
 
 use super::{DEPTH_MAX, Value, names};
 
-/// The library counts what is in a table as deeper than the table.
+/// Deepest nesting for the library, which counts a list and the values in it as two levels.
 const PACKED_DEPTH_MAX: usize = 2 * DEPTH_MAX + 1;
 
-/// What marks several results, and a record.
+/// Extension type of [`Value::Results`].
 const RESULTS: i8 = 1;
+/// Extension type of [`Value::Record`].
 const RECORD: i8 = 2;
 
 impl Value {
-    /// As bytes.
+    /// Writes the value as bytes.
     pub fn encode(self) -> Vec<u8> {
         let mut out = Vec::new();
         // Writing into memory does not fail.
@@ -21,7 +22,7 @@ impl Value {
         out
     }
 
-    /// From bytes; none are nothing.
+    /// Reads a value from bytes; no bytes are [`Value::Nil`].
     ///
     /// # Errors
     /// `InvalidArgument` for bytes that are no value.
@@ -52,7 +53,7 @@ fn pack(value: Value) -> Packed {
     }
 }
 
-/// A value that is not what its form alone says.
+/// A packed value with an extension type, because MessagePack has no type of its own for its kind.
 fn marked(mark: i8, packed: &Packed) -> Packed {
     let mut bytes = Vec::new();
     // Writing into memory does not fail.
@@ -60,7 +61,7 @@ fn marked(mark: i8, packed: &Packed) -> Packed {
     Packed::Ext(mark, bytes)
 }
 
-/// What was marked.
+/// Reads the value of an extension type.
 fn unmarked(mark: i8, bytes: &[u8]) -> Result<Value> {
     match (mark, Value::decode(bytes)?) {
         (RESULTS, Value::List(values)) => Ok(Value::Results(values)),

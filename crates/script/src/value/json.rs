@@ -1,4 +1,4 @@
-//! Values as JSON, read and written without a tree of another kind between.
+//! Values as JSON, read and written without a tree of another type in between.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::{Value, whole};
 
-/// Names are sorted, as the original writes them. Bytes that are no UTF-8 are replaced by the mark for that; whole numbers
-/// have no fraction, and numbers that JSON does not have become null.
+/// Names are sorted, as the original writes them. Bytes that are no UTF-8 become the replacement character, whole
+/// numbers are written without a fraction, and numbers that JSON cannot express become null.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -30,7 +30,7 @@ fn object<S: Serializer>(mut entries: Vec<(&str, &Value)>, to: S) -> Result<S::O
     entries.sort_by_key(|(name, _)| *name);
     let mut map = to.serialize_map(Some(entries.len()))?;
     for (index, (name, value)) in entries.iter().enumerate() {
-        // Of several that are written alike the last counts: the number 1 and the text 1, say.
+        // Two names may be written alike, as the number 1 and the text 1 are. The last one counts.
         if entries.get(index + 1).is_none_or(|(next, _)| next != name) {
             map.serialize_entry(name, value)?;
         }

@@ -1,4 +1,4 @@
-//! Values as they cross between game code and the host, the same for every language.
+//! The values that game code and the host exchange, the same for every language.
 
 pub mod allowance;
 mod bytes;
@@ -7,27 +7,28 @@ mod names;
 
 use serde_json::{Map, Number, Value as Json};
 
-/// The deepest nesting that is read or written; deeper is an error.
+/// Deepest nesting of a value; reading or writing a deeper one is an error.
 pub const DEPTH_MAX: usize = 100;
 
 /// A value. Texts of game code may hold any bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// No value.
     Nil,
     /// A truth value.
     Flag(bool),
-    /// A number; whole ones up to 2^53 are exact.
+    /// A number; whole numbers up to 2^53 are exact.
     Number(f64),
     /// A text.
     Bytes(Vec<u8>),
     /// Values in order.
     List(Vec<Value>),
-    /// Values by name, in the order in which they were found.
+    /// Values by name, in the order in which game code gave them.
     Map(Vec<(String, Value)>),
-    /// Values by the host's own names, with underscores. Languages that write names otherwise rename these, and these alone.
+    /// Values by names of the host, which have underscores. A language with another way of writing names renames these
+    /// names and no others.
     Record(Vec<(&'static str, Value)>),
-    /// Several results of one function; nothing holds them.
+    /// Several results of one function. No list or map holds such a value.
     Results(Vec<Value>),
 }
 
@@ -37,7 +38,7 @@ impl Value {
         Self::Bytes(text.into().into_bytes())
     }
 
-    /// What kind of value it is, in Lua's words.
+    /// The type of the value, in the words of Lua.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Nil => "nil",
@@ -48,7 +49,7 @@ impl Value {
         }
     }
 
-    /// The memory that it takes, about.
+    /// Bytes of memory that the value takes, roughly.
     pub fn bytes(&self) -> usize {
         let held = match self {
             Self::Nil | Self::Flag(_) | Self::Number(_) => 0,
@@ -62,7 +63,8 @@ impl Value {
         size_of::<Self>() + held
     }
 
-    /// As JSON. Bytes that are no UTF-8 are replaced by the mark for that; numbers that JSON does not have become null.
+    /// Converts to JSON. Bytes that are no UTF-8 become the replacement character, numbers that JSON cannot express
+    /// null.
     pub fn into_json(self) -> Json {
         match self {
             Self::Nil => Json::Null,
@@ -81,7 +83,7 @@ impl Value {
         }
     }
 
-    /// From JSON.
+    /// Converts from JSON.
     pub fn from_json(json: Json) -> Self {
         match json {
             Json::Null => Self::Nil,
@@ -96,7 +98,7 @@ impl Value {
     }
 }
 
-/// A number as a whole one, if it is one that is exact.
+/// The number as an integer, if it is a whole number that is exact.
 pub(crate) fn whole(number: f64) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)

@@ -1,22 +1,25 @@
-//! Names of records that come back from a log. The host writes them as texts of the program, so each is kept once for good.
+//! Names of fields in records that are read from bytes. A record holds its names as texts of the program (`&'static
+//! str`), so a name that is read is kept once for the rest of the process.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use muster_domain::{Error, Result};
 
-/// The program has fewer names of fields. More of them can only come of a log that is not ours.
+/// Most names. The program has fewer, so more can only come from a log that no server wrote.
 const NAMES_MAX: usize = 4_096;
 
-/// Longer names no field has.
+/// Most bytes of a name. No field of the program has a longer one.
 const NAME_BYTES_MAX: usize = 64;
 
+/// The names that were read so far. There is one table per process because the names live as long as the process: a
+/// table per shard would only keep more copies of the same texts.
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// The name, as one that stays.
+/// The name as a text that lives as long as the process.
 ///
 /// # Errors
-/// `InvalidArgument` for one that no field of the host can have.
+/// `InvalidArgument` for a name that no field of the host can have.
 pub(super) fn known(name: &str) -> Result<&'static str> {
     let mut names = NAMES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(known) = names.get(name) {

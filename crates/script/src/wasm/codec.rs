@@ -1,10 +1,10 @@
-//! Frames between the host and an instance, field by field: numbers in little endian, texts and lists behind their length.
-//! `sdk/go/wire.go` is the other side.
+//! Encoding of the frames between the host and an instance, field by field: numbers in little endian, texts and lists
+//! behind their length. `sdk/go/wire.go` is the other side.
 
 use crate::value::allowance::Allowance;
 use crate::value::{DEPTH_MAX, Value};
 
-/// Before each frame that the instance reads stands its length.
+/// Bytes of the length that stands before each frame to the instance.
 const LENGTH_BYTES: usize = 4;
 
 const NIL: u8 = 0;
@@ -20,7 +20,7 @@ const JSON: u8 = 7;
 pub(super) struct Writer(Vec<u8>);
 
 impl Writer {
-    /// A frame of this kind.
+    /// Begins a frame of this kind.
     pub(super) fn new(kind: u8) -> Self {
         let mut out = Vec::with_capacity(256);
         out.extend([0; LENGTH_BYTES]);
@@ -28,9 +28,9 @@ impl Writer {
         Self(out)
     }
 
-    /// The frame.
+    /// The finished frame.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        // What does not fit is longer than anything that may cross.
+        // A longer frame than this would exceed every limit on values that cross.
         let length = u32::try_from(self.0.len() - LENGTH_BYTES).unwrap_or(u32::MAX);
         self.0[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
         self.0
@@ -74,7 +74,7 @@ impl Writer {
         self.bytes(text.as_bytes())
     }
 
-    /// A text that may be missing, which is as good as empty.
+    /// Writes a text that may be missing; a missing one is written as an empty one.
     pub(super) fn text_or_none(&mut self, text: Option<&str>) -> &mut Self {
         self.text(text.unwrap_or_default())
     }
@@ -87,7 +87,7 @@ impl Writer {
         self
     }
 
-    /// A value. What is not the host's own, with names that a studio chose, goes as JSON: mostly it is a text there too.
+    /// Writes a value. Maps, whose names a studio chose, cross as JSON, since they mostly become texts in Go too.
     pub(super) fn value(&mut self, value: Value) -> &mut Self {
         match value {
             Value::Nil => self.byte(NIL),
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_le_bytes)
     }
 
-    /// How many follow, each of which takes a byte at least.
+    /// Reads the length of a list, whose elements take at least one byte each.
     pub(super) fn length(&mut self) -> Read<usize> {
         let length = self.u32()? as usize;
         if length > self.0.len() {
@@ -172,12 +172,12 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// A text; what is no UTF-8 becomes the mark for that.
+    /// Reads a text. Bytes that are no UTF-8 become replacement characters.
     pub(super) fn text(&mut self) -> Read<String> {
         self.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The values of a list, of which only so much may cross.
+    /// Reads a list of values, within the allowance of one crossing.
     pub(super) fn values(&mut self) -> Read<Vec<Value>> {
         let mut left = Allowance::new();
         let length = self.length()?;

@@ -1,5 +1,5 @@
-//! From a file of WebAssembly to something that runs. Compiling takes seconds, so what comes of it is kept in a folder of
-//! the server's own, and taken from there when the same file is to be compiled again.
+//! Compiles a file of WebAssembly. Compiling takes seconds, so compiled modules are kept in a folder of the server's
+//! own, and taken from there when the same file is compiled again.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -9,22 +9,22 @@ use std::time::SystemTime;
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Config, Engine, InstancePre, Module, OptLevel, RegallocAlgorithm};
 
-use super::instance::State;
+use super::instance::InstanceState;
 use super::wasi::linked;
 
-/// So many compiled modules are kept: the last ones used.
+/// Most compiled modules that are kept: those used last.
 const KEPT_MAX: usize = 4;
 
-/// Compiles a module, or takes what is kept of it.
+/// Compiles a module, or takes the kept result of an earlier compilation.
 ///
 /// # Errors
-/// A sentence, for what is no module or asks for what there is not.
-pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre<State>, String> {
+/// A sentence, for a file that is no module, and for a module with imports that the host does not have.
+pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre<InstanceState>, String> {
     let failed = |error: wasmtime::Error| format!("{error:#}");
     let mut config = Config::new();
     config.epoch_interruption(true);
     if cfg!(debug_assertions) {
-        // The compiler itself is slow then: its code need not be fast.
+        // In debug builds the compiler itself is slow, so it is asked for code that need not be fast.
         config.cranelift_opt_level(OptLevel::None);
         config.cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
     }
@@ -45,7 +45,7 @@ pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre
     linked(&engine, &module).map_err(failed)
 }
 
-/// What a compiled module is called: whatever it depends on makes another name.
+/// The name of a compiled module's file: a digest of everything that the compiled code depends on.
 fn name(engine: &Engine, bytes: &[u8]) -> String {
     struct Hashed(Sha256);
     impl Hasher for Hashed {
@@ -65,9 +65,9 @@ fn name(engine: &Engine, bytes: &[u8]) -> String {
 #[expect(unsafe_code, reason = "compiled code is run as it is: the folder is the server's own, as its keys are")]
 fn take(engine: &Engine, path: &Path) -> Option<Module> {
     let compiled = fs::read(path).ok()?;
-    // SAFETY: only `keep` writes there, whole files, under the name of what they are compiled from.
+    // SAFETY: only `keep` writes to the folder. It writes whole files, named by a digest of their source.
     let module = unsafe { Module::deserialize(engine, compiled) };
-    // It is compiled anew if it is of another release.
+    // A file of another release of wasmtime is not accepted, and the module is compiled anew.
     let module = module.ok()?;
     let used = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
     if let Err(error) = used {
@@ -81,7 +81,8 @@ fn keep(module: &Module, path: &Path) -> Result<(), String> {
     let folder = path.parent().ok_or("there is no folder for it")?;
     fs::create_dir_all(folder).map_err(failed)?;
     let compiled = module.serialize().map_err(|error| error.to_string())?;
-    // A name of its own until it is whole: a server that dies half-way leaves nothing that is taken for a module.
+    // The file has another name until it is complete: a server that dies half-way leaves nothing that is taken for a
+    // module.
     let whole = path.with_extension(format!("{}.part", std::process::id()));
     fs::write(&whole, compiled).map_err(failed)?;
     fs::rename(&whole, path).map_err(failed)?;
@@ -89,14 +90,14 @@ fn keep(module: &Module, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes what was not used for longest.
+/// Removes the compiled modules that were not used for longest.
 fn forget_old(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let used = |path: PathBuf| Some((path.metadata().ok()?.modified().ok()?, path));
     let mut kept: Vec<_> = entries.flatten().filter_map(|entry| used(entry.path())).collect();
     kept.sort();
     for (_, path) in kept.iter().rev().skip(KEPT_MAX) {
-        // Another server of the same folder may have done so.
+        // Another server with the same folder may have removed it already.
         let _ = fs::remove_file(path);
     }
 }

@@ -1,4 +1,5 @@
-//! What the host and an instance say to each other, as frames. `sdk/go/server.go` is the other side.
+//! Frames: the messages between the host and an instance, one kind of frame for each. `sdk/go/server.go` is the other
+//! side; `codec.rs` holds the encoding of fields.
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use crate::machine::matches::{SENT_BYTES_MAX, Sink};
 use crate::machine::registry::{Among, Names, Point, Registry, When};
 use crate::value::Value;
 
-/// The first frame's version; another one is of an SDK that this server does not know.
+/// Version of the frames, sent in the first one. An SDK with another version refuses to start.
 pub(super) const VERSION: u32 = 1;
 
-/// A match's callbacks, in the order of their numbers.
+/// Names of a match's callbacks, in the order of their numbers.
 const CALLBACKS: [&str; 8] = [
     "MatchInit",
     "MatchJoinAttempt",
@@ -32,7 +33,7 @@ const CALLBACKS: [&str; 8] = [
     "MatchTimer",
 ];
 
-/// The first frame: what every call is told of the server.
+/// The first frame: facts about the server that all calls share, and limits.
 pub(super) fn hello(around: &Surroundings, public_node: &str, deferred_max: usize) -> Vec<u8> {
     let mut frame = Writer::new(1);
     frame.u32(VERSION).text(&around.node).text(&around.version);
@@ -41,7 +42,7 @@ pub(super) fn hello(around: &Surroundings, public_node: &str, deferred_max: usiz
     frame.finish()
 }
 
-/// A call of what is registered.
+/// A call of a registered function.
 pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: Given) -> Vec<u8> {
     let mut frame = Writer::new(2);
     frame.u64(id);
@@ -118,14 +119,14 @@ pub(super) fn answer(sequence: u32, result: muster_domain::Result<Value>) -> Vec
     frame.finish()
 }
 
-/// Nobody waits any more for what comes of a call.
+/// Tells the instance that nobody waits for a call any more.
 pub(super) fn cancel(id: u64) -> Vec<u8> {
     let mut frame = Writer::new(4);
     frame.u64(id);
     frame.finish()
 }
 
-/// A callback of a match. `public_id` is what game code knows the match by.
+/// A callback of a match. `public_id` is the match's id for game code.
 pub(super) fn match_call(id: u64, call: &Call, public_id: &str, node: &str) -> Result<Vec<u8>, Unreadable> {
     let mut frame = Writer::new(5);
     frame.u64(id).text(&call.id.to_string()).text(public_id).text(&call.handler);
@@ -180,7 +181,7 @@ fn callback_number(callback: &Callback) -> u8 {
     }
 }
 
-/// What logs call a callback.
+/// The name of a callback in logs.
 pub(super) fn callback_name(callback: &Callback) -> &'static str {
     CALLBACKS[usize::from(callback_number(callback))]
 }
@@ -195,28 +196,28 @@ fn write_presence(frame: &mut Writer, presence: &Presence, node: &str, reason: O
     });
 }
 
-/// A match is gone.
+/// Tells the instance to forget a match.
 pub(super) fn drop_match(id: MatchId) -> Vec<u8> {
     let mut frame = Writer::new(6);
     frame.text(&id.to_string());
     frame.finish()
 }
 
-/// What an instance says.
-pub(super) enum Said {
-    /// Its modules have run and registered this, or why they failed.
+/// A frame from an instance.
+pub(super) enum FromInstance {
+    /// `InitModule` has run: its registrations, or why it failed.
     Ready(Result<Registrations, String>),
-    /// A function of the host is called, on behalf of a call.
-    Asked { call: u64, sequence: u32, name: String, arguments: Vec<Value> },
+    /// A call of the host on behalf of a call.
+    HostCalled { call: u64, sequence: u32, name: String, arguments: Vec<Value> },
     /// A call has ended.
     Returned { call: u64, result: Result<Option<Vec<u8>>, Failure> },
-    /// A callback has.
+    /// A callback of a match has ended.
     MatchReturned { call: u64, outcome: Outcome, acts: Vec<Act> },
     /// A line for the log.
     Logged { call: u64, level: u8, line: String, fields: String },
 }
 
-/// What modules have registered.
+/// Everything that `InitModule` registered.
 #[derive(Debug, Default)]
 pub(super) struct Registrations {
     pub(super) names: Names,
@@ -226,35 +227,35 @@ pub(super) struct Registrations {
 /// Reads a frame of an instance.
 ///
 /// # Errors
-/// A sentence, for what is none.
-pub(super) fn read(frame: &[u8]) -> Result<Said, Unreadable> {
+/// A sentence, for bytes that are no frame.
+pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
     let mut reader = Reader::new(frame);
     Ok(match reader.byte()? {
-        1 => Said::Ready(if reader.flag()? { registrations(&mut reader) } else { Err(reader.text()?) }),
+        1 => FromInstance::Ready(if reader.flag()? { registrations(&mut reader) } else { Err(reader.text()?) }),
         2 => {
             let (call, sequence, name) = (reader.u64()?, reader.u32()?, reader.text()?);
-            Said::Asked { call, sequence, name, arguments: reader.values()? }
+            FromInstance::HostCalled { call, sequence, name, arguments: reader.values()? }
         }
         3 => {
             let call = reader.u64()?;
             let result = if reader.flag()? { Ok(Some(reader.bytes()?.to_vec())) } else { Ok(None) };
-            Said::Returned { call, result }
+            FromInstance::Returned { call, result }
         }
         4 => {
             let (call, number) = (reader.u64()?, reader.u32()?);
             let code = u8::try_from(number).ok().and_then(Code::from_number).unwrap_or(Code::Internal);
-            Said::Returned { call, result: Err(Failure::new(code, reader.text()?)) }
+            FromInstance::Returned { call, result: Err(Failure::new(code, reader.text()?)) }
         }
         5 => {
             let call = reader.u64()?;
             let outcome = outcome(&mut reader)?;
             let length = reader.length()?;
             let acts = (0..length).map(|_| act(&mut reader)).collect::<Result<_, _>>()?;
-            Said::MatchReturned { call, outcome, acts }
+            FromInstance::MatchReturned { call, outcome, acts }
         }
         6 => {
             let (call, level) = (reader.u64()?, reader.byte()?);
-            Said::Logged { call, level, line: reader.text()?, fields: reader.text()? }
+            FromInstance::Logged { call, level, line: reader.text()?, fields: reader.text()? }
         }
         kind => return Err(format!("a frame of an unknown kind {kind}")),
     })
@@ -268,10 +269,10 @@ fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
         let (kind, name) = (reader.byte()?, reader.text()?);
         match kind {
             0 => registry.set_function("RegisterRpc", &name, ())?,
-            1 => registry.set_hook("RegisterBefore", When::Before, (Among::Operations, &name), ())?,
-            2 => registry.set_hook("RegisterAfter", When::After, (Among::Operations, &name), ())?,
-            3 => registry.set_hook("RegisterBeforeRt", When::Before, (Among::Messages, &name), ())?,
-            4 => registry.set_hook("RegisterAfterRt", When::After, (Among::Messages, &name), ())?,
+            1 => registry.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
+            2 => registry.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
+            3 => registry.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
+            4 => registry.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
             5 => registry.set_sole(Sole::Farewell, ()),
             6 => registry.set_sole(Sole::Matched, ()),
             7 => registry.add_listener(Occasion::Reported, ()),
@@ -345,8 +346,8 @@ fn id<T: std::str::FromStr>(reader: &mut Reader<'_>) -> Result<T, Unreadable> {
     text.parse().map_err(|_| format!("the presence has an id that is none: {text}"))
 }
 
-/// What a callback wants done, if that is no more than it may.
-pub(super) fn bounded(call: &Call, (outcome, acts): (Outcome, Vec<Act>), deferred_max: usize) -> Return {
+/// The return of a callback, which fails if its acts exceed their limits.
+pub(super) fn bounded(call: &Call, outcome: Outcome, acts: Vec<Act>, deferred_max: usize) -> Return {
     let sink = Sink::new(deferred_max);
     sink.open();
     sink.let_set(&call.timers, call.callback.timer());
@@ -369,7 +370,7 @@ mod tests {
         };
         let mut count = 0;
         for (kind, length) in (0..=7).flat_map(|kind| (0..4_000).map(move |turn| (kind, turn % 80))) {
-            // Small numbers are lengths and kinds that there are.
+            // Small numbers are valid lengths and kinds.
             let rest = (0..length).map(|_| if drawn() % 4 == 0 { drawn() } else { drawn() % 8 });
             let frame: Vec<u8> = std::iter::once(kind).chain(rest.collect::<Vec<_>>()).collect();
             count += usize::from(read(&frame).is_ok());

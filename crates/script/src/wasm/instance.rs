@@ -1,4 +1,5 @@
-//! An instance of a module at work, on the thread of its lane: what it may use, which of its calls runs, and how it ends.
+//! An instance of a module at work on its thread: its limits, which of its calls runs, and how it ends. Processor time
+//! is charged to the call that runs; time outside of calls is *background*.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,37 +8,38 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{Engine, InstancePre, Memory, ResourceLimiter, Store, UpdateDeadline};
 
-use super::frames::{Said, read};
-use super::lane::{Asked, Breached, Event, INIT, Lane};
-use super::lines::{Lines, bytes_of};
+use super::call_table::{CallEvent, CallTable, HostCall, INIT};
+use super::frames::{FromInstance, read};
+use super::instance_log::{InstanceLog, bytes_of};
+use crate::machine::call::Breach;
 use crate::metrics::ScriptMetrics;
-use crate::process::clock::{Alarm, Lane as Watched};
+use crate::process::clock::{Alarm, Lane as ClockLane};
 
-/// Between two instances passes this time at least, so that one which ends at once is not started all the time.
+/// Least time between the starts of two instances, so that one which ends at once is not started all the time.
 pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The call that runs while none does: what is left of former ones, and the loop that reads frames.
+/// The current call while no call runs: goroutines that calls left behind, and the loop that reads frames.
 const NONE: u64 = 0;
 
-/// So much is said before those who wait for it are woken, if nothing else lets them be woken sooner: each waking costs as much as
-/// a small call.
-const SAID_MAX: usize = 32;
-const SAID_FOR_MAX: Duration = Duration::from_micros(200);
+/// Most events, and the longest time, that gather before the shards that wait for them are woken: each waking costs as
+/// much as a small call. Events are delivered sooner when the instance waits.
+const UNDELIVERED_MAX: usize = 32;
+const UNDELIVERED_FOR_MAX: Duration = Duration::from_micros(200);
 
-/// What an instance may use.
+/// Limits of an instance.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Its memory.
+    /// Most bytes of the instance's memory.
     pub(super) bytes_max: usize,
-    /// The processor's time of what belongs to no call, between two waits.
+    /// Most processor time of background work between two waits.
     pub(super) background: Duration,
-    /// The same while modules register.
+    /// Most processor time of `InitModule`.
     pub(super) init: Duration,
-    /// What a call, and what belongs to none in a second, writes to the log.
+    /// Most bytes of log lines of one call, and of background work in a second.
     pub(super) log_bytes_max: usize,
 }
 
-/// Why an instance does not go on.
+/// The reason why an instance ends, as an error that unwinds it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Ending {
     #[error("the server needs it no more")]
@@ -52,165 +54,183 @@ pub(super) enum Ending {
     Unreadable(String),
 }
 
-/// What an instance works with.
-pub(super) struct State {
-    pub(super) lane: Arc<Lane>,
+/// The frame that an instance reads.
+#[derive(Default)]
+pub(super) struct FrameReading {
+    pub(super) frame: Vec<u8>,
+    /// Number of the frame's bytes that the instance has read.
+    pub(super) read: usize,
+}
+
+/// The host's state of an instance.
+pub(super) struct InstanceState {
+    pub(super) calls: Arc<CallTable>,
     incarnation: u32,
     bounds: Bounds,
     pub(super) memory: Option<Memory>,
-    /// The frame that it reads, and how much it has read of it.
-    pub(super) reading: (Vec<u8>, usize),
+    /// The frame that the instance reads now.
+    pub(super) reading: FrameReading,
     pub(super) started: Instant,
-    pub(super) lines: Lines,
-    /// What it said that nobody has heard yet, and since when.
-    said: Vec<(u64, Event)>,
-    said_since: Instant,
+    pub(super) log: InstanceLog,
+    /// Events that are not delivered yet, each with its call, and since when the first one waits.
+    undelivered: Vec<(u64, CallEvent)>,
+    undelivered_since: Instant,
+    /// Id of the call that runs.
     current: u64,
-    /// The processor's time of the thread when it was last looked at.
+    /// Processor time of the thread when a call was last charged.
     looked_at: Duration,
     background: Duration,
     is_ready: bool,
-    offender: Option<(u64, Breached)>,
-    watched: Arc<Watched>,
+    offender: Option<(u64, Breach)>,
+    watched: Arc<ClockLane>,
     alarm: Arc<dyn Alarm>,
     file: Arc<str>,
 }
 
-/// Rings by another epoch.
-pub(super) struct Epoch(pub(super) Engine);
+/// Interrupts an engine by advancing its epoch.
+pub(super) struct EpochAlarm(pub(super) Engine);
 
-impl Alarm for Epoch {
+impl Alarm for EpochAlarm {
     fn ring(&self) {
         self.0.increment_epoch();
     }
 
-    // The next epoch is asked for where the call is.
+    // The callback of the epoch's deadline asks for the next epoch itself.
     fn silence(&self) {}
 }
 
-impl State {
-    /// What the thread has used since the last look counts for the call that runs. Answers what that has used, what it may,
-    /// and its name.
-    fn charge(&mut self) -> (Duration, Duration, Arc<str>) {
+/// The time of the call that runs, or of background work.
+struct Charge {
+    spent: Duration,
+    limit: Duration,
+    name: Arc<str>,
+}
+
+impl InstanceState {
+    /// Charges the thread's time since the last charge to the call that runs.
+    fn charge(&mut self) -> Charge {
         let now = used_by_thread();
         let used = now.saturating_sub(self.looked_at);
         self.looked_at = now;
-        let charged = self.lane.with(self.current, |open| {
+        let charged = self.calls.with(self.current, |open| {
             open.spent += used;
-            (open.spent, open.limit, open.name.clone())
+            Charge { spent: open.spent, limit: open.limit, name: open.name.clone() }
         });
         charged.unwrap_or_else(|| {
             self.background += used;
             let limit = if self.is_ready { self.bounds.background } else { self.bounds.init };
-            (self.background, limit, Arc::from("code that runs outside of calls"))
+            Charge { spent: self.background, limit, name: Arc::from("code that runs outside of calls") }
         })
     }
 
-    /// The memory that it may use.
+    /// Most bytes of the instance's memory.
     pub(super) fn bytes_max(&self) -> usize {
         self.bounds.bytes_max
     }
 
-    /// Another call runs.
+    /// Notes that the instance runs this call from now on.
     pub(super) fn at(&mut self, call: u64) {
         self.charge();
         self.current = call;
         self.background = Duration::ZERO;
     }
 
-    /// Nothing runs: it waits to be told something.
+    /// Begins a wait: delivers all events and ends the thread's turn.
     pub(super) fn leave(&mut self) {
         self.deliver();
         self.at(NONE);
         self.watched.leave();
     }
 
-    /// It goes on.
+    /// Ends a wait.
     pub(super) fn enter(&mut self) {
         self.looked_at = used_by_thread();
         self.watched.enter(self.file.clone(), Some(self.alarm.clone()));
     }
 
-    /// Something is said. Those who wait for it are woken together with others, or when that has taken too long.
-    fn tell(&mut self, call: u64, event: Event) {
+    /// Adds an event of a call. It is delivered together with others, or when they have waited too long.
+    fn tell(&mut self, call: u64, event: CallEvent) {
         let now = Instant::now();
-        if self.said.is_empty() {
-            self.said_since = now;
+        if self.undelivered.is_empty() {
+            self.undelivered_since = now;
         }
-        self.said.push((call, event));
-        if self.said.len() >= SAID_MAX || now.duration_since(self.said_since) >= SAID_FOR_MAX {
+        self.undelivered.push((call, event));
+        if self.undelivered.len() >= UNDELIVERED_MAX
+            || now.duration_since(self.undelivered_since) >= UNDELIVERED_FOR_MAX
+        {
             self.deliver();
         }
     }
 
     fn deliver(&mut self) {
-        self.lane.deliver(&mut self.said);
+        self.calls.deliver(&mut self.undelivered);
     }
 
-    /// A slice is over.
+    /// Runs at the end of a slice. Ends the instance if the current call has used more time than it may.
     fn look(&mut self) -> Result<(), Ending> {
         self.deliver();
         self.watched.answer();
-        let (spent, limit, name) = self.charge();
+        let Charge { spent, limit, name } = self.charge();
         if spent <= limit {
             return Ok(());
         }
-        self.offender = Some((self.current, Breached::Time));
+        self.offender = Some((self.current, Breach::Time));
         Err(Ending::Time(name))
     }
 
-    /// It says something.
+    /// Takes a frame from the instance.
     ///
     /// # Errors
-    /// For what is no message: its library is broken.
-    pub(super) fn said(&mut self, frame: &[u8]) -> Result<(), Ending> {
+    /// For bytes that are no frame, and when a restarted instance fails in `InitModule`.
+    pub(super) fn receive(&mut self, frame: &[u8]) -> Result<(), Ending> {
         match read(frame).map_err(Ending::Unreadable)? {
-            Said::Ready(registered) => {
+            FromInstance::Ready(registered) => {
                 self.is_ready = true;
-                if self.lane.with(INIT, |_| ()).is_some() {
-                    self.tell(INIT, Event::Ready(registered));
+                if self.calls.with(INIT, |_| ()).is_some() {
+                    self.tell(INIT, CallEvent::Ready(registered));
                 } else {
-                    // What is registered is known: whoever calls it has waited for this.
+                    // A restarted instance registers the same as the first one, so only its readiness is told: callers
+                    // wait for that.
                     registered.map_err(Ending::Init)?;
-                    self.lane.ready();
+                    self.calls.ready();
                 }
             }
-            Said::Asked { call, sequence, name, arguments } => {
-                let asked = Asked { incarnation: self.incarnation, sequence, bytes: frame.len() };
-                if self.lane.ask(asked.bytes) {
-                    self.tell(call, Event::Asked { asked, name, arguments });
+            FromInstance::HostCalled { call, sequence, name, arguments } => {
+                let host_call = HostCall { incarnation: self.incarnation, sequence, bytes: frame.len() };
+                if self.calls.begin_host_call(host_call.bytes) {
+                    self.tell(call, CallEvent::HostCalled { host_call, name, arguments });
                 } else {
                     let told = "too many functions of the host are waited for";
                     let refused = muster_domain::Error::new(muster_domain::ErrorKind::ResourceExhausted, told);
-                    self.lane.answer(asked, Err(refused));
+                    self.calls.answer(host_call, Err(refused));
                 }
             }
-            Said::Returned { call, result } => self.tell(call, Event::Returned(result)),
-            Said::MatchReturned { call, outcome, acts } => {
-                let spent = if call == self.current { self.charge().0 } else { self.spent(call) };
-                self.tell(call, Event::MatchReturned { outcome, acts, spent });
+            FromInstance::Returned { call, result } => self.tell(call, CallEvent::Returned(result)),
+            FromInstance::MatchReturned { call, outcome, acts } => {
+                let spent = if call == self.current { self.charge().spent } else { self.spent(call) };
+                self.tell(call, CallEvent::MatchReturned { outcome, acts, spent });
             }
-            Said::Logged { call, level, line, fields } => {
-                let may = self.lane.with(call, |open| {
+            FromInstance::Logged { call, level, line, fields } => {
+                let may = self.calls.with(call, |open| {
                     open.logged = open.logged.saturating_add(bytes_of(&line, &fields));
                     open.logged <= self.bounds.log_bytes_max
                 });
-                self.lines.log(may, level, &line, &fields);
+                self.log.log(may, level, &line, &fields);
             }
         }
         Ok(())
     }
 
     fn spent(&self, call: u64) -> Duration {
-        self.lane.with(call, |open| open.spent).unwrap_or_default()
+        self.calls.with(call, |open| open.spent).unwrap_or_default()
     }
 }
 
-impl ResourceLimiter for State {
+impl ResourceLimiter for InstanceState {
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let has_room = desired <= self.bounds.bytes_max;
         if !has_room {
-            self.offender = Some((self.current, Breached::Memory));
+            self.offender = Some((self.current, Breach::Memory));
         }
         Ok(has_room)
     }
@@ -221,38 +241,40 @@ impl ResourceLimiter for State {
     }
 }
 
-/// How an instance ended.
-pub(super) struct Ended {
+/// The end of an instance: a sentence, and the call whose breach of a limit ended it.
+pub(super) struct InstanceEnd {
     pub(super) why: Arc<str>,
-    pub(super) offender: Option<(u64, Breached)>,
+    pub(super) offender: Option<(u64, Breach)>,
 }
 
 /// Runs an instance until it ends.
 pub(super) fn run(
-    module: &InstancePre<State>,
-    (lane, hello): (&Arc<Lane>, Vec<u8>),
+    module: &InstancePre<InstanceState>,
+    calls: &Arc<CallTable>,
+    hello: Vec<u8>,
     bounds: Bounds,
-    (watched, file): (&Arc<Watched>, &Arc<str>),
+    watched: &Arc<ClockLane>,
+    file: &Arc<str>,
     metrics: &Arc<ScriptMetrics>,
-) -> Ended {
+) -> InstanceEnd {
     let engine = module.module().engine();
-    let state = State {
-        lane: lane.clone(),
-        incarnation: lane.start(hello),
+    let state = InstanceState {
+        calls: calls.clone(),
+        incarnation: calls.start(hello),
         bounds,
         memory: None,
-        reading: (Vec::new(), 0),
+        reading: FrameReading::default(),
         started: Instant::now(),
-        lines: Lines::new(bounds.log_bytes_max, metrics.clone()),
-        said: Vec::new(),
-        said_since: Instant::now(),
+        log: InstanceLog::new(bounds.log_bytes_max, metrics.clone()),
+        undelivered: Vec::new(),
+        undelivered_since: Instant::now(),
         current: INIT,
         looked_at: used_by_thread(),
         background: Duration::ZERO,
         is_ready: false,
         offender: None,
         watched: watched.clone(),
-        alarm: Arc::new(Epoch(engine.clone())),
+        alarm: Arc::new(EpochAlarm(engine.clone())),
         file: file.clone(),
     };
     let mut store = Store::new(engine, state);
@@ -275,10 +297,10 @@ pub(super) fn run(
         },
     };
     let offender = store.data().offender;
-    Ended { why: why.into(), offender }
+    InstanceEnd { why: why.into(), offender }
 }
 
-fn begin(module: &InstancePre<State>, store: &mut Store<State>) -> wasmtime::Result<()> {
+fn begin(module: &InstancePre<InstanceState>, store: &mut Store<InstanceState>) -> wasmtime::Result<()> {
     let instance = module.instantiate(&mut *store)?;
     store.data_mut().memory = instance.get_memory(&mut *store, "memory");
     instance.get_typed_func::<(), ()>(&mut *store, "_start")?.call(store, ())

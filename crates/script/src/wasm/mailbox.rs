@@ -1,7 +1,7 @@
-//! Frames on their way to an instance, and the thread that waits for them.
+//! Frames on their way to an instance, and the waiting and waking of the instance's thread.
 //!
-//! What lies here is bounded by what its senders wait for: calls by [`CALLS_MAX`](super::lane::CALLS_MAX), callbacks by the
-//! matches there are, answers by [`ASKED_MAX`](super::lane::ASKED_MAX).
+//! The number of frames is bounded by the senders that wait: calls by [`CALLS_MAX`](super::call_table::CALLS_MAX),
+//! callbacks by the number of matches, answers by [`HOST_CALLS_MAX`](super::call_table::HOST_CALLS_MAX).
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-/// Runs something on the shard of the calling thread, behind what is ready there.
+/// Spawns a task on the shard of the calling thread, behind the tasks that are ready there.
 pub(super) type Spawn = fn(Pin<Box<dyn Future<Output = ()>>>);
 
-/// See the module.
+/// The mailbox of one instance thread.
 pub(super) struct Mailbox {
     inner: Mutex<Inner>,
     has_mail: Condvar,
@@ -22,22 +22,22 @@ pub(super) struct Mailbox {
 #[derive(Default)]
 struct Inner {
     frames: VecDeque<Vec<u8>>,
-    /// The how manieth instance it is for.
+    /// Serial number of the instance that the frames are for.
     incarnation: u32,
-    /// The thread waits.
+    /// Whether the instance's thread waits for a frame.
     is_awaited: bool,
-    /// The shard that is about to wake it.
-    rung_soon_by: Option<ThreadId>,
+    /// The shard whose task is about to wake the thread.
+    woken_soon_by: Option<ThreadId>,
     is_closed: bool,
 }
 
-/// Wakes the thread, also when this is dropped without having run.
-struct Ring(Arc<Mailbox>);
+/// Wakes the thread when it is dropped: by its task, or when the shard drops the task without running it.
+struct WakeLater(Arc<Mailbox>);
 
-impl Drop for Ring {
+impl Drop for WakeLater {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
-        inner.rung_soon_by = None;
+        inner.woken_soon_by = None;
         if !inner.frames.is_empty() {
             self.0.wake(&mut inner);
         }
@@ -60,7 +60,7 @@ impl Mailbox {
         }
     }
 
-    /// Puts a frame on its way, to this instance or whichever there is. Answers whether it is there.
+    /// Posts a frame to the instance with this number, or to any instance. Returns whether it was posted.
     pub(super) fn post(&self, incarnation: Option<u32>, frame: Vec<u8>) -> bool {
         let mut inner = self.lock();
         let is_its = incarnation.is_none_or(|incarnation| incarnation == inner.incarnation);
@@ -71,21 +71,22 @@ impl Mailbox {
         is_its
     }
 
-    /// The same, on a shard. The thread is woken when the shard has done what is ready: it works off many frames for one waking.
+    /// Posts a frame from a shard. The thread is woken after the shard has run its ready tasks, so that it works off
+    /// many frames for one waking.
     pub(super) fn post_soon(self: &Arc<Self>, incarnation: u32, frame: Vec<u8>) -> bool {
         let mut inner = self.lock();
         let is_its = incarnation == inner.incarnation;
         if is_its {
             inner.frames.push_back(frame);
             let me = thread::current().id();
-            match inner.rung_soon_by {
-                // What another shard has to do first may take long.
+            match inner.woken_soon_by {
+                // The other shard's ready tasks may take long, so the thread is woken at once.
                 Some(by) if by != me => self.wake(&mut inner),
                 None if inner.is_awaited => {
-                    inner.rung_soon_by = Some(me);
+                    inner.woken_soon_by = Some(me);
                     drop(inner);
-                    let ring = Ring(self.clone());
-                    (self.spawn)(Box::pin(async move { drop(ring) }));
+                    let wake_later = WakeLater(self.clone());
+                    (self.spawn)(Box::pin(async move { drop(wake_later) }));
                 }
                 _ => {}
             }
@@ -93,7 +94,7 @@ impl Mailbox {
         is_its
     }
 
-    /// The thread has nothing to do any more.
+    /// Tells the thread to end.
     pub(super) fn close(&self) {
         let mut inner = self.lock();
         inner.is_closed = true;
@@ -106,9 +107,9 @@ impl Mailbox {
     }
 }
 
-/// What the instance's thread does.
+/// The side of the instance's thread.
 impl Mailbox {
-    /// An instance starts, whose first frame is this. Answers the how manieth it is.
+    /// Starts an instance with its first frame, and drops all other frames. Returns the instance's serial number.
     pub(super) fn start(&self, hello: Vec<u8>) -> u32 {
         let mut inner = self.lock();
         inner.incarnation += 1;
@@ -121,7 +122,7 @@ impl Mailbox {
         self.lock().frames.pop_front()
     }
 
-    /// Waits for a frame, to this moment at most. Answers whether there is one; nothing when the thread is to end.
+    /// Waits for a frame until a moment at most. Returns whether there is one; `None` when the thread is to end.
     pub(super) fn wait(&self, until: Option<Instant>) -> Option<bool> {
         let mut inner = self.lock();
         loop {
@@ -142,7 +143,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits before another instance is started. Answers whether one is to be.
+    /// Waits until a moment before another instance starts. Returns false when the thread is to end.
     pub(super) fn pause(&self, until: Instant) -> bool {
         let mut inner = self.lock();
         loop {
@@ -154,7 +155,7 @@ impl Mailbox {
         }
     }
 
-    /// As if another instance had started.
+    /// Advances the serial number as if another instance had started.
     #[cfg(test)]
     pub(super) fn pass_over(&self) {
         self.lock().incarnation += 1;
@@ -165,7 +166,7 @@ impl Mailbox {
 mod tests {
     use super::*;
 
-    /// A mailbox whose thread waits, and what it is to post there; the thread is woken by then.
+    /// Makes a mailbox whose thread waits, and checks that what `post` does there wakes the thread.
     fn waited_for(spawn: Spawn, post: impl FnOnce(&Arc<Mailbox>, u32)) -> Arc<Mailbox> {
         let mailbox = Arc::new(Mailbox::new(spawn));
         let incarnation = mailbox.start(b"hello".to_vec());
@@ -183,17 +184,17 @@ mod tests {
 
     #[test]
     fn a_thread_is_woken_by_what_is_posted_soon_even_if_the_shard_ends_before() {
-        // What the shard was to run is dropped.
+        // The shard drops the task.
         let mailbox = waited_for(drop, |mailbox, incarnation| {
             assert!(mailbox.post_soon(incarnation, b"frame".to_vec()));
             assert!(!mailbox.post_soon(incarnation + 1, Vec::new()));
         });
-        assert_eq!(mailbox.lock().rung_soon_by, None);
+        assert_eq!(mailbox.lock().woken_soon_by, None);
     }
 
     #[test]
     fn a_shard_does_not_wait_for_what_another_has_to_do_first() {
-        // What a shard is to run waits for ever.
+        // The shard never runs the task.
         waited_for(std::mem::forget, |mailbox, incarnation| {
             assert!(mailbox.post_soon(incarnation, b"one shard's".to_vec()));
             assert!(mailbox.lock().is_awaited, "it is rung when that has time");

@@ -1,4 +1,5 @@
-//! Matches in Go: the instance holds their states, all of them in one memory.
+//! Matches in Go. The instance holds the states of all matches in its one memory, so matches are neither frozen nor
+//! moved to newer code.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,10 +10,10 @@ use std::time::Duration;
 use muster_api::game::Failure;
 use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
 
+use super::call_table::CallEvent;
 use super::frames;
-use super::lane::Event;
 use super::module::GoModule;
-use super::vm::{Vm, attend};
+use super::vm::{Vm, serve_call};
 use crate::host::Host;
 use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed};
@@ -20,14 +21,14 @@ use crate::machine::migrate::Migrating;
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
 
-/// The matches of one shard.
+/// The matches in Go of one shard.
 pub struct MatchVm {
     vm: Vm,
     paces: RefCell<HashMap<MatchId, Rc<Pace>>>,
     limits: Limits,
 }
 
-/// Why a callback was not called.
+/// The reason why a callback was not called or did not return.
 struct Refused(Arc<str>);
 
 impl From<Failure> for Refused {
@@ -36,12 +37,12 @@ impl From<Failure> for Refused {
     }
 }
 
-/// See [`MatchVm::freeze`].
+/// The error of freezing or thawing a match.
 const NOT_RECORDED: &str = "matches in Go are not durable";
 
 impl MatchMachine for MatchVm {
     type Program = GoModule;
-    const LANGUAGE: &'static str = "Go";
+    const FREEZES: bool = false;
     const PARKS: bool = true;
 
     fn new(program: &GoModule, host: &Rc<Host>, limits: Limits, _: bool) -> Result<Self, LoadError> {
@@ -54,7 +55,7 @@ impl MatchMachine for MatchVm {
         match self.ask(call).await {
             Err(Refused(why)) => (failed(why), false),
             Ok((outcome, acts, spent)) => {
-                let mut returned = frames::bounded(call, (outcome, acts), self.limits.deferred_max);
+                let mut returned = frames::bounded(call, outcome, acts, self.limits.deferred_max);
                 let Callback::Loop(_) = call.callback else { return (returned, false) };
                 let (is_late, in_time) = pace.looped(spent, &self.limits);
                 if let Err(why) = in_time {
@@ -65,7 +66,7 @@ impl MatchMachine for MatchVm {
         }
     }
 
-    /// No match in Go is recorded: what its state is only its code knows.
+    /// Always fails: only the match's own code knows the type of its state, so no match in Go is durable.
     fn freeze(&self, _: MatchId) -> Result<Vec<u8>, Arc<str>> {
         Err(NOT_RECORDED.into())
     }
@@ -76,12 +77,12 @@ impl MatchMachine for MatchVm {
 
     fn drop_match(&self, id: MatchId) {
         self.paces.borrow_mut().remove(&id);
-        self.vm.lane().mailbox.post(None, frames::drop_match(id));
+        self.vm.calls().mailbox.post(None, frames::drop_match(id));
     }
 }
 
 impl Migrating for MatchVm {
-    /// Matches in Go stay with their instance: their state is of whatever type its code has. Nothing is there to be adopted.
+    /// Always nil: a match in Go stays with its instance, and no other machine can adopt it.
     fn state(&self, _: MatchId) -> Result<Value, Arc<str>> {
         Ok(Value::Nil)
     }
@@ -97,11 +98,11 @@ impl MatchVm {
         let name = format!("{} of {}", frames::callback_name(&call.callback), call.handler);
         let public_id = format!("{}.{}", call.id, host.node);
         let frame = |id| frames::match_call(id, call, &public_id, &host.node).map_err(|why| Refused(why.into()));
-        let taken = self.vm.lane().begin((name.into(), limit, true), frame)?;
-        match attend(self.vm.lane().clone(), taken, host.clone()).await {
-            Event::MatchReturned { outcome, acts, spent } => Ok((outcome, acts, spent)),
-            Event::Returned(Err(failure)) => Err(failure.into()),
-            Event::Ended { why, .. } => {
+        let taken = self.vm.calls().begin(name.into(), limit, true, frame)?;
+        match serve_call(self.vm.calls().clone(), taken, host.clone()).await {
+            CallEvent::MatchReturned { outcome, acts, spent } => Ok((outcome, acts, spent)),
+            CallEvent::Returned(Err(failure)) => Err(failure.into()),
+            CallEvent::Ended { why, .. } => {
                 Err(Refused(format!("the Go instance that held the match has ended: {why}").into()))
             }
             _ => Err(Refused("the game's code answered another question".into())),

@@ -1,12 +1,13 @@
-//! Game code in Go, compiled to WebAssembly: one instance for the whole server, on a thread of its own, which takes calls of
-//! all shards. How it waits stands in `docs/adr/0012-game-code.md`.
+//! The Go engine: game code compiled to WebAssembly, run by wasmtime. One instance serves the whole server, on a thread
+//! of its own that takes calls from all shards. `docs/adr/0012-game-code.md` explains how it waits.
 
+pub mod call_table;
 mod codec;
 mod compile;
 mod frames;
 mod instance;
-pub mod lane;
-mod lines;
+mod instance_log;
+pub(crate) mod language;
 mod mailbox;
 pub(crate) mod matches;
 pub mod module;

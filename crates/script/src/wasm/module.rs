@@ -1,4 +1,5 @@
-//! The module of a folder, and the thread that runs instances of it: one after the other, when one has ended.
+//! The Go module of a folder, and the thread that runs its instances, one after the other: a new one starts when one
+//! has ended.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,11 @@ use std::time::Instant;
 use muster_live::matches::Chain;
 use wasmtime::InstancePre;
 
+use super::call_table::{CallEvent, CallTable, INIT, Inbox, TakenCall};
 use super::compile::compile;
 use super::frames::{Registrations, hello};
-use super::instance::{Bounds, Ended, START_INTERVAL, State, run};
-use super::lane::{Event, INIT, Inbox, Lane, Taken};
-use super::vm::{attend, be_home};
+use super::instance::{Bounds, InstanceEnd, InstanceState, START_INTERVAL, run};
+use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
@@ -25,51 +26,51 @@ use crate::process::stuck::digest;
 
 const EXTENSION: &str = "wasm";
 
-/// Larger files are refused.
+/// Most bytes of a module; larger ones are refused.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// What a thread needs for the host's part of an instance, beside the instance's own stack.
+/// Stack of the thread for the host's functions; the instance has a stack of its own.
 const STACK_BYTES: usize = 4 << 20;
 
-/// A module that has started and registered something; by default none.
+/// A module that has started and registered its functions. By default there is no module.
 #[derive(Default)]
 pub struct GoModule {
     file: Arc<str>,
     names: Names,
     handlers: BTreeSet<String>,
-    pub(super) running: Option<Arc<Running>>,
+    pub(super) running: Option<Arc<RunningModule>>,
 }
 
-/// An instance at work. When nobody has any call for it any more it ends.
-pub(super) struct Running {
-    pub(super) lane: Arc<Lane>,
-    /// The shards that take what the instance asks on behalf of no call.
-    homes: Mutex<Vec<ThreadId>>,
+/// The thread of a module at work. Dropping the last reference ends it.
+pub(super) struct RunningModule {
+    pub(super) calls: Arc<CallTable>,
+    /// Threads of the shards that have an inbox for background host calls, those on behalf of no call.
+    background_shards: Mutex<Vec<ThreadId>>,
 }
 
-impl Drop for Running {
+impl Drop for RunningModule {
     fn drop(&mut self) {
-        self.lane.mailbox.close();
+        self.calls.mailbox.close();
     }
 }
 
-impl Running {
-    /// The shard of this thread takes what the instance asks on behalf of no call, until it has ended.
+impl RunningModule {
+    /// Makes the shard of this thread take background host calls until the module's thread ends.
     pub(super) fn settle(&self, host: &Rc<Host>, limits: Limits) {
-        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shards = self.background_shards.lock().unwrap_or_else(PoisonError::into_inner);
         let here = thread::current().id();
-        if !homes.contains(&here) {
-            homes.push(here);
-            (host.spawn)(Box::pin(be_home(self.lane.clone(), host.clone(), limits)));
+        if !shards.contains(&here) {
+            shards.push(here);
+            (host.spawn)(Box::pin(serve_background(self.calls.clone(), host.clone(), limits)));
         }
     }
 }
 
 impl GoModule {
-    /// Compiles and starts the module of a folder, if there is one, and waits until it has registered what it has.
+    /// Compiles and starts the module of a folder, if there is one, and waits until its `InitModule` has run.
     ///
     /// # Errors
-    /// For several modules, one that cannot be read or is none, or one that fails when it runs.
+    /// For several modules, for one that cannot be read or compiled, and for one that fails when it starts.
     pub async fn load(folder: &Path, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError> {
         let Some(path) = find(folder)? else { return Ok(Self::default()) };
         let file = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
@@ -86,25 +87,25 @@ impl GoModule {
         let kept = host.process.compiled.clone();
         let compiled = tokio::task::spawn_blocking(move || compile(&bytes, kept.as_deref())).await;
         let compiled = compiled.map_err(|error| failed(&error))?.map_err(|why| failed(&why))?;
-        let lane = Arc::new(Lane::new(host.spawn));
-        let running = Running { lane: lane.clone(), homes: Mutex::default() };
+        let calls = Arc::new(CallTable::new(host.spawn));
+        let running = RunningModule { calls: calls.clone(), background_shards: Mutex::default() };
         let inbox = Arc::<Inbox>::default();
-        lane.begin_init(limits.load_time, inbox.clone());
-        let thread = Thread::new(compiled, &lane, host, limits, file.as_str().into());
+        calls.begin_init(limits.load_time, inbox.clone());
+        let thread = ModuleThread::new(compiled, &calls, host, limits, file.as_str().into());
         let builder = thread::Builder::new().name("script-go".to_owned()).stack_size(STACK_BYTES);
         builder.spawn(move || thread.run()).map_err(|error| failed(&error))?;
-        let init = Taken { id: INIT, inbox, incarnation: 1 };
+        let init = TakenCall { id: INIT, inbox, incarnation: 1 };
         let meter = Meter::new(Chain::default(), limits);
         let Registrations { names, handlers } =
-            match host.current.during(meter, attend(lane.clone(), init, host.clone())).await {
-                Event::Ready(registered) => registered.map_err(|why| failed(&why))?,
-                Event::Ended { why, .. } => {
+            match host.current.during(meter, serve_call(calls.clone(), init, host.clone())).await {
+                CallEvent::Ready(registered) => registered.map_err(|why| failed(&why))?,
+                CallEvent::Ended { why, .. } => {
                     return Err(failed(&format!("the module ended before it was loaded: {why}")));
                 }
                 _ => return Err(failed(&"the module answered before it was asked")),
             };
         names.warn_of_unbuilt();
-        lane.ready();
+        calls.ready();
         Ok(Self {
             file: file.into(),
             names,
@@ -170,10 +171,10 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, LoadError> {
     Ok(found.pop())
 }
 
-/// What the thread of a module works with.
-struct Thread {
-    compiled: InstancePre<State>,
-    lane: Arc<Lane>,
+/// The data of a module's thread.
+struct ModuleThread {
+    compiled: InstancePre<InstanceState>,
+    calls: Arc<CallTable>,
     process: Arc<Process>,
     node: Arc<str>,
     bounds: Bounds,
@@ -181,8 +182,14 @@ struct Thread {
     file: Arc<str>,
 }
 
-impl Thread {
-    fn new(compiled: InstancePre<State>, lane: &Arc<Lane>, host: &Rc<Host>, limits: &Limits, file: Arc<str>) -> Self {
+impl ModuleThread {
+    fn new(
+        compiled: InstancePre<InstanceState>,
+        calls: &Arc<CallTable>,
+        host: &Rc<Host>,
+        limits: &Limits,
+        file: Arc<str>,
+    ) -> Self {
         let bounds = Bounds {
             bytes_max: limits.machine_bytes,
             background: limits.call_time,
@@ -190,30 +197,29 @@ impl Thread {
             log_bytes_max: limits.log_bytes_max,
         };
         let (process, node, deferred_max) = (host.process.clone(), host.node.clone(), limits.deferred_max);
-        Self { compiled, lane: lane.clone(), process, node, bounds, deferred_max, file }
+        Self { compiled, calls: calls.clone(), process, node, bounds, deferred_max, file }
     }
 
-    /// Runs instances, until there is nothing to do for any.
+    /// Runs instances until the mailbox is closed.
     fn run(self) {
         let watched = self.process.clock.lane();
         let metrics: &Arc<ScriptMetrics> = &self.process.metrics;
         loop {
             let started = Instant::now();
             let hello = hello(&self.process.around, &self.node, self.deferred_max);
-            let bounds = self.bounds;
-            let ended = run(&self.compiled, (&self.lane, hello), bounds, (&watched, &self.file), metrics);
-            if self.lane.mailbox.is_closed() {
-                return self.lane.end_all(&ended.why);
+            let ended = run(&self.compiled, &self.calls, hello, self.bounds, &watched, &self.file, metrics);
+            if self.calls.mailbox.is_closed() {
+                return self.calls.end_all(&ended.why);
             }
             self.fail(&ended);
-            if !self.lane.mailbox.pause(started + START_INTERVAL) {
-                return self.lane.end_all(&ended.why);
+            if !self.calls.mailbox.pause(started + START_INTERVAL) {
+                return self.calls.end_all(&ended.why);
             }
         }
     }
 
-    fn fail(&self, ended: &Ended) {
-        let calls = self.lane.fail_all(&ended.why, ended.offender);
+    fn fail(&self, ended: &InstanceEnd) {
+        let calls = self.calls.fail_all(&ended.why, ended.offender);
         self.process.metrics.instances_ended.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (file, why) = (&*self.file, &*ended.why);
         tracing::error!(file, why, calls, "the Go instance has ended, and its calls have failed: a new one starts");

@@ -1,4 +1,4 @@
-//! Statements to the database for Go's own library, which wants columns in order and values of their own kinds.
+//! Host functions for Go's `database/sql`, which needs columns in order and values with their types.
 
 use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
@@ -44,7 +44,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 
 const PARAMETERS: &[Parameter] = &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))];
 
-/// Texts, of which the first letter says what they are: what JSON's numbers cannot hold comes as it went.
+/// Reads the parameters of a statement. In a text the first letter is the type of the value behind it, so that values
+/// which JSON's numbers cannot hold cross unchanged.
 fn parameters(arguments: &mut Arguments) -> Result<Vec<SqlValue>> {
     let unfit = || Error::invalid("expects parameters, each behind a letter for its kind");
     let Value::List(values) = arguments.any() else { return Ok(Vec::new()) };

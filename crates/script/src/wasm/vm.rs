@@ -1,4 +1,4 @@
-//! Calls of a Go instance by a shard, and what the instance asks of the host for them.
+//! Calls of functions and hooks in Go by one shard, and the host calls that the instance makes on their behalf.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -8,33 +8,33 @@ use std::task::{Context, Poll};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::Failure;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matches::Chain;
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
+use super::call_table::{CallEvent, CallTable, HostCall, TakenCall};
 use super::codec::Reader;
 use super::frames;
-use super::lane::{Asked, Breached, Event, Lane, Taken};
-use super::module::{GoModule, Running};
+use super::module::{GoModule, RunningModule};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
-use crate::machine::call::{Breach, Callee, End, Given, Wanted};
+use crate::machine::call::{CallInput, Callee, End, Wanted};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
 
-/// Go's form of a message, which its library reads.
+/// The form of messages that Go's library reads: names in camel case, without fields at their defaults.
 const FORM: WriteOptions = WriteOptions { emit_defaults: false, camel_case: true };
 
-/// The host's functions by their names, and those that are there for Go alone.
+/// The functions of the host table by name, and those that exist for Go alone.
 static FUNCTIONS: LazyLock<HashMap<&'static str, &'static HostFunction>> =
     LazyLock::new(|| functions().chain(sql::FUNCTIONS).map(|function| (function.name, function)).collect());
 
-/// A call of the instance: there may be as many of one shard as it may have machines.
+/// A way to call the one instance. A shard has as many as it may have machines, which bounds its calls under way.
 pub struct Vm {
-    running: Arc<Running>,
+    running: Arc<RunningModule>,
     host: Rc<Host>,
 }
 
@@ -46,8 +46,8 @@ impl Vm {
         Ok(Self { running, host: host.clone() })
     }
 
-    pub(super) fn lane(&self) -> &Arc<Lane> {
-        &self.running.lane
+    pub(super) fn calls(&self) -> &Arc<CallTable> {
+        &self.running.calls
     }
 
     pub(super) fn host(&self) -> &Rc<Host> {
@@ -74,27 +74,23 @@ impl Machine for Vm {
     async fn call(
         &self,
         callee: Callee<'_>,
-        (invocation, given): (Invocation, Given),
+        CallInput { invocation, given }: CallInput,
         wanted: Wanted,
         limits: &Limits,
     ) -> End {
-        let about = (Arc::from(callee.name()), limits.call_time, false);
-        let taken = self.lane().begin(about, |id| Ok(frames::call(id, callee, &invocation, given)));
+        let frame = |id| Ok(frames::call(id, callee, &invocation, given));
+        let taken = self.calls().begin(Arc::from(callee.name()), limits.call_time, false, frame);
         let taken = match taken {
             Ok(taken) => taken,
             Err(failure) => return End { result: Err(failure), breach: None },
         };
-        match attend(self.lane().clone(), taken, self.host.clone()).await {
-            Event::Returned(Ok(Some(answered))) if wanted == Wanted::Value => {
+        match serve_call(self.calls().clone(), taken, self.host.clone()).await {
+            CallEvent::Returned(Ok(Some(answered))) if wanted == Wanted::Value => {
                 End { result: encoded(&answered), breach: None }
             }
-            Event::Returned(result) => End { result, breach: None },
-            Event::Ended { breach, .. } => {
+            CallEvent::Returned(result) => End { result, breach: None },
+            CallEvent::Ended { breach, .. } => {
                 let told = "The game's Go instance ended while it was at work for this. Try again.";
-                let breach = breach.map(|breach| match breach {
-                    Breached::Time => Breach::Time,
-                    Breached::Memory => Breach::Memory,
-                });
                 End { result: Err(Failure::new(Code::Unavailable, told)), breach }
             }
             _ => End {
@@ -105,46 +101,51 @@ impl Machine for Vm {
     }
 }
 
-/// A value that a function answered, as others encode it.
+/// Re-encodes a value that a function returned in the form of all languages.
 fn encoded(answered: &[u8]) -> std::result::Result<Option<Vec<u8>>, Failure> {
     let values = Reader::new(answered).values().map_err(|why| Failure::new(Code::Internal, why))?;
     Ok(values.into_iter().next().map(Value::encode))
 }
 
-/// A function of the host that has not answered yet.
-type Awaited = Pin<Box<dyn Future<Output = (Asked, Result<Value>)>>>;
+/// A call of the host that waits for its result.
+type Awaited = Pin<Box<dyn Future<Output = (HostCall, Result<Value>)>>>;
 
-/// Answers what the instance asks of the host for a call, until the call has ended. Whoever drops this gives the call up.
-pub(super) async fn attend(lane: Arc<Lane>, taken: Taken, host: Rc<Host>) -> Event {
-    let mut attendance = Attendance { lane, taken, host, awaited: FuturesUnordered::new(), open: Vec::new() };
-    std::future::poll_fn(|context| attendance.poll(context)).await
+/// Waits for a call's end, and runs the host calls that the instance makes for it. Dropping the future gives the call
+/// up.
+pub(super) async fn serve_call(calls: Arc<CallTable>, taken: TakenCall, host: Rc<Host>) -> CallEvent {
+    let mut service = CallService { calls, taken, host, awaited: FuturesUnordered::new(), unanswered: Vec::new() };
+    std::future::poll_fn(|context| service.poll(context)).await
 }
 
-struct Attendance {
-    lane: Arc<Lane>,
-    taken: Taken,
+/// A call under way, as its shard serves it.
+struct CallService {
+    calls: Arc<CallTable>,
+    taken: TakenCall,
     host: Rc<Host>,
     awaited: FuturesUnordered<Awaited>,
-    open: Vec<Asked>,
+    /// Host calls that `awaited` will answer.
+    unanswered: Vec<HostCall>,
 }
 
-impl Attendance {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+impl CallService {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<CallEvent> {
         loop {
-            while let Poll::Ready(Some((asked, result))) = self.awaited.poll_next_unpin(context) {
-                self.open.retain(|open| *open != asked);
-                self.lane.answer(asked, result);
+            while let Poll::Ready(Some((host_call, result))) = self.awaited.poll_next_unpin(context) {
+                self.unanswered.retain(|known| *known != host_call);
+                self.calls.answer(host_call, result);
             }
             match self.taken.inbox.poll_next(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Event::Asked { asked, name, arguments }) => match start(&self.host, &name, arguments) {
-                    Ok(Started::Now(value)) => self.lane.answer(asked, Ok(value)),
-                    Err(error) => self.lane.answer(asked, Err(error)),
-                    Ok(Started::Later(awaited)) => {
-                        self.open.push(asked);
-                        self.awaited.push(Box::pin(async move { (asked, awaited.await) }));
+                Poll::Ready(CallEvent::HostCalled { host_call, name, arguments }) => {
+                    match start(&self.host, &name, arguments) {
+                        Ok(Started::Now(value)) => self.calls.answer(host_call, Ok(value)),
+                        Err(error) => self.calls.answer(host_call, Err(error)),
+                        Ok(Started::Later(awaited)) => {
+                            self.unanswered.push(host_call);
+                            self.awaited.push(Box::pin(async move { (host_call, awaited.await) }));
+                        }
                     }
-                },
+                }
                 Poll::Ready(event) => {
                     self.finish();
                     return Poll::Ready(event);
@@ -153,28 +154,28 @@ impl Attendance {
         }
     }
 
-    /// The call has ended. What goroutines that it left behind wait for still comes.
+    /// Ends the call. Host calls of goroutines that the call left behind are still answered.
     fn finish(&mut self) {
-        self.lane.end(self.taken.id);
-        self.open.clear();
+        self.calls.end(self.taken.id);
+        self.unanswered.clear();
         if self.awaited.is_empty() {
             return;
         }
-        let (mut awaited, lane) = (std::mem::take(&mut self.awaited), self.lane.clone());
+        let (mut awaited, calls) = (std::mem::take(&mut self.awaited), self.calls.clone());
         (self.host.spawn)(Box::pin(async move {
-            while let Some((asked, result)) = awaited.next().await {
-                lane.answer(asked, result);
+            while let Some((host_call, result)) = awaited.next().await {
+                calls.answer(host_call, result);
             }
         }));
     }
 }
 
-impl Drop for Attendance {
+impl Drop for CallService {
     fn drop(&mut self) {
-        for asked in &self.open {
-            self.lane.give_up(*asked);
+        for host_call in &self.unanswered {
+            self.calls.give_up(*host_call);
         }
-        self.lane.cancel(self.taken.id, self.taken.incarnation);
+        self.calls.cancel(self.taken.id, self.taken.incarnation);
     }
 }
 
@@ -184,13 +185,13 @@ fn start(host: &Rc<Host>, name: &str, arguments: Vec<Value>) -> Result<Started> 
     function.ok_or_else(unknown)?.start(host, arguments)
 }
 
-/// Answers what the instance asks of the host on behalf of no call, until it has ended.
-pub(super) async fn be_home(lane: Arc<Lane>, host: Rc<Host>, limits: Limits) {
-    let home = lane.add_home();
+/// Runs background host calls, those that belong to no call, until the module's thread has ended.
+pub(super) async fn serve_background(calls: Arc<CallTable>, host: Rc<Host>, limits: Limits) {
+    let inbox = calls.add_background_inbox();
     loop {
-        match std::future::poll_fn(|context| home.poll_next(context)).await {
-            Event::Asked { asked, name, arguments } => {
-                let (lane, its) = (lane.clone(), host.clone());
+        match std::future::poll_fn(|context| inbox.poll_next(context)).await {
+            CallEvent::HostCalled { host_call, name, arguments } => {
+                let (calls, its) = (calls.clone(), host.clone());
                 (host.spawn)(Box::pin(async move {
                     let answered = async {
                         match start(&its, &name, arguments)? {
@@ -200,7 +201,7 @@ pub(super) async fn be_home(lane: Arc<Lane>, host: Rc<Host>, limits: Limits) {
                     };
                     let meter = Meter::new(Chain::default(), &limits);
                     let result = its.current.during(meter, answered).await;
-                    lane.answer(asked, result);
+                    calls.answer(host_call, result);
                 }));
             }
             _ => return,

@@ -1,14 +1,14 @@
-//! What a module may ask of the system: as much of WASI as Go's runtime needs, and the host's two functions. There are no
-//! files and no sockets; asking for them is an error of theirs.
+//! The functions that a module may import: as much of WASI as Go's runtime needs, and two functions of the host. There
+//! are no files and no sockets: Go gets an error for them.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use wasmtime::{Caller, Engine, ExternType, InstancePre, Linker, Module, Val};
 
-use super::instance::{Ending, State};
+use super::instance::{Ending, FrameReading, InstanceState};
 
-/// Errors of WASI.
+/// Error numbers of WASI.
 const SUCCESS: i32 = 0;
 const AGAIN: i32 = 6;
 const BAD_FILE: i32 = 8;
@@ -21,7 +21,7 @@ const HOST: &str = "muster";
 
 const MONOTONIC: i32 = 1;
 
-/// A subscription is so long, and its parts are at these places.
+/// Layout of WASI's subscriptions and events: sizes, and offsets of fields.
 const SUBSCRIPTION_BYTES: usize = 48;
 const TAG_AT: usize = 8;
 const CLOCK_AT: usize = 16;
@@ -31,23 +31,24 @@ const EVENT_BYTES: usize = 32;
 const TAG_CLOCK: u8 = 0;
 const TAG_READ: u8 = 1;
 
-/// More subscriptions than Go's runtime ever has.
+/// Most subscriptions of one wait; Go's runtime never has more.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
-/// A frame that an instance sends is no longer: what may cross in one call, and its frame.
+/// Most bytes of a frame from an instance: everything that may cross in one call, and the frame around it.
 const FRAME_BYTES_MAX: usize = 34 << 20;
 
-/// What is written to its output at a time; it goes on with the rest. It is not interrupted meanwhile.
+/// Most bytes that an instance writes to its output at a time. It writes the rest by further calls, since it cannot be
+/// interrupted within one.
 const WRITTEN_BYTES_MAX: u32 = 64 << 10;
 
-/// In so many parts at most.
+/// Most parts of one write.
 const WRITTEN_PARTS_MAX: u32 = 1_024;
 
-/// A module with everything that it may ask for.
+/// Links a module with everything that it may import.
 ///
 /// # Errors
-/// When it asks for something else.
-pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<InstancePre<State>> {
+/// When the module has other imports.
+pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<InstancePre<InstanceState>> {
     let mut linker = Linker::new(engine);
     linker.allow_shadowing(true);
     for import in module.imports().filter(|import| import.module() == WASI) {
@@ -56,12 +57,12 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
         }
     }
     linker.func_wrap(HOST, "send", send)?;
-    linker.func_wrap(HOST, "at", |mut caller: Caller<'_, State>, call: u64| caller.data_mut().at(call))?;
-    linker.func_wrap(WASI, "args_sizes_get", |caller: Caller<'_, State>, count, bytes| {
+    linker.func_wrap(HOST, "at", |mut caller: Caller<'_, InstanceState>, call: u64| caller.data_mut().at(call))?;
+    linker.func_wrap(WASI, "args_sizes_get", |caller: Caller<'_, InstanceState>, count, bytes| {
         sizes(caller, count, bytes, &[])
     })?;
     linker.func_wrap(WASI, "args_get", |_: i32, _: i32| SUCCESS)?;
-    linker.func_wrap(WASI, "environ_sizes_get", |caller: Caller<'_, State>, count, bytes| {
+    linker.func_wrap(WASI, "environ_sizes_get", |caller: Caller<'_, InstanceState>, count, bytes| {
         let environment = environment(&caller);
         sizes(caller, count, bytes, &environment)
     })?;
@@ -78,23 +79,23 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
     linker.instantiate_pre(module)
 }
 
-/// Files, folders, sockets: there are none.
-fn absent(_: Caller<'_, State>, _: &[Val], results: &mut [Val]) -> wasmtime::Result<()> {
+/// Stands for all other functions of WASI, on files, folders and sockets: always an error.
+fn absent(_: Caller<'_, InstanceState>, _: &[Val], results: &mut [Val]) -> wasmtime::Result<()> {
     if let Some(result) = results.first_mut() {
         *result = Val::I32(BAD_FILE);
     }
     Ok(())
 }
 
-/// The instance's memory, and what it works with.
-fn parts<'a>(caller: &'a mut Caller<'_, State>) -> (&'a mut [u8], &'a mut State) {
+/// The instance's memory and the host's state.
+fn parts<'a>(caller: &'a mut Caller<'_, InstanceState>) -> (&'a mut [u8], &'a mut InstanceState) {
     match caller.data().memory {
         Some(memory) => memory.data_and_store_mut(caller),
         None => (&mut [], caller.data_mut()),
     }
 }
 
-/// A part of the memory.
+/// A range of the memory; `None` if it lies outside.
 fn part(memory: &mut [u8], at: u32, length: usize) -> Option<&mut [u8]> {
     memory.get_mut(at as usize..)?.get_mut(..length)
 }
@@ -113,33 +114,33 @@ fn u64_at(memory: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// What it answers when a place that it named is outside of its memory.
+/// The answer to an instance: a fault if it named a place outside of its memory.
 fn or_fault(done: Option<i32>) -> i32 {
     done.unwrap_or(FAULT)
 }
 
-/// The instance says something.
-fn send(mut caller: Caller<'_, State>, at: u32, length: u32) -> wasmtime::Result<()> {
+/// Takes a frame from the instance.
+fn send(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> wasmtime::Result<()> {
     let (memory, state) = parts(&mut caller);
     let frame = part(memory, at, length as usize).filter(|frame| frame.len() <= FRAME_BYTES_MAX);
     let frame = frame.ok_or_else(|| Ending::Unreadable(format!("a frame of {length} bytes at {at}")))?;
-    Ok(state.said(frame)?)
+    Ok(state.receive(frame)?)
 }
 
-/// What Go's runtime is to know: it collects when its memory has become five times what it was after the last collection, and more
-/// often when it is nearly used up.
-fn environment(caller: &Caller<'_, State>) -> Vec<String> {
+/// Environment variables for Go's runtime. It collects garbage when its memory has grown to five times the size after
+/// the last collection, and more often when memory is nearly used up.
+fn environment(caller: &Caller<'_, InstanceState>) -> Vec<String> {
     vec!["GOGC=400\0".to_owned(), format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 4 * 3)]
 }
 
-fn sizes(mut caller: Caller<'_, State>, count: u32, bytes: u32, texts: &[String]) -> i32 {
+fn sizes(mut caller: Caller<'_, InstanceState>, count: u32, bytes: u32, texts: &[String]) -> i32 {
     let (memory, _) = parts(&mut caller);
     let length: usize = texts.iter().map(String::len).sum();
     let done = put(memory, count, &(texts.len() as u32).to_le_bytes());
     or_fault(done.and_then(|()| put(memory, bytes, &(length as u32).to_le_bytes())).map(|()| SUCCESS))
 }
 
-fn environ_get(mut caller: Caller<'_, State>, pointers: u32, mut texts: u32) -> i32 {
+fn environ_get(mut caller: Caller<'_, InstanceState>, pointers: u32, mut texts: u32) -> i32 {
     let environment = environment(&caller);
     let (memory, _) = parts(&mut caller);
     for (index, text) in environment.iter().enumerate() {
@@ -153,10 +154,10 @@ fn environ_get(mut caller: Caller<'_, State>, pointers: u32, mut texts: u32) -> 
     SUCCESS
 }
 
-fn clock_time_get(mut caller: Caller<'_, State>, clock: i32, _: i64, out: u32) -> i32 {
+fn clock_time_get(mut caller: Caller<'_, InstanceState>, clock: i32, _: i64, out: u32) -> i32 {
     let (memory, state) = parts(&mut caller);
     let now = if clock == MONOTONIC { state.started.elapsed() } else { since_1970() };
-    // Go takes zero for no time at all.
+    // Go takes zero for a missing clock.
     let nanos = (now.as_nanos() as u64).max(1);
     or_fault(put(memory, out, &nanos.to_le_bytes()).map(|()| SUCCESS))
 }
@@ -165,7 +166,7 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn random_get(mut caller: Caller<'_, State>, at: u32, length: u32) -> i32 {
+fn random_get(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> i32 {
     let (memory, _) = parts(&mut caller);
     match part(memory, at, length as usize) {
         None => FAULT,
@@ -173,8 +174,8 @@ fn random_get(mut caller: Caller<'_, State>, at: u32, length: u32) -> i32 {
     }
 }
 
-/// Reads of frames, as much as there is room for. Nothing waits here.
-fn fd_read(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, read: u32) -> i32 {
+/// Reads bytes of frames into the instance's buffers, and never waits.
+fn fd_read(mut caller: Caller<'_, InstanceState>, file: i32, vectors: u32, count: u32, read: u32) -> i32 {
     if file != 0 {
         return BAD_FILE;
     }
@@ -184,17 +185,17 @@ fn fd_read(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, r
         let Some((at, length)) = vector(memory, vectors, index) else { return FAULT };
         let Some(mut place) = part(memory, at, length as usize) else { return FAULT };
         while !place.is_empty() {
-            let (frame, at) = &mut state.reading;
-            if *at == frame.len() {
-                match state.lane.mailbox.next() {
-                    Some(next) => (*frame, *at) = (next, 0),
+            let FrameReading { frame, read } = &mut state.reading;
+            if *read == frame.len() {
+                match state.calls.mailbox.next() {
+                    Some(next) => (*frame, *read) = (next, 0),
                     None => break,
                 }
             }
-            let length = place.len().min(frame.len() - *at);
+            let length = place.len().min(frame.len() - *read);
             let (filled, rest) = place.split_at_mut(length);
-            filled.copy_from_slice(&frame[*at..*at + length]);
-            *at += length;
+            filled.copy_from_slice(&frame[*read..*read + length]);
+            *read += length;
             done += length as u32;
             place = rest;
         }
@@ -210,7 +211,7 @@ fn vector(memory: &[u8], vectors: u32, index: u32) -> Option<(u32, u32)> {
     Some((u32_at(memory, at)?, u32_at(memory, at + 4)?))
 }
 
-fn fd_write(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, written: u32) -> i32 {
+fn fd_write(mut caller: Caller<'_, InstanceState>, file: i32, vectors: u32, count: u32, written: u32) -> i32 {
     if file != 1 && file != 2 {
         return BAD_FILE;
     }
@@ -220,7 +221,7 @@ fn fd_write(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, 
         let Some((at, length)) = vector(memory, vectors, index) else { return FAULT };
         let length = length.min(WRITTEN_BYTES_MAX - done);
         let Some(bytes) = part(memory, at, length as usize) else { return FAULT };
-        state.lines.write(file == 2, bytes);
+        state.log.write(file == 2, bytes);
         done += length;
         if done == WRITTEN_BYTES_MAX {
             break;
@@ -229,8 +230,8 @@ fn fd_write(mut caller: Caller<'_, State>, file: i32, vectors: u32, count: u32, 
     or_fault(put(memory, written, &done.to_le_bytes()).map(|()| SUCCESS))
 }
 
-/// The three files that there are. Reading the first never waits.
-fn fd_fdstat_get(mut caller: Caller<'_, State>, file: i32, out: u32) -> i32 {
+/// Describes standard input, output and error, the only files. Reading from input never waits.
+fn fd_fdstat_get(mut caller: Caller<'_, InstanceState>, file: i32, out: u32) -> i32 {
     const STREAM: u8 = 6;
     const NON_BLOCKING: u8 = 4;
     const RIGHTS_AT: usize = 8;
@@ -245,17 +246,17 @@ fn fd_fdstat_get(mut caller: Caller<'_, State>, file: i32, out: u32) -> i32 {
     or_fault(put(memory, out, &about).map(|()| SUCCESS))
 }
 
-/// What an instance waits for.
+/// An event that an instance waits for.
 struct Subscription {
     user_data: u64,
     tag: u8,
-    /// When a clock rings.
+    /// Moment at which a clock rings; `None` for other events.
     due: Option<Instant>,
 }
 
-/// Go has nothing to do: it waits for a frame, or its next timer.
+/// Waits for a frame or the next timer: Go's runtime calls this when no goroutine can run.
 fn poll_oneoff(
-    mut caller: Caller<'_, State>,
+    mut caller: Caller<'_, InstanceState>,
     subscriptions: u32,
     events: u32,
     count: u32,
@@ -266,19 +267,19 @@ fn poll_oneoff(
         return Ok(INVALID);
     }
     let now = Instant::now();
-    let read = |index| subscription(memory, subscriptions as usize + SUBSCRIPTION_BYTES * index, (state, now));
+    let read = |index| subscription(memory, subscriptions as usize + SUBSCRIPTION_BYTES * index, state, now);
     let Some(wanted) = (0..count as usize).map(read).collect::<Option<Vec<_>>>() else { return Ok(FAULT) };
     let is_reading = wanted.iter().any(|wanted| wanted.tag == TAG_READ);
     let is_writing = wanted.iter().any(|wanted| wanted.tag > TAG_READ);
     let until = wanted.iter().filter_map(|wanted| wanted.due).min();
-    let has_rest = state.reading.1 < state.reading.0.len();
+    let has_rest = state.reading.read < state.reading.frame.len();
     let is_ready = is_writing || is_reading && has_rest;
     let may_wait = !is_ready && until.is_none_or(|until| until > now);
     if may_wait {
         state.leave();
     }
     let until = if may_wait { until } else { Some(now) };
-    let has_mail = state.lane.mailbox.wait(until).ok_or(Ending::Closed)?;
+    let has_mail = state.calls.mailbox.wait(until).ok_or(Ending::Closed)?;
     if may_wait {
         state.enter();
     }
@@ -296,7 +297,7 @@ fn poll_oneoff(
         let mut event = [0_u8; EVENT_BYTES];
         event[..8].copy_from_slice(&wanted.user_data.to_le_bytes());
         event[10] = wanted.tag;
-        // How much there is to read or write: at least something.
+        // The number of bytes to read or write: at least one.
         event[16..24].copy_from_slice(&1_u64.to_le_bytes());
         if put(memory, events + EVENT_BYTES as u32 * done, &event).is_none() {
             return Ok(FAULT);
@@ -306,7 +307,7 @@ fn poll_oneoff(
     Ok(or_fault(put(memory, happened, &done.to_le_bytes()).map(|()| SUCCESS)))
 }
 
-fn subscription(memory: &[u8], at: usize, (state, now): (&State, Instant)) -> Option<Subscription> {
+fn subscription(memory: &[u8], at: usize, state: &InstanceState, now: Instant) -> Option<Subscription> {
     let (user_data, tag) = (u64_at(memory, at)?, *memory.get(at + TAG_AT)?);
     let due = if tag == TAG_CLOCK {
         let clock = u32_at(memory, at + CLOCK_AT)? as i32;
@@ -317,7 +318,7 @@ fn subscription(memory: &[u8], at: usize, (state, now): (&State, Instant)) -> Op
             (true, MONOTONIC) => timeout.saturating_sub(state.started.elapsed()),
             (true, _) => timeout.saturating_sub(since_1970()),
         };
-        // What is further away than that is as good as never.
+        // Moments further away than this are as good as never.
         const FAR: Duration = Duration::from_secs(86_400);
         Some(now + left.min(FAR))
     } else {

@@ -1,10 +1,10 @@
-//! Calls in Lua that are under way at once in one machine.
+//! Calls in Lua that are under way at the same time in one machine.
 
 use muster_script::{Limits, LuaFunctions};
 
 use crate::world::{block_on, call, load, most_inside};
 
-/// Each call answers how many were inside when it went.
+/// A function that answers how many of its calls are under way when it ends.
 const CROWD: &str = "local nk = require('nakama')
     local inside = 0
     local function crowd(_, payload)

@@ -145,7 +145,7 @@ fn calls_wait_for_a_machine_and_too_many_are_refused() {
     });
 }
 
-/// What a function's body answers within limits, and what was counted meanwhile.
+/// The answer of a function with this body within limits, and the counters afterwards.
 fn answer_within(limits: Limits, body: &str) -> (Result<String, String>, Arc<ScriptMetrics>) {
     let text = format!("local nk = require('nakama')\nnk.register_rpc(function(context, payload)\n{body}\nend, 'f')");
     let folder = tempfile::tempdir().unwrap();

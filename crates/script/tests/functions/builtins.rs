@@ -1,5 +1,5 @@
-//! Every builtin that game code can reach, called with huge arguments: each answers or fails within its call's budget.
-//! What counts is the processor's time that the thread used.
+//! Every builtin that game code can reach, called with huge arguments: each answers or fails within the budget of its
+//! call. Time is the CPU time of the thread.
 
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use serde_json::{Value, json};
 use crate::matches::{Hall, module, run};
 use crate::world::{block_on, call, load};
 
-/// What a call may take in all, of which its budget is a fifth: the machine may be slow, and code is not optimised in tests.
+/// Most time of a call. Its budget is a fifth of that, because the computer may be slow and test builds are not
+/// optimised.
 const TAKES_MAX: Duration = Duration::from_millis(250);
 
 const BUDGET: Duration = Duration::from_millis(20);
 
-/// The builtins by name, and arguments of every kind that are as large as they may be.
+/// The builtins by name, and the largest possible arguments of every kind.
 const MODULE: &str = "local nk = require('nakama')
     local found, names = {}, {}
     local seen = { [nk] = true }
@@ -74,7 +75,7 @@ fn used_by_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
 
-/// Arguments of every builtin, whatever it is: what it does not take it refuses.
+/// Arguments for every builtin. A builtin that does not take them refuses them.
 fn arguments() -> Vec<Value> {
     let first = ["text", "pieces", "list", "texts", "huge", "empty", "format", "pack", "padded", "same"];
     let others = [
@@ -136,7 +137,7 @@ fn no_builtin_goes_on_beyond_its_budget() {
     });
 }
 
-/// What goes wrong in a body, wherever that stands.
+/// Bodies that go wrong wherever they are called.
 const BOMBS: &[&str] = &[
     "while true do end",
     "while true do pcall(error) end",

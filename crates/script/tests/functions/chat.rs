@@ -1,4 +1,4 @@
-//! Channels in which functions speak, and their histories.
+//! Channels to which functions send messages, and the histories of these.
 
 use muster_domain::ids::Uuid;
 use muster_live::StreamKey;

@@ -1,4 +1,4 @@
-//! What callers are told when a function fails.
+//! Errors that callers get when a function fails.
 
 use muster_wire::code::Code;
 

@@ -1,4 +1,4 @@
-//! Events, as functions that want to hear of them do.
+//! Events, and the functions that listen to them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use muster_wire::api::Event;
 
 use crate::world::{NOW_SEC, block_on, call, host_over, store};
 
-/// Functions that keep what they hear of, and say it.
+/// Listeners that keep the events, and a function that answers them.
 const MODULE: &str = "local nk = require('nakama')
     local function hear(name)
         return function(context, event)
@@ -39,7 +39,7 @@ fn tell(functions: &LuaFunctions, occasion: Occasion, event: Event) {
     functions.tell(occasion, Invocation { mode: Mode::Event, ..Invocation::default() }, event);
 }
 
-/// Functions of one module with these limits, and what they count.
+/// Functions of one module with these limits, and their counters.
 async fn load(text: &str, limits: Limits) -> (LuaFunctions, Arc<ScriptMetrics>) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("game.lua"), text).unwrap();
@@ -77,7 +77,7 @@ fn all_functions_of_an_occasion_hear_of_it() {
         tell(&functions, Occasion::SessionStart, event("session_start"));
         tell(&functions, Occasion::SessionEnd, event("session_end"));
         let told = heard(&functions).await;
-        // Several are told at once: one that has to wait may be behind the next.
+        // Several events are told at once, so an event whose listener waits may come after the next one.
         let begins = |who: &str| told[2..].iter().any(|line| line.starts_with(who));
         assert!(told.len() == 4 && begins("start event") && begins("end event"), "{told:?}");
         assert_eq!(metrics.events.load(Ordering::Relaxed), 3);

@@ -1,4 +1,4 @@
-//! Game code that changes while it runs.
+//! Game code that changes while the server runs.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Hooks that modules register, and what else is called without a client's asking for it.
+//! Hooks, and other functions that are called without a client's asking for them.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn subject(name: &str) -> Subject {
     Subject::operations().chain(Subject::messages()).find(|subject| subject.name() == name).unwrap()
 }
 
-/// What a hook before an operation answers to a message; `null` if it returned nothing.
+/// The answer of a hook before an operation to a message; `null` if it returned nothing.
 fn before(functions: &LuaFunctions, name: &str, input: Option<&dyn Payload>) -> Result<Value, Failure> {
     let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
     let answer = block_on(functions.before(subject(name), invocation, input))?;
@@ -170,7 +170,7 @@ fn the_context_of_the_call_under_way_is_at_hand() {
     let client = Client { address: Some("10.0.0.1".parse().unwrap()), port: Some(7), lang: Some("de".to_owned()) };
     let invocation = Invocation { mode: Mode::Rpc, session_id: Some("s".to_owned()), client, ..Invocation::default() };
     let seen = block_on(functions.call("f", invocation)).unwrap().unwrap();
-    // It is the call's own, as it was given; what modules got while they ran is another.
+    // Both contexts of the call are the same table. The context that modules got while they ran is another one.
     let expect = json!(["run_once", "value", "rpc", "s", "de", "10.0.0.1", "7", "changed"]);
     assert_eq!(serde_json::from_str::<Value>(&seen).unwrap(), expect);
 }

@@ -58,7 +58,7 @@ fn arguments_that_do_not_fit_are_named() {
     assert_eq!(answer("require('nakama').base64_encode('a', 1)", ""), Err((Code::Internal, told.to_owned())));
 }
 
-/// What only makes sense inside of a machine, and is not in the host table.
+/// Functions that only make sense inside of a machine, and are not in the host table.
 const IN_THE_MACHINE: [&str; 9] = [
     "get_context",
     "register_matchmaker_matched",
@@ -71,7 +71,7 @@ const IN_THE_MACHINE: [&str; 9] = [
     "run_once",
 ];
 
-/// The same, which the original's Lua does not have.
+/// Functions of this kind that the Lua of the original does not have.
 const OURS: [&str; 4] =
     ["register_event", "register_event_session_end", "register_event_session_start", "register_schedule"];
 

@@ -1,4 +1,4 @@
-//! What studios rely on of game code, by folders of modules as they would write them.
+//! Behaviour that studios rely on in game code, tested with folders of modules as studios write them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! What game code says of players whom the matchmaker has matched.
+//! The function that says where players go whom the matchmaker has matched.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

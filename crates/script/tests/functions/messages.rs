@@ -19,14 +19,14 @@ use crate::world::{block_on, module};
 
 const VALUES_PER_MESSAGE: u64 = 20;
 
-/// A hook before `AuthenticateDevice` with this body, which reads its message as `m`. Lua's side knows no types.
+/// A hook before `AuthenticateDevice` with this body, in which `m` is the message. Lua does not know its type.
 fn hook(body: &str) -> LuaFunctions {
     module(&format!(
         "local nk = require('nakama')\nnk.register_req_before(function(_, m) {body} end, 'AuthenticateDevice')"
     ))
 }
 
-/// What becomes of a message that goes through a hook.
+/// The message after it has passed through a hook.
 fn through<M: JsonMessage>(functions: &LuaFunctions, message: &M) -> Result<M, String> {
     let subject = Subject::operations().find(|subject| subject.name() == "AuthenticateDevice").unwrap();
     let answer = block_on(functions.before(subject, Invocation::default(), Some(message)));
@@ -124,9 +124,9 @@ fn what_is_no_message_is_refused_before_it_is_read() {
         ("return { username = function() end }", "a function cannot be used here"),
         ("return { username = '\\255' }", "a text in it is not UTF-8"),
         ("m.m = m return m", "the table is nested too deeply"),
-        // Written out it would have 2^60 tables.
+        // In JSON the message would have 2^60 objects.
         ("for _ = 1, 60 do m = { m, m } end return m", "more than 250000 values"),
-        // Each byte is written as six.
+        // Each byte is written as six bytes of JSON.
         ("m.username = string.rep('\\1', 3000000) return m", "it has more than 16777216 bytes"),
     ] {
         let expect = Err(format!("The hook returned no message: {told}."));

@@ -1,4 +1,4 @@
-//! Folders of modules: what finds what, and what is refused.
+//! Folders of modules: how modules find each other, and the folders that are refused.
 
 use muster_script::Limits;
 

@@ -103,7 +103,7 @@ fn everybody_is_reached_and_those_who_are_away_find_what_is_persistent() {
     block_on(async {
         let scene = scene().await;
         let at_ann = [scene.connected.open(&scene.ann, "ann", 11), scene.connected.open(&scene.ann, "ann", 12)];
-        // All sockets are sent it in slices, which a shard runs between its other work.
+        // The shard sends the notification to all sockets in slices, between its other work.
         let send = scene.run("notification_send_all", json!(["hello", {}, 1]));
         let slices = async {
             loop {

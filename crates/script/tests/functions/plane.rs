@@ -1,4 +1,4 @@
-//! A live plane of one place, as a shard alone has it: sessions that are open, and what they were sent.
+//! The live plane of a server with one shard, with open sessions and the frames that they were sent.
 
 #[path = "../../../api/tests/pipeline/rim.rs"]
 mod rim;
@@ -8,12 +8,12 @@ use std::rc::Rc;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{JoinOptions, PlaneConfig};
+use muster_live::plane::{Effect, HandlerOrder, JoinOptions, PlaneConfig};
 use muster_live::{CloseReason, Encoding, Place, Plane, Routes, SessionInfo, SessionKey, StreamKey};
 use rim::TestRim;
 use serde_json::Value;
 
-/// See the module.
+/// The plane with its sessions.
 pub struct Connected {
     pub live: Rc<Live>,
     sockets: Rc<TestRim>,
@@ -24,12 +24,25 @@ impl Default for Connected {
         let sockets = Rc::new(TestRim::default());
         let framer = Framer::new("muster".into());
         let plane = Plane::new(Place::from(0), Routes::alone(1), PlaneConfig::default(), framer);
-        Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets }
+        let connected = Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets };
+        let live = Rc::downgrade(&connected.live);
+        connected.on_handler(move |order| live.upgrade().unwrap().refuse_handler(order));
+        connected
     }
 }
 
 impl Connected {
-    /// Opens a session of a user, of this number, as a socket does.
+    /// Has `run` carry out the orders for match handlers.
+    pub fn on_handler(&self, run: impl Fn(HandlerOrder) + 'static) {
+        let others = move |effect| {
+            if let Effect::Handler(order) = effect {
+                run(order);
+            }
+        };
+        self.sockets.others.replace(Some(Rc::new(others)));
+    }
+
+    /// Opens a session of a user with this number, as a socket does.
     pub fn open(&self, user: &str, name: &str, number: u128) -> SessionKey {
         let user: UserId = user.parse().unwrap();
         let session_id = SessionId(Uuid::from_u128(number));
@@ -49,14 +62,14 @@ impl Connected {
         key
     }
 
-    /// What a session was sent since it was last looked at.
+    /// The frames that a session was sent since the last call.
     pub fn sent(&self, session: SessionKey) -> Vec<Value> {
         while self.live.step(|plane, _, out| plane.run_slice(out)) {}
         let mut sent = self.sockets.sent.borrow_mut();
         sent.extract_if(.., |(key, _)| *key == session).map(|(_, value)| value).collect()
     }
 
-    /// Which sessions were told to close.
+    /// The sessions that were told to close.
     pub fn closed(&self) -> Vec<(SessionKey, CloseReason)> {
         self.sockets.closed.take()
     }

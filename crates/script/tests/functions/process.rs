@@ -1,4 +1,5 @@
-//! What all machines of a process share: the local cache, metrics, and what runs once; and what code reads of the server.
+//! The parts that all machines of a process share: the local cache, metrics, and functions that run once. Also the
+//! facts about the server that game code can read.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -115,7 +116,7 @@ fn what_runs_once_does_so_in_one_machine_and_of_one_module() {
     let (folder, host) = folder(&[("game.lua", text), ("second.lua", second)]);
     let functions = load_in(folder.path(), host, Limits::default()).unwrap();
     block_on(async {
-        // Each on a machine of its own.
+        // Each call has a machine of its own.
         let (one, other) = join(call(&functions, "runs", ""), call(&functions, "runs", "")).await;
         assert_eq!((one, other), (Ok("1".to_owned()), Ok("1".to_owned())));
     });
@@ -160,7 +161,7 @@ fn files_are_read_below_the_folder_alone() {
     });
 }
 
-/// Answers each request with what it was asked, and keeps it.
+/// Answers each request with the request itself, and keeps it.
 #[derive(Default)]
 struct Echo(RefCell<Vec<HttpRequest>>);
 

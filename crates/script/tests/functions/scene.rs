@@ -1,4 +1,4 @@
-//! Two players, a live plane and a database, and a function that calls whichever function of the host is asked for.
+//! Two players, a live plane, a database, and a game function that calls any host function.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::plane::Connected;
 use crate::world::{call, load_with, player, store};
 
-/// Stands for an argument that is left out: what is behind null would be lost.
+/// Stands for an argument that is left out. Null would cut off the arguments after it.
 pub const NONE: &str = "<none>";
 
 const MODULE: &str = "local nk = require('nakama')
@@ -25,7 +25,7 @@ const MODULE: &str = "local nk = require('nakama')
         return nk.json_encode({ ok = ok, first = a, second = b, third = c, fourth = d })
     end, 'run')";
 
-/// See the module.
+/// The players, the plane, the database and the function.
 pub struct Scene {
     pub functions: LuaFunctions,
     pub connected: Connected,
@@ -41,13 +41,13 @@ pub async fn scene() -> Scene {
 }
 
 impl Scene {
-    /// Calls a function of the host; answers its first two results.
+    /// Calls a host function. Answers its first two results.
     pub async fn run(&self, name: &str, arguments: Value) -> (Value, Value) {
         let [first, second, ..] = self.all(name, arguments).await;
         (first, second)
     }
 
-    /// Calls a function of the host; answers its results.
+    /// Calls a host function. Answers its results.
     pub async fn all(&self, name: &str, arguments: Value) -> [Value; 4] {
         let answer = self.call(name, arguments.clone()).await;
         assert_eq!(answer["ok"], true, "{name} {arguments}: {answer}");
@@ -59,7 +59,7 @@ impl Scene {
         serde_json::from_str(&call(&self.functions, "run", &payload).await.unwrap()).unwrap()
     }
 
-    /// Calls a function of the host that refuses; answers what it says.
+    /// Calls a host function that fails. Answers its error.
     pub async fn refused(&self, name: &str, arguments: Value) -> String {
         let answer = self.call(name, arguments.clone()).await;
         assert_eq!(answer["ok"], false, "{name} {arguments}: {answer}");

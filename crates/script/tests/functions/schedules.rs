@@ -1,4 +1,4 @@
-//! Functions that run at moments, by clocks that the test moves.
+//! Scheduled functions, by clocks that the test moves.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ struct Node {
     metrics: Arc<ScriptMetrics>,
 }
 
-/// Keeps when it ran.
+/// A scheduled function that keeps the moments at which it ran.
 const MODULE: &str = "local nk = require('nakama')
     local function run(name)
         return function(context, due)
@@ -56,7 +56,7 @@ impl Node {
         Self { functions: LuaFunctions::new(program, host, limits, metrics.clone()), clock, metrics }
     }
 
-    /// The node looks at this time, and does what it is to do.
+    /// Has the node look at its schedules at this time, and waits until its functions have run.
     async fn look(&self, at: i64, is_mine: bool) -> Option<i64> {
         self.clock.0.set(at);
         let next = self.functions.turn_schedules(is_mine);
@@ -95,18 +95,18 @@ fn of_two_nodes_one_runs_it_whoever_does_and_whatever_their_clocks_say() {
     block_on(async {
         let store = store();
         let [one, two] = [Node::start(&store, MODULE, HOUR).await, Node::start(&store, MODULE, HOUR).await];
-        // The first is ahead, and dies right behind it.
+        // The clock of the first node is ahead. It dies right after the moment.
         one.look(HOUR + 3_600, true).await;
         two.look(HOUR + 3_598, false).await;
         two.look(HOUR + 3_599, true).await;
         two.look(HOUR + 3_601, true).await;
         assert_eq!([one.ran().await.len(), two.ran().await.len()], [1, 0]);
-        // The second gives it to the first before its own clock comes to the next, which the first has passed already.
+        // The task goes back to the first node, whose clock is past the next moment when the second one's is not.
         one.look(HOUR + 2 * 3_600 + 2, false).await;
         one.look(HOUR + 2 * 3_600 + 3, true).await;
         two.look(HOUR + 2 * 3_600, false).await;
         assert_eq!([one.ran().await.len(), two.ran().await.len()], [2, 0]);
-        // Nobody was there for an hour: what was missed is not caught up on.
+        // No node ran for an hour: the missed moment is not caught up on.
         one.look(HOUR + 3 * 3_600 + 1_800, true).await;
         assert_eq!(one.ran().await.len(), 2);
     });
@@ -124,7 +124,7 @@ fn who_still_runs_misses_its_next_moment() {
         let node = Node::start(&store(), text, HOUR).await;
         for second in 1..=3 {
             node.clock.0.set(HOUR + second);
-            // Nothing waits for it: the first has begun and not ended.
+            // The first run has begun and not ended.
             node.functions.turn_schedules(true);
         }
         node.functions.settled().await;

@@ -34,7 +34,7 @@ fn players_are_signed_in_and_made() {
     });
 }
 
-/// What a token says.
+/// The claims of a token.
 fn claims(token: &Value) -> Value {
     use base64::Engine as _;
     let payload = token.as_str().unwrap().split('.').nth(1).unwrap();

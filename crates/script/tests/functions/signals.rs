@@ -1,4 +1,4 @@
-//! Matches that make and signal others, on a live plane: whichever machine they are in, no callback waits for itself.
+//! Matches that make and signal others on a live plane. Whichever machine they are in, no callback waits for itself.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use crate::matches::module;
 use crate::plane::Connected;
 use crate::world::{block_on, call, host_over, store, write_all};
 
-/// A handler that does what signals say: `reply`, `relay to.. text`, `sorted`, or makes a match.
+/// A handler that carries out the command in a signal: `reply`, `relay to.. text`, `sorted`, or a match to make.
 const RELAY: &str = "function M.match_init(context, params)
         if params.signals then nk.match_signal(params.signals, 'reply') end
         local count = 0
@@ -64,7 +64,7 @@ const RELAY: &str = "function M.match_init(context, params)
     end, 'say')
     nk.register_rpc(function(context, payload) return nk.match_get(payload).label end, 'label')";
 
-/// Another number each time.
+/// Randomness that is another number each time.
 #[derive(Default)]
 struct Numbers(Cell<u32>);
 
@@ -97,7 +97,7 @@ impl Shard {
         let returns =
             move |call, returned| plane.step(|plane, now, out| plane.match_returned(now, call, returned, out));
         let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, Arc::default(), returns));
-        live.on_handler(move |order| matches.order(order));
+        connected.on_handler(move |order| drop(matches.order(order)));
         let functions = LuaFunctions::new(program, host, limits, Arc::default());
         Self { functions, connected }
     }
@@ -124,7 +124,7 @@ fn test(limits: Limits, test: impl AsyncFnOnce(&Shard)) {
     });
 }
 
-/// With all matches in one machine, and with a machine for each.
+/// Runs a test with all matches in one machine, and once more with a machine for each.
 fn in_one_and_many(run: impl AsyncFn(&Shard)) {
     for matches_per_machine in [64, 1] {
         test(Limits { matches_per_machine, ..Limits::default() }, async |shard| run(shard).await);

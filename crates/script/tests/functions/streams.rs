@@ -136,7 +136,7 @@ fn sessions_follow_users_and_may_be_silenced() {
         assert_eq!(scene.connected.sent(at_ann), [] as [Value; 0]);
         scene.run("status_follow", json!([id(404), [scene.bob]])).await;
 
-        // Whoever hears no notifications is found nevertheless.
+        // A session that takes no notifications is found nevertheless.
         let notifications = json!({ "mode": 0, "subject": scene.ann });
         scene.run("stream_user_leave", json!([scene.ann, id(11), notifications])).await;
         scene.run("notification_send", json!([scene.ann, "unheard", {}, 1])).await;

@@ -1,4 +1,4 @@
-//! A module that does not come back ends the process, and is not loaded again before its file has changed.
+//! A module that never returns ends the process, and is not loaded again before its file has changed.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ const FOLDER: &str = "MUSTER_TEST_STUCK_FOLDER";
 /// Longer than a thread waits for a core of a busy machine.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
 
-/// Never answers.
+/// A call that never looks at its budget.
 struct Silent;
 
 impl Entropy for Silent {
@@ -40,7 +40,7 @@ fn host(folder: &Path) -> Host {
     Host { process: Arc::new(process), ..host }
 }
 
-/// Runs a test in a process of its own, with a folder of modules. Answers that of the process.
+/// Runs a test in a process of its own, with a folder of modules. Answers the folder that the process used.
 fn run_alone(name: &str, folder: &Path) -> std::process::Output {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let name = format!("stuck::{name}");
@@ -52,7 +52,7 @@ fn a_module_that_does_not_come_back_ends_the_process_and_is_not_loaded_again() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         let folder = Path::new(&folder);
         let functions = load_in(folder, Host { entropy: Rc::new(Silent), ..host(folder) }, Limits::default()).unwrap();
-        // One that uses its time answers whenever it is asked, and is none of these.
+        // A call that uses up its time still looks at its budget, and is not stuck.
         block_on(call(&functions, "loop", "")).unwrap_err();
         block_on(call(&functions, "stuck", "")).unwrap();
         unreachable!("it never answers");
@@ -121,7 +121,7 @@ fn what_is_noted_is_the_file_as_it_was_loaded() {
     let wait = noted.clone();
     let host = Rc::new(Host { entropy: Rc::new(Told(wait, told)), ..host });
     let text = "require('nakama').register_rpc(function() return require('nakama').uuid_v4() end, 'stuck')";
-    // The digest of the file as it was, whatever it is when that matters; none if both may be at work.
+    // The digest is that of the loaded version even if the file has changed since; `None` if two versions were loaded.
     for (number, version) in [(1, text.to_owned()), (2, format!("{text} -- mended"))] {
         write_all(folder.path(), &[("bad.lua", &version)]);
         let program = Arc::new(block_on(Program::load(folder.path(), &host, &Limits::default())).unwrap());
@@ -138,10 +138,10 @@ fn what_is_noted_is_the_file_as_it_was_loaded() {
     }
 }
 
-/// What was told of stuck modules, and what is notified of that.
+/// Stuck modules that the policy was called with, and a notification of each.
 type Noted = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
-/// Answers when somebody was told that it does not.
+/// Waits until the policy was called.
 struct Told(Noted, Arc<Condvar>);
 
 impl Entropy for Told {

@@ -16,7 +16,7 @@ fn refused(expression: &str, told: &str) {
     assert_eq!(message, format!("game.lua:3: {told}"), "{expression}");
 }
 
-/// NIST SP 800-38A, F.3.13 and F.3.17: the first two blocks, behind what they were begun with.
+/// NIST SP 800-38A, F.3.13 and F.3.17: the initialisation vector and the first two blocks.
 #[test]
 fn ciphers() {
     let start = "000102030405060708090a0b0c0d0e0f";
@@ -34,7 +34,7 @@ fn ciphers() {
         check(&format!("nk.base16_encode(nk.aes{bits}_decrypt({whole}, {key}))"), plain);
         let there = format!("nk.aes{bits}_encrypt('hello \\0 world', {key})");
         check(&format!("nk.aes{bits}_decrypt({there}, {key}) == 'hello \\0 world'"), "true");
-        // The test's randomness counts.
+        // The randomness of the test counts up.
         check(&format!("nk.base16_encode(string.sub({there}, 1, 16))"), &"01".repeat(16));
         check(&format!("#nk.aes{bits}_encrypt('', {key})"), "16");
         refused(&format!("nk.aes{bits}_decrypt('short', {key})"), "expects input to have at least 16 bytes");

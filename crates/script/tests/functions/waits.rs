@@ -1,4 +1,4 @@
-//! Functions that wait for the database, wherever in their code that is.
+//! Functions that wait for the database, at any place in their code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ fn a_call_waits_wherever_it_is() {
 fn modules_may_wait_while_they_load() {
     let functions = functions();
     block_on(async {
-        // Once to see whether they load, and once for the machine that is asked.
+        // Modules run once when they are loaded, and once for the machine of the call.
         assert_eq!(call(&functions, "loads", "").await, Ok("2".to_owned()));
     });
 }
@@ -102,7 +102,7 @@ fn a_call_that_nobody_waits_for_ends_and_its_machine_goes_on() {
     block_on(async {
         for id in ["many", "stubborn"] {
             let mut call_under_way = functions.call(id, Invocation::default());
-            // The second poll finds it in the middle of its writes.
+            // The second poll finds the call in the middle of its writes.
             assert!(poll!(&mut call_under_way).is_pending());
             tokio::task::yield_now().await;
             assert!(poll!(&mut call_under_way).is_pending());

@@ -36,7 +36,7 @@ impl Clock for Noon {
     }
 }
 
-/// Counts instead of drawing.
+/// Randomness that counts up.
 #[derive(Default)]
 struct Counting(Cell<u8>);
 
@@ -47,7 +47,7 @@ impl Entropy for Counting {
     }
 }
 
-/// A database of its own, whose file is removed with the process's folder for such.
+/// A new database. Its file is in a temporary folder of the process.
 pub fn store() -> Rc<dyn Store> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("muster.db");
@@ -76,12 +76,12 @@ pub async fn load_with(
     load_over(folder.path(), Host { players, ..host_over(store, folder.path()) }, limits).await
 }
 
-/// What functions work with, over a database and a folder of modules.
+/// A host over a database and a folder of modules.
 pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
     host_of("muster", store, folder)
 }
 
-/// Of a node of this name.
+/// A host of a node with this name.
 pub fn host_of(node: &str, store: Rc<dyn Store>, folder: &Path) -> Host {
     let mut process = Process::new(around(node), Arc::default(), Arc::default());
     process.folder = Some(folder.to_owned());
@@ -114,7 +114,7 @@ pub fn load_in(folder: &Path, host: Host, limits: Limits) -> Result<LuaFunctions
     block_on(load_over(folder, host, limits))
 }
 
-/// Modules, and what they work with.
+/// A program of these modules, and its host.
 pub fn program(files: &[(&str, &str)], limits: &Limits) -> (Arc<Program>, Rc<Host>) {
     let folder = tempfile::tempdir().unwrap();
     write_all(folder.path(), files);
@@ -122,7 +122,7 @@ pub fn program(files: &[(&str, &str)], limits: &Limits) -> (Arc<Program>, Rc<Hos
     (Arc::new(block_on(Program::load(folder.path(), &host, limits)).unwrap()), host)
 }
 
-/// The JavaScript of a folder, over a host.
+/// The JavaScript program of these files, over a host.
 pub fn bundle(files: &[(&str, &str)], host: &Rc<Host>, limits: &Limits) -> Arc<Bundle> {
     let folder = tempfile::tempdir().unwrap();
     write_all(folder.path(), files);
@@ -184,7 +184,7 @@ pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
 }
 
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    // As a shard does, which runs what goes on behind a call too.
+    // On local tasks as on a shard, so that work that goes on after a call runs too.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, future)
 }
@@ -195,7 +195,8 @@ pub async fn call(functions: &impl GameFunctions, id: &str, payload: &str) -> Re
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
 }
 
-/// Calls `crowd` at once from twenty, which each answer how many were inside: the most of these.
+/// Makes twenty calls of `crowd` at once, each of which answers how many calls were under way. Answers the highest
+/// number.
 pub async fn most_inside(functions: &impl GameFunctions) -> usize {
     let payloads: Vec<_> = (0..20).map(|number| number.to_string()).collect();
     let calls = payloads.iter().map(|payload| call(functions, "crowd", payload));
@@ -203,7 +204,7 @@ pub async fn most_inside(functions: &impl GameFunctions) -> usize {
     answers.map(|inside| inside.parse::<usize>().unwrap()).max().unwrap()
 }
 
-/// What the body of a function answers to a payload.
+/// The answer of a function with this body to a payload.
 pub fn answer(body: &str, payload: &str) -> Result<String, (Code, String)> {
     let text = format!("local nk = require('nakama')\nnk.register_rpc(function(context, payload)\n{body}\nend, 'f')");
     block_on(call(&module(&text), "f", payload))

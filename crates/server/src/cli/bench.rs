@@ -1,4 +1,5 @@
-//! `muster bench`: replaces this process by the bench tool, which is a program of its own so that the server stays small.
+//! `muster bench`: replaces this process by the bench tool, which is a program of its own so that the server stays
+//! small.
 
 use std::{env, ffi::OsString, io, os::unix::process::CommandExt as _, path::Path, process};
 

@@ -1,6 +1,6 @@
 //! Texts of `muster --help` and `muster --version`.
 
-/// What `muster --help` prints.
+/// Output of `muster --help`.
 pub(super) const OVERVIEW: &str = "\
 Muster, a game server.
 
@@ -27,7 +27,7 @@ Every configuration key is a flag: --socket.port 7350 or --socket.port=7350.
 Files with keys (YAML): --config FILE, repeatable. Environment: MUSTER_SOCKET__PORT=7350.
 ";
 
-/// What `muster --version` prints.
+/// Output of `muster --version`.
 pub(super) fn version() -> String {
     format!("muster {}\n", env!("CARGO_PKG_VERSION"))
 }

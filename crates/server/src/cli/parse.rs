@@ -1,4 +1,4 @@
-//! Arguments to commands.
+//! Parses arguments into commands.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -6,7 +6,7 @@ use crate::config::{Key, Kind, Mode, Setting, Source, keys, reference};
 
 use super::{AccountAction, Command, HealthTarget, MatchAction, MigrateAction, UsageError, help};
 
-/// Where `muster healthcheck` asks by default.
+/// Port that `muster healthcheck` asks by default.
 const DEFAULT_PORT: u16 = 7350;
 
 /// Names of all commands, for suggestions.
@@ -29,7 +29,7 @@ const COMMANDS: [&str; 13] = [
 /// Parses the arguments without the program's name.
 ///
 /// # Errors
-/// Unknown commands and flags with the nearest known one, missing values, too many arguments.
+/// An unknown command or flag (the text names the nearest known one), a missing value, or too many arguments.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
     let mut arguments = arguments.into_iter();
     let Some(first) = arguments.next() else {
@@ -217,16 +217,16 @@ fn none_left(words: &[String]) -> Result<(), UsageError> {
     }
 }
 
-/// Arguments told apart.
+/// Arguments, sorted by their kind.
 struct Split {
     flags: Vec<Setting>,
-    /// Those of the command's own switches that are there.
+    /// Switches of the command that were given.
     switches: Vec<&'static str>,
     words: Vec<String>,
     help: bool,
 }
 
-/// Tells keys, the command's own switches and plain words apart.
+/// Sorts arguments into keys, the command's own switches and plain words.
 fn split(rest: Vec<String>, own_switches: &[&'static str]) -> Result<Split, UsageError> {
     let mut split = Split { flags: Vec::new(), switches: Vec::new(), words: Vec::new(), help: false };
     let mut rest = rest.into_iter().peekable();
@@ -257,7 +257,8 @@ fn split(rest: Vec<String>, own_switches: &[&'static str]) -> Result<Split, Usag
     Ok(split)
 }
 
-/// The value of a flag that has none after an equals sign. Go would read `--flag false` as true and stop; we take the word.
+/// The value of a flag written without an equals sign. Go would read `--flag false` as true and stop; here the next
+/// word is the value.
 fn following_value(
     key: &'static Key,
     rest: &mut std::iter::Peekable<std::vec::IntoIter<String>>,

@@ -2,7 +2,7 @@
 
 use super::{Command, parse};
 
-/// What a command line comes to, in short.
+/// The command of a command line, in short form.
 fn read(line: &str) -> String {
     match parse(line.split_whitespace().map(Into::into)) {
         Ok(Command::Start { mode, flags }) => format!("{mode:?} {flags:?}"),

@@ -1,44 +1,44 @@
-//! How much of what it has this process uses, and whether that is more than it should.
+//! Measures the share of its cores that this process uses, and decides whether the node is busy.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often the load is looked at.
+/// Time between two samples of the load.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// Each look counts so much of all that were before: about ten seconds.
+/// Time in seconds over which samples are averaged.
 const MEMORY: f64 = 10.0;
-/// A busy node is busy no more below this part of the load that made it so,
+/// A busy node stops being busy only below this part of the load that made it busy,
 const CALM_PART: f64 = 0.6;
-/// and not before this time has passed: moving partitions costs, and what caused the load may come back.
+/// and only after this time: moving partitions costs, and the cause of the load may come back.
 const CALM_AFTER: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The averaged load of this process, and whether it counts as busy.
 #[derive(Debug)]
 pub struct Load {
-    /// Cores that are there for the work: one for each shard.
+    /// Cores for the work: one for each shard.
     cores: f64,
-    /// The load from which on a node is busy, 1 for all cores; none if it never is.
+    /// Load from which on the node is busy, 1 being all cores; `None` if it never is.
     busy_from: Option<f64>,
     load: f64,
     busy_since: Option<Duration>,
-    /// When it was looked at last, and what the process had used by then.
+    /// Times of the last sample: the wall clock, and the CPU time that the process had used by then.
     last: Option<(Duration, Duration)>,
 }
 
 impl Load {
-    /// Of a process with so many shards that is busy from `busy_percent` on; 0 for never.
+    /// The load of a process with `shards` shards. It is busy from `busy_percent` on; 0 stands for never.
     pub fn new(shards: u16, busy_percent: u32) -> Self {
         let busy_from = (busy_percent > 0).then(|| f64::from(busy_percent) / 100.0);
         Self { cores: f64::from(shards.max(1)), busy_from, load: 0.0, busy_since: None, last: None }
     }
 
-    /// Of the last seconds, in per cent of one core for each shard.
+    /// Average load of the last seconds, in per cent of one core for each shard.
     pub fn percent(&self) -> u32 {
         (self.load * 100.0).round() as u32
     }
 
-    /// Looks at what the process has used. Answers whether it is busy, if that has changed.
+    /// Takes a sample. Answers whether the process is busy, if that has changed.
     pub fn look(&mut self) -> Option<bool> {
         let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
         self.sample(read(ClockId::Monotonic), read(ClockId::ProcessCPUTime))
@@ -71,8 +71,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Looks once a second at a process of two shards that uses so much of a core each second. Answers what it told, with
-    /// the second.
+    /// Samples a process of two shards once a second while it uses `cores` cores. Answers each change, with the second.
     fn told(load: &mut Load, seconds: std::ops::Range<u64>, cores: f64) -> Vec<(u64, bool)> {
         let used_before = load.last.map_or(Duration::ZERO, |(_, used)| used);
         let start = seconds.start;

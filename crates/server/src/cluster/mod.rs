@@ -1,64 +1,57 @@
-//! This server as a node of a cluster: it joins before it serves, tells its shards of each view, and carries what they and
-//! other nodes' shards tell each other.
+//! This server as a node of a cluster. The server joins before it accepts players. Then it tells its shards of each
+//! view, and passes messages between its shards and those of other nodes.
 //!
-//! All of it runs on a thread of its own, so that a shard with much to do delays no lease, and no lease a shard.
+//! The node runs on a thread of its own, so that a busy shard delays no lease, and a lease no shard.
 
-mod arrival;
-mod freight;
+mod joining;
 mod load;
 mod recovery;
+mod thread;
+mod traffic;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::future::join_all;
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
-use muster_cluster::nats::{JetLogs, Nats, NatsLogin, NatsOptions};
-use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, Order};
+use muster_cluster::nats::{NatsLogin, NatsOptions};
+use muster_cluster::node::{Clock, NodeOptions, Order};
 use muster_gateway::rim::{LaneSenders, Outward};
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
 use muster_live::{Millis, ShardIndex};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::LocalSet;
 
 use crate::config::{Cluster as ClusterConfig, Config};
 use crate::jobs::Jobs;
 use crate::keys;
 use crate::telemetry::cluster::ClusterTelemetry;
-use arrival::{Arrival, arrive};
-use freight::Freight;
 use load::Load;
-use recovery::Keeper;
 
-/// How long joining may take; others may be busy with a view of their own.
-const JOIN_WAIT: Duration = Duration::from_secs(60);
-/// How long leaving may take: longer than the node itself waits for what it sent to arrive.
+/// Time limit of leaving: more than the node itself waits for its sent batches to arrive.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
-/// How long others may take over what a node gives away.
+/// Time that the other nodes have to take over everything that a draining node owns.
 const DRAIN_WAIT: Duration = Duration::from_secs(3);
-/// How long a request to NATS may take.
+/// Time limit of a request to NATS.
 const REQUEST_WAIT: Duration = Duration::from_secs(2);
 
-/// How this node stands to its cluster.
+/// Relation of this node to its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is one of its nodes.
+pub enum ClusterState {
+    /// The node is a member.
     Member,
-    /// It was taken for dead: what it owned is others' now.
+    /// The others voted the node out, and own everything that it owned.
     VotedOut,
-    /// There is no way to the others any more.
+    /// The node has left, or its connection to the cluster has ended for good.
     Ended,
-    /// It is one of its nodes, and gives everything that it owns to others.
+    /// The node is a member, and gives everything that it owns to others.
     Draining,
-    /// It is one of its nodes, and everything that it owned is another's.
+    /// The node is a member, and owns nothing any more.
     Drained,
 }
 
-impl Standing {
+impl ClusterState {
     fn is_member(self) -> bool {
         matches!(self, Self::Member | Self::Draining | Self::Drained)
     }
@@ -66,43 +59,43 @@ impl Standing {
 
 /// A node that has joined.
 pub struct Cluster {
-    /// To other nodes.
+    /// Outgoing messages of the shards to the node's thread.
     pub far: mpsc::UnboundedSender<Outward>,
     telemetry: ClusterTelemetry,
-    standing: watch::Receiver<Standing>,
-    attach: Option<oneshot::Sender<Attached>>,
+    state: watch::Receiver<ClusterState>,
+    attach: Option<oneshot::Sender<AttachedShards>>,
     orders: mpsc::Sender<Order>,
     thread: JoinHandle<()>,
 }
 
-/// The shards, once they run.
-struct Attached {
+/// The shards of this server, given to the node's thread once they run.
+struct AttachedShards {
     lanes: LaneSenders,
     shards: Arc<[ShardHandle]>,
     done: oneshot::Sender<()>,
 }
 
-/// What the thread tells when the node has joined.
-struct Joined {
+/// Handles of a node that has joined.
+struct NodeHandles {
     telemetry: ClusterTelemetry,
     orders: mpsc::Sender<Order>,
 }
 
-/// What the thread works with.
-struct Ends {
+/// The thread's ends of the channels between it and the [`Cluster`].
+struct ThreadChannels {
     far: mpsc::UnboundedReceiver<Outward>,
-    attach: oneshot::Receiver<Attached>,
+    attach: oneshot::Receiver<AttachedShards>,
     view: watch::Sender<Arc<View>>,
-    standing: watch::Sender<Standing>,
-    joined: oneshot::Sender<Result<Joined, String>>,
+    state: watch::Sender<ClusterState>,
+    joined: oneshot::Sender<Result<NodeHandles, String>>,
 }
 
 impl Cluster {
-    /// Joins the cluster that the configuration names, or founds it. `epoch_floor` is above all epochs that its database
-    /// has seen.
+    /// Joins the cluster that the configuration names, or founds it. `epoch_floor` is at least the highest epoch in the
+    /// database.
     ///
     /// # Errors
-    /// Why it cannot, and what to do.
+    /// A sentence that says why the node cannot join, and what to do.
     #[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
     pub async fn join(config: &Config, shards: ShardIndex, epoch_floor: u64) -> Result<Self, String> {
         let options = nats_options(&config.cluster);
@@ -111,19 +104,19 @@ impl Cluster {
         let (far, far_out) = mpsc::unbounded_channel();
         let (attach, attached) = oneshot::channel();
         let view = watch::Sender::new(Arc::new(View::empty(Epoch::default())));
-        let (standing_in, standing) = watch::channel(Standing::Member);
+        let (state_in, state) = watch::channel(ClusterState::Member);
         let (joined_in, joined) = oneshot::channel();
-        let ends = Ends { far: far_out, attach: attached, view, standing: standing_in, joined: joined_in };
-        let thread = thread::Builder::new()
+        let channels = ThreadChannels { far: far_out, attach: attached, view, state: state_in, joined: joined_in };
+        let thread = Builder::new()
             .name("cluster".to_owned())
-            .spawn(move || run(&options, node, load, ends))
+            .spawn(move || thread::run(&options, node, load, channels))
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
-        let Joined { telemetry, orders } = joined;
-        Ok(Self { far, telemetry, standing, attach: Some(attach), orders, thread })
+        let NodeHandles { telemetry, orders } = joined;
+        Ok(Self { far, telemetry, state, attach: Some(attach), orders, thread })
     }
 
-    /// Brings the shards together with the other nodes. When it resolves they go by the cluster's view.
+    /// Connects the shards to the other nodes. When the future resolves, the shards follow the cluster's view.
     ///
     /// # Errors
     /// When a shard or the thread has ended.
@@ -131,16 +124,16 @@ impl Cluster {
         let (done, is_done) = oneshot::channel();
         let ended = || "the cluster was lost while the server started: see the log above".to_owned();
         let attach = self.attach.take().ok_or_else(ended)?;
-        attach.send(Attached { lanes, shards, done }).map_err(|_| ended())?;
+        attach.send(AttachedShards { lanes, shards, done }).map_err(|_| ended())?;
         is_done.await.map_err(|_| ended())
     }
 
-    /// What there is to see of it.
+    /// The visible state of the node.
     pub fn telemetry(&self) -> &ClusterTelemetry {
         &self.telemetry
     }
 
-    /// Which jobs this node does.
+    /// The jobs that this node runs.
     pub fn jobs(&self) -> Jobs {
         let ClusterTelemetry { number, authority, view, .. } = self.telemetry.clone();
         Jobs::of_node(Arc::new(move |job| {
@@ -149,40 +142,41 @@ impl Cluster {
         }))
     }
 
-    /// Resolves with how it ended when this node is none of the cluster's any more.
-    pub async fn lost(&self) -> Standing {
-        let mut standing = self.standing.clone();
-        match standing.wait_for(|standing| !standing.is_member()).await {
-            Ok(standing) => *standing,
-            Err(_) => Standing::Ended,
+    /// Resolves when this node is not a member any more, with the reason.
+    pub async fn lost(&self) -> ClusterState {
+        let mut state = self.state.clone();
+        match state.wait_for(|state| !state.is_member()).await {
+            Ok(state) => *state,
+            Err(_) => ClusterState::Ended,
         }
     }
 
-    /// Resolves when an operator has told this node to drain, or it does so already.
+    /// Resolves when this node drains because an operator told it to.
     pub async fn told_to_drain(&self) {
-        let mut standing = self.standing.clone();
-        if standing.wait_for(|standing| matches!(standing, Standing::Draining | Standing::Drained)).await.is_err() {
+        let mut state = self.state.clone();
+        if state.wait_for(|state| matches!(state, ClusterState::Draining | ClusterState::Drained)).await.is_err() {
             std::future::pending().await
         }
     }
 
-    /// Gives what this node owns to others. Resolves when it owns nothing any more, or nothing that others take.
+    /// Gives everything that this node owns to others. Resolves when it owns nothing any more, or when the others take
+    /// nothing more.
     pub async fn drain(&self) {
-        let mut standing = self.standing.clone();
+        let mut state = self.state.clone();
         if self.orders.send(Order::Drain).await.is_ok() {
-            let drained = standing.wait_for(|standing| !matches!(standing, Standing::Member | Standing::Draining));
+            let drained = state.wait_for(|state| !matches!(state, ClusterState::Member | ClusterState::Draining));
             if tokio::time::timeout(DRAIN_WAIT, drained).await.is_err() {
                 tracing::warn!("others did not take all that this node owns: they take the rest when it has left");
             }
         }
     }
 
-    /// Leaves the cluster: others own at once what this node did. For a node whose players have gone.
+    /// Leaves the cluster: the others own everything at once. The players of this node must have gone before.
     pub async fn leave(self) {
-        if self.standing.borrow().is_member() && self.orders.send(Order::Leave).await.is_ok() {
+        if self.state.borrow().is_member() && self.orders.send(Order::Leave).await.is_ok() {
             let _ = tokio::time::timeout(LEAVE_WAIT, self.lost()).await;
         }
-        // The thread ends when nobody can send through it any more.
+        // The thread ends when the senders of its channels are gone.
         drop((self.far, self.orders));
         if tokio::task::spawn_blocking(move || self.thread.join()).await.is_ok_and(|ended| ended.is_err()) {
             tracing::error!("the thread of the cluster ended by a panic");
@@ -190,7 +184,7 @@ impl Cluster {
     }
 }
 
-/// How the cluster of a configuration is reached.
+/// Options of the connection to the cluster of a configuration.
 pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     let login = if let Some(file) = &config.nats_credentials_file {
         NatsLogin::CredentialsFile(file.clone())
@@ -232,141 +226,4 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
         links: LinkConfig::default(),
         clock: Clock::of_system(),
     }
-}
-
-fn run(options: &NatsOptions, node: NodeOptions, load: Load, ends: Ends) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let _ = ends.joined.send(Err(format!("cannot start a runtime for the cluster: {error}")));
-            return;
-        }
-    };
-    LocalSet::new().block_on(&runtime, async move {
-        let nats = match Nats::connect(options).await {
-            Ok(nats) => Arc::new(nats),
-            Err(error) => {
-                let _ = ends.joined.send(Err(error.to_string()));
-                return;
-            }
-        };
-        let match_logs = match nats.match_logs(options).await {
-            Ok(logs) => logs,
-            Err(error) => {
-                let _ = ends.joined.send(Err(error.to_string()));
-                return;
-            }
-        };
-        serve((nats, match_logs), node, load, ends).await;
-    });
-}
-
-async fn serve((nats, match_logs): (Arc<Nats>, JetLogs), options: NodeOptions, mut load: Load, ends: Ends) {
-    let Ends { mut far, attach, view, standing, joined } = ends;
-    let (node, mut events) = Node::start(nats.clone(), options);
-    let Arrival { number, early } = match tokio::time::timeout(JOIN_WAIT, arrive(&mut events, &view)).await {
-        Ok(Ok(arrival)) => arrival,
-        outcome => {
-            let late = || "nobody lets it in; see the log of the others".to_owned();
-            let why = outcome.map_or_else(|_| late(), |joined| joined.err().unwrap_or_default());
-            let _ = joined.send(Err(format!("this node could not join the cluster: {why}")));
-            return;
-        }
-    };
-    let telemetry = ClusterTelemetry {
-        number,
-        authority: node.authority().clone(),
-        view: view.subscribe(),
-        node: node.metrics().clone(),
-        decoder: Arc::default(),
-        nats: nats.clone(),
-        match_logs,
-        load_percent: Arc::default(),
-    };
-    let load_percent = telemetry.load_percent.clone();
-    let decoder = telemetry.decoder.clone();
-    let told = Joined { telemetry, orders: node.orders().clone() };
-    // Others may tell this node something from now on; it waits until there are shards.
-    if joined.send(Ok(told)).is_err() {
-        return;
-    }
-    let Ok(Attached { lanes, shards, done }) = attach.await else { return };
-    let mut freight = Freight::new(number, node.outbound().clone(), lanes, decoder.clone());
-    let mut keeper = Keeper::new(number, nats, shards.clone(), decoder);
-    let first = view.borrow().routes();
-    keeper.follow(&first);
-    tell(&shards, |done| Command::Routes(first.clone(), done)).await;
-    early.into_iter().for_each(|(from, bytes)| freight.take_in(from, bytes));
-    let _ = done.send(());
-    let mut look_at_load = tokio::time::interval(load::SAMPLE_EVERY);
-    look_at_load.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            _ = look_at_load.tick() => {
-                if let Some(is_busy) = load.look() {
-                    tracing::info!(is_busy, load_percent = load.percent(), "this node's share of what is owned changes");
-                    // Without a node there is nobody to tell.
-                    let _ = node.orders().send(Order::Busy(is_busy)).await;
-                }
-                load_percent.store(load.percent(), Ordering::Relaxed);
-            }
-            event = events.recv() => match event {
-                Some(NodeEvent::View { new, .. }) => {
-                    freight.forget_all_but(&new);
-                    let routes = new.routes();
-                    keeper.follow(&routes);
-                    tell(&shards, |done| Command::Routes(routes.clone(), done)).await;
-                    let is_draining = new.node(number).is_some_and(|node| node.is_draining);
-                    standing.send_if_modified(|standing| {
-                        let begins = is_draining && *standing == Standing::Member;
-                        if begins {
-                            *standing = Standing::Draining;
-                        }
-                        begins
-                    });
-                    view.send_replace(new);
-                }
-                Some(NodeEvent::Batch { from, bytes }) => freight.take_in(from, bytes),
-                Some(NodeEvent::Island) => {
-                    tell(&shards, |done| Command::Island(true, done)).await;
-                    tracing::warn!("no way to the cluster: this node is an island until it is back, and claims nothing new");
-                }
-                Some(NodeEvent::Online) => {
-                    tell(&shards, |done| Command::Island(false, done)).await;
-                    tracing::info!("connected to the cluster again");
-                }
-                Some(NodeEvent::Drained) => {
-                    tracing::info!("everything that this node owned is another's now");
-                    standing.send_replace(Standing::Drained);
-                }
-                Some(NodeEvent::Joined(_)) => {}
-                Some(NodeEvent::VotedOut) => {
-                    standing.send_replace(Standing::VotedOut);
-                    return;
-                }
-                Some(NodeEvent::Refused(_) | NodeEvent::Left) | None => {
-                    standing.send_replace(Standing::Ended);
-                    return;
-                }
-            },
-            batch = far.recv() => match batch {
-                Some(Outward::Batch(batch)) => freight.send_out(batch),
-                Some(Outward::HandedOver(partitions)) => {
-                    for (partition, epoch) in partitions {
-                        // Without a node there is nobody to tell.
-                        let _ = node.orders().send(Order::HandedOver { partition, epoch }).await;
-                    }
-                }
-                Some(Outward::Keep(recoverable)) => keeper.keep(recoverable),
-                Some(Outward::Recover(shard, partitions)) => keeper.recover(shard, partitions),
-                None => return,
-            },
-        }
-    }
-}
-
-/// Tells all shards something, and waits until they go by it, so that nothing of a later moment comes before it. A shard
-/// that has ended tells nothing.
-async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
-    join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }

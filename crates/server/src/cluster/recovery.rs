@@ -1,5 +1,5 @@
-//! Recovery data: what shards want kept for whoever owns it after a crash, and what they ask for when they own something
-//! after one.
+//! Recovery data: written for the shards, so that others can go on after a crash of this node, and read for shards that
+//! own something after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use muster_gateway::shard::{Command, ShardHandle};
 use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable};
 use muster_live::{Epoch, Partition, Routes, ShardIndex};
 
-/// Partitions that are read at a time.
+/// Partitions that are read concurrently.
 const READ_AT_ONCE: usize = 32;
 
-/// The pause before it is tried again to read.
+/// The pause before a failed read is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// After how long what former owners had kept of a partition is removed: by then its owner has written what there is.
+/// Time after which the data of a partition's former owners are removed: the new owner has written its own by then.
 const SWEPT_AFTER: Duration = Duration::from_secs(10);
 
-/// See the module.
-pub(super) struct Keeper {
+/// Writes and reads the recovery data of this node's shards.
+pub(super) struct RecoveryKeeper {
     number: NodeNumber,
     nats: Arc<Nats>,
     shards: Arc<[ShardHandle]>,
     decoder: Arc<Decoder>,
-    /// Since when partitions are owned here.
+    /// Partitions that this node owns, with their epochs.
     owned: BTreeMap<Partition, Epoch>,
 }
 
-impl Keeper {
+impl RecoveryKeeper {
     pub(super) fn new(
         number: NodeNumber,
         nats: Arc<Nats>,
@@ -44,7 +44,7 @@ impl Keeper {
         Self { number, nats, shards, decoder, owned: BTreeMap::new() }
     }
 
-    /// Has it written, soon.
+    /// Queues data for writing.
     pub(super) fn keep(&self, recoverable: Vec<Recoverable>) {
         for recoverable in recoverable {
             let key = form::key(&recoverable);
@@ -58,7 +58,7 @@ impl Keeper {
         }
     }
 
-    /// Gives a shard what was kept of partitions, while it waits for that.
+    /// Reads the data of partitions and gives them to a shard, for as long as the shard waits.
     pub(super) fn recover(&self, shard: ShardIndex, partitions: Vec<(Partition, Epoch)>) {
         let Some(handle) = self.shards.get(usize::from(shard)).cloned() else { return };
         let (nats, decoder, number) = (self.nats.clone(), self.decoder.clone(), self.number);
@@ -90,9 +90,9 @@ impl Keeper {
         });
     }
 
-    /// Some time after a partition came here, removes what its former owners had kept of it.
+    /// Takes in new routes. Some time after a partition came to this node, the data of its former owners are removed.
     pub(super) fn follow(&mut self, routes: &Routes) {
-        // Of what is on its way the former owner still writes.
+        // While a partition is on its way, its former owner still writes.
         let is_here = |partition: &Partition| {
             routes.owner(*partition).node() == self.number && routes.former(*partition).is_none()
         };
@@ -114,7 +114,7 @@ impl Keeper {
                 form::owner_of(key).is_some_and(|(of, written)| new.get(&of).is_some_and(|epoch| written < *epoch))
             };
             for key in keys.into_iter().filter(is_old) {
-                // What is left out now is removed by the next owner.
+                // Data that cannot be removed now are removed by the next owner.
                 let _ = nats.remove(&key);
             }
         });

@@ -1,4 +1,4 @@
-//! `muster account`: what an operator does to one player's account.
+//! `muster account`: actions of an operator on one player's account.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::database::{self, Database};
 use crate::settings::session_rules;
 use crate::system::System;
 
-/// Runs the action. On PostgreSQL a running server notices within a second; an SQLite database belongs to its server,
-/// so that everything but `export` needs it stopped.
+/// Runs the action. On PostgreSQL a running server notices the change within a second. An SQLite database belongs to
+/// its server, so every action but `export` needs the server to be stopped.
 pub(super) fn run(action: AccountAction, user_id: Uuid, flags: &[Setting]) -> Outcome {
     let config = configuration(flags)?;
     let user_id = UserId(user_id);
@@ -40,7 +40,7 @@ pub(super) fn run(action: AccountAction, user_id: Uuid, flags: &[Setting]) -> Ou
 
 async fn end(config: &Config, user_id: UserId, action: AccountAction) -> Outcome {
     let store = open(config).await?;
-    // What this process learns of revocations goes nowhere: running servers read them from the database.
+    // This process has no sockets to close; running servers read revocations from the database.
     let revocations = Revocations::new(Box::new(|_| {}));
     let sessions = session_rules(config);
     let ending = Ending { sessions: &sessions, revocations: &revocations, clock: &System };
@@ -67,7 +67,7 @@ async fn export(config: &Config, user_id: UserId) -> Outcome {
         let store = open(config).await?;
         return print_export(&*store, user_id).await;
     };
-    // A copy can be read while a server owns the original.
+    // A copy of the database can be read while a server has the original open.
     let folder = std::env::temp_dir().join(format!("muster-export-{}-{user_id}", std::process::id()));
     let outcome = async {
         let manifest = backup::backup(&path, &[], &folder).map_err(|error| error.0)?;

@@ -11,7 +11,7 @@ use crate::cli::MigrateAction;
 use crate::config::{Config, Setting};
 use crate::{database, keys};
 
-/// Prepares the database, or tells how it stands.
+/// Prepares the database, or prints its state.
 pub(super) fn migrate(action: MigrateAction, flags: &[Setting]) -> Outcome {
     let address = database::address(&configuration(flags)?).map_err(|error| error.0)?;
     let told = runtime()?.block_on(async {
@@ -33,7 +33,7 @@ pub(super) fn backup(folder: &Path, flags: &[Setting]) -> Outcome {
     tell("saved and verified", folder, &manifest)
 }
 
-/// Puts a backup in the place of the database.
+/// Replaces the database by a backup.
 pub(super) fn restore(folder: &Path, force: bool, flags: &[Setting]) -> Outcome {
     let path = sqlite_path(&configuration(flags)?, "pg_restore")?;
     let manifest = backup::restore(folder, &path, force).map_err(|error| error.0)?;

@@ -1,4 +1,4 @@
-//! `muster drain`: has a node of a cluster give everything to others and stop.
+//! `muster drain`: makes a node of a cluster give away all it owns and stop.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use super::{Outcome, configuration, print, runtime};
 use crate::cluster::nats_options;
 use crate::config::Setting;
 
-/// Exit status 0: the node has left the cluster.
+/// Drains a node. Exit status 0: the node has left the cluster.
 pub(super) fn drain(node: &str, flags: &[Setting]) -> Outcome {
     let config = configuration(flags)?;
     if config.cluster.nats.is_empty() {
@@ -18,7 +18,7 @@ pub(super) fn drain(node: &str, flags: &[Setting]) -> Outcome {
     let drained = runtime()?.block_on(async {
         let nats = Nats::connect(&nats_options(&config.cluster)).await.map_err(|error| error.to_string())?;
         let tell = |node: &muster_cluster::membership::Node, partitions: usize| {
-            // Whoever reads no more is not asked.
+            // A reader that has closed the pipe gets no more lines; the drain goes on.
             let _ = print(&format!("{} (number {}) owns {partitions} partitions", node.name, node.number));
         };
         operator::drain(&nats, node, tell).await.map_err(|error| error.to_string())

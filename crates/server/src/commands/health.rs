@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::{Outcome, print};
 use crate::cli::HealthTarget;
 
-/// The longest that a server may take to answer.
+/// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const PATH: &str = "/readycheck";
-/// Longer than any answer's first line.
+/// Bytes of the answer that are read; the first line is always shorter.
 const ANSWER_BYTES_MAX: u64 = 256;
 
-/// Exit status 0: the server answers and its database does.
+/// Asks a server. Exit status 0: the server and its database answer.
 pub(super) fn check(target: &HealthTarget) -> Outcome {
     let (host, path) = match target {
         HealthTarget::Port(port) => (format!("127.0.0.1:{port}"), PATH.to_owned()),

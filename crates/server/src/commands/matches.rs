@@ -1,4 +1,4 @@
-//! `muster match`: recordings of matches, played again with the modules that there are.
+//! `muster match`: replays recordings of matches with the current modules.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::wiring;
 /// Bytes of a message that are shown.
 const SHOWN_BYTES: usize = 60;
 
-/// Plays recordings. Fails when code did something else than was recorded.
+/// Replays recordings. Fails if the code does something else than was recorded.
 pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> Outcome {
     let loaded = config::load(Mode::Dev, KeyFile::Ignore, flags, std::env::vars_os());
     let config = loaded.map_err(|error| error.to_string())?.config;
@@ -32,10 +32,10 @@ pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> 
     })
 }
 
-/// Plays one. Answers whether the code does what it did.
+/// Replays one recording. Answers whether the code did the same as recorded.
 async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool, String> {
     let recording = read_recording(file)?;
-    let (handler, id) = (recording.tape.handler().to_owned(), recording.tape.id());
+    let (handler, id) = (recording.transcript.handler().to_owned(), recording.transcript.id());
     if action == MatchAction::Replay {
         print(&format!("{}: match {id} of '{handler}'", file.display()))?;
     }
@@ -48,7 +48,7 @@ async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool,
             difference.get_or_insert(format!("call {} ({}): {what}", played.number, name(&played.call.callback)));
         }
     };
-    let replayed = player.play(recording.tape, &mut see).await;
+    let replayed = player.play(recording.transcript, &mut see).await;
     let Replayed { calls, states, end, .. } = replayed.map_err(|why| format!("{}: {why}", file.display()))?;
     let ending = match end {
         Some(why) => format!("ended: {why}"),
@@ -63,7 +63,7 @@ async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool,
     Ok(difference.is_none())
 }
 
-/// The callback as Lua calls it.
+/// Name of the callback in Lua.
 fn name(callback: &Callback) -> &'static str {
     match callback {
         Callback::Init { .. } => "match_init",

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use crate::cli::{self, Command};
 use crate::config::{self, Config, KeyFile, Mode, Setting};
 
-/// A command that failed: a sentence for the terminal.
+/// Result of a command: the exit status, or a sentence for the terminal.
 type Outcome = Result<ExitCode, String>;
 
 /// Runs a command.
@@ -41,7 +41,7 @@ pub fn run(command: Command) -> ExitCode {
     })
 }
 
-/// Writes to standard error; there is nowhere to complain about its absence.
+/// Writes to standard error. If that fails, there is nowhere to report it.
 pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "muster: {text}");
 }
@@ -59,7 +59,7 @@ fn check(mode: Mode, flags: &[Setting]) -> Outcome {
     Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The configuration of a command that does not serve: it needs no keys.
+/// The configuration for a command that does not serve and needs no keys.
 fn configuration(flags: &[Setting]) -> Result<Config, String> {
     let loaded = config::load(Mode::Serve, KeyFile::Ignore, flags, std::env::vars_os());
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! `muster dev` and `muster serve`: start, announce, run until a signal, stop.
+//! `muster dev` and `muster serve`: start the server, print its addresses, run it until a signal comes, stop it.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
 use super::{Outcome, runtime};
-use crate::cluster::Standing;
+use crate::cluster::ClusterState;
 use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
 use crate::logging;
 use crate::wiring::{self, Running};
@@ -29,10 +29,10 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
     let config = &loaded.config;
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
-    // Without this it would end the server.
+    // A hangup would end the process if no handler were installed.
     let mut hangup = signal(SignalKind::hangup()).map_err(|error| format!("cannot watch signals: {error}"))?;
     loop {
-        // A database that is silent may keep the start waiting for ever.
+        // The start may wait for a database for ever, so signals are watched meanwhile.
         let running = tokio::select! {
             started = wiring::start(config, lost_log_lines.clone()) => started.map_err(|error| error.to_string())?,
             _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
@@ -47,30 +47,30 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
         };
         let end = tokio::select! {
             never = reload => never,
-            _ = terminate.recv() => End::Told,
-            _ = interrupt.recv() => End::Told,
+            _ = terminate.recv() => StopReason::Told,
+            _ = interrupt.recv() => StopReason::Told,
             () = running.told_to_drain() => {
                 tracing::info!("told to drain");
-                End::Told
+                StopReason::Told
             }
             () = running.failed() => {
                 tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
-                End::Failed
+                StopReason::Failed
             }
-            standing = running.lost_cluster() => match standing {
-                Standing::VotedOut => {
+            state = running.lost_cluster() => match state {
+                ClusterState::VotedOut => {
                     tracing::error!("the cluster took this node for dead: it closes its sockets and joins anew");
-                    End::VotedOut
+                    StopReason::VotedOut
                 }
-                standing => {
-                    tracing::error!(?standing, "there is no way to the cluster any more: the server stops, so that whoever started it starts it anew");
-                    End::Failed
+                state => {
+                    tracing::error!(?state, "there is no way to the cluster any more: the server stops, so that whoever started it starts it anew");
+                    StopReason::Failed
                 }
             },
         };
         tracing::info!("stopping; a second signal ends at once");
         let stop = async {
-            if end == End::Told {
+            if end == StopReason::Told {
                 running.end_matches().await;
                 running.drain().await;
             }
@@ -81,7 +81,7 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
             _ = terminate.recv() => return Ok(end.status()),
             _ = interrupt.recv() => return Ok(end.status()),
         }
-        if end != End::VotedOut {
+        if end != StopReason::VotedOut {
             return Ok(end.status());
         }
     }
@@ -89,16 +89,16 @@ async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
 
 /// Why a server stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// By a signal or `muster drain`.
+enum StopReason {
+    /// A signal or `muster drain` told it to.
     Told,
-    /// A part of it has ended.
+    /// A part of the server has ended.
     Failed,
-    /// Its cluster took it for dead.
+    /// Its cluster voted it out.
     VotedOut,
 }
 
-impl End {
+impl StopReason {
     fn status(self) -> ExitCode {
         if self == Self::Failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
@@ -140,7 +140,7 @@ fn production_page(loaded: &Loaded, running: &Running) -> String {
     let keys_file = config.general.data_dir.join(crate::keys::FILE_NAME);
     let mut text = format!("muster serves at {}\n", running.address);
     if loaded.keys_created {
-        // Shown once, by the start that made it: this is the line that goes into the game's client.
+        // The key is printed only by the start that generated it: the developer copies it into the game's client.
         text.push_str(&format!(
             "keys were generated into {}\nfor your client: new Client(\"{}\", \"<host>\", \"{}\")\n",
             keys_file.display(),

@@ -1,4 +1,4 @@
-//! `muster types`: what game code may call, for editors and compilers.
+//! `muster types`: declarations of the functions that game code may call, for editors and compilers.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use muster_script::typings;
 
 use super::{Outcome, print};
 
-/// What a file holds.
+/// Makes the text of a file.
 type Text = fn() -> String;
 
-/// The files, and what they hold.
+/// The files with their texts.
 const FILES: [(&str, Text); 2] = [("muster.d.ts", typings::typescript), ("nakama.luau", typings::luau)];
 
 /// Writes declarations into a folder.

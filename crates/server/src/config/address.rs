@@ -1,5 +1,5 @@
-//! Database addresses: `sqlite:PATH`, `postgres://…` (or `postgresql://…`) and the original's `user:password@host:port/name`.
-//! Parsing only; nothing here opens a connection.
+//! Database addresses: `sqlite:PATH`, `postgres://…` (or `postgresql://…`) and the original's
+//! `user:password@host:port/name`. This module only parses and opens no connection.
 
 use std::{fmt::Write as _, path::PathBuf, str::FromStr};
 
@@ -7,11 +7,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::secret::Secret;
 
-/// What an address must look like, for messages.
+/// Description of valid addresses, for messages.
 pub(crate) const EXPECTED: &str =
     "sqlite:PATH, postgres://user:password@host:port/name or user:password@host:port/name";
 
-/// User, port and name of the database where an address has none: the original's first and last, PostgreSQL's port.
+/// Defaults for the parts that an address lacks: user and database as in the original, the port as in PostgreSQL.
 const DEFAULT_USER: &str = "root";
 const DEFAULT_PORT: u16 = 5432;
 const DEFAULT_DATABASE: &str = "nakama";
@@ -19,7 +19,7 @@ const DEFAULT_DATABASE: &str = "nakama";
 /// Everything but the unreserved characters of RFC 3986 is encoded in a URL that we build.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where the durable data is.
+/// The database of durable data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseAddress {
     /// A file on this machine.
@@ -62,13 +62,13 @@ impl PostgresAddress {
     }
 }
 
-/// Why a text is no database address. Never holds the text, which may contain a password.
+/// Why a text is not a database address. The error never contains the text, which may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// None of the three forms.
+    /// The text has none of the three forms.
     #[error("{EXPECTED}{0}")]
     Form(&'static str),
-    /// One of the forms, with a part that is wrong.
+    /// The text has one of the forms, and one of its parts is wrong.
     #[error("{EXPECTED}; its {part} {fault}")]
     Part { part: &'static str, fault: &'static str },
 }
@@ -91,7 +91,7 @@ impl FromStr for DatabaseAddress {
     }
 }
 
-/// The form without a scheme, unless it is rather the path of a file.
+/// The rest of an address without a scheme. Refuses a text that looks like the path of a file.
 fn bare(text: &str) -> Result<&str, AddressError> {
     let looks_like_a_file =
         text.starts_with(['/', '.']) || [".db", ".sqlite", ".sqlite3"].iter().any(|end| text.ends_with(end));
@@ -116,9 +116,9 @@ fn sqlite(path: &str) -> Result<DatabaseAddress, AddressError> {
     }
 }
 
-/// `user:password@host:port/name?parameters`, each part but the host optional.
+/// Parses `user:password@host:port/name?parameters`; all parts but the host are optional.
 fn postgres(rest: &str) -> Result<PostgresAddress, AddressError> {
-    // A password may hold an `@` that nobody encoded: the last one before the path ends the user part.
+    // A password may contain an unencoded `@`, so the last one before the path ends the user part.
     let (user_info, location) = match rest.rfind('@').map(|at| rest.split_at(at)) {
         Some((user_info, location)) => (user_info, &location[1..]),
         None => ("", rest),

@@ -1,18 +1,18 @@
-//! What `muster check` prints: the effective configuration with its sources, what is not honoured and why, and all faults.
-//! Secrets are masked.
+//! The report of `muster check`: the effective configuration with its sources, the keys that are not honoured and why,
+//! and all faults. Secrets are masked.
 
 use std::{ffi::OsString, fmt::Write as _};
 
 use super::{KeyFile, Loaded, Mode, Problems, Setting, Status, load};
 
-/// The outcome of a check.
+/// Result of a check.
 #[derive(Debug)]
 pub struct Report {
     /// The text to print, with its line ends.
     pub text: String,
     /// True when a server would start with this configuration.
     pub ok: bool,
-    /// The configuration, for whoever checks further (database, game code).
+    /// The configuration, for further checks of the database and the game code.
     pub loaded: Option<Loaded>,
 }
 

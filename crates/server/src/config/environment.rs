@@ -1,7 +1,8 @@
-//! Environment variables as settings: `MUSTER_` and the key in upper case, each dot as two underscores (`MUSTER_SOCKET__PORT`).
+//! Environment variables as settings: `MUSTER_` and the key in upper case, each dot as two underscores
+//! (`MUSTER_SOCKET__PORT`).
 //!
-//! Two underscores, because a container platform that links services puts names such as `MUSTER_CONSOLE_PORT=tcp://…` there
-//! for a service called `muster-console`: with one underscore these would be taken for keys.
+//! Container platforms that link services set names such as `MUSTER_CONSOLE_PORT=tcp://…` for a service called
+//! `muster-console`. With single underscores these would be taken for keys.
 
 use std::ffi::OsString;
 
@@ -14,10 +15,10 @@ use super::{
 
 const PREFIX: &str = "MUSTER_";
 
-/// Variables of the tests and of the bench; the server does not read them.
+/// Prefixes of variables for the tests and the bench; the server ignores them.
 const RESERVED_PREFIXES: [&str; 3] = ["MUSTER_TEST_", "MUSTER_BENCH_", "MUSTER_BIN"];
 
-/// The settings among the variables. Those that begin with the prefix and name no key are faults.
+/// The settings among the variables. A variable with our prefix that names no key is a fault.
 pub(crate) fn read(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     problems: &mut Vec<Problem>,
@@ -40,7 +41,7 @@ pub(crate) fn read(
     settings
 }
 
-/// A list is written as YAML writes it in one line, `[a, b]`; any other text is one entry.
+/// The entries of a value. A list is written as in YAML, `[a, b]`; any other text is one entry.
 fn entries(is_list: bool, value: &str, source: &Source) -> Vec<Entry> {
     let texts = if is_list { yaml::read_flow_list(value) } else { None };
     texts
@@ -59,7 +60,8 @@ fn unknown(dotted: &str, source: &Source) -> Problem {
     Problem::UnknownKey { name: dotted.to_owned(), source_text: source.to_string(), hint }
 }
 
-/// What container platforms set for a linked service whose name begins with `muster`, and what our own tools use.
+/// Whether a variable was set by a container platform for a linked service whose name begins with `muster`, or is one
+/// of our own tools'.
 fn is_foreign(name: &str, value: &str) -> bool {
     RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || name.ends_with("_SERVICE_HOST")

@@ -1,4 +1,4 @@
-//! Configuration files: from the tree of a YAML file to settings of known keys.
+//! Configuration files: turns the tree of a YAML file into settings of known keys.
 
 use std::{fs, io::Read as _, path::Path};
 
@@ -10,13 +10,13 @@ use super::{
     yaml::{self, Node, Pair, Value},
 };
 
-/// A configuration file may have this many bytes.
+/// Largest configuration file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Top-level names with this prefix hold anchors and are no keys.
 const ANCHOR_PREFIX: &str = "x-";
 
-/// Reads a file's settings; every fault is recorded and the rest still read.
+/// Reads the settings of a file. Every fault is recorded, and the rest is read all the same.
 pub(crate) fn read(path: &Path, problems: &mut Vec<Problem>) -> Vec<Setting> {
     match read_text(path) {
         Ok(text) => parse(path, &text, problems),
@@ -34,7 +34,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     if text.len() as u64 > MAX_FILE_BYTES { Err(format!("it has more than {MAX_FILE_BYTES} bytes")) } else { Ok(text) }
 }
 
-/// The settings of a text that stands in for the file at `path`.
+/// Reads the settings of a text as if it were the file at `path`.
 pub(crate) fn parse(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Vec<Setting> {
     let mut flat = Flat { path, settings: Vec::new(), problems };
     match yaml::read_map(text) {
@@ -115,7 +115,7 @@ impl Flat<'_> {
         entries
     }
 
-    /// Maps by name: each becomes one text, as flags write it.
+    /// Reads maps by name. Each becomes one text, in the form of flags.
     fn records(&mut self, key: &'static Key, records: Vec<Pair>) -> Vec<Entry> {
         let mut entries = Vec::new();
         for Pair { name, line, node } in records {
@@ -142,7 +142,7 @@ impl Flat<'_> {
     }
 }
 
-/// A field of a record; one that is no text is left without a value, which whoever reads the record says.
+/// A field of a record. A field that is not a text gets no value, and the reader of the record reports it.
 fn field(Pair { name, node, .. }: Pair) -> Option<String> {
     match node.value {
         Value::Null => None,

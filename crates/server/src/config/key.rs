@@ -1,5 +1,5 @@
-//! What one configuration key is: its name, the values it takes, its default, and what becomes of it here.
-//! Never holds a value that somebody set; that is `setting`.
+//! The description of a configuration key: its name, the values it takes, its default, and whether it is honoured.
+//! Values that somebody set are in `setting`.
 
 use super::{address::DatabaseAddress, secret::mask_address, template::RoomTemplate};
 
@@ -8,37 +8,37 @@ use super::{address::DatabaseAddress, secret::mask_address, template::RoomTempla
 pub struct Key {
     /// Dotted name, as in flags: `socket.port`.
     pub name: &'static str,
-    /// The values it takes.
+    /// The values that the key takes.
     pub kind: Kind,
-    /// Default as text, as a user would write it; empty for none (and for an empty list).
+    /// The default as text, as a user would write it; empty for none (and for an empty list).
     pub default: &'static str,
-    /// Whether and how it is honoured.
+    /// Whether and how the key is honoured.
     pub status: Status,
-    /// Where the key comes from and whether its default is the original's.
+    /// Origin of the key, and whether its default is the original's.
     pub origin: Origin,
-    /// What it does. May begin with a space: use [`Key::doc`].
+    /// Documentation of the key. It may begin with a space: use [`Key::doc`].
     pub(crate) raw_doc: &'static str,
 }
 
-/// What becomes of a key that somebody sets.
+/// The effect of setting a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It does what its documentation says. Exactly these keys have a field in [`super::Config`].
+    /// The key works as documented. Exactly these keys have a field in [`super::Config`].
     Honoured,
     /// Accepted, checked and reported: the feature is not built yet.
     NotYet { feature: &'static str },
-    /// Accepted, checked and reported: there is nothing here that it could change.
+    /// Accepted, checked and reported: nothing in Muster could change by it.
     NoMeaning { why: &'static str },
 }
 
-/// Where a key and its default come from.
+/// Origin of a key and its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Name and default of the original (Nakama 3.40).
     Same,
     /// Name of the original, another default, and why.
     Differs { original: &'static str, why: &'static str },
-    /// A key of Muster's own.
+    /// A key that only Muster has.
     Ours,
 }
 
@@ -74,12 +74,12 @@ pub(crate) const fn number(min: i64, max: i64) -> Kind {
     Kind::Number { min, max }
 }
 
-/// A count or size with no upper bound of its own: what four bytes hold.
+/// A count or size without an upper bound of its own; the value must fit into four bytes.
 pub(crate) const fn at_least(min: i64) -> Kind {
     Kind::Number { min, max: u32::MAX as i64 }
 }
 
-/// TCP ports; 0 where the system may choose or the listener is off.
+/// A TCP port; 0 lets the system choose, or turns the listener off.
 pub(crate) const PORT: Kind = number(0, u16::MAX as i64);
 
 impl Key {
@@ -105,7 +105,7 @@ impl Key {
         Key { name, kind, default, status: Status::NoMeaning { why }, origin: Origin::Same, raw_doc: doc }
     }
 
-    /// What the key does, in one or two sentences.
+    /// Documentation of the key, in one or two sentences.
     pub fn doc(&self) -> &'static str {
         self.raw_doc.trim()
     }
@@ -141,7 +141,7 @@ impl Kind {
         matches!(self, Kind::List | Kind::Pairs { .. } | Kind::Addresses | Kind::Templates)
     }
 
-    /// What a value must be, for error messages and the reference.
+    /// Description of valid values, for error messages and the reference.
     pub fn expected(self) -> String {
         match self {
             Kind::Text | Kind::Secret => "a text".to_owned(),
@@ -157,7 +157,7 @@ impl Kind {
         }
     }
 
-    /// Checks one entry. The error says what is expected instead.
+    /// Checks one entry. The error describes valid values.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         let fits = match self {
             Kind::Text | Kind::Secret | Kind::Path | Kind::List => !text.contains('\0'),
@@ -173,9 +173,10 @@ impl Kind {
     }
 }
 
-/// Declares a group's struct and its rows of the table at once, so that a key has a field exactly when it is honoured.
+/// Declares a group's struct and its rows of the table together, so that a key has a field exactly when it is honoured.
 ///
-/// A row is `/// documentation`, then `field: Type = "default", kind;` or `…, kind, origin;`. The documentation of the field is that of the key.
+/// A row is `/// documentation`, then `field: Type = "default", kind;` or `…, kind, origin;`. The documentation of the
+/// field is that of the key.
 macro_rules! honoured {
     (
         $(#[doc = $group_doc:literal])+
@@ -202,7 +203,7 @@ macro_rules! honoured {
                 }, )*
             ];
 
-            /// Takes the fields from the settings; whatever does not fit is recorded by the reader.
+            /// Takes the fields from the settings. The reader records every value that does not fit.
             pub(crate) fn read(reader: &mut $crate::config::read::Reader<'_>) -> Self {
                 Self { $( $field: reader.take(concat!($prefix, stringify!($field))), )* }
             }
@@ -210,7 +211,7 @@ macro_rules! honoured {
     };
 }
 
-/// The origin of a row: the original's unless the row says otherwise.
+/// The origin of a row; by default that of the original.
 macro_rules! origin {
     () => {
         $crate::config::key::Origin::Same

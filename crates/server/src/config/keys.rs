@@ -13,15 +13,16 @@ pub fn find(name: &str) -> Option<&'static Key> {
     all().find(|key| key.name == name)
 }
 
-/// True for `socket`, `iap.apple` and the like: a name under which keys stand.
+/// Whether this is the name of a group, such as `socket` or `iap.apple`.
 pub(crate) fn is_group(name: &str) -> bool {
     all().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Below this likeness (0 to 1, Jaro-Winkler) a suggestion would be a guess.
+/// Least likeness of a suggestion (0 to 1, Jaro-Winkler); below it, a suggestion would be a guess.
 const LEAST_LIKENESS: f64 = 0.82;
 
-/// The known name that is nearest to an unknown one: by its last part when that is a key's last part, by spelling otherwise.
+/// The known name nearest to an unknown one: a key with the same last part if there is one, otherwise the most similar
+/// in spelling.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let last_part = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let wanted = last_part(name);
@@ -29,7 +30,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
         let whole = strsim::jaro_winkler(name, key.name);
         if last_part(key.name) == wanted { whole.max(LEAST_LIKENESS) + 0.1 } else { whole }
     };
-    // The first of equals: the table begins with what is set most often.
+    // The first of equals wins: the table begins with the most common keys.
     let best = all().min_by(|a, b| likeness(b).total_cmp(&likeness(a)))?;
     (likeness(&best) >= LEAST_LIKENESS).then_some(best.name)
 }

@@ -1,7 +1,7 @@
 //! The configuration: defaults, then YAML files, then environment, then flags, each laid over the one before.
 //!
-//! [`load`] gives plain structs, one for each group. Nothing here is global, and nothing that somebody set is silently ignored:
-//! what is not honoured comes back as a [`Notice`], what is wrong as a [`Problem`].
+//! [`load`] returns plain structs, one for each group. Nothing here is global, and no value is silently ignored: a key
+//! that is not honoured gives a [`Notice`], a wrong value a [`Problem`].
 
 pub mod address;
 pub mod check;
@@ -48,26 +48,26 @@ pub use problem::{Problem, Problems};
 pub use secret::Secret;
 pub use setting::{Entry, Setting, Settings, Source};
 
-/// The key that names configuration files: it is read before everything else, and never from a file.
+/// The key that names configuration files. It is read before all others, and never from a file.
 pub(crate) const CONFIG_KEY: &str = "config";
 
-/// How much of a running server's strictness applies.
+/// Strictness of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `muster dev`: the well-known keys, loopback unless told otherwise.
+    /// `muster dev`: well-known keys, and the loopback interface unless another is set.
     Dev,
-    /// `muster serve` and everything else: own keys, none of the well-known ones.
+    /// `muster serve` and all other commands: generated keys; the well-known ones are refused.
     Serve,
 }
 
-/// What to do about the keys that are generated at first start. They exist only under [`Mode::Serve`].
+/// Use of the file of generated keys, which exists only under [`Mode::Serve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFile {
     /// Read the file and create or complete it: for a server that starts.
     Create,
-    /// Read the file if there is one; keys that are missing stay empty: for `muster check`.
+    /// Read the file if it exists, and leave missing keys empty: for `muster check`.
     Read,
-    /// Leave all of them empty: for commands that sign nothing, such as `muster migrate`.
+    /// Leave all keys empty: for commands that sign nothing, such as `muster migrate`.
     Ignore,
 }
 
@@ -110,25 +110,25 @@ pub struct Config {
     pub cluster: Cluster,
 }
 
-/// Something to tell at start-up that does not stop it: a key that is not honoured, or a warning.
+/// A message for start-up that does not prevent it: a key that is not honoured, or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The key it is about.
+    /// The key of the message.
     pub key: &'static str,
-    /// Where that was set.
+    /// The source that set the key.
     pub source: Source,
-    /// What to know, as a sentence without its full stop.
+    /// The message, as a sentence without its full stop.
     pub text: String,
 }
 
-/// A configuration with everything worth telling about it.
+/// A configuration with the messages about it.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The typed values.
     pub config: Config,
     /// Every key's text with its source.
     pub settings: Settings,
-    /// What to tell at start-up.
+    /// Messages for start-up.
     pub notices: Vec<Notice>,
     /// True when this call created the file of generated keys.
     pub keys_created: bool,
@@ -136,11 +136,11 @@ pub struct Loaded {
 
 /// Loads the configuration of a command.
 ///
-/// `flags` are what the command line said, `variables` the environment (those without our prefix are passed over).
+/// `flags` are those of the command line, `variables` the environment; variables without our prefix are ignored.
 ///
 /// # Errors
-/// Every fault found, not just the first: unknown keys, values that do not fit, contradictions, unreadable files,
-/// and under [`Mode::Serve`] keys that the whole world knows.
+/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under [`Mode::Serve`] keys
+/// that are publicly known.
 pub fn load(
     mode: Mode,
     key_file: KeyFile,
@@ -168,7 +168,7 @@ pub fn load(
 fn finish(mode: Mode, key_file: KeyFile, mut settings: Settings) -> Result<Loaded, Problems> {
     let data_dir = settings.text("data_dir").to_owned();
     settings.lay_over(&default_database(&settings, Path::new(&data_dir)));
-    // Types first: no key file is written for a configuration that cannot start.
+    // Types are checked first, so that no key file is written for a configuration that cannot start.
     let (_, mut problems) = typed(mode, &settings);
     problems.extend(validate::given_secrets(mode, &settings));
     if !problems.is_empty() {
@@ -220,12 +220,12 @@ fn configuration_files(environment: &[Setting], flags: &[Setting]) -> Vec<String
     if from_flags.is_empty() { named(environment) } else { from_flags }
 }
 
-/// `muster dev` listens on loopback unless told otherwise.
+/// Defaults of `muster dev`, such as listening on loopback.
 fn development_defaults() -> Vec<Setting> {
     const VALUES: [(&str, &str); 5] = [
         ("socket.address", "127.0.0.1"),
         ("console.address", "127.0.0.1"),
-        // Long enough to look around in; the official JavaScript client warns of shorter ones at every sign-in.
+        // Long enough to look around; the official JavaScript client warns at every sign-in about shorter ones.
         ("session.token_expiry_sec", "7200"),
         ("session.refresh_token_expiry_sec", "2592000"),
         ("script.reload", "true"),
@@ -234,7 +234,7 @@ fn development_defaults() -> Vec<Setting> {
     VALUES.into_iter().filter_map(setting).collect()
 }
 
-/// The database file in the data folder, when no address was given.
+/// The database file in the data folder, for a configuration without an address.
 fn default_database(settings: &Settings, data_dir: &Path) -> Vec<Setting> {
     const NAME: &str = "database.address";
     let given = settings.get(NAME).is_some_and(|setting| !setting.entries.is_empty());
@@ -243,10 +243,10 @@ fn default_database(settings: &Settings, data_dir: &Path) -> Vec<Setting> {
     vec![Setting::one(key, format!("sqlite:{}", path.display()), Source::Default)]
 }
 
-/// Settings as flags would give them, for tests and for programs that start a server themselves.
+/// Settings in the form of flags, for tests and for programs that start a server themselves.
 ///
 /// # Errors
-/// The names that are no keys.
+/// Names that are not keys.
 pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Vec<Setting>, Problems> {
     let mut settings = Vec::new();
     let mut problems = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a configuration. Each problem names the key, where it was set and what to do; none shows a secret.
+//! Faults of a configuration. Each names the key, its source and the remedy; none shows a secret.
 
 use std::{fmt, path::PathBuf};
 
@@ -17,16 +17,16 @@ pub enum Problem {
     /// A value does not fit its key.
     #[error("{source_text}: `{key}` cannot be `{value}`: expected {expected}")]
     BadValue { key: &'static str, value: String, expected: String, source_text: String },
-    /// A key, or a value of it, that must not be used.
+    /// A key, or a value of a key, that must not be used.
     #[error("{source_text}: `{key}` is refused: {why}")]
     Refused { key: &'static str, source_text: String, why: String },
-    /// Two or more keys contradict each other, or one contradicts the surroundings.
+    /// Keys that contradict each other, or one that contradicts the surroundings.
     #[error("{0}")]
     Contradiction(String),
     /// A configuration file cannot be read.
     #[error("cannot read the configuration file {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: String },
-    /// A configuration file is no YAML, or uses what is not supported here.
+    /// A configuration file is not YAML, or uses a feature that is not supported here.
     #[error("{}:{line}: {message}", path.display())]
     Yaml { path: PathBuf, line: usize, message: String },
     /// The file of generated keys cannot be read, written or understood.
@@ -44,14 +44,14 @@ impl Problem {
         Problem::UnknownKey { name: name.to_owned(), source_text: source.to_string(), hint }
     }
 
-    /// A value that does not fit; masked where the key is secret.
+    /// A value that does not fit, masked if its key is secret.
     pub(crate) fn bad_value(key: &'static Key, entry: Option<&Entry>, expected: &str) -> Self {
         let value = entry.map_or_else(String::new, |entry| key.shown(&entry.text));
         let source = entry.map_or(&Source::Default, |entry| &entry.source);
         Problem::BadValue { key: key.name, value, expected: expected.to_owned(), source_text: source.to_string() }
     }
 
-    /// The key it is about, if it is about one.
+    /// The key of the problem, if it has one.
     pub(crate) fn key(&self) -> Option<&'static str> {
         match self {
             Problem::BadValue { key, .. } | Problem::Refused { key, .. } => Some(key),

@@ -1,4 +1,5 @@
-//! From text to the types of the configuration's fields. Reading never stops at the first fault: all of them are reported together.
+//! From text to the types of the configuration's fields. Reading never stops at the first fault: all of them are
+//! reported together.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +15,7 @@ use super::{
     template::RoomTemplate,
 };
 
-/// Hands out typed values and collects what does not fit.
+/// Gives out typed values and records the problems of values that do not fit.
 pub(crate) struct Reader<'a> {
     settings: &'a Settings,
     pub(crate) problems: Vec<Problem>,
@@ -25,7 +26,7 @@ impl<'a> Reader<'a> {
         Reader { settings, problems: check_all(settings) }
     }
 
-    /// The value of a key; the type's own default, and a recorded problem, when the text does not fit the type.
+    /// The value of a key. A value that does not fit is recorded as a problem, and the type's default is returned.
     pub(crate) fn take<T: FromEntries>(&mut self, name: &'static str) -> T {
         let Some(setting) = self.settings.get(name) else { return T::default() };
         if let Some(value) = T::from_entries(&setting.entries) {
@@ -57,7 +58,7 @@ pub(crate) trait FromEntries: Default {
     fn from_entries(entries: &[Entry]) -> Option<Self>;
 }
 
-/// For keys that are no list: the last entry counts.
+/// The last entry, which is the one that counts for keys that are not lists.
 fn last(entries: &[Entry]) -> Option<&str> {
     entries.last().map(|entry| entry.text.as_str())
 }
@@ -143,7 +144,10 @@ numbers!(u16, u32, u64, usize);
 
 /// Declares an enum of the words that a key takes.
 macro_rules! choice {
-    ($(#[doc = $doc:literal])+ pub enum $Choice:ident { $( $(#[doc = $word_doc:literal])+ $Variant:ident = $word:literal, )+ }) => {
+    (
+        $(#[doc = $doc:literal])+
+        pub enum $Choice:ident { $( $(#[doc = $word_doc:literal])+ $Variant:ident = $word:literal, )+ }
+    ) => {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub enum $Choice {
@@ -155,7 +159,7 @@ macro_rules! choice {
             /// The words, for the table of keys.
             pub(crate) const KIND: $crate::config::key::Kind = $crate::config::key::Kind::Choice(&[$($word),+]);
 
-            /// As it is written.
+            /// The word as users write it.
             pub fn word(self) -> &'static str {
                 match self {
                     $( Self::$Variant => $word, )+
@@ -176,7 +180,7 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// True and false as Go's flags and YAML write them.
+/// True and false, as Go's flags and YAML write them.
 pub(crate) fn flag(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" => return Some(true),
@@ -190,8 +194,8 @@ pub(crate) fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// Whole numbers as Go's flags and YAML write them: decimal, `0x`, `0o`, `0b`, with underscores between digits.
-/// A leading zero is refused, because Go reads it as octal and most people do not.
+/// Whole numbers, as Go's flags and YAML write them: decimal, `0x`, `0o`, `0b`, with underscores between digits. A
+/// leading zero is refused, because Go reads it as octal and most people do not.
 pub(crate) fn whole_number(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -212,7 +216,7 @@ pub(crate) fn whole_number(text: &str) -> Option<i64> {
     Some(sign * magnitude)
 }
 
-/// The outer option is whether the text fits; the inner one is `None` for all interfaces.
+/// An interface. The outer option is `None` for a text that is not one; the inner option is `None` for all interfaces.
 pub(crate) fn interface(text: &str) -> Option<Option<IpAddr>> {
     match text {
         "" => Some(None),

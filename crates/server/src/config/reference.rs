@@ -1,4 +1,4 @@
-//! The texts derived from the table of keys: the reference page, `muster check --keys` and `muster help KEY`.
+//! Texts made from the table of keys: the reference page, `muster check --keys` and `muster help KEY`.
 
 use std::fmt::Write as _;
 
@@ -32,16 +32,18 @@ const HEAD: &str = "\
 
 <!-- Generated from the table of keys. To rewrite it: UPDATE_DOCS=1 cargo test -p muster-server reference -->
 
-A value comes from the default, from YAML files (`--config FILE`, repeatable, the last one counts), from the environment and from flags; \
-each counts over the one before.
+A value comes from the default, from YAML files (`--config FILE`, repeatable, the last one counts), from the \
+environment and from flags; each counts over the one before.
 
 - Flag: `--socket.port 7350`, `--socket.port=7350`, with one dash or two. Flags for lists may be repeated.
 - Environment: `MUSTER_` and the key in upper case, each dot as two underscores: `MUSTER_SOCKET__PORT=7350`. \
 Lists as in YAML: `MUSTER_CONFIG='[a.yml, b.yml]'`.
-- YAML: groups as maps or keys with dots, both mean the same. Anchors and merge keys work; a name that begins with `x-` may hold them.
+- YAML: groups as maps or keys with dots, both mean the same. Anchors and merge keys work; a name that begins with \
+`x-` may hold them.
 
-Lists replace what an earlier source says; `NAME=value` pairs are joined by name. A key that nobody knows, or a value that does not fit, stops the start. \
-A key that is known and not honoured is reported at start and by `muster check`. Names and meanings are those of Nakama 3.40 unless a key is marked as our own.
+Lists replace what an earlier source says; `NAME=value` pairs are joined by name. A key that nobody knows, or a value \
+that does not fit, stops the start. A key that is known and not honoured is reported at start and by \
+`muster check`. Names and meanings are those of Nakama 3.40 unless a key is marked as our own.
 ";
 
 fn default_cell(key: &Key) -> String {
@@ -60,12 +62,12 @@ fn is_generated(key: &Key) -> bool {
     crate::keys::GENERATED.iter().any(|one| one.name == key.name)
 }
 
-/// A vertical line would end the cell.
+/// Text of a table cell; a vertical line would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Documentation, what becomes of the key, and whose it is.
+/// Documentation of a key, with its status and origin.
 fn description(key: &Key) -> String {
     let ours = if key.origin == Origin::Ours { " *Our own.*" } else { "" };
     let status = match key.status {
@@ -76,7 +78,7 @@ fn description(key: &Key) -> String {
     format!("{}{ours}{status}", key.doc())
 }
 
-/// Every key in a line, for `muster check --keys`.
+/// All keys, one per line, for `muster check --keys`.
 pub fn list() -> String {
     let mut text = String::new();
     for key in keys::all() {
@@ -92,7 +94,7 @@ pub fn list() -> String {
     text
 }
 
-/// All about one key, for `muster help KEY`.
+/// The page of one key, for `muster help KEY`.
 pub fn about(key: &Key) -> String {
     let default = default_cell(key).replace('`', "");
     format!(

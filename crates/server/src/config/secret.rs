@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A secret text. Neither `Debug` nor any report shows it; [`Secret::expose`] is the one way out.
+/// A secret text. Neither `Debug` nor any report shows it; only [`Secret::expose`] gives it out.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -30,7 +30,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A database address with its passwords replaced, malformed ones included.
+/// A database address with its passwords masked, even if it is malformed.
 pub(crate) fn mask_address(text: &str) -> String {
     let authority_start = text.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = text.split_at(authority_start);

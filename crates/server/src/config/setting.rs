@@ -1,4 +1,4 @@
-//! Values as somebody gave them: text with its source, and the layering of sources over each other.
+//! Values as given by their sources: text with its source, and the layering of sources.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
@@ -7,12 +7,12 @@ use super::{
     keys,
 };
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Nobody set it.
+    /// The default of the key.
     Default,
-    /// `muster dev` chooses it unless told otherwise.
+    /// The default of `muster dev`.
     Development,
     /// The file of generated keys in the data folder.
     KeysFile(PathBuf),
@@ -25,7 +25,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// True when a person set the value, rather than Muster.
+    /// Whether a person set the value.
     pub fn is_given(&self) -> bool {
         matches!(self, Source::File { .. } | Source::Environment(_) | Source::Flag)
     }
@@ -44,16 +44,16 @@ impl fmt::Display for Source {
     }
 }
 
-/// One text with its source. Has no `Debug`: only its key knows whether it may be shown.
+/// One text with its source. The type has no `Debug`, since only the key knows whether the text may be shown.
 #[derive(Clone)]
 pub struct Entry {
     /// The value as text.
     pub text: String,
-    /// Where it comes from.
+    /// The source of the text.
     pub source: Source,
 }
 
-/// A key with the entries it was given: one, or any number for lists.
+/// A key with its entries: one, or any number for lists.
 #[derive(Clone)]
 pub struct Setting {
     /// The key.
@@ -68,7 +68,7 @@ impl Setting {
         Setting { key, entries: vec![Entry { text: text.into(), source }] }
     }
 
-    /// The value as it may be shown, secrets masked.
+    /// The value for showing, with secrets masked.
     pub fn shown(&self) -> String {
         let texts: Vec<String> = self.entries.iter().map(|entry| self.key.shown(&entry.text)).collect();
         texts.join(", ")
@@ -103,7 +103,8 @@ impl Settings {
         Settings(keys::all().map(|key| (key.name, default(key))).collect())
     }
 
-    /// Lays one source over what is there: lists are replaced as a whole, pairs are joined by name, everything else is replaced.
+    /// Lays one source over the settings so far: lists are replaced as a whole, pairs are joined by name, everything
+    /// else is replaced.
     pub(crate) fn lay_over(&mut self, layer: &[Setting]) {
         for setting in join(layer) {
             match (setting.key.kind, self.0.get_mut(setting.key.name)) {
@@ -135,7 +136,7 @@ impl Settings {
     }
 }
 
-/// Joins what one source says about a key more than once: lists and pairs grow, of anything else the last counts.
+/// Joins several entries of one source for the same key: lists and pairs grow, and of anything else the last counts.
 fn join(layer: &[Setting]) -> Vec<Setting> {
     let mut joined: Vec<Setting> = Vec::new();
     for setting in layer {

@@ -1,21 +1,21 @@
-//! Templates of rooms: `NAME=FIELD=VALUE …`, as flags and environment write them, and YAML as a map of maps.
+//! Templates of rooms: `NAME=FIELD=VALUE …` in flags and environment, a map of maps in YAML.
 
 use std::str::FromStr;
 
 use muster_live::rooms::{RoomPath, Template};
 
-/// What a template must look like, for messages.
-pub(crate) const EXPECTED: &str = "NAME=FIELD=VALUE …, such as `duel=size=2 path=games/duel`, with the fields size (`4` or \
-     `3-8`), spectators, path, empty_sec, life_sec, hidden, owned and recover";
+/// Description of valid templates, for messages.
+pub(crate) const EXPECTED: &str = "NAME=FIELD=VALUE …, such as `duel=size=2 path=games/duel`, with the fields size \
+     (`4` or `3-8`), spectators, path, empty_sec, life_sec, hidden, owned and recover";
 
-/// Names are part of ids in logs and requests.
+/// Longest name, in bytes: names are part of ids in logs and requests.
 const NAME_BYTES_MAX: usize = 64;
 
 /// A template as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomTemplate(pub Template);
 
-/// Why a text is no template.
+/// Why a text is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{EXPECTED}; {0}")]
 pub struct TemplateError(String);

@@ -1,4 +1,4 @@
-//! What no single key can tell: contradictions between keys, published secrets, and what to warn of.
+//! Checks that concern more than one key: contradictions, published secrets, and warnings.
 
 use super::{
     Config, DatabaseAddress, LogFormat, Mode, Notice, Problem, Status,
@@ -7,12 +7,12 @@ use super::{
 };
 use crate::keys::{GENERATED, is_well_known};
 
-/// Names of nodes stand in ids and labels; the original's limit.
+/// Most characters in the name of a node, which stands in ids and labels; the original's limit.
 const MAX_NAME_CHARACTERS: usize = 16;
 /// Signing keys shorter than this can be guessed.
 const SHORT_SECRET_BYTES: usize = 16;
 
-/// Faults of the secrets that somebody set: empty ones, and under `serve` those that the whole world knows.
+/// Faults of secrets that somebody set: empty ones, and under `serve` those that are publicly known.
 pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
     let mut problems = Vec::new();
     for generated in &GENERATED {
@@ -23,8 +23,8 @@ pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
         let why = if text.is_empty() {
             "it may not be empty; leave it out to have one generated".to_owned()
         } else if mode == Mode::Serve && is_well_known(text) {
-            "this value is published, so it protects nothing; leave the key out to have one generated, set one of your own, \
-             or use `muster dev` on your own machine"
+            "this value is published, so it protects nothing; leave the key out to have one generated, set one \
+             of your own, or use `muster dev` on your own machine"
                 .to_owned()
         } else {
             continue;
@@ -111,7 +111,7 @@ fn is_on(settings: &Settings, name: &str) -> bool {
     super::read::flag(settings.text(name)) == Some(true)
 }
 
-/// What was set and is not honoured, and what is honoured but unwise.
+/// Messages about keys that are set and not honoured, and about unwise values.
 pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
     let mut notices: Vec<Notice> = settings.iter().filter_map(not_honoured).collect();
     let mut warn = |wrong: bool, name: &str, text: &str| {

@@ -1,15 +1,15 @@
-//! YAML files as lists of settings with their lines. Nested maps and dotted keys mean the same; anchors, aliases and merge keys work.
-//! Knows nothing of types: every scalar stays the text that was written.
+//! YAML files as lists of settings with their lines. Nested maps and dotted keys mean the same; anchors, aliases and
+//! merge keys work. This module knows nothing of types: every scalar stays the text that was written.
 
 use std::{collections::HashMap, path::Path};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
-/// A document may be this deep and have this many nodes, aliases expanded: far beyond any configuration, and no bomb.
+/// Limits of a document, with aliases expanded: far more than a configuration needs, and too little for a bomb.
 const MAX_DEPTH: usize = 32;
 const MAX_NODES: usize = 20_000;
 
-/// A value with the line where it stands.
+/// A value with its line.
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -58,7 +58,7 @@ pub(crate) fn read_map(text: &str) -> Result<Vec<Pair>, YamlError> {
     }
 }
 
-/// Reads the items of a list in one line, `[a, b]`; `None` when the text is none.
+/// Reads a list in one line, `[a, b]`; `None` if the text is not one.
 pub(crate) fn read_flow_list(text: &str) -> Option<Vec<String>> {
     let trimmed = text.trim();
     if !(trimmed.starts_with('[') && trimmed.ends_with(']')) {
@@ -69,7 +69,7 @@ pub(crate) fn read_flow_list(text: &str) -> Option<Vec<String>> {
     items.into_iter().map(|item| if let Value::Scalar(text) = item.value { Some(text) } else { None }).collect()
 }
 
-/// The name of a file, for messages and for [`super::setting::Source`].
+/// The problem of a file, with the path that [`super::setting::Source`] also names.
 pub(crate) fn problem(path: &Path, error: YamlError) -> super::problem::Problem {
     super::problem::Problem::Yaml { path: path.to_owned(), line: error.line, message: error.message }
 }
@@ -171,14 +171,14 @@ impl<'t> Builder<'t> {
                 pairs.push(Pair { name, line: at.line(), node });
             }
         }
-        // What the map says itself wins over what it merges in.
+        // The map's own pairs win over those that it merges in.
         merged.retain(|pair| pairs.iter().all(|own| own.name != pair.name));
         pairs.append(&mut merged);
         Ok(pairs)
     }
 }
 
-/// Adds the pairs of a merge key's map, or of its list of maps, of which the first that has a key wins.
+/// Adds the pairs of a merge key's map, or of its list of maps. The first map that has a key wins.
 fn merge(merged: &mut Vec<Pair>, node: Node) -> Result<(), YamlError> {
     match node.value {
         Value::Map(pairs) => {

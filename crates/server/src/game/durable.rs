@@ -1,4 +1,4 @@
-//! Durable matches: where their logs are, and what the plane of a shard is told of them.
+//! Durable matches: their logs, and the messages about them to a shard's plane.
 
 use std::path::Path;
 use std::rc::{Rc, Weak};
@@ -13,17 +13,17 @@ use muster_script::languages::DurableOwner;
 /// The logs of durable matches of a server.
 #[derive(Clone)]
 pub enum MatchLogs {
-    /// Of one on its own: in files.
+    /// The logs of a server on its own, in files.
     Files(FileLogs),
-    /// Of a node of a cluster: where all nodes reach them.
+    /// The logs of a cluster's node, in storage that all nodes reach.
     Cluster(JetLogs),
 }
 
-/// Their folder, in the data folder of a server on its own.
+/// Folder of the logs, in the data folder of a server on its own.
 const MATCHES: &str = "matches";
 
 impl MatchLogs {
-    /// Opens those of a server on its own.
+    /// Opens the logs of a server on its own.
     ///
     /// # Errors
     /// A sentence that says what to do.
@@ -33,7 +33,7 @@ impl MatchLogs {
         opened.map(Self::Files).map_err(|error| format!("cannot use the log of matches: {error}"))
     }
 
-    /// As one shard has them.
+    /// A shard's handle of the logs.
     pub(super) fn of_shard(&self) -> Rc<dyn MatchLog> {
         match self {
             Self::Files(logs) => Rc::new(logs.handle()),
@@ -41,7 +41,7 @@ impl MatchLogs {
         }
     }
 
-    /// The partitions whose matches go on when a server on its own starts. In a cluster the plane asks for them.
+    /// Partitions whose matches go on when a server on its own starts. In a cluster the plane asks for them.
     pub(super) fn to_go_on(&self) -> Vec<Partition> {
         match self {
             Self::Files(logs) => logs.partitions(),
@@ -50,7 +50,7 @@ impl MatchLogs {
     }
 }
 
-/// The plane of a shard.
+/// The plane of a shard, as the owner of durable matches.
 pub(super) struct Owner(pub(super) Weak<Live>);
 
 impl DurableOwner for Owner {

@@ -5,19 +5,19 @@ use std::sync::atomic::Ordering;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use muster_domain::{Error, ErrorKind, Result};
-use muster_gateway::outgoing::{Client, OutgoingError, Request};
+use muster_gateway::outgoing::{Client, ClientOptions, OutgoingError, Request};
 use muster_script::ScriptMetrics;
 use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse};
 
-/// The way to other servers of one shard.
+/// The HTTP client of one shard's game code.
 pub(super) struct Outgoing {
     client: Client,
     metrics: Arc<ScriptMetrics>,
 }
 
 impl Outgoing {
-    pub(super) fn new((strict, requests_max): (bool, usize), metrics: Arc<ScriptMetrics>) -> Self {
-        Self { client: Client::new(strict, requests_max), metrics }
+    pub(super) fn new(options: ClientOptions, metrics: Arc<ScriptMetrics>) -> Self {
+        Self { client: Client::new(options), metrics }
     }
 
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse> {

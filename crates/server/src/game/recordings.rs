@@ -1,4 +1,4 @@
-//! Recordings of matches in files, and playing them again.
+//! Recordings of matches in files: writing them, reading them, and replaying them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use muster_cluster::match_log::recording::{EXTENSION, RecordingError, RecordingR
 use muster_domain::ports::store::Store;
 use muster_live::matches::MatchId;
 use muster_script::durable::recording::{Recorder, Recording};
-use muster_script::durable::tape::Tape;
+use muster_script::durable::transcript::Transcript;
 use muster_script::host::{NoMatches, NoPlayers, Signing};
 use muster_script::matches::replay::{Played, Replayed};
 use muster_script::process::CustomMetrics;
-use muster_script::{GoMatches, JsMatches, LanguageMatches, LuaMatches, Programs, ScriptMetrics};
+use muster_script::{LanguageMatches, ScriptMetrics, ShardParts};
 
-use super::{Game, Loader};
+use super::Game;
 use crate::config::Config;
 
-/// Most files of one match: it has another one each time that it goes on elsewhere.
+/// Most files of one match. A match gets a further one each time that it goes on elsewhere.
 const PARTS_MAX: u32 = 10_000;
 
 /// Writes recordings into a folder.
@@ -50,7 +50,7 @@ impl Folder {
     }
 }
 
-/// A file that is written, until that fails.
+/// A recording being written, until a write fails.
 struct Part {
     writer: Option<RecordingWriter>,
     path: PathBuf,
@@ -81,10 +81,10 @@ impl Recording for Part {
     }
 }
 
-/// A recording as it was read.
+/// A recording that was read.
 pub(crate) struct Read {
-    pub(crate) tape: Tape,
-    /// Whether its end is there.
+    pub(crate) transcript: Transcript,
+    /// Whether the end of the recording is there.
     pub(crate) is_complete: bool,
 }
 
@@ -99,15 +99,15 @@ pub(crate) fn read(path: &Path) -> Result<Read, String> {
     while let Some(record) = reader.read().map_err(|error| failed(&error))? {
         records.push(record);
     }
-    let tape = Tape::read(records).map_err(|error| failed(&error.message))?;
-    Ok(Read { tape, is_complete: reader.is_complete() })
+    let transcript = Transcript::read(records).map_err(|error| failed(&error.message))?;
+    Ok(Read { transcript, is_complete: reader.is_complete() })
 }
 
-/// The modules as the configuration names them, to play recordings with. Nothing that they do happens.
+/// The modules that the configuration names, for replaying recordings. The effects of a replay are not carried out.
 pub(crate) struct Player(Rc<LanguageMatches>);
 
 impl Player {
-    /// Loads the modules; what they ask of a database while they load, this one is asked.
+    /// Loads the modules. Database calls that they make while loading go to `store`.
     ///
     /// # Errors
     /// A sentence with file and line.
@@ -115,22 +115,23 @@ impl Player {
         let metrics = Arc::new(ScriptMetrics::default());
         let custom = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
         let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), (metrics.clone(), custom)).await?;
-        let Programs { go, lua, javascript } = game.generations.borrow().programs.clone();
-        let Loader { means, limits, .. } = game.loader;
-        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
-        let lua = LuaMatches::new(lua, host.clone(), limits.lua, metrics.clone(), |_, _| ());
-        let javascript = JsMatches::new(javascript, host.clone(), limits.javascript, metrics.clone(), |_, _| ());
-        let go = GoMatches::new(go, host.clone(), limits.go, metrics, |_, _| ());
-        let matches = Rc::new(LanguageMatches::new(Rc::new(go), Rc::new(lua), Rc::new(javascript)));
+        let programs = game.generations.borrow().programs.clone();
+        let host = game.loader.means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let shard = ShardParts { host: host.clone(), metrics, returns: Rc::new(|_, _| ()), logs: None };
+        let matches = Rc::new(LanguageMatches::new(programs.matches(&shard)));
         host.handlers.set(&matches);
         Ok(Self(matches))
     }
 
-    /// Plays a recording.
+    /// Replays a recording.
     ///
     /// # Errors
-    /// Why it cannot be played.
-    pub(crate) async fn play(&self, tape: Tape, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
-        self.0.replay(tape, see).await
+    /// Why the recording cannot be replayed.
+    pub(crate) async fn play(
+        &self,
+        transcript: Transcript,
+        see: &mut dyn FnMut(Played<'_>),
+    ) -> Result<Replayed, Arc<str>> {
+        self.0.replay(transcript, see).await
     }
 }

@@ -1,5 +1,5 @@
-//! Loading game code anew while the server runs: on the main thread, in machines of its own. What does not load changes
-//! nothing; what does is taken over by each shard.
+//! Reloading game code while the server runs: on the main thread, in machines of its own. Code that fails to load
+//! changes nothing; code that loads is taken over by each shard.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,43 +14,43 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Generation, Loader};
 
-/// How often files are looked at. What has changed is loaded when it stayed as it is from one time to the next.
+/// Time between two looks at the files. A changed file is loaded when it stayed the same from one look to the next.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long it is waited until all shards have gone over to new code, before the log says that some have not.
+/// Time to wait for all shards to go over to new code before the log says that some have not.
 const TAKE_WAIT: Duration = Duration::from_secs(10);
 
-/// By which game code is asked to be loaded anew, whether or not it has changed.
+/// Asks for a reload, whether or not files have changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ask(Arc<Notify>);
 
 impl Ask {
-    /// Asks.
+    /// Asks for a reload.
     pub(crate) fn ask(&self) {
         self.0.notify_one();
     }
 }
 
-/// Those that go over to new code.
+/// The shards that have to go over to new code.
 pub(super) struct Shards {
     pub(super) count: usize,
     pub(super) generations: watch::Sender<Generation>,
-    /// The number of a generation, from each that has.
+    /// Each shard sends the number of a generation here once it has gone over to it.
     pub(super) takes: mpsc::Receiver<u64>,
 }
 
-/// See the module.
+/// Reloads game code on request and when its files change.
 pub(crate) struct Reload {
     loader: Loader,
     store: Rc<dyn Store>,
     signing: Signing,
     shards: Shards,
-    /// Of files that are to be watched.
+    /// Watches the files, if the configuration wants it.
     watch: Option<Watch>,
 }
 
 impl Reload {
-    /// `files` are those that were loaded, if they are to be watched.
+    /// `files` is the state of the loaded files, if they are to be watched.
     pub(super) fn new(
         loader: Loader,
         (store, signing): (Rc<dyn Store>, Signing),
@@ -60,7 +60,7 @@ impl Reload {
         Self { loader, store, signing, shards, watch: files.map(Watch::new) }
     }
 
-    /// Loads what changes and what is asked for.
+    /// Reloads on requests and changes, for ever.
     pub(crate) async fn run(mut self, asked: Ask) {
         let mut look = interval(LOOK_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -82,7 +82,7 @@ impl Reload {
         }
     }
 
-    /// The files as they are. A slow disk holds up nobody.
+    /// The current state of the files, read on another thread so that a slow disk holds up nobody.
     async fn look(&self) -> Snapshot {
         let loader = self.loader.clone();
         tokio::task::spawn_blocking(move || loader.look()).await.unwrap_or_default()
@@ -105,7 +105,7 @@ impl Reload {
 }
 
 impl Shards {
-    /// Has all of them go over to new code.
+    /// Makes all shards go over to new code, and waits for them for a while.
     async fn go_over(&mut self, generation: Generation) {
         let number = generation.number;
         self.generations.send_replace(generation);

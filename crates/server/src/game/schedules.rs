@@ -1,4 +1,4 @@
-//! When scheduled functions of game code are looked at: by the one shard of the one node that runs them.
+//! Runs scheduled functions of game code, on one shard of the one node that has the job.
 
 use std::rc::Weak;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::time::sleep;
 use crate::jobs::Jobs;
 use crate::system::System;
 
-/// What the job is called by which nodes settle who does it.
+/// Name of the job, by which nodes agree on the one that runs it.
 const JOB: &str = "schedules";
 
-/// The longest between two looks: who does it may change, and the functions.
+/// Longest time between two looks at the schedules, since the node with the job and the functions may change.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs what is due, as long as there are functions.
+/// Runs functions that are due, as long as the functions exist.
 pub(super) async fn keep(functions: Weak<Languages>, jobs: Jobs) {
     while let Some(functions) = functions.upgrade() {
         let next = functions.turn_schedules(jobs.term(JOB).is_some());

@@ -1,14 +1,15 @@
-//! What nodes of a cluster compare to find out whether they have the same keys. It says nothing about the keys themselves.
+//! A fingerprint of the keys, by which nodes of a cluster find out whether they have the same ones. It reveals nothing
+//! about the keys themselves.
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 use crate::config::Config;
 
-/// What is signed. Another text for another set of keys, or another way to put them together.
+/// The text that is signed. It must change when the set of keys, or the way of joining them, changes.
 const TEXT: &[u8] = b"muster: keys of a cluster, 1";
 
-/// Of the keys that all nodes must have in common; never 0.
+/// Fingerprint of the keys that all nodes must share; never 0.
 pub(crate) fn fingerprint(config: &Config) -> u128 {
     of_keys([
         config.socket.server_key.expose(),
@@ -20,7 +21,7 @@ pub(crate) fn fingerprint(config: &Config) -> u128 {
 
 #[expect(clippy::expect_used, reason = "an HMAC takes keys of every length: longer than a block, they are hashed")]
 fn of_keys(keys: [&str; 4]) -> u128 {
-    // Each with its length, so that no two sets of keys are the same bytes.
+    // Each key goes in with its length, so that two different sets of keys never give the same bytes.
     let mut together = Vec::new();
     for key in keys {
         together.extend_from_slice(&(key.len() as u64).to_le_bytes());
@@ -29,7 +30,7 @@ fn of_keys(keys: [&str; 4]) -> u128 {
     let mut mac = Hmac::<Sha256>::new_from_slice(&together).expect("a key of any length");
     mac.update(TEXT);
     let bytes = mac.finalize().into_bytes();
-    // 0 says that a node does not tell.
+    // 0 is reserved for a node that does not tell its fingerprint.
     bytes.first_chunk().map_or(1, |bytes| u128::from_be_bytes(*bytes).max(1))
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the logs: what a line holds, where it goes, and what happens when nobody takes it.
+//! Tests of the logs: content of lines, outputs, and an output that takes no more lines.
 
 use std::{
     fs, io,
@@ -28,7 +28,7 @@ fn logger(pairs: &[(&str, &str)]) -> Logger {
     load(Mode::Dev, KeyFile::Ignore, &flags, []).expect("loads").config.logger
 }
 
-/// What two lines come to on standard output.
+/// Logs two lines and answers what standard output got.
 fn written(pairs: &[(&str, &str)], terminal: bool) -> String {
     let captured = Captured::default();
     let (subscriber, guard) = subscriber(&logger(pairs), Box::new(captured.clone()), terminal).expect("is set up");
@@ -99,7 +99,7 @@ struct Stuck {
 
 impl io::Write for Stuck {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Ends when the test lets go of the sender.
+        // The receive ends when the test drops the sender.
         let _ = self.go.recv();
         self.to.write(bytes)
     }

@@ -1,7 +1,8 @@
 //! A bounded queue of log lines and the one thread that writes them.
 //!
-//! Lock note: one mutex around the queue, held to append or take lines, never while writing. When the queue is full, lines
-//! are dropped and counted, and the next line that is written says how many: a log nobody reads must not stop a game.
+//! Lock note: one mutex around the queue, held to append or take lines, never while writing. When the queue is full,
+//! lines are dropped and counted, and the next written line tells their number: a log that nobody reads must not stop a
+//! game.
 
 use std::{
     fs::File,
@@ -19,16 +20,16 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Most bytes of lines that may wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// How long the end of the process may wait for the last lines.
+/// Time that the end of the process waits for the last lines.
 const LAST_LINES_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct Queue {
     stdout: Vec<u8>,
     file: Vec<u8>,
-    /// No further lines are taken.
+    /// Whether further lines are refused.
     closed: bool,
-    /// The thread has written everything and ended.
+    /// Whether the thread has written everything and ended.
     done: bool,
 }
 
@@ -41,12 +42,12 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // A panic while the lock is held leaves whole lines behind: nothing is half done.
+        // A panic while the lock is held leaves only whole lines behind.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Which of the two outputs a line goes to.
+/// Output of a line.
 #[derive(Clone, Copy, Debug)]
 enum Output {
     Stdout,
@@ -90,7 +91,7 @@ impl<'a> MakeWriter<'a> for LineSink {
     }
 }
 
-/// Keeps the logs going. Dropping it writes out what waits, within a bounded time, and ends them.
+/// Keeps the logs running. Dropping it writes the lines that wait, within a bounded time, and ends the logs.
 pub struct LogGuard {
     shared: Arc<Shared>,
 }
@@ -107,12 +108,12 @@ impl Drop for LogGuard {
         let mut queue = self.shared.lock();
         queue.closed = true;
         self.shared.changed.notify_all();
-        // Ends early when all is written; what a stuck pipe does not take in time is given up.
+        // The wait ends early when everything is written. Lines that a stuck pipe does not take in time are lost.
         let _ = self.shared.changed.wait_timeout_while(queue, LAST_LINES_WAIT, |queue| !queue.done);
     }
 }
 
-/// Starts the thread and returns the sinks for both outputs.
+/// Starts the thread, and returns the sinks for both outputs and the guard.
 pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Result<(LineSink, LineSink, LogGuard)> {
     let shared = Arc::new(Shared::default());
     let for_thread = Arc::clone(&shared);
@@ -121,7 +122,7 @@ pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Re
     Ok((sink(Output::Stdout), sink(Output::File), LogGuard { shared: Arc::clone(&shared) }))
 }
 
-/// The thread: takes all that waits, writes it in one piece, and so on until the end.
+/// The thread: writes all waiting lines in one piece, again and again until the end.
 fn write_all(shared: &Shared, mut stdout: Box<dyn Write + Send>, mut file: Option<File>) {
     let mut reported = 0;
     loop {
@@ -146,7 +147,7 @@ fn write_all(shared: &Shared, mut stdout: Box<dyn Write + Send>, mut file: Optio
     }
 }
 
-/// Tells, once for each time it happens, that lines were dropped.
+/// Reports dropped lines, once for each time that lines were dropped.
 fn report_lost(shared: &Shared, reported: &mut u64, stdout: &mut impl Write) {
     let lost = shared.lost_lines.load(Ordering::Relaxed);
     if lost > *reported {

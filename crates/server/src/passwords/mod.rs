@@ -1,7 +1,7 @@
 //! Password hashing on a bounded pool of low-priority threads.
 //!
-//! A sign-in storm with passwords fills this queue and nothing else: sockets and other requests go on. When the
-//! queue is full the caller is told to try again, and a counter says so.
+//! A storm of sign-ins with passwords fills this queue and nothing else: sockets and other requests go on. When the
+//! queue is full, the caller is told to try again, and the refusal is counted.
 
 mod schemes;
 
@@ -15,17 +15,17 @@ use tokio::sync::oneshot;
 
 pub use schemes::Scheme;
 
-/// Niceness of the hashing threads: they yield to everything that answers players at once.
+/// Niceness of the hashing threads, which gives precedence to everything that answers players at once.
 const NICENESS: i32 = 10;
 
-/// What the pool counts.
+/// Counters of the pool.
 #[derive(Debug, Default)]
 pub struct PasswordMetrics {
     /// Passwords waiting or being hashed now.
     pub queued: AtomicI64,
     /// Passwords hashed or checked.
     pub done: AtomicU64,
-    /// Refused because the queue was full.
+    /// Passwords refused because the queue was full.
     pub refused: AtomicU64,
 }
 
@@ -34,7 +34,7 @@ enum Job {
     Check { password: String, hash: Option<Vec<u8>>, answer: oneshot::Sender<PasswordCheck> },
 }
 
-/// The pool. Cloning shares it; its threads end with the last clone.
+/// The pool; clones share it. Its threads end with the last clone.
 #[derive(Clone)]
 pub struct PasswordPool {
     jobs: Sender<Job>,
@@ -79,7 +79,7 @@ impl PasswordPool {
 impl Passwords for PasswordPool {
     fn hash<'a>(&'a self, password: &'a str) -> PasswordFuture<'a, Vec<u8>> {
         Box::pin(async move {
-            // Sign-ups have half of the queue: a flood of them leaves the players who come back their way in.
+            // Sign-ups may fill half of the queue, so that a flood of them does not lock out returning players.
             if self.jobs.len() >= self.jobs.capacity().unwrap_or(usize::MAX).div_ceil(2) {
                 return Err(self.refuse());
             }
@@ -98,12 +98,12 @@ impl Passwords for PasswordPool {
 }
 
 fn work(scheme: Scheme, inbox: &Receiver<Job>, metrics: &PasswordMetrics) {
-    // Where the system refuses, the threads run at ordinary priority: slower for others, not wrong.
+    // If the system refuses, the threads run at ordinary priority and compete with the rest.
     let _ = rustix::process::nice(NICENESS);
     let mut hasher = schemes::Hasher::new(scheme);
     while let Ok(job) = inbox.recv() {
         match job {
-            // A caller that left meanwhile costs nothing.
+            // The caller has left, so there is nothing to do.
             Job::Hash { answer, .. } if answer.is_closed() => {}
             Job::Check { answer, .. } if answer.is_closed() => {}
             Job::Hash { password, answer } => {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_refuses_and_counts_and_sign_ups_fill_half_of_it() {
-        // No worker takes from this queue.
+        // The queue has no worker.
         let (jobs, _inbox) = bounded(2);
         let metrics = Arc::new(PasswordMetrics::default());
         let pool = PasswordPool { jobs, metrics: metrics.clone() };

@@ -1,16 +1,16 @@
-//! The two ways to hash a password: argon2id in a database of our own, bcrypt in one that the original server must be
-//! able to read again. Both are checked, whichever is current, so that a database may hold either.
+//! The two schemes of password hashing: argon2id in a database of our own, bcrypt in one that the original server must
+//! be able to read again. Both are always accepted for checking, so that a database may hold either.
 
 use argon2::password_hash::{PasswordHash, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use muster_domain::ports::passwords::PasswordCheck;
 
-/// Which scheme new hashes are made in.
+/// Scheme of new hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// 19 MiB, two passes, one lane: the first choice of the OWASP password storage cheat sheet.
     Argon2id,
-    /// Cost 13, as the original writes it.
+    /// Cost 13, as in the original.
     Bcrypt,
 }
 
@@ -19,15 +19,15 @@ const BCRYPT_COST: u32 = 13;
 const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 
-/// Hashes and checks; owns the memory that argon2id fills.
+/// Hashes and checks passwords; owns the memory that argon2id fills.
 pub struct Hasher {
     scheme: Scheme,
     argon2: Argon2<'static>,
     memory: Vec<Block>,
 }
 
-/// Checked against when there is no hash, so that its absence takes as long as a wrong password. Nothing hashes to
-/// these: their last bytes were made up.
+/// Hashes for checking when an account has none, so that its absence takes as long as a wrong password. No password
+/// hashes to them: their last bytes were made up.
 const DUMMY_ARGON2ID: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9hY2NvdW50aGFzaXQ$\
      AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const DUMMY_BCRYPT: &str = "$2b$13$nnnnnnnnnnnnnnnnnnnnnOAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAO";
@@ -38,12 +38,12 @@ impl Hasher {
         Self { scheme, argon2: Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::DEFAULT), memory: Vec::new() }
     }
 
-    /// Gives back the memory that hashing filled.
+    /// Frees the memory that hashing used.
     pub fn rest(&mut self) {
         self.memory = Vec::new();
     }
 
-    /// The hash to store. `None`: the system gave no randomness, or the password cannot be hashed.
+    /// The hash to store; `None` if the system gave no randomness or the password cannot be hashed.
     pub fn hash(&mut self, password: &str) -> Option<Vec<u8>> {
         match self.scheme {
             Scheme::Argon2id => self.hash_argon2id(password),
@@ -81,7 +81,7 @@ impl Hasher {
                 .is_ok_and(|parsed| self.argon2.verify_password(password.as_bytes(), &parsed).is_ok());
             (fits, self.scheme != Scheme::Argon2id)
         } else {
-            // In an adopted database the original's cost is kept even when it differs from ours.
+            // In an adopted database a hash keeps its cost, even when it differs from ours.
             (bcrypt::verify(password, text).unwrap_or(false), self.scheme != Scheme::Bcrypt)
         };
         PasswordCheck { matches: hash.is_some() && fits, outdated }
@@ -115,7 +115,7 @@ mod tests {
             let mut params = argon2::ParamsBuilder::new();
             params.output_len(HASH_BYTES).build().unwrap()
         });
-        // Anything that is no bcrypt hash is an error, not a mismatch.
+        // The check fails with an error if the text is not a bcrypt hash, so this proves that the dummy is one.
         assert!(!bcrypt::verify("any password", DUMMY_BCRYPT).unwrap());
         assert!(DUMMY_BCRYPT.starts_with(&format!("$2b${BCRYPT_COST}$")));
     }

@@ -15,22 +15,22 @@ use tokio::sync::watch;
 use super::exposition::Exposition;
 use super::read;
 
-/// What there is to see of a node.
+/// The visible state of a node: its counters, its view, and the logs that it writes.
 #[derive(Clone)]
 pub struct ClusterTelemetry {
-    /// Its number.
+    /// Number of the node.
     pub number: NodeNumber,
-    /// Whether it is an island.
+    /// Whether the node may act as an owner, which it may not on an island.
     pub authority: Authority,
-    /// Who is there and who owns what.
+    /// The view of the cluster.
     pub view: watch::Receiver<Arc<View>>,
-    /// Of its links and its standing.
+    /// Counters of the node's links and membership.
     pub node: Arc<NodeMetrics>,
-    /// Of what it reads of the others.
+    /// Counters of reading other nodes' messages.
     pub decoder: Arc<DecoderMetrics>,
-    /// Of the process, in per cent of a core for each shard.
+    /// Load of the process, in per cent of a core for each shard.
     pub load_percent: Arc<AtomicU32>,
-    /// Its connection.
+    /// The connection to NATS.
     pub nats: Arc<Nats>,
     /// The logs of durable matches.
     pub match_logs: JetLogs,

@@ -6,7 +6,7 @@ use super::exposition::Exposition;
 
 const HELP: &str = "Of game code.";
 
-/// Writes all of them.
+/// Writes the metrics to the page.
 pub(super) fn render(custom: &CustomMetrics, page: &mut Exposition) {
     for (name, family) in custom.families() {
         let kind = match family.kind {

@@ -1,4 +1,4 @@
-//! The Prometheus text format: families with their help, samples with the labels every sample carries.
+//! The Prometheus text format: families with their help, and samples with labels.
 
 use std::fmt::Write as _;
 
@@ -17,19 +17,19 @@ impl Exposition {
         Self { text: String::new(), prefix, labels }
     }
 
-    /// A total since the start.
+    /// Adds a total since the start.
     pub fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, "counter", help);
         self.sample(name, "", value as f64);
     }
 
-    /// A present value.
+    /// Adds a present value.
     pub fn gauge(&mut self, name: &str, help: &str, value: f64) {
         self.family(name, "gauge", help);
         self.sample(name, "", value);
     }
 
-    /// Totals that differ in one label. Nothing is written for none.
+    /// Adds totals that differ in one label; nothing if there are none.
     pub fn counters<'a>(
         &mut self,
         name: &str,
@@ -46,14 +46,14 @@ impl Exposition {
         }
     }
 
-    /// A distribution: upper bounds with the number of values in each bucket (not cumulative; one more bucket than
+    /// Adds a distribution: upper bounds, the number of values in each bucket (not cumulative; one more bucket than
     /// bounds), and the sum of the values.
     pub fn histogram(&mut self, name: &str, help: &str, bounds: &[f64], buckets: &[u64], sum: f64) {
         self.family(name, "histogram", help);
         self.distribution(name, &[], bounds, buckets, sum);
     }
 
-    /// What follows are samples of this name.
+    /// Begins a family: the samples after it belong to it.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) {
         let prefix = &self.prefix;
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
@@ -61,12 +61,12 @@ impl Exposition {
         let _ = writeln!(self.text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {kind}");
     }
 
-    /// A value with labels of its own, of the family that was begun last.
+    /// Adds a value with labels of its own to the family that was begun last.
     pub fn labelled(&mut self, name: &str, labels: &[(String, String)], value: f64) {
         self.sample(name, &joined(labels), value);
     }
 
-    /// As [`Exposition::histogram`], with labels of its own, of the family that was begun last.
+    /// Adds a distribution with labels of its own to the family that was begun last; see [`Exposition::histogram`].
     pub fn distribution(&mut self, name: &str, labels: &[(String, String)], bounds: &[f64], buckets: &[u64], sum: f64) {
         let labels = joined(labels);
         let separator = if labels.is_empty() { "" } else { "," };
@@ -84,7 +84,7 @@ impl Exposition {
         self.sample(&format!("{name}_count"), &labels, count as f64);
     }
 
-    /// The page.
+    /// The text of the page.
     pub fn finish(self) -> String {
         self.text
     }

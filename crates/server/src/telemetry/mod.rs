@@ -1,4 +1,4 @@
-//! Metrics of every part, gathered under the original's names where it has them and our own beside.
+//! Metrics of every part of the server, under the original's names where it has them.
 
 pub mod cluster;
 mod custom;
@@ -32,41 +32,41 @@ use self::exposition::Exposition;
 use crate::game::MatchLogs;
 use crate::passwords::PasswordMetrics;
 
-/// Everything that counts, and what each sample is labelled with.
+/// All counters, and the labels of every sample.
 pub struct Telemetry {
-    /// `metrics.prefix`.
+    /// Prefix of metrics' names: `metrics.prefix`.
     pub prefix: String,
-    /// `name`.
+    /// Name of this node: `name`.
     pub node_name: String,
-    /// `metrics.namespace`.
+    /// Label `namespace`: `metrics.namespace`.
     pub namespace: String,
     /// When the server started.
     pub started: Instant,
     /// Lines that could not be logged.
     pub lost_log_lines: Arc<AtomicU64>,
-    /// One per shard.
+    /// Counters of operations, one value per shard.
     pub api: Vec<Arc<ApiMetrics>>,
-    /// Of all shards.
+    /// Counters of the gateway, over all shards.
     pub gateway: Arc<GatewayMetrics>,
-    /// Of all stores.
+    /// Counters of the database, over all stores.
     pub store: Arc<StoreMetrics>,
-    /// The hashing pool.
+    /// Counters of password hashing.
     pub passwords: Arc<PasswordMetrics>,
-    /// Game code.
+    /// Counters of game code.
     pub script: Arc<ScriptMetrics>,
-    /// What game code counts itself.
+    /// Metrics that game code makes.
     pub custom: Arc<CustomMetrics>,
-    /// `metrics.custom_prefix`.
+    /// Prefix of those metrics: `metrics.custom_prefix`.
     pub custom_prefix: String,
-    /// Requests for direct conversations.
+    /// Requests for direct conversations under way.
     pub direct_requests: Arc<DirectRequests>,
-    /// Password guessing.
+    /// Memory of wrong passwords.
     pub guessing: Arc<SharedGuessing>,
-    /// Void tokens.
+    /// Revocations that this process knows.
     pub revocations: Arc<Revocations>,
-    /// On a node of a cluster.
+    /// The node's state, if the server is a node of a cluster.
     pub cluster: Option<ClusterTelemetry>,
-    /// Of durable matches.
+    /// Logs of durable matches.
     pub match_logs: MatchLogs,
 }
 
@@ -326,7 +326,7 @@ impl Telemetry {
         page.counter("script_reload_failed_count", help, read(&script.reloads_failed));
         page.counter("script_event_count", "Events that game code was told of.", read(&script.events));
         page.gauge("script_events_waiting", "Events that wait for game code.", gauge(&script.events_waiting));
-        // The original's name.
+        // The name is the original's.
         page.counter("dropped_events", "Events dropped, too many waiting.", read(&script.events_dropped));
         page.counter("script_schedule_count", "Runs of scheduled functions.", read(&script.schedules));
         let help = "Runs left out because the one before still ran.";
@@ -383,7 +383,7 @@ fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// One operation's totals over all shards.
+/// Totals of one operation over all shards.
 #[derive(Default)]
 struct Totals {
     count: u64,

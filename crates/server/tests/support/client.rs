@@ -1,4 +1,4 @@
-//! A client that keeps its connection, and whose errors are answers too: the server may go at any moment.
+//! A client that keeps its connection and treats errors as answers, since the server may go away at any moment.
 
 use std::io::{Error, ErrorKind, Read as _, Result, Write as _};
 use std::net::{SocketAddr, TcpStream};

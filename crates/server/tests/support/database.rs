@@ -1,4 +1,4 @@
-//! The tables behind the server, read and written past it.
+//! Access to the tables of a server, past the server.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub fn postgres(url: &str, sql: &str) -> Vec<String> {
         let driver = tokio::spawn(driver);
         let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
         drop(client);
-        // The connection is closed, not just abandoned: databases are dropped, and templates must have no users.
+        // The connection is closed and not just dropped: databases are dropped later, and templates must have no users.
         driver.await.unwrap().unwrap();
         let rows = messages.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
@@ -22,7 +22,7 @@ pub fn postgres(url: &str, sql: &str) -> Vec<String> {
     })
 }
 
-/// Every table, index and row of an SQLite file is whole, and every reference leads somewhere.
+/// Checks that every table, index and row of an SQLite file is intact, and that every reference leads somewhere.
 pub fn assert_sound(file: &Path) {
     let connection = rusqlite::Connection::open(file).unwrap();
     let integrity: String = connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();

@@ -1,37 +1,37 @@
-//! Frames and messages of every class that is wrong, and how the socket closes on each. The classes stand in
-//! `docs/reference/limits.md`; a test compares the two.
+//! Classes of wrong frames and messages, and how the socket closes on each. `docs/reference/limits.md` lists the
+//! classes; a test compares the two.
 
 use muster_wire::envelope::Format;
 
 use super::random::Random;
 use super::socket::{BINARY, CLOSE, CONTINUATION, FINAL, PING, PONG, TEXT, frame, message_opcode};
 
-/// How a socket closes on a class.
+/// The end of a socket after a frame of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// With a close frame of this code, counted under this reason.
+pub enum ExpectedEnd {
+    /// A close frame with this code, counted under this reason.
     Close(u16, &'static str),
-    /// The same after an error message of this code.
+    /// An error message with the first code, then a close frame.
     Error(i32, u16, &'static str),
-    /// Without a word: the client is gone.
+    /// No close frame: the client is gone.
     Lost(&'static str),
 }
 
-/// A class of what a client sends on an open socket.
+/// A class of frames that a client sends on an open socket.
 pub struct Class {
     pub name: &'static str,
-    pub end: End,
+    pub end: ExpectedEnd,
     pub make: fn(&mut Random, Format) -> Vec<u8>,
 }
 
-const fn class(name: &'static str, end: End, make: fn(&mut Random, Format) -> Vec<u8>) -> Class {
+const fn class(name: &'static str, end: ExpectedEnd, make: fn(&mut Random, Format) -> Vec<u8>) -> Class {
     Class { name, end, make }
 }
 
-const PROTOCOL: End = End::Close(1002, "protocol_error");
-const TOO_BIG: End = End::Close(1009, "message_too_big");
-const MALFORMED: End = End::Close(1007, "invalid_payload");
-const LOST: End = End::Lost("connection_lost");
+const PROTOCOL: ExpectedEnd = ExpectedEnd::Close(1002, "protocol_error");
+const TOO_BIG: ExpectedEnd = ExpectedEnd::Close(1009, "message_too_big");
+const MALFORMED: ExpectedEnd = ExpectedEnd::Close(1007, "invalid_payload");
+const LOST: ExpectedEnd = ExpectedEnd::Lost("connection_lost");
 
 pub const CLASSES: &[Class] = &[
     class("unmasked frame", PROTOCOL, unmasked),
@@ -46,13 +46,13 @@ pub const CLASSES: &[Class] = &[
     class("frame too long", TOO_BIG, long_frame),
     class("fragments too long together", TOO_BIG, long_fragments),
     class("length of exabytes", TOO_BIG, huge_length),
-    class("message of the other format", End::Close(1003, "wrong_frame_type"), wrong_type),
+    class("message of the other format", ExpectedEnd::Close(1003, "wrong_frame_type"), wrong_type),
     class("text that is not UTF-8", MALFORMED, not_utf8),
     class("malformed envelope", MALFORMED, malformed),
     class("unknown field in a JSON envelope", MALFORMED, unknown_field),
     class("deeply nested envelope", MALFORMED, deep_nesting),
-    class("message that only the server sends", End::Error(1, 1003, "unexpected_message"), server_only),
-    class("empty envelope", End::Error(2, 1003, "unexpected_message"), empty_envelope),
+    class("message that only the server sends", ExpectedEnd::Error(1, 1003, "unexpected_message"), server_only),
+    class("empty envelope", ExpectedEnd::Error(2, 1003, "unexpected_message"), empty_envelope),
     class("half a frame", LOST, half_a_frame),
     class("half a message", LOST, half_a_message),
     class("nothing", LOST, |_, _| Vec::new()),
@@ -65,7 +65,7 @@ fn whole(format: Format, payload: &[u8]) -> Vec<u8> {
     frame(FINAL | message_opcode(format), payload)
 }
 
-/// Only JSON has this fault; a protobuf socket gets the nearest of its own.
+/// A fault that only JSON has; a protobuf socket gets the most similar one.
 fn json_or_damage(format: Format, json: &str) -> Vec<u8> {
     match format {
         Format::Json => whole(format, json.as_bytes()),
@@ -177,7 +177,7 @@ fn not_utf8(random: &mut Random, format: Format) -> Vec<u8> {
     ]);
     match format {
         Format::Json => whole(format, &[b"{\"cid\":\"", bad, b"a\",\"ping\":{}}"].concat()),
-        // A string of the cid, as long as what follows.
+        // The cid's field with a string that fills the rest.
         Format::Protobuf => {
             let bad: &[u8] = if bad[0] == b'\\' { b"\xff" } else { bad };
             whole(format, &[&[0x0a, bad.len() as u8 + 1], bad, b"a"].concat())
@@ -212,7 +212,8 @@ fn malformed(random: &mut Random, format: Format) -> Vec<u8> {
         }
         Format::Protobuf => {
             let bad: &[&[u8]] = &[
-                // A length beyond the end, a tag of field 0, a wire type that does not exist, a number that does not end.
+                // A length beyond the end, a tag of field 0, a wire type that does not exist, a number that does not
+                // end.
                 &[0x0a, 0x7f, b'a'],
                 &[0x00, 0x01],
                 &[0x0f],
@@ -257,7 +258,7 @@ fn deep_nesting(random: &mut Random, format: Format) -> Vec<u8> {
     }
 }
 
-/// Names and numbers of what only the server sends.
+/// Names and numbers of messages that only the server sends.
 const SERVER_ONLY: [(&str, u32); 21] = [
     ("channel", 2),
     ("channel_message", 5),

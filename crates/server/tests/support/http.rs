@@ -1,4 +1,4 @@
-//! Raw HTTP: bytes out, bytes in, and what they say.
+//! Raw HTTP: bytes to send, and parsing of the answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::DEADLINE;
 
-/// An answer.
+/// An answer of the server.
 #[derive(Debug, Clone)]
 pub struct Response {
     pub status: u16,
@@ -36,7 +36,7 @@ impl Response {
         responses.remove(0)
     }
 
-    /// The first answer and what follows it; `None` if it is not whole.
+    /// The first answer and the bytes after it; `None` if it is not complete.
     pub fn first(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let head_len = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
         let head = String::from_utf8(bytes[..head_len].to_vec()).unwrap();
@@ -83,7 +83,7 @@ pub fn exchange(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     converse(address, bytes, false)
 }
 
-/// As [`exchange`], by a client that says that nothing more comes.
+/// Same as [`exchange`], by a client that closes its sending side first.
 pub fn exchange_half_closed(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     converse(address, bytes, true)
 }
@@ -92,13 +92,13 @@ fn converse(address: SocketAddr, bytes: &[u8], is_half_closed: bool) -> Vec<u8> 
     let mut stream = connect(address);
     let sent = stream.write_all(bytes);
     if is_half_closed && sent.is_ok() {
-        // The server may have ended it meanwhile.
+        // The server may have ended the connection meanwhile.
         let _ = stream.shutdown(Shutdown::Write);
     }
     read_to_end(&mut stream)
 }
 
-/// Reads until the other side ends the connection, properly or by a reset. Staying open is a failure.
+/// Reads until the other side ends the connection, properly or by a reset. A connection that stays open fails the test.
 pub fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 * 1024];
@@ -124,7 +124,7 @@ pub fn is_end(error: &std::io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected)
 }
 
-/// A request that ends its connection.
+/// A request after which the connection ends.
 pub fn request(method: &str, path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let length = format!("Content-Length: {}", body.len());
     let mut bytes = head(method, path, &[headers, &[&length, "Connection: close"]].concat());

@@ -1,4 +1,5 @@
-//! Clients at full rate that sign up and write, and remember all that the server acknowledged, for the day of reckoning.
+//! Clients that sign up and write at full rate, and remember everything that the server acknowledged, to check it
+//! later.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,7 +16,7 @@ use super::client::Client;
 use super::http::{self, Response};
 use super::server::{SERVER_KEY, Server};
 
-/// Each player writes the object so often before the next one signs up.
+/// Writes of an object by each player before the next one signs up.
 const WRITES_PER_PLAYER: u64 = 4;
 const COLLECTION: &str = "saves";
 const KEY: &str = "slot";
@@ -26,36 +27,36 @@ pub struct Load {
     progress: Arc<Progress>,
 }
 
-/// A player that the server acknowledged, and what it wrote.
+/// A player whose account the server acknowledged, with its writes.
 pub struct Player {
     pub device: String,
     pub user_id: String,
     /// The last acknowledged write of the object: its number and version.
     pub saved: Option<(u64, String)>,
-    /// A later write that got no answer, or an error: it may have happened or not.
+    /// A later write that got no answer, or an error: it may have happened.
     unsure: Option<u64>,
 }
 
-/// What all clients together have been answered.
+/// Counts of the answers to all clients together.
 #[derive(Default)]
 struct Progress {
     counts: Mutex<Counts>,
     news: Condvar,
 }
 
-/// See [`Load::wait_for`].
+/// Counts for [`Load::wait_for`].
 #[derive(Clone, Default)]
 pub struct Counts {
     pub acknowledged: u64,
-    /// Of each client: how often it was told to try again.
+    /// Refusals, by client.
     pub refused: Vec<u64>,
-    /// Of each client: how often it was acknowledged.
+    /// Acknowledgements, by client.
     pub acknowledged_each: Vec<u64>,
     stopping: bool,
 }
 
 impl Load {
-    /// Starts `clients` clients; their devices are called after `name`.
+    /// Starts `clients` clients; the names of their devices begin with `name`.
     pub fn start(address: SocketAddr, clients: usize, name: &str) -> Self {
         let counts = Counts { refused: vec![0; clients], acknowledged_each: vec![0; clients], ..Counts::default() };
         let progress = Arc::new(Progress { counts: Mutex::new(counts), news: Condvar::new() });
@@ -67,7 +68,7 @@ impl Load {
         Self { workers: (0..clients).map(worker).collect(), progress }
     }
 
-    /// Waits until the counts are as wished.
+    /// Waits until `holds` is true of the counts.
     pub fn wait_for(&self, what: &str, holds: impl Fn(&Counts) -> bool) -> Counts {
         let started = Instant::now();
         let mut counts = self.progress.counts.lock().unwrap();
@@ -86,7 +87,7 @@ impl Load {
         self.progress.counts.lock().unwrap().clone()
     }
 
-    /// Each client ends after the request under way; all that was acknowledged.
+    /// Ends each client after the request under way. Answers everything that was acknowledged.
     pub fn finish(self) -> Vec<Player> {
         self.progress.counts.lock().unwrap().stopping = true;
         self.workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
@@ -133,7 +134,7 @@ impl Worker {
         Some(version)
     }
 
-    /// Asks again for as long as the server says that it cannot now. `None`: it is time to end.
+    /// Repeats a request for as long as the server refuses it for now. `None`: it is time to end.
     fn insist(&mut self, method: &str, path: &str, authorization: &str, body: &Value) -> Option<Value> {
         loop {
             // The server may be gone.
@@ -153,14 +154,14 @@ impl Worker {
             if is_done && !stopping {
                 return Some(answer.json());
             } else if stopping {
-                // What this answer acknowledged is left out of the reckoning, as if it had never come.
+                // The write is left out of the check, as if no answer had come.
                 return None;
             }
         }
     }
 }
 
-/// The refusal of a server whose database is away: the caller may try again.
+/// Checks the refusal of a server whose database is away: the caller may try again.
 #[track_caller]
 pub fn assert_unavailable(answer: &Response) {
     assert_eq!((answer.status, answer.code()), (503, Some(14)), "{}", answer.text());
@@ -169,7 +170,7 @@ pub fn assert_unavailable(answer: &Response) {
 }
 
 impl Player {
-    /// All that was acknowledged is there, or what was asked for after it.
+    /// Checks that every acknowledged write is there, or a later one that was requested.
     pub fn assert_kept(&self, client: &mut Client) {
         let path = "/v2/account/authenticate/device?create=false";
         let answer = client.call("POST", path, &http::basic(SERVER_KEY), &json!({ "id": self.device })).unwrap();
@@ -194,7 +195,7 @@ impl Player {
     }
 }
 
-/// Everything acknowledged is on `server`.
+/// Checks that everything acknowledged is on `server`.
 pub fn assert_kept(server: &Server, players: &[Player]) {
     assert!(!players.is_empty(), "nothing was acknowledged");
     let mut client = Client::new(server.address);
@@ -207,7 +208,7 @@ fn value(number: u64) -> String {
     format!(r#"{{"number": {number}}}"#)
 }
 
-/// The version that an object has after the write of this number: the MD5 of its text.
+/// Version of the object after the write of this number: the MD5 of its text.
 fn version_of(number: u64) -> String {
     md5_hex(&value(number))
 }
@@ -217,7 +218,7 @@ pub fn md5_hex(text: &str) -> String {
     Md5::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whose token it is.
+/// The user of a token.
 pub fn user_of(token: &str) -> String {
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
     let claims: Value = serde_json::from_slice(&claims).unwrap();

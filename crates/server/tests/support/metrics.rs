@@ -1,4 +1,4 @@
-//! The metrics page, read.
+//! The metrics page, parsed.
 
 use std::collections::HashMap;
 
@@ -21,17 +21,17 @@ impl Page {
         Self(samples.collect())
     }
 
-    /// A sample's value; 0 if the page does not have it, as counters of things that never happened may be left out.
+    /// Value of a sample; 0 if the page does not have it, since counters of events that never happened may be left out.
     pub fn value(&self, name: &str) -> f64 {
         self.0.get(&format!("nakama_{name}")).copied().unwrap_or(0.0)
     }
 
-    /// A sample of game code's.
+    /// Value of a metric that game code makes.
     pub fn custom(&self, name: &str) -> f64 {
         self.0.get(&format!("custom_{name}")).copied().unwrap_or(0.0)
     }
 
-    /// How many sockets closed for a reason.
+    /// Number of sockets that closed for a reason.
     pub fn closed_for(&self, reason: &str) -> f64 {
         self.value(&format!("socket_close_count{{reason=\"{reason}\"}}"))
     }

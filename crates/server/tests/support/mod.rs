@@ -1,6 +1,7 @@
-//! The real program, started for a test and ended with it, and clients that say anything to it, wrong things above all.
+//! The real program, started for a test and ended with it, and clients that may send anything to it, above all wrong
+//! things.
 //!
-//! Waiting is always for an event (a line of the log, a byte, the end of a stream), and never longer than [`DEADLINE`].
+//! Tests wait only for events (a line of the log, a byte, the end of a stream), and never longer than [`DEADLINE`].
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub mod client;
@@ -19,10 +20,10 @@ pub mod tls;
 
 use std::time::{Duration, Instant};
 
-/// Nothing that these tests wait for takes this long, however busy the machine is.
+/// Limit of every wait; nothing takes this long, however busy the machine is.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The bytes of a process in memory.
+/// Resident memory of a process, in bytes.
 pub fn resident_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -30,7 +31,8 @@ pub fn resident_bytes(process: u32) -> u64 {
     kib * 1024
 }
 
-/// Asks until it holds. What asks should itself wait for an answer of the server, so that this does not spin.
+/// Repeats a check until it holds. The check should itself wait for an answer of the server, so that the loop does not
+/// spin.
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {

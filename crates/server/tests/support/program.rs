@@ -1,9 +1,9 @@
-//! `muster` with arguments, run to its end.
+//! Runs `muster` with arguments to its end.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How a command ended and what it said.
+/// Exit status and output of a command.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -24,14 +24,14 @@ pub fn word(path: &Path) -> &str {
 }
 
 impl Ended {
-    /// It must have succeeded: what it printed.
+    /// The output of a command that must have succeeded.
     #[track_caller]
     pub fn succeeded(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// It must have failed with this exit status and a sentence that holds `text`.
+    /// Checks that the command failed with this exit status and a sentence that contains `text`.
     #[track_caller]
     pub fn failed(self, code: i32, text: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -1,10 +1,10 @@
-//! A way to a database that can be cut and mended while both ends live.
+//! A proxy in front of a database, which can be cut and mended while both ends live.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// Passes connections on, unless it is cut or held. It ends with the process.
+/// Passes connections on, unless it is cut or held. The proxy ends with the process.
 pub struct Proxy {
     pub address: SocketAddr,
     way: Arc<Way>,
@@ -31,7 +31,7 @@ impl Proxy {
         let shared = way.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                // Dropped, it is closed before the first answer.
+                // The connection is dropped, and so closed, before the first answer.
                 if !shared.state.lock().unwrap().is_cut {
                     shared.pass_on(stream, TcpStream::connect(target).unwrap());
                 }
@@ -40,17 +40,17 @@ impl Proxy {
         Self { address, way }
     }
 
-    /// Ends all connections and every new one, until it is mended.
+    /// Ends all connections, and every new one until [`Proxy::mend`].
     pub fn cut(&self) {
         let mut state = self.way.state.lock().unwrap();
         state.is_cut = true;
         for stream in state.streams.drain(..) {
-            // One end may have ended it already.
+            // One end may have closed the connection already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Keeps what is sent and says nothing, until it is mended.
+    /// Holds all bytes back until [`Proxy::mend`].
     pub fn hold(&self) {
         self.way.state.lock().unwrap().is_held = true;
     }
@@ -76,7 +76,7 @@ impl Way {
                         break;
                     }
                 }
-                // However one way ends, the other ends too.
+                // However one direction ends, the other ends too.
                 let _ = to.shutdown(Shutdown::Both);
             });
         }

@@ -1,6 +1,6 @@
 //! Reproducible randomness: the same seed gives the same bytes on every machine and in every release.
 
-/// SplitMix64.
+/// A generator by the SplitMix64 algorithm.
 pub struct Random(u64);
 
 impl Random {
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From `low` to `high - 1`.
+    /// A number from `low` to `high - 1`.
     pub fn between(&mut self, low: usize, high: usize) -> usize {
         low + (self.next() % (high - low) as u64) as usize
     }
@@ -29,7 +29,7 @@ impl Random {
         (0..length).map(|_| self.byte()).collect()
     }
 
-    /// Letters and digits.
+    /// A word of letters and digits.
     pub fn word(&mut self, length: usize) -> String {
         (0..length).map(|_| self.pick(b"abcdefghijklmnopqrstuvwxyz0123456789")).map(char::from).collect()
     }

@@ -1,5 +1,5 @@
-//! HTTP requests of every class that is wrong, and what each is answered. The classes stand in
-//! `docs/reference/limits.md`; a test compares the two.
+//! Classes of wrong HTTP requests, and the answer to each. `docs/reference/limits.md` lists the classes; a test
+//! compares the two.
 
 use std::io::Write as _;
 
@@ -15,43 +15,43 @@ use super::random::Random;
 use super::server::{SERVER_KEY, SESSION_KEY};
 use super::socket::UPGRADE;
 
-/// What a class of requests is answered.
+/// The expected answer to a class of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ExpectedAnswer {
     /// An error of the protocol: HTTP status and code.
     Error(u16, u64),
-    /// A status alone or with plain text: the request never came as far as the protocol.
+    /// A status alone or with plain text: the request did not reach the protocol.
     Status(u16),
-    /// Nothing: the connection ends.
+    /// No answer: the connection ends.
     Nothing,
-    /// 400 or 431 alone, or nothing: noise may look like the start of anything.
+    /// The status 400 or 431 alone, or no answer: random bytes may look like the start of anything.
     Refused,
 }
 
 /// A class of requests.
 pub struct Class {
     pub name: &'static str,
-    pub answer: Answer,
-    /// The client says that nothing more comes: what it sent is not whole.
+    pub answer: ExpectedAnswer,
+    /// Whether the client closes its sending side, so that the request stays incomplete.
     pub is_half_closed: bool,
     pub make: fn(&mut Random) -> Vec<u8>,
 }
 
-const fn class(name: &'static str, answer: Answer, make: fn(&mut Random) -> Vec<u8>) -> Class {
+const fn class(name: &'static str, answer: ExpectedAnswer, make: fn(&mut Random) -> Vec<u8>) -> Class {
     Class { name, answer, is_half_closed: false, make }
 }
 
-const fn cut(name: &'static str, answer: Answer, make: fn(&mut Random) -> Vec<u8>) -> Class {
+const fn cut(name: &'static str, answer: ExpectedAnswer, make: fn(&mut Random) -> Vec<u8>) -> Class {
     Class { name, answer, is_half_closed: true, make }
 }
 
-const INVALID: Answer = Answer::Error(400, 3);
+const INVALID: ExpectedAnswer = ExpectedAnswer::Error(400, 3);
 
 pub const CLASSES: &[Class] = &[
-    cut("truncated head", Answer::Nothing, truncated_head),
+    cut("truncated head", ExpectedAnswer::Nothing, truncated_head),
     cut("truncated body", INVALID, truncated_body),
-    class("head too long", Answer::Status(431), long_head),
-    class("too many headers", Answer::Status(431), many_headers),
+    class("head too long", ExpectedAnswer::Status(431), long_head),
+    class("too many headers", ExpectedAnswer::Status(431), many_headers),
     class("body too long", INVALID, long_body),
     class("chunked body too long", INVALID, long_chunked_body),
     class("zip bomb", INVALID, zip_bomb),
@@ -64,30 +64,30 @@ pub const CLASSES: &[Class] = &[
     class("deep nesting", INVALID, deep_nesting),
     class("NUL in a value", INVALID, nul_value),
     class("bad percent-encoding", INVALID, bad_percent),
-    class("long query", Answer::Status(200), long_query),
-    class("bad Content-Length", Answer::Status(400), bad_length),
-    class("conflicting Content-Length", Answer::Status(400), conflicting_length),
+    class("long query", ExpectedAnswer::Status(200), long_query),
+    class("bad Content-Length", ExpectedAnswer::Status(400), bad_length),
+    class("conflicting Content-Length", ExpectedAnswer::Status(400), conflicting_length),
     class("smuggled request", INVALID, smuggled),
-    class("bad Transfer-Encoding", Answer::Status(400), bad_transfer_encoding),
+    class("bad Transfer-Encoding", ExpectedAnswer::Status(400), bad_transfer_encoding),
     class("bad chunks", INVALID, bad_chunks),
-    class("bad header line", Answer::Status(400), bad_header_line),
-    class("bad request line", Answer::Status(400), bad_request_line),
+    class("bad header line", ExpectedAnswer::Status(400), bad_header_line),
+    class("bad request line", ExpectedAnswer::Status(400), bad_request_line),
     class("missing or second Host", INVALID, bad_host),
-    class("unknown method", Answer::Error(501, 12), unknown_method),
-    class("path traversal", Answer::Error(404, 5), traversal),
-    cut("noise", Answer::Refused, noise),
-    class("HTTP/2 preface", Answer::Nothing, http2_preface),
+    class("unknown method", ExpectedAnswer::Error(501, 12), unknown_method),
+    class("path traversal", ExpectedAnswer::Error(404, 5), traversal),
+    cut("noise", ExpectedAnswer::Refused, noise),
+    class("HTTP/2 preface", ExpectedAnswer::Nothing, http2_preface),
     class("second Authorization", INVALID, second_authorization),
-    class("bad Authorization", Answer::Error(401, 16), bad_authorization),
-    class("bad token", Answer::Error(401, 16), bad_token),
-    class("forwarded to a development server", Answer::Error(403, 7), forwarded),
-    class("bad socket handshake", Answer::Status(400), bad_handshake),
-    class("socket with a bad token", Answer::Status(401), bad_socket_token),
+    class("bad Authorization", ExpectedAnswer::Error(401, 16), bad_authorization),
+    class("bad token", ExpectedAnswer::Error(401, 16), bad_token),
+    class("forwarded to a development server", ExpectedAnswer::Error(403, 7), forwarded),
+    class("bad socket handshake", ExpectedAnswer::Status(400), bad_handshake),
+    class("socket with a bad token", ExpectedAnswer::Status(401), bad_socket_token),
 ];
 
 const SIGN_IN: &str = "/v2/account/authenticate/device?create=true";
 const BODY: &[u8] = br#"{"id":"hostile-device","vars":{"a":"b"}}"#;
-/// The defaults of the configuration.
+/// Defaults of the configuration.
 const BODY_BYTES_MAX: usize = 262_144;
 const DECOMPRESSED_BYTES_MAX: usize = 1_048_576;
 const NESTING_DEPTH_MAX: usize = 100;
@@ -101,7 +101,7 @@ fn sign_in(headers: &[&str], body: &[u8]) -> Vec<u8> {
     request("POST", SIGN_IN, &[&[server_key().as_str()], headers].concat(), body)
 }
 
-/// A sign-in whose body's framing is up to the caller.
+/// A sign-in whose body is framed by the caller.
 fn sign_in_unframed(headers: &[&str], rest: &[u8]) -> Vec<u8> {
     let mut bytes = head("POST", SIGN_IN, &[&[server_key().as_str()], headers].concat());
     bytes.extend_from_slice(rest);
@@ -138,7 +138,7 @@ fn many_headers(random: &mut Random) -> Vec<u8> {
 
 fn long_body(random: &mut Random) -> Vec<u8> {
     let length = BODY_BYTES_MAX + random.between(1, 10_000);
-    // Most only announce it: the answer must not wait for what is too much anyway.
+    // Most requests only announce the body: the answer must not wait for a body that is too large anyway.
     let sent = if random.between(0, 20) == 0 { length } else { 0 };
     sign_in_unframed(&[&format!("Content-Length: {length}")], &vec![b' '; sent])
 }
@@ -181,7 +181,7 @@ fn damaged_folding(random: &mut Random) -> Vec<u8> {
             let length = random.between(1, 100);
             body.extend(random.bytes(length));
         }
-        // The check sum at the end.
+        // The checksum at the end.
         2 => {
             let at = body.len() - random.between(5, 9);
             body[at] ^= 1 << random.between(0, 8);
@@ -221,7 +221,7 @@ fn damaged_json(random: &mut Random) -> Vec<u8> {
             let at = random.between(1, body.len());
             let control = random.between(0, 9) as u8;
             body.insert(at, control);
-            // A control character is white space nowhere in a string, and none of these is elsewhere.
+            // Control characters are not allowed in strings, and none of these is allowed between tokens.
         }
         _ => {
             let damage = random.pick(&["{/**/", "{,", "{'a':1,", "{a:1,", "\u{feff}{", "{{", "+{"]);
@@ -289,7 +289,8 @@ fn conflicting_length(random: &mut Random) -> Vec<u8> {
     sign_in_unframed(&[&format!("Content-Length: {first}"), &format!("Content-Length: {second}")], BODY)
 }
 
-/// One request for whoever believes the encoding, another for whoever believes the length: exactly one is answered.
+/// A request that is one for a server that trusts the encoding and another for a server that trusts the length. Exactly
+/// one must be answered.
 fn smuggled(random: &mut Random) -> Vec<u8> {
     let inner = head("GET", &format!("/v2/{}", random.word(8)), &[]);
     let rest = [b"0\r\n\r\n".as_slice(), &inner].concat();
@@ -403,7 +404,7 @@ fn signed(header: &str, claims: &str, key: &str) -> String {
     format!("{text}.{}", URL_SAFE_NO_PAD.encode(keyed.finalize().into_bytes()))
 }
 
-/// A token that no server may take.
+/// A token that no server may accept.
 pub fn forged(random: &mut Random) -> String {
     const HS256: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();

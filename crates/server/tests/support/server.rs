@@ -20,20 +20,20 @@ pub const SERVER_KEY: &str = "defaultkey";
 /// The session token key of `muster dev`.
 pub const SESSION_KEY: &str = "defaultencryptionkey";
 
-/// How often another free port is tried.
+/// Attempts with other ports, if one is taken.
 const PORT_ATTEMPTS_MAX: usize = 5;
 
-/// How a server is to be started.
+/// Settings of a server to be started.
 #[derive(Clone)]
 pub struct Setup {
     command: &'static str,
-    /// A program and its arguments that the server is started by, if not directly.
+    /// A program with arguments that starts the server, if it is not started directly.
     under: Vec<String>,
     folder: Arc<TempDir>,
     flags: Vec<(String, String)>,
 }
 
-/// A server that runs; it is killed when dropped.
+/// A running server; it is killed when dropped.
 pub struct Server {
     pub address: SocketAddr,
     pub metrics_address: SocketAddr,
@@ -48,7 +48,7 @@ pub struct Tokens {
     pub refresh: String,
 }
 
-/// What a process has printed.
+/// Output of a process.
 #[derive(Default)]
 struct Log {
     state: Mutex<LogState>,
@@ -75,14 +75,14 @@ impl Setup {
         Self { command: "serve", ..Self::dev() }.flag("socket.address", "127.0.0.1")
     }
 
-    /// Sets a configuration key; the last one counts.
+    /// Sets a configuration key; of several values the last counts.
     pub fn flag(mut self, key: &str, value: impl ToString) -> Self {
         self.flags.retain(|(known, _)| known != key);
         self.flags.push((key.to_owned(), value.to_string()));
         self
     }
 
-    /// Has another program start the server, in a process that becomes the server's.
+    /// Makes another program start the server, in a process that becomes the server's.
     pub fn under(mut self, program: &[&str]) -> Self {
         self.under = program.iter().map(|word| (*word).to_owned()).collect();
         self
@@ -93,7 +93,7 @@ impl Setup {
         self.folder.path()
     }
 
-    /// Starts it and waits until it serves.
+    /// Starts the server and waits until it serves.
     pub fn start(&self) -> Server {
         for _ in 0..PORT_ATTEMPTS_MAX {
             let (mut child, log) = self.clone().flag("metrics.prometheus_port", free_port()).spawn();
@@ -101,13 +101,13 @@ impl Setup {
                 return Server::new(&line, child, log, self.folder.clone());
             }
             child.wait().unwrap();
-            // Nothing reserves the port between its choice and its use, and 0 means that there shall be no such page.
+            // Nothing reserves the port between its choice and its use, and the key's value 0 would turn the page off.
             assert!(log.text().contains("for metrics (metrics.prometheus_port)"), "it did not start:\n{}", log.text());
         }
         panic!("no port stayed free in {PORT_ATTEMPTS_MAX} attempts");
     }
 
-    /// Starts it in the belief that it ends by itself; answers its exit code and what it printed.
+    /// Starts a server that must end by itself. Answers its exit code and its output.
     pub fn fail_to_start(&self) -> (Option<i32>, String) {
         let (mut child, log) = self.spawn();
         let has_ended = log.wait_for_end();
@@ -119,7 +119,8 @@ impl Setup {
         (status.code(), log.text())
     }
 
-    /// Starts it with a database that never answers and tells it to stop once it has asked; answers the exit code.
+    /// Starts the server with a database that never answers, and tells it to stop once it has connected. Answers the
+    /// exit code.
     pub fn stop_while_starting(&self) -> Option<i32> {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("postgres://user@{}/database", silent.local_addr().unwrap());
@@ -152,7 +153,7 @@ impl Setup {
 }
 
 impl Server {
-    /// From the line of the log that says where it serves; the next says where its metrics are.
+    /// A server, by the log line with its address; the next line has the address of its metrics.
     fn new(line: &str, child: Child, log: Arc<Log>, folder: Arc<TempDir>) -> Self {
         let address = |line: &str| {
             let event: Value = serde_json::from_str(line).unwrap();
@@ -184,7 +185,7 @@ impl Server {
         self.log.text()
     }
 
-    /// Whether it says this, now or before long: what it has said takes a moment to be read.
+    /// Whether the log has these words, now or soon: output takes a moment to be read.
     pub fn says(&self, words: &str) -> bool {
         self.log.wait_for(words).is_some()
     }
@@ -217,7 +218,7 @@ impl Server {
         Tokens { session: field("token"), refresh: field("refresh_token") }
     }
 
-    /// The status of reading the own account: 200 with a valid token, 401 with any other.
+    /// The status of reading the player's own account: 200 with a valid token, 401 with any other.
     pub fn account_status(&self, token: &str) -> u16 {
         self.call("GET", "/v2/account", &http::bearer(token), &Value::Null).status
     }
@@ -232,13 +233,13 @@ impl Server {
         self.child.wait().unwrap()
     }
 
-    /// SIGKILL: no last words.
+    /// Kills the process (SIGKILL).
     pub fn kill(mut self) {
         self.signal(Signal::KILL);
         self.wait();
     }
 
-    /// SIGTERM, and the end with exit code 0.
+    /// Stops the process (SIGTERM), and checks that it ends with exit code 0.
     pub fn stop(mut self) {
         self.signal(Signal::TERM);
         assert_eq!(self.wait().code(), Some(0));
@@ -250,7 +251,7 @@ impl Drop for Server {
         if std::thread::panicking() {
             eprintln!("the server's log:\n{}", self.log.text());
         }
-        // One that has ended already cannot be killed, which is as good.
+        // Killing a process that has ended fails, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -39,7 +39,7 @@ pub fn handshake(token: &str, format: Format) -> Vec<u8> {
     handshake_asking(token, format, "")
 }
 
-/// The same with more parameters, such as `&resume=new`.
+/// A handshake with more parameters, such as `&resume=new`.
 pub fn handshake_asking(token: &str, format: Format, parameters: &str) -> Vec<u8> {
     let path = format!("/ws?lang=en&format={}&token={token}{parameters}", format.name());
     http::head("GET", &path, &UPGRADE)
@@ -58,12 +58,12 @@ impl Socket {
         Self::open_with(http::connect(address), token, format, b"")
     }
 
-    /// The same socket, to be written to while another thread reads.
+    /// A second handle of the socket, to write while another thread reads.
     pub fn writer(&self) -> Self {
         Self { stream: self.stream.try_clone().unwrap(), format: self.format, unread: Vec::new() }
     }
 
-    /// Says that nothing more comes, and goes on reading.
+    /// Closes the sending side; reading goes on.
     pub fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
@@ -77,7 +77,7 @@ impl<S: Read + Write> Socket<S> {
         Self::open_by(stream, format, &request)
     }
 
-    /// Opens a socket by a request that was made for it.
+    /// Opens a socket by a given request.
     pub fn open_by(mut stream: S, format: Format, request: &[u8]) -> Self {
         stream.write_all(request).unwrap();
         stream.flush().unwrap();
@@ -98,7 +98,7 @@ impl<S: Read + Write> Socket<S> {
         }
     }
 
-    /// Reads more bytes; whether there were any.
+    /// Reads more bytes. Answers whether there were any.
     fn fill(&mut self) -> bool {
         let mut chunk = [0; 16 * 1024];
         loop {
@@ -107,7 +107,7 @@ impl<S: Read + Write> Socket<S> {
                     self.unread.extend_from_slice(&chunk[..length]);
                     return length > 0;
                 }
-                // TLS without its own farewell, or a reset.
+                // The connection was reset, or TLS ended without its own closing message.
                 Err(error) if http::is_end(&error) || error.kind() == std::io::ErrorKind::UnexpectedEof => {
                     return false;
                 }
@@ -117,7 +117,7 @@ impl<S: Read + Write> Socket<S> {
         }
     }
 
-    /// Sends any bytes. The server may have ended the connection meanwhile; what it said before is still read.
+    /// Sends any bytes. The server may have ended the connection meanwhile; its earlier frames can still be read.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         if let Err(error) = self.stream.write_all(bytes).and_then(|()| self.stream.flush()) {
             assert!(http::is_end(&error), "{error}");
@@ -153,7 +153,7 @@ impl<S: Read + Write> Socket<S> {
         }
     }
 
-    /// The next message, pings of the server aside.
+    /// The next message that is not a ping of the server.
     pub fn read_envelope(&mut self) -> Envelope {
         loop {
             let frame = self.read().unwrap_or_else(|| panic!("no message before the end"));
@@ -172,7 +172,7 @@ impl<S: Read + Write> Socket<S> {
         assert!(matches!(reply.message, Some(Message::Pong(_))), "{reply:?}");
     }
 
-    /// Reads to the close frame and the end of the connection: the frames before, the code and the text.
+    /// Reads to the close frame and the end of the connection. Answers the frames before, the code and the text.
     pub fn read_close(&mut self) -> (Vec<Frame>, u16, String) {
         let mut before = Vec::new();
         let close = loop {
@@ -182,7 +182,7 @@ impl<S: Read + Write> Socket<S> {
             }
             before.push(frame);
         };
-        // The server awaits the answer, or ends the connection by itself.
+        // The server waits for the answer, or ends the connection by itself.
         self.send(CLOSE, &close[..close.len().min(2)]);
         assert_eq!(self.read(), None, "nothing follows a close frame");
         let code = u16::from_be_bytes([close[0], close[1]]);
@@ -221,7 +221,7 @@ pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A frame of the server at the start of `bytes`, and its length.
+/// The frame of the server at the start of `bytes`, and its length.
 fn parse(bytes: &[u8]) -> Option<(Frame, usize)> {
     let (&first, &second) = (bytes.first()?, bytes.get(1)?);
     assert_eq!(first & 0xF0, FINAL, "the server neither fragments nor uses reserved bits");

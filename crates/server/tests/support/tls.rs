@@ -1,4 +1,4 @@
-//! A certificate for a test, and a client that trusts it alone.
+//! A certificate for a test, and a client that trusts only this one.
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 
 use super::http;
 
-/// A certificate of its own authority for `localhost`, in files as an operator has them.
+/// A self-signed certificate for `localhost`, in files as an operator has them.
 pub struct Certificate {
     pub certificate: PathBuf,
     pub private_key: PathBuf,
@@ -26,7 +26,7 @@ impl Certificate {
         Self { certificate, private_key, der: made.cert.der().clone() }
     }
 
-    /// A connection that is encrypted at its first use.
+    /// A connection; its TLS handshake happens at its first use.
     pub fn connect(&self, address: SocketAddr) -> StreamOwned<ClientConnection, TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(self.der.clone()).unwrap();

@@ -1,9 +1,8 @@
 //! Chat messages on PostgreSQL. Everything here is one statement.
 
-use muster_domain::chat::MessageCode;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::chat::{
-    ChatStore, Message, MessageChange, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
+    ChatStore, Message, MessageChange, MessageCode, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
 };
 use muster_domain::ports::store::StoreError;
 use muster_domain::{GroupId, MessageId, UserId};

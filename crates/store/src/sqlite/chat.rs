@@ -1,9 +1,8 @@
 //! Chat messages on SQLite. Saying something is one statement of the writer.
 
-use muster_domain::chat::MessageCode;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::chat::{
-    ChatStore, Message, MessageChange, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
+    ChatStore, Message, MessageChange, MessageCode, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
 };
 use muster_domain::{GroupId, MessageId, Timestamp, UserId};
 use rusqlite::{Connection, Params, Row};

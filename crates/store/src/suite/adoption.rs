@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use muster_domain::chat::{Channel, MessageCode};
+use muster_domain::chat::Channel;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::chat::{Message, MessageQuery};
+use muster_domain::ports::chat::{Message, MessageCode, MessageQuery};
 use muster_domain::ports::effects::WriteStamp;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::revocations::{RevocationReason, RevocationStore as _};

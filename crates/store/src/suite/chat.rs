@@ -1,7 +1,9 @@
 //! Chat: histories, authors, who may be spoken to.
 
-use muster_domain::chat::{Channel, MessageCode};
-use muster_domain::ports::chat::{Message, MessageChange, MessagePosition, MessageQuery, MessageRef, MessageUpdate};
+use muster_domain::chat::Channel;
+use muster_domain::ports::chat::{
+    Message, MessageChange, MessageCode, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
+};
 use muster_domain::ports::store::StoreError;
 use muster_domain::{GroupId, MessageId, Timestamp, UserId};
 use uuid::Uuid;

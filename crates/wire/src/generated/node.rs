@@ -40,7 +40,7 @@ pub struct Message {
     pub epoch: ::core::option::Option<u64>,
     #[prost(
         oneof = "message::What",
-        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 46, 47, 40, 41, 43, 42, 44, 45"
+        tags = "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 46, 47, 40, 41, 43, 42, 44, 45, 48"
     )]
     pub what: ::core::option::Option<message::What>,
 }
@@ -136,7 +136,29 @@ pub mod message {
         /// To a place: something for all its sessions.
         #[prost(message, tag = "45")]
         ForAll(super::ForAll),
+        /// To the owner of a thing of an added kind.
+        #[prost(message, tag = "48")]
+        Added(::prost::alloc::boxed::Box<super::AddedAsk>),
     }
+}
+/// A question to a thing of an added kind, which alone knows the form of `ask`.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AddedAsk {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub ask: ::prost::bytes::Bytes,
+    /// The session that wants to come to the stream by it.
+    #[prost(message, optional, tag = "3")]
+    pub comer: ::core::option::Option<Member>,
+}
+/// A part of a thing of an added kind.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CarriedAdded {
+    #[prost(message, optional, tag = "1")]
+    pub stream: ::core::option::Option<StreamKey>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub part: ::prost::bytes::Bytes,
 }
 // ---- Parts ----
 
@@ -637,7 +659,7 @@ pub struct Close {
 /// An answer. A kind that is unknown counts as none.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reply {
-    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 19")]
+    #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 19, 20")]
     pub what: ::core::option::Option<reply::What>,
 }
 /// Nested message and enum types in `Reply`.
@@ -678,6 +700,9 @@ pub mod reply {
         Match(super::MatchAnswer),
         #[prost(message, tag = "19")]
         MatchError(super::Error),
+        /// Of a thing of an added kind, in the kind's own form.
+        #[prost(bytes, tag = "20")]
+        Added(::prost::bytes::Bytes),
     }
 }
 /// A session on its way to the place that claimed it.
@@ -1616,7 +1641,7 @@ pub struct Completion {
 /// A piece of a partition. One of a kind that is unknown is passed over.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Carried {
-    #[prost(oneof = "carried::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "carried::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub what: ::core::option::Option<carried::What>,
 }
 /// Nested message and enum types in `Carried`.
@@ -1645,6 +1670,8 @@ pub mod carried {
         Pool(super::CarriedPool),
         #[prost(message, tag = "11")]
         Match(super::CarriedMatch),
+        #[prost(message, tag = "12")]
+        Added(super::CarriedAdded),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -4,11 +4,13 @@
 
 mod decode;
 mod route;
+mod table;
 
 /// Builds the enum, the rows and the typed markers from the table.
 macro_rules! operations {
-    ($($id:ident: $audience:ident, $state:ident, $request:ident => $response:ident,
-        [$($method:ident $template:literal $body:ident $(($field:literal))?),+];)*) => {
+    ($($id:ident: $audience:ident, $($handler:ident)::+, $request:ident => $response:ident,
+        [$($method:ident $template:literal $body:ident $(($field:literal))?),+]
+        $(, $verdict:ident $remark:literal)?;)*) => {
         /// An operation of the client service.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -24,7 +26,7 @@ macro_rules! operations {
             operation: Operation::$id,
             name: stringify!($id),
             audience: Audience::$audience,
-            implemented: super::State::$state.implemented(),
+            comparison: comparison!($($handler)::+ $(, $verdict $remark)?),
             request: stringify!($request),
             response: stringify!($response),
             bindings: &[$(Binding {
@@ -52,11 +54,35 @@ macro_rules! operations {
     };
 }
 
-mod table;
+/// The comparison that a row states: none of what is missing, exact where nothing is said.
+macro_rules! comparison {
+    (missing) => {
+        None
+    };
+    ($($handler:ident)::+) => {
+        comparison!($($handler)::+, exact "")
+    };
+    ($($handler:ident)::+, $verdict:ident $remark:literal) => {
+        Some(Comparison { verdict: verdict!($verdict), remark: $remark })
+    };
+}
+
+macro_rules! verdict {
+    (exact) => {
+        Verdict::Exact
+    };
+    (better) => {
+        Verdict::Better
+    };
+    (partly) => {
+        Verdict::Partly
+    };
+}
+
+crate::operation_table!(operations);
 
 pub use decode::{DecodeError, decode_body, decode_http, query_parameters};
 pub use route::{Match, PathParameters, RouteError, route};
-pub use table::{OPERATION_COUNT, OPERATIONS, Operation, typed};
 
 use crate::json::{JsonMessage, SetField};
 
@@ -122,8 +148,8 @@ pub struct Row {
     pub name: &'static str,
     /// Who may ask.
     pub audience: Audience,
-    /// Whether it is built; otherwise it answers with code 12.
-    pub implemented: bool,
+    /// How the operation compares with the original's; none of one that has no handler and answers with code 12.
+    pub comparison: Option<Comparison>,
     /// The name of the request's message; `Empty` has no fields.
     pub request: &'static str,
     /// The name of the answer's message.
@@ -132,10 +158,36 @@ pub struct Row {
     pub bindings: &'static [Binding],
 }
 
+/// How an operation that is built compares with the original's.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The comparison in a word.
+    pub verdict: Verdict,
+    /// Differences in Markdown, with links as COMPAT.md resolves them; empty without any.
+    pub remark: &'static str,
+}
+
+/// The comparison of an operation with the original's in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same requests get the same answers.
+    Exact,
+    /// The same for every client that behaves, with the differences of the remark.
+    Better,
+    /// A part is built.
+    Partly,
+}
+
 /// The name of the message without fields.
 const EMPTY: &str = "Empty";
 
 impl Row {
+    /// Whether the operation has a handler; without one it answers with code 12.
+    #[must_use]
+    pub fn is_built(&self) -> bool {
+        self.comparison.is_some()
+    }
+
     /// Whether it is asked with a message.
     #[must_use]
     pub fn has_request(&self) -> bool {
@@ -163,18 +215,6 @@ pub trait TypedOperation {
 mod messages {
     pub use crate::api::*;
     pub type Empty = ();
-}
-
-/// The state column of the table.
-enum State {
-    Implemented,
-    Planned,
-}
-
-impl State {
-    const fn implemented(self) -> bool {
-        matches!(self, Self::Implemented)
-    }
 }
 
 impl Operation {

@@ -1,4 +1,4 @@
-// Command generate writes what follows by rule from the interfaces of nakama-common: a method of the initializer for each
+// Command generate writes Go code that follows from the interfaces of nakama-common: a method of the initializer for each
 // hook, and from the server's host table the methods of nk. Run it in sdk/go: go generate ./...
 package main
 

@@ -75,7 +75,7 @@ func (s *sources) read(file *ast.File) {
 	}
 }
 
-// text is a type of a package as ours writes it: with the package's name before the names that it declares.
+// text returns a type of a package as package muster writes it: types that the package declares get its name before them.
 func (s *sources) text(of string, expression ast.Expr) string {
 	var named func(ast.Node) bool
 	named = func(node ast.Node) bool {
@@ -100,7 +100,7 @@ func (s *sources) text(of string, expression ast.Expr) string {
 	return out.String()
 }
 
-// each shows the methods of an interface.
+// each calls see for each method of an interface.
 func (s *sources) each(name string, see func(string, *ast.FuncType)) {
 	ast.Inspect(s.runtime, func(node ast.Node) bool {
 		spec, is := node.(*ast.TypeSpec)

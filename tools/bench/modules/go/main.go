@@ -1,4 +1,4 @@
-// What `muster-bench rpc-go` calls: reads its payload and writes it again.
+// The function of `muster-bench rpc-go`: parses its payload and serialises it again.
 package main
 
 import (
@@ -37,7 +37,7 @@ func benchGo(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaMod
 	return string(answer), err
 }
 
-// What `muster-bench rpc-go --waits-for URL` calls.
+// The function of `muster-bench rpc-go --waits-for URL`.
 func benchWait(ctx context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, text string) (string, error) {
 	var asked struct {
 		URL string `json:"url"`
@@ -56,7 +56,7 @@ func benchWait(ctx context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.Nakam
 	return text, response.Body.Close()
 }
 
-// What `muster-bench ticks --bombs` calls: it ends only because the server ends it.
+// The function of `muster-bench ticks --bombs`, which ends only because the server ends it.
 func benchBomb(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, kind string) (string, error) {
 	var all [][]byte
 	for {

@@ -1,4 +1,4 @@
-//! Where connections go and where they come from.
+//! The addresses that connections go to and come from.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::Fault;
 
-/// One source address has some 28,000 ports; sockets and recently closed connections share them.
+/// Connections per source address. Each has some 28,000 ports, which sockets share with recently closed connections.
 const CONNECTIONS_PER_SOURCE: usize = 8_000;
 
 /// The server's addresses, used in turn, and this worker's own range of loopback source addresses.
@@ -21,23 +21,23 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// `addresses` must not be empty; `worker` numbers the generator process from 0. `is_cluster`: the servers know each
-    /// other.
+    /// `addresses` must not be empty; `worker` numbers the generator process from 0; `is_cluster` tells that the
+    /// servers form a cluster.
     pub fn new(addresses: Vec<SocketAddr>, worker: usize, is_cluster: bool) -> Self {
         Self { addresses, worker, is_cluster }
     }
 
-    /// The address that connection number `index` of this worker goes to.
+    /// The server's address for connection number `index` of this worker.
     pub fn address(&self, index: usize) -> SocketAddr {
         self.addresses[index % self.addresses.len()]
     }
 
-    /// Groups of players who can meet: those of one server, or of one cluster.
+    /// Number of groups of players who can meet: one per server, or one for a cluster.
     pub fn lanes(&self) -> usize {
         if self.is_cluster { 1 } else { self.addresses.len() }
     }
 
-    /// Of which of these groups a connection is.
+    /// The group of a connection.
     pub fn lane(&self, index: usize) -> usize {
         index % self.lanes()
     }
@@ -55,8 +55,8 @@ impl Endpoints {
             None => TcpStream::connect(address).await?,
             Some(source) => {
                 let socket = TcpSocket::new_v4()?;
-                // The port is chosen on connecting, when the whole 4-tuple is known: choosing it on binding takes
-                // milliseconds once thousands are bound.
+                // The port is chosen on connecting, when the whole 4-tuple is known. Choosing it on binding takes
+                // milliseconds once thousands of sockets are bound.
                 setsockopt(&socket, IpBindAddressNoPort, &true)?;
                 socket.bind((source, 0).into())?;
                 socket.connect(address).await?
@@ -67,7 +67,8 @@ impl Endpoints {
     }
 }
 
-/// 127.0.x.y: x is the worker, y the block of connections. Other targets keep the machine's own address.
+/// The source address 127.0.x.y: x is the worker, y the block of connections. Targets outside of the loopback interface
+/// get no special source.
 fn source_address(target: SocketAddr, worker: usize, index: usize) -> Option<Ipv4Addr> {
     let IpAddr::V4(address) = target.ip() else { return None };
     let octet = |number: usize| u8::try_from(number % 250 + 1).ok();

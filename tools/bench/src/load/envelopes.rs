@@ -1,4 +1,4 @@
-//! Envelopes going out in both formats, and the check of pongs: a ping is prepared once, its cid patched in place.
+//! Outgoing envelopes in both formats, and the check of pongs. A ping is prepared once and its cid patched in place.
 
 use muster_wire::envelope;
 use muster_wire::realtime::Envelope;
@@ -9,7 +9,7 @@ use super::Fault;
 use super::frames::{self, Opcode};
 use super::protobuf::take_field;
 
-/// How the envelopes of a socket are encoded.
+/// Encoding of a socket's envelopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -80,14 +80,14 @@ pub fn write_ping(format: Format, cid: [u8; CID_LEN], out: &mut Vec<u8>) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum PingAnswer {
     Pong,
-    /// A message nobody asked for, such as a presence event: none of a heartbeat's business.
+    /// A message without a request, such as a presence event; the heartbeat ignores it.
     Push,
 }
 
 /// Checks a message that arrived while a pong with `cid` was due.
-pub fn check_pong(format: Format, opcode: Opcode, payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fault> {
+pub fn check_pong(format: Format, opcode: Opcode, payload: &[u8], cid: [u8; CID_LEN]) -> Result<PingAnswer, Fault> {
     match (format, opcode) {
         (Format::Json, Opcode::Text) => check_json_pong(payload, cid),
         (Format::Protobuf, Opcode::Binary) => check_protobuf_pong(payload, cid),
@@ -95,12 +95,12 @@ pub fn check_pong(format: Format, opcode: Opcode, payload: &[u8], cid: [u8; CID_
     }
 }
 
-fn check_json_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fault> {
-    // What most servers send, byte for byte; every other spelling takes the parser.
+fn check_json_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<PingAnswer, Fault> {
+    // The form that most servers send, byte for byte; any other goes to the parser.
     if let Some(rest) = payload.strip_prefix(br#"{"cid":""#)
         && rest.strip_prefix(&cid) == Some(br#"","pong":{}}"#)
     {
-        return Ok(Answer::Pong);
+        return Ok(PingAnswer::Pong);
     }
     let Ok(Value::Object(envelope)) = serde_json::from_slice(payload) else {
         return Err(Fault::Malformed("envelope is not a JSON object"));
@@ -111,17 +111,17 @@ fn check_json_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fault> 
     classify(answered.as_bytes(), cid, is_pong && messages == 1, envelope.contains_key("error"))
 }
 
-fn check_protobuf_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fault> {
+fn check_protobuf_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<PingAnswer, Fault> {
     if let [PROTOBUF_CID, len, rest @ ..] = payload
         && usize::from(*len) == CID_LEN
         && rest.strip_prefix(&cid) == Some(&PROTOBUF_PONG)
     {
-        return Ok(Answer::Pong);
+        return Ok(PingAnswer::Pong);
     }
     let mut rest = payload;
     let (mut answered, mut is_pong, mut is_error, mut messages) = (&[][..], false, false, 0);
     while let Some((field, content)) = take_field(&mut rest)? {
-        // The only kind an envelope has.
+        // The only kind of field that an envelope has.
         let content = content.bytes()?;
         messages += u32::from(field != 1);
         match field {
@@ -134,14 +134,14 @@ fn check_protobuf_pong(payload: &[u8], cid: [u8; CID_LEN]) -> Result<Answer, Fau
     classify(answered, cid, is_pong && messages == 1, is_error)
 }
 
-fn classify(answered: &[u8], cid: [u8; CID_LEN], is_pong: bool, is_error: bool) -> Result<Answer, Fault> {
+fn classify(answered: &[u8], cid: [u8; CID_LEN], is_pong: bool, is_error: bool) -> Result<PingAnswer, Fault> {
     match (answered.is_empty(), answered == cid, is_pong) {
         _ if is_error => Err(Fault::Wrong("error envelope")),
-        (false, true, true) => Ok(Answer::Pong),
+        (false, true, true) => Ok(PingAnswer::Pong),
         (false, true, false) => Err(Fault::Wrong("not a pong")),
         (false, false, _) => Err(Fault::Wrong("cid of another request")),
         (true, _, true) => Err(Fault::Wrong("pong without cid")),
-        (true, _, false) => Ok(Answer::Push),
+        (true, _, false) => Ok(PingAnswer::Push),
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         summary(check_pong(Format::Protobuf, Opcode::Binary, payload, cid(42)))
     }
 
-    fn summary(result: Result<Answer, Fault>) -> String {
+    fn summary(result: Result<PingAnswer, Fault>) -> String {
         result.map_or_else(|fault| fault.to_string(), |answer| format!("{answer:?}"))
     }
 

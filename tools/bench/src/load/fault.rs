@@ -1,8 +1,8 @@
-//! What can go wrong with one operation, worded for the first line of a report.
+//! Faults of an operation, worded for the first line of a report.
 
 use std::io;
 
-/// One failed operation. The text is the key under which equal faults are counted, so it holds no ids.
+/// A failed operation. Equal faults are counted by their text, so the text holds no ids.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     #[error("cannot connect: {0}")]
@@ -17,7 +17,7 @@ pub enum Fault {
     Status(u16),
     #[error("malformed answer: {0}")]
     Malformed(&'static str),
-    /// Well-formed, but not the answer to what was asked.
+    /// A well-formed answer that does not fit the request.
     #[error("wrong answer: {0}")]
     Wrong(&'static str),
     #[error("no answer in time")]

@@ -1,7 +1,8 @@
 //! The part of RFC 6455 that a load generator needs: whole client frames out, whole server frames in.
 //!
-//! Client frames carry the mask key zero, so that a prepared frame can be patched and sent as it stands. The server
-//! must unmask it all the same. Fragmented messages are refused: no answer this tool waits for is long enough.
+//! Client frames carry the mask key zero, so that a prepared frame can be patched and sent without masking; the server
+//! must unmask it all the same. Fragmented messages are refused: none of the answers that this tool waits for is long
+//! enough.
 
 use super::Fault;
 
@@ -51,7 +52,7 @@ pub struct Frame<'a> {
     pub len: usize,
 }
 
-/// The first whole server frame of `bytes`, or `None` if it is not all there yet.
+/// The first whole server frame of `bytes`; `None` if it is incomplete.
 pub fn read_server_frame(bytes: &[u8]) -> Result<Option<Frame<'_>>, Fault> {
     let [first, second, ..] = *bytes else { return Ok(None) };
     let opcode = match first {

@@ -1,4 +1,4 @@
-//! One keep-alive HTTP/1.1 connection that sends prepared bytes and reads whole answers into a buffer it keeps.
+//! One keep-alive HTTP/1.1 connection that sends prepared bytes and reads whole answers into a buffer of its own.
 
 use std::io;
 
@@ -15,27 +15,27 @@ const BUFFER_LEN: usize = 4 << 10;
 /// A connection with at most one request under way.
 pub struct HttpConnection {
     stream: TcpStream,
-    /// The answer under way. What follows it belongs to nobody: requests are not pipelined.
+    /// The answer under way. Bytes after it are a fault, since requests are not pipelined.
     buffer: Vec<u8>,
     body: Vec<u8>,
 }
 
 /// An answer with its body complete.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct HttpAnswer<'a> {
     pub status: u16,
     pub body: &'a [u8],
 }
 
 impl HttpConnection {
-    /// Connects as connection number `index` of this worker.
+    /// Opens connection number `index` of this worker.
     pub async fn open(endpoints: &Endpoints, index: usize) -> Result<Self, Fault> {
         let stream = endpoints.connect(index).await?;
         Ok(Self { stream, buffer: Vec::with_capacity(BUFFER_LEN), body: Vec::new() })
     }
 
     /// Sends one whole request and waits for the whole answer.
-    pub async fn exchange(&mut self, request: &[u8]) -> Result<Answer<'_>, Fault> {
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<HttpAnswer<'_>, Fault> {
         self.stream.write_all(request).await.map_err(lost)?;
         self.buffer.clear();
         let head = loop {
@@ -50,18 +50,18 @@ impl HttpConnection {
                 while self.buffer.len() < end {
                     self.read_more(Fault::Truncated).await?;
                 }
-                Ok(Answer { status: head.status, body: &self.buffer[head.len..end] })
+                Ok(HttpAnswer { status: head.status, body: &self.buffer[head.len..end] })
             }
             BodyLength::Chunked => {
                 while !join_chunks(&self.buffer[head.len..], &mut self.body)? {
                     self.read_more(Fault::Truncated).await?;
                 }
-                Ok(Answer { status: head.status, body: &self.body })
+                Ok(HttpAnswer { status: head.status, body: &self.body })
             }
         }
     }
 
-    /// Asks for a WebSocket; returns the bytes that followed the answer's head.
+    /// Asks for a WebSocket. Returns the bytes that followed the answer's head.
     pub async fn upgrade(&mut self, request: &[u8]) -> Result<Vec<u8>, Fault> {
         self.stream.write_all(request).await.map_err(lost)?;
         self.buffer.clear();
@@ -110,7 +110,7 @@ struct Head {
     status: u16,
     len: usize,
     length: BodyLength,
-    /// The key of our upgrade requests was answered as RFC 6455 wants.
+    /// Whether the key of our upgrade request was answered as RFC 6455 demands.
     accepts_socket: bool,
 }
 
@@ -140,7 +140,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
     Ok(Some(Head { status, len, length, accepts_socket }))
 }
 
-/// Collects the chunks of `bytes` into `body`; false if the last one has not arrived yet.
+/// Collects the chunks of `bytes` into `body`. Answers false if the last chunk has not arrived yet.
 fn join_chunks(mut bytes: &[u8], body: &mut Vec<u8>) -> Result<bool, Fault> {
     body.clear();
     loop {

@@ -1,4 +1,4 @@
-//! Messages that players hear: those that come by the hundred thousand are read in place, all others in full.
+//! Messages that players receive. Those that come by the hundred thousand are read in place, all others in full.
 
 use std::borrow::Cow;
 
@@ -15,14 +15,14 @@ use super::skim::{self, Members, Text};
 use super::stamp::Origin;
 use super::{Fault, Format};
 
-/// What a frame held.
+/// Content of a frame.
 #[derive(Debug)]
 pub enum Incoming<'a> {
-    /// Somebody said something.
-    Said(Said<'a>),
-    /// Something else has happened in a room of the server.
+    /// A message of a player.
+    Said(PlayerMessage<'a>),
+    /// Another event in a room of the server.
     RoomEvent,
-    /// A chat message has been taken; the answer to the request with this cid.
+    /// The acknowledgement of a chat message; it answers the request with this cid.
     ChatAck {
         cid: &'a [u8],
     },
@@ -31,16 +31,16 @@ pub enum Incoming<'a> {
 
 /// A message of a player, by chat, in a match or on a stream.
 #[derive(Debug, Default)]
-pub struct Said<'a> {
+pub struct PlayerMessage<'a> {
     pub way: Way,
     /// Channel id, match id, or the stream's subject.
     room: Cow<'a, [u8]>,
     user: Cow<'a, [u8]>,
-    /// What was said, without what the way needs around it.
+    /// The text of the message, without the wrapping of chat or rooms.
     pub message: Cow<'a, [u8]>,
-    /// A match's op code, or a stream's mode.
+    /// The op code in a match, or the mode of a stream.
     pub code: i64,
-    /// Nobody said anything: it is an event of a room.
+    /// Whether this is an event of a room and not a message of a player.
     is_event: bool,
 }
 
@@ -52,20 +52,20 @@ pub enum Way {
     Stream,
 }
 
-impl Said<'_> {
+impl PlayerMessage<'_> {
     pub fn origin(&self) -> Origin<'_> {
         Origin { room: &self.room, user: &self.user }
     }
 }
 
-/// Chat messages are JSON objects; the generator's have this one member.
+/// The content of a chat message is a JSON object; the generator's has this one member.
 #[derive(Deserialize)]
 struct Content<'a> {
     #[serde(borrow)]
     m: Cow<'a, str>,
 }
 
-/// What the server's rooms put into the data of a stream; other types than `message` are events.
+/// The data that the server's rooms put on a stream; all types but `message` are events.
 #[derive(Deserialize)]
 struct RoomData<'a> {
     #[serde(borrow)]
@@ -76,7 +76,7 @@ struct RoomData<'a> {
 
 const ROOM_MESSAGE: &str = "message";
 
-/// The content of a chat message that says `message`, which needs no escaping.
+/// The content of a chat message with the text `message`, which needs no escaping.
 pub fn chat_content(message: &[u8]) -> String {
     format!(r#"{{"m":"{}"}}"#, String::from_utf8_lossy(message))
 }
@@ -121,8 +121,8 @@ fn read_json(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     }
 }
 
-fn read_json_said<'a>(way: Way, members: &mut Members<'a>) -> Result<Said<'a>, Fault> {
-    let mut said = Said { way, ..Said::default() };
+fn read_json_said<'a>(way: Way, members: &mut Members<'a>) -> Result<PlayerMessage<'a>, Fault> {
+    let mut said = PlayerMessage { way, ..PlayerMessage::default() };
     while let Some(name) = members.take_name()? {
         match (way, name) {
             (Way::Match, b"presence") | (Way::Stream, b"sender") => {
@@ -163,7 +163,7 @@ fn read_json_user<'a>(presence: &mut Members<'a>) -> Result<Cow<'a, [u8]>, Fault
     Ok(user)
 }
 
-/// Subject and mode.
+/// Reads the subject and the mode of a stream.
 fn read_json_stream<'a>(stream: &mut Members<'a>) -> Result<(Cow<'a, [u8]>, i64), Fault> {
     let (mut subject, mut mode) = (Cow::default(), 0);
     while let Some(name) = stream.take_name()? {
@@ -179,7 +179,7 @@ fn read_json_stream<'a>(stream: &mut Members<'a>) -> Result<(Cow<'a, [u8]>, i64)
 
 /// The message in a chat message's content, which is JSON within a string.
 fn json_chat_message(content: Text<'_>) -> Result<Cow<'_, [u8]>, Fault> {
-    // What most servers send, byte for byte; every other spelling takes the parser.
+    // The form that most servers send, byte for byte; any other goes to the parser.
     if let Some(message) = between(content.raw, br#"{\"m\":\""#, br#"\"}"#) {
         return Ok(Cow::Borrowed(message));
     }
@@ -195,7 +195,7 @@ fn chat_message(content: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     Ok(into_bytes(content.m))
 }
 
-fn set_room_data<'a>(said: &mut Said<'a>, message: Option<Cow<'a, [u8]>>) {
+fn set_room_data<'a>(said: &mut PlayerMessage<'a>, message: Option<Cow<'a, [u8]>>) {
     said.is_event = message.is_none();
     said.message = message.unwrap_or_default();
 }
@@ -217,7 +217,7 @@ fn room_message(data: &[u8]) -> Result<Option<Cow<'_, [u8]>>, Fault> {
     Ok((data.r#type == ROOM_MESSAGE).then(|| into_bytes(data.data)))
 }
 
-/// What stands between these two, if it needs no unescaping.
+/// The text between `before` and `after`, if it needs no unescaping.
 fn between<'a>(text: &'a [u8], before: &[u8], after: &[u8]) -> Option<&'a [u8]> {
     let message = text.strip_prefix(before)?.strip_suffix(after)?;
     (!message.contains(&b'\\')).then_some(message)
@@ -262,8 +262,8 @@ fn read_protobuf(payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     }
 }
 
-fn read_protobuf_said<'a>(way: Way, value: Field<'a>) -> Result<Said<'a>, Fault> {
-    let mut said = Said { way, ..Said::default() };
+fn read_protobuf_said<'a>(way: Way, value: Field<'a>) -> Result<PlayerMessage<'a>, Fault> {
+    let mut said = PlayerMessage { way, ..PlayerMessage::default() };
     let mut rest = value.bytes()?;
     while let Some((number, value)) = take_field(&mut rest)? {
         match (way, number) {
@@ -304,7 +304,7 @@ fn nested_number(mut message: &[u8], wanted: u64) -> Result<i64, Fault> {
     Ok(0)
 }
 
-/// Other servers may know members that this one does not, so JSON is read tolerantly.
+/// Unknown members are allowed, since other servers may have more of them.
 fn read_in_full(format: Format, payload: &[u8]) -> Result<Incoming<'_>, Fault> {
     let envelope = match format {
         Format::Json => from_json(payload, Mode::Tolerant).ok(),
@@ -329,7 +329,7 @@ mod tests {
             let bytes = envelope::encode(envelope, wire_format);
             assert_eq!(summary(read(format, opcode, &bytes)), expected, "{format:?}");
             for cut in 0..bytes.len() {
-                // Whatever is made of half a message, it is no panic.
+                // Half a message may give any result but a panic.
                 drop(read(format, opcode, &bytes[..cut]));
             }
         }

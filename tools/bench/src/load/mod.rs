@@ -1,7 +1,7 @@
-//! The lean end of the generator: prepared requests, minimal parsing, shared buffers.
+//! The cheap part of the generator: prepared requests, minimal parsing, shared buffers.
 //!
-//! Everything here exists to cost less than the server it drives. What comes back is still checked in full:
-//! a body that is not the right answer is a [`Fault`].
+//! The code here must cost less than the server that it drives. Answers are still checked in full: a body that is not
+//! the right answer is a [`Fault`].
 
 pub mod endpoint;
 pub mod envelopes;

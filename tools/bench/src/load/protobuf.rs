@@ -1,4 +1,4 @@
-//! Reads the fields of a protobuf message in place: no copies, fields left out are stepped over.
+//! Reads the fields of a protobuf message in place, without copies; unwanted fields are skipped.
 
 use super::Fault;
 

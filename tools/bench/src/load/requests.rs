@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Format;
 
-/// Length of a device id: a hyphenated UUID, which is what game engines hand out.
+/// Length of a device id: a hyphenated UUID, as game engines give out.
 pub const DEVICE_ID_LEN: usize = 36;
 pub type DeviceId = [u8; DEVICE_ID_LEN];
 
@@ -16,14 +16,14 @@ pub type DeviceId = [u8; DEVICE_ID_LEN];
 const WEBSOCKET_KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 pub const WEBSOCKET_ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/// A device id nobody has used before.
+/// A random device id, which nobody has used before.
 pub fn fresh_device_id(random: &mut fastrand::Rng) -> DeviceId {
     let mut id = [0; DEVICE_ID_LEN];
     uuid::Builder::from_random_bytes(random.u128(..).to_be_bytes()).into_uuid().hyphenated().encode_lower(&mut id);
     id
 }
 
-/// A device sign-in whose id can be replaced.
+/// A device sign-in with a replaceable id.
 #[derive(Debug, Clone)]
 pub struct DeviceSignIn {
     bytes: Vec<u8>,

@@ -1,6 +1,6 @@
 //! The check of a sign-in's answer: a session whose tokens name a user.
 //!
-//! Signatures are the server's secret and are not checked; everything a client reads is.
+//! Signatures are not checked, since their key is the server's secret; everything that a client reads is.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::Fault;
-use super::http::Answer;
+use super::http::HttpAnswer;
 
 /// Longest claims of a token taken.
 const CLAIMS_LEN_MAX: usize = 1024;
@@ -30,11 +30,11 @@ struct SessionBody<'a> {
 struct Claims<'a> {
     #[serde(borrow)]
     uid: Cow<'a, str>,
-    /// Unix seconds.
+    /// Time of expiry, in Unix seconds.
     exp: u64,
 }
 
-/// What a sign-in brought.
+/// Result of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedIn<'a> {
     pub token: Cow<'a, str>,
@@ -43,7 +43,7 @@ pub struct SignedIn<'a> {
 }
 
 /// Reads a sign-in's answer; anything but a session that is valid now is a fault.
-pub fn check_sign_in<'a>(answer: &Answer<'a>) -> Result<SignedIn<'a>, Fault> {
+pub fn check_sign_in<'a>(answer: &HttpAnswer<'a>) -> Result<SignedIn<'a>, Fault> {
     if answer.status != 200 {
         return Err(Fault::Status(answer.status));
     }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     fn check(status: u16, body: &str) -> String {
-        match check_sign_in(&Answer { status, body: body.as_bytes() }) {
+        match check_sign_in(&HttpAnswer { status, body: body.as_bytes() }) {
             Ok(signed_in) => format!("{} created={}", signed_in.user, signed_in.created),
             Err(fault) => fault.to_string(),
         }

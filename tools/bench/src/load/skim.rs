@@ -1,7 +1,7 @@
-//! Reads the members of a JSON object in place: no tree, no copies, values left out are stepped over.
+//! Reads the members of a JSON object in place: no tree, no copies; unwanted values are skipped.
 //!
-//! It is for messages that arrive by the hundred thousand. It steps over what nobody asked for without judging it;
-//! what is asked for is checked by whoever asked.
+//! The reader is for messages that arrive by the hundred thousand. It skips unwanted values without checking them;
+//! wanted values are checked by the caller.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::Fault;
 
 const FAULT: Fault = Fault::Malformed("not a JSON object");
 
-/// A member's value as it stands in the message.
+/// The value of a member, as written in the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
     Text(Text<'a>),
@@ -47,7 +47,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number, as it stands or in a string, which is how the protocol writes those of 64 bits.
+    /// A number, written as one or in a string, as the protocol writes 64-bit numbers.
     pub fn integer(self) -> Result<i64, Fault> {
         let digits = match self {
             Self::Text(text) => text.raw,
@@ -66,11 +66,11 @@ pub fn members(object: &[u8]) -> Result<Members<'_>, Fault> {
     Ok(members)
 }
 
-/// What has not been read of an object.
+/// The unread rest of an object.
 pub struct Members<'a> {
     rest: &'a [u8],
     is_first: bool,
-    /// Something may follow the object's end.
+    /// Whether more may follow after the object's end.
     is_nested: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Members<'a> {
         Ok(Some(name))
     }
 
-    /// Reads the object that is the value, in one go with what it lies in. `read` must read it to its end.
+    /// Reads the object that is the value, together with the object around it. `read` must read it to its end.
     pub fn take_object<Read>(
         &mut self,
         read: impl FnOnce(&mut Members<'a>) -> Result<Read, Fault>,
@@ -107,7 +107,7 @@ impl<'a> Members<'a> {
         Ok(read)
     }
 
-    /// Takes the value; one that nobody asked for is stepped over by it.
+    /// Takes the value. Callers drop an unwanted one.
     pub fn take_value(&mut self) -> Result<Value<'a>, Fault> {
         match self.rest.first() {
             Some(b'"') => {
@@ -141,7 +141,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// An object or array, to its own end.
+    /// Takes an object or array, up to its own end.
     fn take_nested(&mut self) -> Result<&'a [u8], Fault> {
         let all = self.rest;
         let mut depth = 0_usize;

@@ -1,7 +1,7 @@
-//! A realtime socket as the generator needs it: whole frames out, messages in, server pings answered.
+//! A realtime socket for the generator: sends whole frames, receives messages, and answers the server's pings.
 //!
-//! Reading and writing are separate halves, because in an open loop pings leave by the clock, not after answers.
-//! All sockets of a worker read into one shared buffer; only a frame cut in two costs memory of its own.
+//! Reading and writing are separate halves, because the pings of an open loop leave by the clock and not after answers.
+//! All sockets of a worker read into one shared buffer; only a frame that arrives in parts needs memory of its own.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -49,20 +49,20 @@ pub async fn open(
 
 pub struct SocketReader {
     half: OwnedReadHalf,
-    /// The beginning of a frame whose end has not arrived.
+    /// The beginning of a frame that has not arrived in full.
     partial: Vec<u8>,
     buffer: ReadBuffer,
 }
 
 impl SocketReader {
-    /// Lets the kernel keep at most some `len` bytes that have not been read.
+    /// Limits the kernel's buffer of unread bytes to about `len`.
     pub fn shrink_receive_buffer(&self, len: usize) -> io::Result<()> {
         Ok(setsockopt(self.half.as_ref(), RcvBuf, &len)?)
     }
 
-    /// Waits for bytes, hands every whole message to `on_message` and answers the server's pings.
+    /// Waits for bytes, passes every whole message to `on_message`, and answers the server's pings.
     ///
-    /// Returns after one read, so that the caller can look at the clock. Cancelling it loses nothing.
+    /// The call returns after one read, so that the caller can look at the clock. Cancelling it loses nothing.
     pub async fn receive(
         &mut self,
         writer: &SocketWriter,
@@ -81,7 +81,7 @@ impl SocketReader {
     }
 }
 
-/// What one read brought besides messages.
+/// Result of one read, besides its messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Received {
     pub server_pings: u64,
@@ -133,7 +133,8 @@ pub struct SocketWriter {
 }
 
 impl SocketWriter {
-    /// Hands bytes to the socket without waiting; what it does not take is queued behind what is queued already.
+    /// Sends bytes without waiting. Bytes that the socket does not take are queued behind those that are queued
+    /// already.
     pub fn send_now(&self, bytes: &[u8]) -> Result<Sent, Fault> {
         let mut backlog = self.backlog.borrow_mut();
         let mut written = 0;

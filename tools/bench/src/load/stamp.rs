@@ -1,8 +1,8 @@
-//! What a message of the generator says: who sent it, its number and when, with a check over all of it and over where
-//! and by whom the server says it was said.
+//! The stamp in each message of the generator: its sender, its number and its time, with a checksum over these and over
+//! the place and user that the server reports for the message.
 //!
-//! So a receiver in any process sees whether a message was lost, doubled, swapped, damaged, or delivered to the wrong
-//! room or under the wrong name, without knowing the sender.
+//! By the stamp, a receiver in any process notices a message that was lost, doubled, swapped, damaged, or delivered to
+//! the wrong room or under the wrong name, without knowing the sender.
 
 use super::Fault;
 
@@ -10,23 +10,23 @@ use super::Fault;
 const DIGITS: [usize; 4] = [8, 8, 12, 4];
 /// Length of a stamp; longer messages are filled up with letters.
 pub const STAMP_LEN: usize = DIGITS[0] + DIGITS[1] + DIGITS[2] + DIGITS[3];
-/// Set in the number of a sender's last message.
+/// Flag in the number of a sender's last message.
 const LAST: u32 = 1 << 31;
 const TIME_US_MASK: u64 = (1 << (4 * DIGITS[2])) - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Number of the player, one for all processes of a run.
+    /// Number of the player, unique in the whole run.
     pub sender: u32,
-    /// Counts the sender's messages from 1.
+    /// Number of the message among the sender's, from 1.
     pub number: u32,
-    /// No message of the sender follows.
+    /// Whether this is the sender's last message.
     pub is_last: bool,
     /// When the message was meant to leave, by the machine's clock.
     pub time_us: u64,
 }
 
-/// Where and by whom a message is said.
+/// The place and the user that a message comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
     /// The room's, channel's or match's id.
@@ -49,7 +49,7 @@ impl Stamp {
         out.extend((STAMP_LEN..len).map(filler));
     }
 
-    /// Reads a message that the server says came from `origin`.
+    /// Reads a message for which the server reported `origin`.
     pub fn read(message: &[u8], origin: Origin<'_>) -> Result<Self, Fault> {
         const FAULT: Fault = Fault::Wrong("content");
         let (stamp, rest) = message.split_at_checked(STAMP_LEN).ok_or(FAULT)?;

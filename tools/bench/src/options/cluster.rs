@@ -1,4 +1,4 @@
-//! Options of servers that are nodes of one cluster. They travel to the generator processes as they stand.
+//! Options about servers that are nodes of one cluster. The generator processes get them unchanged.
 
 use anyhow::{Context as _, ensure};
 use rustix::process::Pid;
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Scenario;
 
-/// How a node is struck.
+/// How a node is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Blow {
-    /// SIGKILL: it is gone, and whoever started it may start it again.
+    /// SIGKILL: the process is gone, and whoever started it may start it again.
     #[default]
     Kill,
-    /// SIGSTOP: it stands still, and goes on once the others have noticed.
+    /// SIGSTOP: the process stands still, and goes on once the others have noticed.
     Halt,
 }
 
-/// Servers that know each other.
+/// Servers that form a cluster.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct ClusterOptions {
-    /// The servers of --addr are nodes of one cluster: those who meet come in through different ones
+    /// The servers of --addr are nodes of one cluster: players who meet come in through different ones
     #[arg(long)]
     pub cluster: bool,
-    /// takeover, failover: the process of the last node of --addr, which is struck; no other process is touched
+    /// takeover, failover: the process of the last node of --addr, which is stopped; no other process is touched
     #[arg(long, value_name = "PID")]
     pub victim_pid: Option<u32>,
-    /// takeover: how it is struck
+    /// takeover: how the node is stopped
     #[arg(long, value_enum, default_value_t)]
     pub blow: Blow,
-    /// takeover: how often it is struck (halt only: a killed node does not come back by itself)
+    /// takeover: how often the node is stopped (halt only: a killed node does not come back by itself)
     #[arg(long, default_value_t = 1)]
     pub rounds: usize,
 }
@@ -71,7 +71,7 @@ impl ClusterOptions {
         Ok(())
     }
 
-    /// The process that is struck.
+    /// The process of the node to be stopped.
     pub fn victim(&self) -> anyhow::Result<Pid> {
         let raw = self.victim_pid.and_then(|pid| i32::try_from(pid).ok());
         raw.and_then(Pid::from_raw).context("--victim-pid is no process id")

@@ -1,4 +1,4 @@
-//! Options of the scenarios in which players meet. They travel to the generator processes as they stand.
+//! Options of the scenarios in which players meet. The generator processes get them unchanged.
 
 use anyhow::ensure;
 use serde::{Deserialize, Serialize};
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use crate::load::stamp::STAMP_LEN;
 use crate::plan::Scenario;
 
-/// A message carries its sender, number, time and a check in this many bytes: see `load::stamp`.
+/// Length of the stamp with which every message begins: see `load::stamp`.
 const MESSAGE_LEN_MIN: usize = STAMP_LEN;
 /// Tickets that one session may have, by the protocol's default.
 pub const TICKETS_PER_SESSION: usize = 3;
-/// Servers of the protocol take messages of 4096 bytes; the rest is the envelope's.
+/// Longest message. Servers of the protocol take 4096 bytes; the rest is for the envelope.
 const MESSAGE_LEN_MAX: usize = 3_000;
 const ROOM_SIZE_MAX: usize = 1_000;
 
-/// Who puts players into rooms.
+/// The side that puts players into rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Via {
     /// The server, by its rooms; players of all generator processes meet.
     #[default]
     Rooms,
-    /// The generator, in chat rooms that it names: any server of the protocol can be driven.
+    /// The generator, in chat rooms that it names; works with any server of the protocol.
     Chat,
 }
 
@@ -31,7 +31,8 @@ pub struct TalkOptions {
     /// Players of a room or match [default: 5; match 10; failover 1; rooms and churn 3 to 8 at random; converge all]
     #[arg(long)]
     pub room_size: Option<usize>,
-    /// Messages per second of each player [default: relay 10, match 2, failover 4, rooms and churn 0.25; chat waits for its answers]
+    /// Messages per second of each player [default: relay 10, match 2, failover 4, rooms and churn 0.25; chat waits for
+    /// its answers]
     #[arg(long)]
     pub each: Option<f64>,
     /// Bytes of a message
@@ -43,7 +44,7 @@ pub struct TalkOptions {
     /// match: the matches are durable: they outlive their process
     #[arg(long)]
     pub durable: bool,
-    /// rooms, churn: who puts players into rooms
+    /// rooms, churn: the side that puts players into rooms
     #[arg(long, value_enum, default_value_t)]
     pub via: Via,
     /// rooms, churn: the template of the server's rooms, which should have 3 to 8 seats
@@ -83,7 +84,7 @@ impl TalkOptions {
     pub fn check(&self, scenario: Scenario) -> anyhow::Result<()> {
         let lengths = MESSAGE_LEN_MIN..=MESSAGE_LEN_MAX;
         ensure!(!self.durable || scenario == Scenario::Match, "--durable is for match only");
-        // Who talks to others needs somebody else.
+        // Talking needs another player, except in `failover`.
         let size_min = if scenario == Scenario::Failover { 1 } else { 2 };
         ensure!(lengths.contains(&self.message_bytes), "--message-bytes must be between {lengths:?}");
         ensure!(
@@ -95,7 +96,7 @@ impl TalkOptions {
         Ok(())
     }
 
-    /// Messages per second of each player where that is fixed beforehand.
+    /// Messages per second of each player, in scenarios that fix them beforehand.
     pub fn each(&self, scenario: Scenario) -> Option<f64> {
         let default = match scenario {
             Scenario::Relay => Some(10.0),
@@ -125,7 +126,7 @@ impl MatchmakeOptions {
         Ok(())
     }
 
-    /// Some of the players must be free of standing tickets, in each process.
+    /// Checks that each process has players without standing tickets.
     pub fn check_players(&self, per_process: usize) -> anyhow::Result<()> {
         let standing_players = self.standing.div_ceil(TICKETS_PER_SESSION);
         ensure!(

@@ -1,4 +1,4 @@
-//! The command line: what may be asked for, and what is refused.
+//! The command line: its options, and the combinations that are refused.
 
 mod cluster;
 mod live;
@@ -44,7 +44,7 @@ const PRESENCES_PER_SECOND: f64 = 10_000.0;
 pub struct Options {
     #[arg(value_enum)]
     pub scenario: Scenario,
-    /// Where the server listens; several nodes with commas
+    /// Addresses of the server; several nodes with commas
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', default_value = "127.0.0.1:7350")]
     pub addr: Vec<String>,
     /// The server key that signs players in
@@ -101,7 +101,7 @@ pub struct Options {
     pub matchmake: MatchmakeOptions,
     #[command(flatten)]
     pub cluster: ClusterOptions,
-    /// churn, ticks: where the server shows its metrics. churn: what players left behind in its gauges is an error
+    /// churn, ticks: addresses of the servers' metrics. churn: whatever players left behind in the gauges is an error
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// Seconds to wait for an answer after the last operation began
@@ -119,7 +119,7 @@ pub struct Options {
     /// Core that the bare echo server is pinned to
     #[arg(long, default_value_t = 0)]
     pub reference_core: usize,
-    /// What the server promises of a write, stated beside the figures, such as "synced, group commit"
+    /// The server's promise about writes, stated beside the figures, such as "synced, group commit"
     #[arg(long)]
     pub durability: Option<String>,
     /// One line of JSON on standard output
@@ -131,7 +131,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Refuses what cannot be run, saying what to change.
+    /// Refuses combinations that cannot be run, saying what to change.
     pub fn check(&self) -> anyhow::Result<()> {
         let connections = self.connections();
         let processes = self.processes();
@@ -224,7 +224,7 @@ impl Options {
         })
     }
 
-    /// Operations per second in total, if they are begun by the clock.
+    /// Operations per second in total, if operations are begun by the clock.
     pub fn rate(&self) -> Option<f64> {
         let each = self.talk.each(self.scenario).map(|each| each * self.connections() as f64);
         let default = match self.scenario {
@@ -236,7 +236,7 @@ impl Options {
         self.rate.or(each).or(default)
     }
 
-    /// How long players come before the warm-up begins.
+    /// Time in which players come before the warm-up begins.
     pub fn ramp(&self) -> Duration {
         let ramps = matches!(self.scenario, Scenario::Rooms | Scenario::Churn);
         let seconds = if ramps { self.connections() as f64 / self.connect_rate() } else { 0.0 };

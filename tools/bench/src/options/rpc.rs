@@ -1,8 +1,8 @@
-//! Options of the scenarios that call game code. They travel to the generator processes as they stand.
+//! Options of the scenarios that call game code. The generator processes get them unchanged.
 
 use serde::{Deserialize, Serialize};
 
-/// How calls travel.
+/// Transport of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
@@ -14,13 +14,13 @@ pub enum Over {
 /// Calls of functions of game code.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub struct RpcOptions {
-    /// rpc-lua, rpc-js, rpc-go: how calls travel
+    /// rpc-lua, rpc-js, rpc-go: transport of the calls
     #[arg(long, value_enum, default_value_t)]
     pub over: Over,
-    /// rpc-lua, rpc-js, rpc-go: what the function asks over HTTP before it answers, and waits for
+    /// rpc-lua, rpc-js, rpc-go: URL that the function requests over HTTP, and waits for, before it answers
     #[arg(long, value_name = "URL")]
     pub waits_for: Option<String>,
-    /// rpc-lua, rpc-js with --waits-for: by a function that has its machine for itself while it waits
+    /// rpc-lua, rpc-js with --waits-for: use a function that has its machine to itself while it waits
     #[arg(long, requires = "waits_for")]
     pub one_by_one: bool,
 }

@@ -1,4 +1,4 @@
-//! Whom a run drives, and how it is shared out among the generator processes.
+//! The servers that a run drives, and the shares of the generator processes.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
@@ -8,20 +8,20 @@ use anyhow::{Context as _, ensure};
 use super::Options;
 use crate::plan::Plan;
 
-/// The server asked for, or the reference.
+/// The servers of the command line, or the reference server.
 #[derive(Debug)]
 pub struct Target<'a> {
     pub options: &'a Options,
     pub addresses: Vec<SocketAddr>,
     pub pids: Vec<u32>,
-    /// Where the servers show their metrics.
+    /// Addresses of the servers' metrics.
     pub metrics: Vec<SocketAddr>,
-    /// False for the reference, which knows no accounts.
+    /// False for the reference server, which has no accounts.
     pub signs_in: bool,
 }
 
 impl Options {
-    /// The server that the command names.
+    /// The servers that the command line names.
     pub fn target(&self) -> anyhow::Result<Target<'_>> {
         let addresses = resolve_all("--addr", &self.addr)?;
         let metrics = resolve_all("--metrics", &self.metrics)?;
@@ -37,13 +37,13 @@ fn resolve_all(flag: &str, names: &[String]) -> anyhow::Result<Vec<SocketAddr>> 
 fn resolve(flag: &str, name: &str) -> anyhow::Result<SocketAddr> {
     let found = name.to_socket_addrs().with_context(|| format!("{flag} {name}: expected HOST:PORT"))?;
     let found: Vec<_> = found.collect();
-    // IPv4 first: loopback connections can then spread over 127.0.x.y.
+    // IPv4 comes first, since loopback connections can then spread over 127.0.x.y.
     let address = found.iter().find(|address| address.is_ipv4()).or(found.first());
     address.copied().with_context(|| format!("{flag} {name}: no such host"))
 }
 
 impl Target<'_> {
-    /// One plan for each generator process; together they are what the command asks for.
+    /// One plan for each generator process; together they are the run that the command line asks for.
     pub fn plans(&self) -> Vec<Plan> {
         (0..self.options.processes()).map(|worker| self.plan(worker)).collect()
     }
@@ -85,8 +85,8 @@ impl Target<'_> {
         }
     }
 
-    /// If each server can have generator processes of its own, it has: those who meet there are then known to one
-    /// process. Else, and where the servers are one cluster, all processes go to all servers in turn.
+    /// The servers of a generator process. If there are enough processes, each drives one server only, so that one
+    /// process knows all players who meet there. Otherwise, and for a cluster, every process uses all servers in turn.
     fn addresses_of(&self, worker: usize) -> Vec<SocketAddr> {
         let (servers, options) = (self.addresses.len(), self.options);
         let is_cluster = options.cluster.is_cluster(options.scenario);

@@ -1,9 +1,9 @@
-//! Options of `ticks`. They travel to the generator process as they stand.
+//! Options of `ticks`. The generator process gets them unchanged.
 
 use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
-/// Ticks a second that a match may have.
+/// Valid numbers of ticks per second of a match.
 const TICK_RATES: std::ops::RangeInclusive<u32> = 1..=128;
 
 /// Matches without players.
@@ -12,7 +12,7 @@ pub struct TicksOptions {
     /// ticks: matches in total
     #[arg(long, default_value_t = 1_000)]
     pub matches: usize,
-    /// ticks: ticks per second of each
+    /// ticks: ticks per second of each match
     #[arg(long, default_value_t = 10)]
     pub tick_rate: u32,
     /// ticks: microseconds that each tick computes
@@ -24,7 +24,7 @@ pub struct TicksOptions {
 }
 
 impl TicksOptions {
-    /// Refuses what cannot be run.
+    /// Refuses options that cannot be run.
     pub fn check(&self) -> anyhow::Result<()> {
         let (least, most) = (TICK_RATES.start(), TICK_RATES.end());
         ensure!(TICK_RATES.contains(&self.tick_rate), "--tick-rate must be between {least} and {most}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
-/// Where the plot begins and ends within the picture.
+/// Edges of the plot within the picture.
 pub const LEFT: f64 = 56.0;
 pub const RIGHT: f64 = WIDTH - 24.0;
 const TOP: f64 = 8.0;
@@ -14,17 +14,17 @@ const TICKS: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// From zero.
+    /// A linear axis from zero.
     Linear,
-    /// Decades; values of zero and below are left out.
+    /// A logarithmic axis; values of zero and below are left out.
     Logarithmic,
 }
 
 pub struct Line {
-    /// Where the value stands in a second of the run's JSON, with dots.
+    /// Path of the value in a second of the run's JSON, with dots.
     pub name: &'static str,
     pub label: &'static str,
-    /// One for each second; `None` leaves a gap.
+    /// Values, one for each second; `None` leaves a gap.
     pub values: Vec<Option<f64>>,
 }
 
@@ -32,7 +32,7 @@ pub struct Chart<'a> {
     pub title: &'static str,
     pub unit: &'static str,
     pub scale: Scale,
-    /// When the values are from, ascending, as many as each line has.
+    /// Seconds of the values, ascending, as many as each line has.
     pub seconds: &'a [u32],
     /// The measured part, shaded.
     pub measured: Option<Range<f64>>,
@@ -92,7 +92,7 @@ impl Chart<'_> {
             if let Some(value) = value {
                 let command = if pen_down { 'L' } else { 'M' };
                 let (x, y) = (self.x(f64::from(*second)), self.y(value, low, high));
-                // A lone second is a dot: a line of no length with round ends would not show everywhere.
+                // A lone second is drawn as a dot: a line of no length with round ends would not show everywhere.
                 let dot = if pen_down { "" } else { "h0.1" };
                 let _ = write!(path, "{command}{x:.1} {y:.1}{dot}");
             }
@@ -120,7 +120,7 @@ impl Chart<'_> {
         BOTTOM - (BOTTOM - TOP) * share.clamp(0.0, 1.0)
     }
 
-    /// Round numbers around all values.
+    /// Round numbers that enclose all values.
     fn bounds(&self) -> (f64, f64) {
         let values = || self.lines.iter().flat_map(|line| &line.values).flatten().copied();
         let high = values().fold(0.0, f64::max);
@@ -152,7 +152,7 @@ fn round_up(value: f64) -> f64 {
     steps.into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(power * 10.0)
 }
 
-/// A number as axes show it: short.
+/// A number in the short form of axes.
 fn figure(value: f64) -> String {
     let (value, suffix) = match value {
         value if value >= 1e6 => (value / 1e6, "M"),

@@ -1,4 +1,4 @@
-//! A report as one page without any other file: the verdict in the first line, the figures, and plots over time.
+//! A report as one self-contained page: the verdict in the first line, the figures, and plots over time.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::timeline::{Point, ServerSecond};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Arguments whose values are nobody's business.
+/// An argument whose value is kept out of reports.
 const SECRET_FLAG: &str = "--server-key";
 
 /// The whole page.
@@ -36,7 +36,7 @@ pub fn page(report: &Report, options: &Options) -> String {
     write_facts(&mut page, report);
     write_charts(&mut page, &points, measured(options));
     write_table(&mut page, report);
-    // `</` would end the script early; in JSON the slash may be escaped.
+    // `</` would end the script early; JSON allows escaping the slash.
     let data = json!({ "report": report, "seconds": points }).to_string().replace("</", "<\\/");
     let _ = write!(
         page,
@@ -149,7 +149,7 @@ fn charts<'a>(points: &[Point], seconds: &'a [u32]) -> [Chart<'a>; 5] {
     ]
 }
 
-/// The measured part in seconds of the run, where it is known beforehand.
+/// The measured part in seconds of the run, if it is known beforehand.
 fn measured(options: &Options) -> Option<Range<f64>> {
     let from = options.ramp().as_secs_f64() + options.warmup;
     options.scenario.is_timed().then_some(from..from + options.duration)
@@ -167,7 +167,7 @@ fn command_line(arguments: impl Iterator<Item = String>) -> String {
             _ => argument,
         });
     }
-    // Where the program lies says nothing about the run.
+    // The path of the program is left out.
     if let Some(program) = shown.first_mut() {
         *program = "muster-bench".to_owned();
     }

@@ -1,4 +1,4 @@
-//! The figures of a run: as one line of JSON with names that stay ([`Report`]), as [`text`], as a page ([`html`]).
+//! The figures of a run: as one line of JSON with stable names ([`Report`]), as [`text`], and as a page ([`html`]).
 
 mod chart;
 mod html;
@@ -20,22 +20,22 @@ use crate::scenario::names;
 use crate::tally::{Latencies, Tally};
 use crate::timeline::Timeline;
 
-/// A generator busier than this share of a core measures itself.
+/// Share of a core above which a generator process measures mostly itself.
 const GENERATOR_CPU_SHARE_MAX: f64 = 0.9;
-/// A server one of whose threads is busier than this can do little more.
+/// Share of a core above which the server's busiest thread counts as saturated.
 const SERVER_THREAD_SHARE_MAX: f64 = 0.9;
-/// Who waits for this share of the time for a core shares it with too many.
+/// Share of the time spent waiting for a core from which on the machine counts as overloaded.
 const WAIT_SHARE_MAX: f64 = 0.1;
 const EXIT_VOID: u8 = 3;
 
-/// What the workers counted and what the server used meanwhile.
+/// Counts of the workers, and the server's use of the machine meanwhile.
 pub struct Outcome {
     pub reports: Vec<WorkerReport>,
-    /// Known if the server's processes are.
+    /// The server's use of the cores, if its processes are known.
     pub server: Option<ServerUse>,
-    /// The same for each half of the measured part, where they differ.
+    /// The same for each half of the measured part, in scenarios with two halves.
     pub halves: Option<[ServerUse; 2]>,
-    /// Resident kilobytes of the server at the end of the measured part, where it has one.
+    /// Resident kilobytes of the server at the end of the measured part, if the scenario has one.
     pub rss_kb: Option<u64>,
     pub timeline: Timeline,
 }
@@ -48,7 +48,7 @@ impl Outcome {
         Self { reports: vec![report], server: None, halves: None, rss_kb: None, timeline: Timeline::default() }
     }
 
-    /// Adds an error that no worker has seen.
+    /// Adds an error that no worker has reported.
     pub fn fail(&mut self, reason: String) {
         if let Some(report) = self.reports.first_mut() {
             report.tally.fail_many(reason, 1);
@@ -56,8 +56,7 @@ impl Outcome {
     }
 }
 
-/// One run. The names of the fields are those of the JSON and do not change; times of figures that do not exist are
-/// null.
+/// The result of one run. Field names are those of the JSON and do not change; figures that do not exist are null.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub scenario: &'static str,
@@ -79,24 +78,25 @@ pub struct Report {
     pub format: &'static str,
     /// `closed` or `open`.
     pub r#loop: &'static str,
-    /// What the open loop was asked for.
+    /// The rate that the open loop was told to reach.
     pub target_rate_per_s: Option<f64>,
-    /// What the server promises of writes, as the command states it; null if the scenario writes nothing.
+    /// The server's promise about writes, as stated on the command line; null if the scenario writes nothing.
     pub durability: Option<String>,
-    /// Busiest core of the generator, 1 is all of it.
+    /// Share that the generator used of its busiest core; 1 is all of it.
     pub generator_cpu_share: f64,
     pub void: bool,
-    /// Share of the time that the generator was ready to run while others had its core: above a few percent the
+    /// Share of the time in which the generator was ready to run while others had its core. Above a few percent the
     /// latencies are the machine's, not the server's.
     pub generator_wait_share: f64,
     /// CPU time of the server in cores, one being all of one core.
     pub server_cpu_share: Option<f64>,
-    /// As `generator_wait_share`, summed over the server's threads.
+    /// Share of the time in which threads of the server were ready to run while others had the cores, summed over
+    /// threads.
     pub server_wait_share: Option<f64>,
     /// Share of one core that the server's busiest thread used.
     pub server_busiest_thread_share: Option<f64>,
-    /// What was at its limit: `generator`, `server`, `machine` (its cores were shared by too many), with commas; empty
-    /// if nothing was.
+    /// Bottlenecks, with commas: `generator`, `server`, `machine` (its cores were shared by too many); empty if there
+    /// were none.
     pub saturated: String,
     pub errors_by_reason: BTreeMap<String, u64>,
     /// Figures of one scenario only.
@@ -117,7 +117,7 @@ impl Report {
         let elapsed = outcome.reports.iter().map(|report| report.elapsed).max().unwrap_or_default();
         let duration_s = if scenario.is_timed() { options.duration } else { elapsed.as_secs_f64() };
         let generator_cpu_share = busiest_core(plans, &outcome.reports);
-        // In `passwords` the server does two kinds of work at once; CPU time belongs to neither.
+        // In `passwords` the server does two kinds of work at once, so its CPU time is not divided by operations.
         let served = if scenario == Scenario::Passwords { 0 } else { tally.served };
         let cpu_per_op = |server: ServerUse| (served > 0).then(|| server.cpu.as_secs_f64() * 1e6 / served as f64);
         let share = |part: Duration| if duration_s > 0.0 { rounded(part.as_secs_f64() / duration_s) } else { 0.0 };
@@ -166,8 +166,8 @@ impl Report {
         }
     }
 
-    /// The middle one of several runs by the server's CPU time, or by rate if that is unknown. The errors of all runs
-    /// stand in it, and one void run makes it void.
+    /// The median of several runs, by the server's CPU time, or by rate if that is unknown. It has the errors of all
+    /// runs, and one void run makes it void.
     pub fn median(mut runs: Vec<Self>) -> Self {
         let errors = runs.iter().map(|run| run.errors).sum();
         let void = runs.iter().any(|run| run.void);
@@ -184,7 +184,7 @@ impl Report {
         middle
     }
 
-    /// Sets the figures beside those of the bare reference.
+    /// Adds the comparison with the reference server.
     pub fn compare_with(&mut self, reference: &Self) {
         let mut add = |name: &str, value: Option<f64>| {
             if let Some(value) = value {
@@ -232,7 +232,8 @@ fn loop_kind(options: &Options) -> &'static str {
     if is_open { "open" } else { "closed" }
 }
 
-/// Workers pinned to one core share it; the others have the machine's cores between them.
+/// Share of the busiest core. Workers pinned to one core share it; the others are assumed to have the machine's cores
+/// between them.
 fn busiest_core(plans: &[Plan], reports: &[WorkerReport]) -> f64 {
     let mut pinned: BTreeMap<usize, f64> = BTreeMap::new();
     let mut busiest: f64 = 0.0;
@@ -301,7 +302,7 @@ fn more_figures(options: &Options, tally: &Tally, outcome: &Outcome, duration_s:
     more
 }
 
-/// What a delivery within a node costs the servers, what one between two, and the difference.
+/// Server cost of a delivery within a node and of one between two nodes, and the difference.
 fn hop_figures(tally: &Tally, halves: [ServerUse; 2]) -> Vec<(String, f64)> {
     let names = [names::LOCAL, names::REMOTE];
     let costs = names.into_iter().zip(halves).filter_map(|(name, server)| {
@@ -317,7 +318,7 @@ fn hop_figures(tally: &Tally, halves: [ServerUse; 2]) -> Vec<(String, f64)> {
     figures
 }
 
-/// Three decimals: more would be noise.
+/// Rounds to three decimals; further ones would be noise.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
@@ -328,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    /// The report of workers with these shares of a core, one operation right and `errors` wrong.
+    /// The report of workers with these shares of a core, with one right operation and `errors` wrong ones.
     fn report(arguments: &str, cpu_shares: &[f64], errors: u64, cpu: Duration) -> Report {
         let arguments = ["muster-bench"].into_iter().chain(arguments.split_ascii_whitespace());
         let options = Options::parse_from(arguments);

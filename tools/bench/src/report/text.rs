@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use super::Report;
 
 impl Report {
-    /// The verdict goes first; with JSON it goes to standard error, so that the output is JSON alone.
+    /// Prints the report. With `json` the verdict goes to standard error, so that standard output is JSON alone.
     pub fn print(&self, json: bool) -> anyhow::Result<()> {
         if json {
             eprintln!("{}", self.verdict());
@@ -17,7 +17,7 @@ impl Report {
         Ok(())
     }
 
-    /// The first line: errors and void before anything that sounds good.
+    /// The first line: errors and voidness come before anything favourable.
     pub fn verdict(&self) -> String {
         let mut line = self.scenario.to_owned();
         if self.errors > 0 {
@@ -42,7 +42,7 @@ impl Report {
         table
     }
 
-    /// The figures by name, as people read them.
+    /// The figures by name, formatted for people.
     pub fn rows(&self) -> Vec<(String, String)> {
         let mut rows = Vec::new();
         let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));

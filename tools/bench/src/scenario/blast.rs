@@ -1,6 +1,6 @@
-//! Every connection sends all its pings without waiting and must get every pong, in order.
+//! `blast`: every connection sends all its pings without waiting, and must get every pong, in order.
 //!
-//! A latency runs from when a ping was handed to the socket until its pong.
+//! A latency counts from the moment when the ping was handed to the socket until its pong.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use super::Connections;
 use super::sockets::{self, Player, stay};
-use crate::load::envelopes::{self, Answer};
+use crate::load::envelopes::{self, PingAnswer};
 use crate::load::frames::Opcode;
 use crate::load::socket::{SocketReader, SocketWriter};
 use crate::load::{Fault, Format};
 use crate::plan::Event;
 use crate::worker::{Worker, say};
 
-/// Pings handed to a socket at once.
+/// Pings handed to a socket together.
 const BATCH_LEN: u32 = 50;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
@@ -30,7 +30,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 }
 
 async fn blast(worker: Rc<Worker>, mut player: Player) {
-    // Counted from the arrival on, so that nobody takes a run for finished before it began.
+    // The operations count from the player's arrival on, so that a run is not taken for finished before it began.
     let pings = u64::from(worker.plan.messages);
     worker.begin_operations(pings);
     let ledger = Ledger::new(worker.clone());
@@ -77,7 +77,7 @@ async fn read_all(ledger: &Ledger, reader: &mut SocketReader, writer: &SocketWri
     Ok(())
 }
 
-/// What one connection has sent and got back.
+/// Pings and pongs of one connection.
 struct Ledger {
     worker: Rc<Worker>,
     format: Format,
@@ -98,7 +98,7 @@ impl Ledger {
     fn take_answer(&self, opcode: Opcode, payload: &[u8]) {
         let index = self.answered.get();
         let outcome = envelopes::check_pong(self.format, opcode, payload, envelopes::cid(index + 1));
-        if matches!(outcome, Ok(Answer::Push)) {
+        if matches!(outcome, Ok(PingAnswer::Push)) {
             return;
         }
         let sent_at = self.batches_sent_at.borrow().get((index / BATCH_LEN) as usize).copied();

@@ -1,7 +1,7 @@
-//! Requests over keep-alive connections, one under way on each.
+//! Requests over keep-alive connections, one at a time on each.
 //!
 //! Closed loop: each connection sends the next request when it has its answer. Open loop: requests queue for the next
-//! idle connection, and their latency counts from when they were meant to start.
+//! idle connection, and their latency counts from the intended start.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,21 +12,21 @@ use tokio::sync::Notify;
 
 use super::Connections;
 use crate::load::Fault;
-use crate::load::http::{Answer, HttpConnection};
+use crate::load::http::{HttpAnswer, HttpConnection};
 use crate::pacing::{Arrivals, run_arrivals};
 use crate::plan::{Event, Window};
 use crate::worker::{Connected, Worker, say};
 
-/// A refused connection is tried again after this, so that a server that is down is not hammered.
+/// The pause before a refused connection is tried again, so that a server that is down is not hammered.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Who sends requests.
+/// A sender of requests.
 pub trait Caller: 'static {
-    /// Sends one and checks its answer.
+    /// Sends one request and checks its answer.
     async fn call(&mut self, worker: &Worker) -> Result<(), Fault>;
 }
 
-/// Waits for the word and lets all callers call until the measured part is over.
+/// Waits for the order to begin, and lets all callers call until the measured part is over.
 pub async fn drive(worker: &Rc<Worker>, callers: Vec<impl Caller>) -> anyhow::Result<Connections> {
     say(&Event::Ready)?;
     let window = worker.wait_for_go().await;
@@ -74,7 +74,7 @@ async fn call_when_due(worker: Rc<Worker>, mut caller: impl Caller, due: Rc<Due>
     }
 }
 
-/// Intended starts that wait for a connection.
+/// Intended starts that wait for an idle connection.
 #[derive(Default)]
 struct Due {
     queue: RefCell<VecDeque<Instant>>,
@@ -97,7 +97,7 @@ impl Due {
     }
 }
 
-/// A keep-alive connection, made anew after a fault that it does not survive.
+/// A keep-alive connection, made anew after a fault that breaks it.
 pub struct Line {
     index: usize,
     connection: Option<HttpConnection>,
@@ -116,7 +116,7 @@ impl Line {
         &mut self,
         worker: &Worker,
         request: &[u8],
-        check: impl FnOnce(&Answer<'_>) -> Result<(), Fault>,
+        check: impl FnOnce(&HttpAnswer<'_>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,

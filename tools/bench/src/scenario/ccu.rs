@@ -1,10 +1,10 @@
-//! Players come at a rate, sign in, open a socket and stay. A latency runs from when a player was meant to come until
-//! the socket is open.
+//! `ccu`: players come at a rate, sign in, open a socket and stay. A latency counts from a player's intended arrival
+//! until the socket is open.
 
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, names};
 use crate::plan::Event;
 use crate::worker::{Worker, say};
@@ -16,7 +16,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     worker.tally.borrow_mut().count(names::DROPS, 0);
     let arrived = {
         let worker = worker.clone();
-        async move |player: Player, arrival: Arrival| {
+        async move |player: Player, arrival: ArrivingPlayer| {
             count_arrival(&worker, &player, arrival.intended);
             Ok(player)
         }

@@ -1,5 +1,6 @@
-//! `converge`: groups of players of all nodes join one stream after the other, and on each node somebody watches the
-//! streams of each group. An operation is a presence: from when it was meant to join until every node has shown it.
+//! `converge`: groups of players of all nodes join one stream after the other, and on each node a watcher follows the
+//! streams of each group. An operation is a presence: its latency counts from the intended join until every node has
+//! shown it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ use crate::pacing::{Arrivals, run_arrivals};
 use crate::plan::{Event, Plan};
 use crate::worker::{Worker, say};
 
-/// Watchers are told apart by a bit each.
+/// Most nodes: each watcher has a bit of its own.
 const NODES_MAX: usize = 64;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
@@ -31,7 +32,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         let field = field.clone();
         move |_, (player, index)| field.clone().stay(player, index)
     };
-    let enter = async |player, arrival: sockets::Arrival| Ok((player, arrival.index));
+    let enter = async |player, arrival: sockets::ArrivingPlayer| Ok((player, arrival.index));
     let mut connections = sockets::let_players_come(&worker, enter, live).await?;
     field.post_watchers(&mut connections).await?;
     say(&Event::Ready)?;
@@ -48,13 +49,14 @@ fn rate(plan: &Plan) -> f64 {
     plan.rate.unwrap_or(1.0)
 }
 
-/// Every player joins every stream of its group once, and there are enough for the whole run with some to spare.
+/// Number of streams per group. Every player joins every stream of its group once; the number suffices for the whole
+/// run, with some to spare.
 fn rounds(plan: &Plan) -> usize {
     let joins = rate(plan) * (plan.lead() + plan.duration).as_secs_f64() * 1.2;
     (joins / plan.connections as f64).ceil() as usize + 1
 }
 
-/// How many groups there are; the last may be smaller.
+/// Number of groups; the last may be smaller.
 fn groups(plan: &Plan) -> usize {
     plan.connections.div_ceil(group_len(plan))
 }
@@ -63,24 +65,24 @@ fn group_len(plan: &Plan) -> usize {
     plan.talk.room_size.unwrap_or(plan.connections).min(plan.connections)
 }
 
-/// What players and watchers of a worker share.
+/// State that players and watchers of a worker share.
 struct Field {
     worker: Rc<Worker>,
-    /// Names of the streams, which are chat rooms: of each round one for each group.
+    /// Names of the streams, which are chat rooms: one for each round and group.
     names: Vec<String>,
-    /// Their numbers by the ids that the server gives them.
+    /// Indices of the streams, by the ids that the server gives them.
     numbers: RefCell<HashMap<String, usize>>,
-    /// By index; those who have gone are missing.
+    /// Writers of the players, by index; those of players who have gone are missing.
     players: RefCell<Vec<Option<Rc<SocketWriter>>>>,
     joins: Cell<usize>,
-    /// Presences that some watcher has not been shown, by stream and user.
+    /// Presences that some watcher has not been shown yet, by stream and user.
     untold: RefCell<HashMap<(usize, Uuid), Untold>>,
     users: RefCell<Vec<Uuid>>,
 }
 
 struct Untold {
     intended: Instant,
-    /// A bit for each watcher.
+    /// Bits of the watchers that were shown the presence.
     shown_by: u64,
 }
 
@@ -90,11 +92,18 @@ impl Field {
         let names = (0..rounds(&worker.plan) * groups(&worker.plan)).map(name).collect();
         let players = RefCell::new(vec![None; worker.plan.connections]);
         let users = RefCell::new(vec![Uuid::nil(); worker.plan.connections]);
-        let (numbers, joins, untold) = Default::default();
-        Self { worker, names, numbers, players, joins, untold, users }
+        Self {
+            worker,
+            names,
+            numbers: RefCell::default(),
+            players,
+            joins: Cell::default(),
+            untold: RefCell::default(),
+            users,
+        }
     }
 
-    /// Reads nothing but the end: what a player is told of the others is part of the load, and watchers check it.
+    /// Reads until the socket ends. A player's events about others are only load; watchers check them.
     async fn stay(self: Rc<Self>, mut player: Player, index: usize) {
         self.players.borrow_mut()[index] = Some(player.writer.clone());
         self.users.borrow_mut()[index] = player.user;
@@ -107,7 +116,7 @@ impl Field {
         self.worker.fail(&fault);
     }
 
-    /// One watcher of each group on each node, on all its streams before anybody else.
+    /// Makes the watchers, one of each group on each node, and has them join all streams before anybody else.
     async fn post_watchers(self: &Rc<Self>, connections: &mut Connections) -> anyhow::Result<()> {
         let nodes = self.worker.plan.addresses.len();
         anyhow::ensure!(nodes <= NODES_MAX, "at most {NODES_MAX} nodes are watched");
@@ -158,7 +167,7 @@ impl Field {
     fn see_join(&self, node: usize, number: usize, user: &str) -> Result<(), Fault> {
         let user = Uuid::try_parse(user).map_err(|_| Fault::Wrong("id of a user"))?;
         let mut untold = self.untold.borrow_mut();
-        // Watchers see each other come too.
+        // Watchers are also told of each other.
         let Some(presence) = untold.get_mut(&(number, user)) else { return Ok(()) };
         if presence.shown_by & 1 << node != 0 {
             return Err(Fault::Wrong("a presence that came twice"));
@@ -172,7 +181,7 @@ impl Field {
         Ok(())
     }
 
-    /// Lets the next player join; false if all are on all streams.
+    /// Lets the next player join. Answers false if all players are on all streams.
     fn join_next(&self, intended: Instant) -> bool {
         let join = self.joins.get();
         self.joins.set(join + 1);
@@ -190,7 +199,7 @@ impl Field {
         let mut frame = Vec::new();
         let request = Envelope::reply(join.to_string(), channel_join(name, false));
         envelopes::write_envelope(self.worker.plan.format, &request, &mut frame);
-        // A lost connection is the reader's to report.
+        // The reader reports a lost connection.
         if let Ok(Sent::Queued) = writer.send_now(&frame) {
             sockets::flush_later(writer);
         }

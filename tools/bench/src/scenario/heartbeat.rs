@@ -1,7 +1,7 @@
-//! Ping and pong over open sockets.
+//! `heartbeat`: ping and pong over open sockets.
 //!
-//! Closed loop: each connection has one ping under way. Open loop: pings leave by the clock on the connections in
-//! turn, answered or not, and their latency counts from when they were meant to leave.
+//! Closed loop: each connection has one ping under way. Open loop: pings leave by the clock on the connections in turn,
+//! answered or not, and their latency counts from the intended start.
 
 use std::rc::Rc;
 

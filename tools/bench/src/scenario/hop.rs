@@ -1,24 +1,24 @@
-//! `hop`: what it costs that a message crosses nodes. In the first half of the measured part pairs of players of one node
-//! talk to each other in relayed matches, in the second half pairs of two nodes do; the rest is the same.
+//! `hop`: the cost of a message that crosses nodes. In the first half of the measured part, pairs of players on one
+//! node talk to each other in relayed matches; in the second half, pairs on two nodes do; everything else is the same.
 //!
-//! A match lives on its maker's node, so a message between two nodes crosses once, whoever says it.
+//! A match lives on its maker's node, so a message between two nodes crosses once, whichever player sends it.
 
 use std::time::Instant;
 
 use super::names;
 use crate::plan::Window;
 
-/// Where the two of a pair are.
+/// Kinds of pairs, by the nodes of their players.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pair {
-    /// On one node.
+    /// Both players on one node.
     Local,
-    /// On neighbouring nodes of the list.
+    /// Players on neighbouring nodes of the list.
     Remote,
 }
 
 impl Pair {
-    /// Their name in the report.
+    /// Name of the kind in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => names::LOCAL,
@@ -26,14 +26,14 @@ impl Pair {
         }
     }
 
-    /// Whose turn it is.
+    /// The kind of pair that talks at this time.
     pub fn in_turn(window: &Window, now: Instant) -> Self {
         if now < window.middle() { Self::Local } else { Self::Remote }
     }
 }
 
-/// The pair of a player by its number, and of which kind it is. Players come to the nodes in turn; of two rows of players
-/// those below each other are a pair, or those diagonally below.
+/// The pair of a player by its number, and the pair's kind. Players come to the nodes in turn. In two consecutive rows
+/// of players, those below each other are a local pair, and those diagonally below a remote one.
 pub fn pair_of(index: usize, nodes: usize) -> (usize, Pair) {
     let (block, at) = (index / (2 * nodes), index % (2 * nodes));
     let pair = if block.is_multiple_of(2) { Pair::Local } else { Pair::Remote };

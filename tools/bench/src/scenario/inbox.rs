@@ -1,11 +1,12 @@
-//! What one player has heard of each other: so that a message lost, doubled or overtaken does not go unnoticed.
+//! The record of the messages that one player received from each other player, by which lost, doubled and overtaken
+//! messages are noticed.
 
 use std::time::Duration;
 
 use crate::load::Fault;
 use crate::load::stamp::Stamp;
 
-/// Messages before the last one that may still come late; what is older is lost.
+/// Messages before the last one that may still come late; older ones count as lost.
 const WINDOW: u32 = 64;
 
 #[derive(Debug, Default)]
@@ -21,16 +22,16 @@ struct Heard {
     /// Number of the latest message.
     latest: u32,
     latest_time_us: u64,
-    /// Bit i: the message i + 1 before the latest has not come.
+    /// Bit i: message number `latest - 1 - i` has not come.
     missing: u64,
     /// Messages up to this number may come or not: they were under way when the receiver joined.
     optional: u32,
-    /// The sender has said its last.
+    /// Whether the sender has sent its last message.
     is_over: bool,
 }
 
 impl Inbox {
-    /// From now on each message of `sender` after this number must come. `time_us` is when that one was sent, or a
+    /// Expects each message of `sender` after this number from now on. `time_us` is when that message was sent, or a
     /// period before the first.
     pub fn expect(&mut self, sender: u32, number: u32, time_us: u64) {
         self.forget_silent();
@@ -39,9 +40,10 @@ impl Inbox {
         }
     }
 
-    /// Takes a message. `first_due` says from which number on an unknown sender's messages should have come.
+    /// Takes a message. `first_due` gives, for an unknown sender, the number of its first message that should have
+    /// come.
     ///
-    /// Late messages are faults, but they have come; those delivered twice have not.
+    /// Late messages are faults, but they count as received; messages delivered twice do not.
     pub fn take(&mut self, stamp: &Stamp, first_due: impl FnOnce(&Stamp) -> u32) -> Result<(), Fault> {
         let known = self.senders.iter().position(|heard| heard.sender == stamp.sender);
         let index = known.unwrap_or_else(|| {
@@ -54,24 +56,24 @@ impl Inbox {
         Ok(())
     }
 
-    /// Whether everything has come that senders who speak every `period` have sent before `time_us`.
+    /// Whether everything has come that senders, at one message per `period`, have sent before `time_us`.
     pub fn is_complete(&self, time_us: u64, period: Duration) -> bool {
         self.senders.iter().all(|heard| heard.missing == 0 && heard.due_before(time_us, period) == 0)
     }
 
-    /// How many of the messages sent before `time_us` have not come and will not.
+    /// Number of messages sent before `time_us` that have not come and will not.
     pub fn lost_before(&self, time_us: u64, period: Duration) -> u64 {
         let due: u64 = self.senders.iter().map(|heard| heard.due_before(time_us, period)).sum();
         due + self.overtaken()
     }
 
-    /// How many messages have not come although later ones have.
+    /// Number of messages that have not come although later ones have.
     pub fn overtaken(&self) -> u64 {
         let missing: u64 = self.senders.iter().map(|heard| u64::from(heard.missing.count_ones())).sum();
         self.lost + missing
     }
 
-    /// Those who have said their last need no place any more.
+    /// Forgets senders that have sent their last message.
     fn forget_silent(&mut self) {
         let lost = &mut self.lost;
         self.senders.retain(|heard| {
@@ -88,7 +90,7 @@ impl Heard {
         Self { sender, latest: number, latest_time_us: time_us, missing: 0, optional: number, is_over: false }
     }
 
-    /// Takes a message; returns how many are too far behind by now to come late.
+    /// Takes a message. Returns the number of earlier ones that are too old by now to come late.
     fn take(&mut self, stamp: &Stamp) -> Result<u64, Fault> {
         if stamp.number > self.latest && self.is_over {
             return Err(Fault::Wrong("a message after the sender's last"));
@@ -130,7 +132,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_micros(10);
 
-    /// Message n is sent at 10 n microseconds; the receiver joined at `joined_us`.
+    /// Takes message n, which is sent at 10 n microseconds; the receiver joined at `joined_us`.
     fn take(inbox: &mut Inbox, number: u32) -> String {
         let stamp = Stamp { sender: 1, number, is_last: number == 99, time_us: u64::from(number) * 10 };
         inbox.take(&stamp, |_| 1).map_or_else(|fault| fault.to_string(), |()| "ok".to_owned())

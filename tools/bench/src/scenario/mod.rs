@@ -1,4 +1,5 @@
-//! What one worker does in each scenario: set up, wait for the word, drive, wait for the last answers.
+//! The scenarios, each from the view of one worker: set up, wait for the order to begin, drive the server, wait for the
+//! last answers.
 
 mod blast;
 mod calls;
@@ -27,7 +28,7 @@ use tokio::task::JoinSet;
 use crate::plan::Scenario;
 use crate::worker::Worker;
 
-/// Names of figures that only one scenario has, as they begin in the report.
+/// Names, or beginnings of names, of figures that only one scenario has in the report.
 pub mod names {
     /// `ccu`: latencies of the socket's connect and upgrade alone.
     pub const CONNECT: &str = "connect";
@@ -35,11 +36,11 @@ pub mod names {
     pub const DROPS: &str = "drops";
     /// `ccu`: pings that the server sent while sockets were held.
     pub const SERVER_PINGS: &str = "server_pings";
-    /// `matchmake`: from when a ticket was meant to be added until the server has it.
+    /// `matchmake`: time from a ticket's intended arrival until the server has it.
     pub const TICKET: &str = "ticket";
     /// `matchmake`: tickets that still wait in the end.
     pub const UNMATCHED: &str = "unmatched";
-    /// `rooms`, `churn`, `match`: from when a player was meant to come until it is in a room or match.
+    /// `rooms`, `churn`, `match`: time from a player's intended arrival until it is in a room or match.
     pub const ARRIVAL: &str = "arrival";
     /// `rooms`, `churn`: rooms with players of this run at the end of the measured part.
     pub const ROOMS: &str = "rooms";
@@ -52,14 +53,14 @@ pub mod names {
     /// `hop`: deliveries within a node, and between two.
     pub const LOCAL: &str = "local";
     pub const REMOTE: &str = "remote";
-    /// `takeover`: from the blow to the first message that was said after it, of those whose match was interrupted, and
-    /// of the others.
+    /// `takeover`: time from the blow to the first message that was sent after it, of players whose match was
+    /// interrupted, and of the others.
     pub const FIRST_MESSAGE: &str = "first_message";
     pub const UNDISTURBED: &str = "undisturbed";
-    /// `failover`: from an input to its answer, before the blow.
+    /// `failover`: time from an input to its answer, before the blow.
     pub const ANSWER: &str = "answer";
-    /// `failover`: durable matches, their inputs that were answered and the payments that were found in wallets; what
-    /// was refused while a match had no node.
+    /// `failover`: durable matches, their answered inputs, the payments found in wallets, and inputs refused while a
+    /// match had no node.
     pub const MATCHES: &str = "matches";
     pub const INPUTS: &str = "inputs";
     pub const GRANTS: &str = "grants";
@@ -72,14 +73,14 @@ pub mod names {
     pub const REGISTRATION: &str = "registration";
 }
 
-/// How often is looked whether what must still come has come.
+/// Interval of checks for outstanding messages.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The tasks that own a worker's connections: dropping it closes them.
+/// The tasks that own a worker's connections. Dropping them closes the connections.
 pub type Connections = JoinSet<()>;
 
-/// Runs the worker's scenario to its end; the tally then holds what happened. An error means that nothing could be
-/// measured at all.
+/// Runs the worker's scenario to its end; the tally then has its figures. An error means that nothing could be measured
+/// at all.
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     match worker.plan.scenario {
         Scenario::Register | Scenario::Authenticate => sign_in::run(worker).await,

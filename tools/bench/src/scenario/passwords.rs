@@ -1,6 +1,8 @@
-//! Sockets ping by the clock while players register with passwords all at once: does hashing slow the game?
+//! `passwords`: sockets ping by the clock while players register with passwords all at once, to see whether hashing
+//! slows the game.
 //!
-//! The run has a quiet part and a busy one, which lasts from the first registration until the last is answered.
+//! The run has a quiet part and a busy one. The busy part lasts from the first registration until the last one is
+//! answered.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -69,7 +71,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(connections)
 }
 
-/// Puts the samples of the quiet part beside those of the busy one, which are the scenario's latencies.
+/// Separates the samples of the quiet part from those of the busy one, which are the scenario's latencies.
 fn sort_samples(
     worker: &Worker,
     samples: &[(Instant, Duration)],
@@ -90,7 +92,7 @@ fn sort_samples(
     }
 }
 
-/// Connects everybody who will register; their requests leave together when `started` turns true.
+/// Connects all players who will register. Their requests leave together when `started` turns true.
 async fn prepare_registrations(worker: &Rc<Worker>, started: &watch::Receiver<bool>) -> anyhow::Result<JoinSet<()>> {
     let mut registrations = JoinSet::new();
     for number in 0..worker.plan.registrations {

@@ -1,4 +1,4 @@
-//! Sockets that take pings at any time, answered or not: the open loop of `heartbeat` and `passwords`.
+//! Sockets that take pings at any time, answered or not, for the open loop of `heartbeat` and `passwords`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -8,11 +8,11 @@ use std::time::Instant;
 use super::Connections;
 use super::sockets::{self, Player};
 use crate::load::Fault;
-use crate::load::envelopes::{self, Answer, CID_LEN};
+use crate::load::envelopes::{self, CID_LEN, PingAnswer};
 use crate::load::socket::{Sent, SocketReader, SocketWriter};
 use crate::worker::Worker;
 
-/// Told of every ping when it ends: when it was meant to leave, and whether the right pong came.
+/// Called at the end of every ping, with its intended start and whether the right pong came.
 type OnOutcome = Box<dyn Fn(&Worker, Instant, Result<(), Fault>)>;
 
 /// All open sockets of a worker.
@@ -26,7 +26,7 @@ pub struct Pingers {
 
 struct Pinger {
     writer: Rc<SocketWriter>,
-    /// Pings under way, oldest first: pongs come in order.
+    /// Pings under way, oldest first, since pongs come in order.
     under_way: RefCell<VecDeque<Ping>>,
     number: Cell<u32>,
     is_open: Cell<bool>,
@@ -40,8 +40,13 @@ struct Ping {
 impl Pingers {
     /// `on_outcome` must end the operation: see [`Worker::end_operation`].
     pub fn new(worker: Rc<Worker>, on_outcome: impl Fn(&Worker, Instant, Result<(), Fault>) + 'static) -> Rc<Self> {
-        let (all, next, frame) = Default::default();
-        Rc::new(Self { worker, all, next, frame, on_outcome: Box::new(on_outcome) })
+        Rc::new(Self {
+            worker,
+            all: RefCell::default(),
+            next: Cell::default(),
+            frame: RefCell::default(),
+            on_outcome: Box::new(on_outcome),
+        })
     }
 
     /// Opens the worker's sockets.
@@ -54,7 +59,7 @@ impl Pingers {
         sockets::let_players_come(&self.worker, sockets::stand_still, live).await
     }
 
-    /// Sends a ping on the next open socket; false if there is none left.
+    /// Sends a ping on the next open socket. Answers false if there is none left.
     pub fn ping(&self, intended: Instant) -> bool {
         self.worker.begin_operation();
         let Some(pinger) = self.next_open() else {
@@ -70,7 +75,7 @@ impl Pingers {
         match pinger.writer.send_now(&frame) {
             Ok(Sent::Whole) => {}
             Ok(Sent::Queued) => sockets::flush_later(pinger.writer.clone()),
-            // The reader meets the same end and accounts for what is under way.
+            // The reader sees the same end, and accounts for the pings under way.
             Err(_) => pinger.is_open.set(false),
         }
         true
@@ -112,8 +117,8 @@ impl Pingers {
             let received = reader.receive(&pinger.writer, |opcode, payload| {
                 let due = pinger.under_way.borrow().front().map_or([0; CID_LEN], |ping| ping.cid);
                 let outcome = match envelopes::check_pong(format, opcode, payload, due) {
-                    Ok(Answer::Push) => return,
-                    Ok(Answer::Pong) => Ok(()),
+                    Ok(PingAnswer::Push) => return,
+                    Ok(PingAnswer::Pong) => Ok(()),
                     Err(fault) => Err(fault),
                 };
                 match (pinger.under_way.borrow_mut().pop_front(), outcome) {

@@ -1,7 +1,7 @@
-//! `rpc-lua`, `rpc-js` and `rpc-go`: a function of game code that reads its payload and writes it again.
+//! `rpc-lua`, `rpc-js` and `rpc-go`: calls of a function of game code that parses its payload and serialises it again.
 //!
-//! Over HTTP by keep-alive connections, each with a player of its own, closed or open loop. Over sockets each player
-//! has one call under way.
+//! Over HTTP: keep-alive connections with a player each, in a closed or open loop. Over sockets: one call at a time per
+//! player.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Connections;
 use super::calls::{self, Caller, Line};
 use super::sockets::{self, Player};
-use crate::load::http::Answer;
+use crate::load::http::HttpAnswer;
 use crate::load::{Fault, requests};
 use crate::options::Over;
 use crate::plan::{Event, Scenario};
@@ -26,7 +26,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     }
 }
 
-/// What is called, which the server has of `tools/bench/modules`.
+/// Name of the function, which is in `tools/bench/modules`.
 fn function(worker: &Worker) -> &'static str {
     let options = &worker.plan.rpc;
     match (worker.plan.scenario, options.waits_for.is_some(), options.one_by_one) {
@@ -41,7 +41,7 @@ fn function(worker: &Worker) -> &'static str {
     }
 }
 
-/// What the `number`th call says.
+/// The payload of the `number`th call.
 fn payload(worker: &Worker, number: u32) -> Value {
     if let Some(url) = &worker.plan.rpc.waits_for {
         return json!({ "number": number, "url": url });
@@ -50,7 +50,7 @@ fn payload(worker: &Worker, number: u32) -> Value {
     json!({ "number": number, "player": { "name": "ann", "level": 12, "online": true }, "items": items })
 }
 
-/// The function answers what it was told.
+/// Checks that the answer equals the payload.
 fn check(answered: &str, sent: &Value) -> Result<(), Fault> {
     let answered: Value = serde_json::from_str(answered).map_err(|_| Fault::Wrong("payload is not JSON"))?;
     if answered == *sent { Ok(()) } else { Err(Fault::Wrong("another payload")) }
@@ -72,7 +72,7 @@ impl Caller for Client {
         self.number += 1;
         let sent = payload(worker, self.number);
         let request = requests::rpc(&self.token, function(worker), &sent.to_string());
-        let check = |answer: &Answer<'_>| {
+        let check = |answer: &HttpAnswer<'_>| {
             if answer.status != 200 {
                 return Err(Fault::Status(answer.status));
             }

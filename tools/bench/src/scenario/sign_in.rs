@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Connections;
 use super::calls::{self, Caller, Line};
 use crate::load::Fault;
-use crate::load::http::{Answer, HttpConnection};
+use crate::load::http::{HttpAnswer, HttpConnection};
 use crate::load::requests::{DeviceId, DeviceSignIn, fresh_device_id};
 use crate::load::session::{SignedIn, check_sign_in};
 use crate::plan::{Plan, Scenario};
@@ -29,15 +29,15 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     calls::drive(&worker, clients).await
 }
 
-/// Who signs in, and what is known about them.
+/// The players who sign in, and what the server should know of them.
 enum Players {
-    /// Never seen before; users that the server has made so far, to catch one given out twice.
+    /// New players; with the users that the server has made so far, to catch one that is given out twice.
     New(RefCell<HashSet<Uuid>>),
     Known(Vec<(DeviceId, Uuid)>),
 }
 
 impl Players {
-    /// A device id and the user it belongs to, if it has one.
+    /// A device id, and its user if it has one.
     fn choose(&self, random: &mut fastrand::Rng) -> (DeviceId, Option<Uuid>) {
         match self {
             Self::Known(accounts) if !accounts.is_empty() => {
@@ -71,8 +71,9 @@ struct Client {
 impl Caller for Client {
     async fn call(&mut self, worker: &Worker) -> Result<(), Fault> {
         let (id, expected) = self.players.choose(&mut worker.random.borrow_mut());
-        let check =
-            |answer: &Answer<'_>| check_sign_in(answer).and_then(|signed_in| self.players.check(&signed_in, expected));
+        let check = |answer: &HttpAnswer<'_>| {
+            check_sign_in(answer).and_then(|signed_in| self.players.check(&signed_in, expected))
+        };
         self.line.exchange(worker, self.request.with(&id), check).await
     }
 }

@@ -1,4 +1,4 @@
-//! Players with an open socket: how they come, and the exchanges that several scenarios share.
+//! Players with an open socket: their arrival, and the exchanges that several scenarios share.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::Connections;
-use crate::load::envelopes::{self, Answer, CID_LEN};
+use crate::load::envelopes::{self, CID_LEN, PingAnswer};
 use crate::load::frames::Opcode;
 use crate::load::http::HttpConnection;
 use crate::load::incoming::{self, Incoming};
@@ -26,22 +26,22 @@ use crate::worker::{Connected, Worker};
 
 /// Players of one worker who sign in at the same time.
 const ARRIVING_MAX: usize = 128;
-/// Cid of the requests that a player waits for; it has one under way. Other cids are numbers.
+/// Cid of the request that a player waits for, of which it has one at a time. Other cids are numbers.
 const ASK_CID: &str = "ask";
 const ARRIVING_MAX_PERMITS: u32 = ARRIVING_MAX as u32;
 
-/// A player on the way.
+/// A player that is about to arrive.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrival {
+pub struct ArrivingPlayer {
     /// Number of the player within the worker.
     pub index: usize,
-    /// When it was meant to come.
+    /// Intended time of the arrival.
     pub intended: Instant,
 }
 
-/// A socket and the right to be alone with it.
+/// A socket, and the permission to use it alone.
 pub struct Player {
-    /// Nil if nobody signed in.
+    /// Id of the user; nil if nobody signed in.
     pub user: Uuid,
     pub reader: SocketReader,
     pub writer: Rc<SocketWriter>,
@@ -50,7 +50,7 @@ pub struct Player {
     _connected: Connected,
 }
 
-/// Signs in by a new device id and opens a socket.
+/// Signs in by a new device id, and opens a socket.
 pub async fn arrive(worker: &Rc<Worker>, index: usize) -> Result<Player, Fault> {
     let nobody = || (Uuid::nil(), "reference".to_owned());
     let (user, token) = if worker.plan.signs_in { sign_in(worker, index).await? } else { nobody() };
@@ -60,7 +60,7 @@ pub async fn arrive(worker: &Rc<Worker>, index: usize) -> Result<Player, Fault> 
     Ok(Player { user, reader, writer: Rc::new(writer), connecting_since, _connected: worker.connected() })
 }
 
-/// A new player and its session token, over a connection of its own.
+/// Makes a new player over a connection of its own. Answers its user id and session token.
 pub async fn sign_in(worker: &Worker, index: usize) -> Result<(Uuid, String), Fault> {
     let mut connection = HttpConnection::open(&worker.endpoints, index).await?;
     let mut request = DeviceSignIn::new(worker.endpoints.address(index), &worker.plan.server_key);
@@ -72,11 +72,11 @@ pub async fn sign_in(worker: &Worker, index: usize) -> Result<(Uuid, String), Fa
 
 /// Lets the worker's players come at the plan's rate.
 ///
-/// `enter` is what a player does before it counts as arrived, `live` what it does then; that runs on. Returns once each
-/// of them has arrived or failed; an error if all failed.
+/// Each player runs `enter` before it counts as arrived, and `live` afterwards; `live` goes on in the background. The
+/// function returns once each player has arrived or failed; it is an error if all failed.
 pub async fn let_players_come<Entered, Live>(
     worker: &Rc<Worker>,
-    enter: impl AsyncFn(Player, Arrival) -> Result<Entered, Fault> + Clone + 'static,
+    enter: impl AsyncFn(Player, ArrivingPlayer) -> Result<Entered, Fault> + Clone + 'static,
     live: impl Fn(Rc<Worker>, Entered) -> Live + Clone + 'static,
 ) -> anyhow::Result<Connections>
 where
@@ -89,7 +89,7 @@ where
     let timer = PreciseTimer::new()?;
     let mut arrivals = Arrivals::new(Instant::now(), worker.plan.connect_rate, Spread::Fixed, worker.plan.seed);
     for index in 0..worker.plan.connections {
-        let arrival = Arrival { index, intended: arrivals.take() };
+        let arrival = ArrivingPlayer { index, intended: arrivals.take() };
         timer.sleep_until(arrival.intended).await?;
         let permit = arriving.clone().acquire_owned().await?;
         let (worker, enter, live) = (worker.clone(), enter.clone(), live.clone());
@@ -103,7 +103,7 @@ where
             }
         });
     }
-    // All permits back: nobody is on the way.
+    // When all permits are back, no player is on the way.
     drop(arriving.acquire_many(ARRIVING_MAX_PERMITS).await?);
     if arrived_count.get() == 0 {
         let reasons: Vec<_> = worker.tally.borrow().errors.keys().cloned().collect();
@@ -115,20 +115,20 @@ where
 /// Lets one player arrive and enter, with the plan's patience. A failure is counted.
 pub async fn come<Entered>(
     worker: &Rc<Worker>,
-    arrival: Arrival,
-    enter: impl AsyncFn(Player, Arrival) -> Result<Entered, Fault>,
+    arrival: ArrivingPlayer,
+    enter: impl AsyncFn(Player, ArrivingPlayer) -> Result<Entered, Fault>,
 ) -> Option<Entered> {
     let coming = async { enter(arrive(worker, arrival.index).await?, arrival).await };
     let entered = tokio::time::timeout(worker.plan.patience, coming).await.unwrap_or(Err(Fault::Unanswered));
     entered.map_err(|fault| worker.tally.borrow_mut().fail_many(format!("arrival: {fault}"), 1)).ok()
 }
 
-/// For players who have nothing to do before they count as arrived.
-pub async fn stand_still(player: Player, _: Arrival) -> Result<Player, Fault> {
+/// An `enter` for players who have nothing to do before they count as arrived.
+pub async fn stand_still(player: Player, _: ArrivingPlayer) -> Result<Player, Fault> {
     Ok(player)
 }
 
-/// Asks over the socket and waits for the answer. What comes before it is `hear`d.
+/// Sends a request over the socket and waits for the answer. Messages before it go to `hear`.
 pub async fn ask(
     worker: &Worker,
     player: &mut Player,
@@ -168,7 +168,7 @@ pub async fn idle_until_go(worker: &Worker, player: &mut Player) -> Result<Windo
     }
 }
 
-/// Has one operation after the other done over a socket while the run is measured; each is told its number, from 1.
+/// Runs one operation after the other over a socket while the run is measured. Each is given its number, from 1.
 pub async fn work_in_turn(
     worker: Rc<Worker>,
     mut player: Player,
@@ -203,10 +203,10 @@ pub async fn stay(worker: &Worker, mut player: Player) {
     }
 }
 
-/// Flushes beside the clock, which must not wait for one slow socket.
+/// Flushes in a task of its own: the clock must not wait for one slow socket.
 pub fn flush_later(writer: Rc<SocketWriter>) {
     tokio::task::spawn_local(async move {
-        // A lost connection is the reader's to report.
+        // The reader reports a lost connection.
         let _ = writer.flush().await;
     });
 }
@@ -216,8 +216,8 @@ pub async fn receive_pong(player: &mut Player, format: Format, cid: [u8; CID_LEN
     let mut outcome = None;
     while outcome.is_none() {
         let on_message = |opcode, payload: &[u8]| match envelopes::check_pong(format, opcode, payload, cid) {
-            Ok(Answer::Push) => {}
-            Ok(Answer::Pong) => outcome = Some(Ok(())),
+            Ok(PingAnswer::Push) => {}
+            Ok(PingAnswer::Pong) => outcome = Some(Ok(())),
             Err(fault) => outcome = Some(Err(fault)),
         };
         player.reader.receive(&player.writer, on_message).await?;

@@ -1,9 +1,10 @@
-//! `takeover`: one node is struck, and the players of the others tell how soon they heard that those of that node left,
-//! and how soon they heard each other again.
+//! `takeover`: one node is killed or halted. The players of the other nodes measure the time until they are told that
+//! the players of that node left, and until they receive each other's messages again.
 //!
-//! Groups have one player on each node, in a relayed match that the player of the victim made, so that it lives there.
-//! The others talk all along. What they say into a node that is gone is lost, which is no error; that somebody is never
-//! told of the leave, or never hears another again, is. Each round begins with new players.
+//! Each group has one player on each node, in a relayed match that the victim's player made, so that the match lives on
+//! the victim. The others talk all the time. A message sent to a node that is gone is lost, which is no error. It is an
+//! error if a player is never told of the leave, or never receives another's messages again. Each round begins with new
+//! players.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -28,13 +29,13 @@ use crate::options::Blow;
 use crate::plan::Event;
 use crate::worker::{Worker, say};
 
-/// How often each player says something.
+/// Interval of each player's messages.
 const BEAT: Duration = Duration::from_millis(20);
-/// A match in which so much of what was said after the blow did not arrive was interrupted.
+/// Loss of messages, counted from the blow, from which on a match counts as interrupted.
 const INTERRUPTED_FROM: Duration = Duration::from_millis(100);
-/// Until the next attempt to come to a node that is coming back.
+/// The pause before the next attempt to reach a node that is coming back.
 const RETURN_PAUSE: Duration = Duration::from_millis(200);
-/// Further numbers of players for trying whether a node is back.
+/// Player numbers from here on belong to attempts to reach a node.
 const SCOUTS_FROM: usize = 1 << 19;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
@@ -53,14 +54,14 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(Connections::new())
 }
 
-/// Whether all went well, so that another round can follow.
+/// Plays a round. Answers whether all went well, so that another round can follow.
 async fn play_round(worker: &Rc<Worker>, victim: Pid, number: usize, is_last: bool) -> anyhow::Result<bool> {
     let round = Rc::new(Round::new(worker.clone(), number));
     let (over, is_over) = watch::channel(false);
     let (mut witnesses, mut bystanders) = round.gather(&is_over).await?;
     tokio::time::sleep(worker.plan.warmup).await;
     let errors = worker.tally.borrow().errors_total();
-    // From here to the blow nobody else runs.
+    // No other task runs between here and the blow.
     round.struck.set(Some(Instant::now()));
     worker.expect_answers(2 * witnesses.len() as u64);
     let signal = if worker.plan.cluster.blow == Blow::Kill { Signal::KILL } else { Signal::STOP };
@@ -75,18 +76,18 @@ async fn play_round(worker: &Rc<Worker>, victim: Pid, number: usize, is_last: bo
     if is_last || !is_well {
         return Ok(is_well);
     }
-    // The node closes them when it learns that it was left out; then it joins anew.
+    // The node closes the sockets when it learns that it was voted out; then it joins anew.
     let all_closed = async { while bystanders.join_next().await.is_some() {} };
     tokio::time::timeout(worker.plan.patience, all_closed).await.context("the node did not close its sockets")?;
     round.wait_for_return().await?;
     Ok(true)
 }
 
-/// What the players of a round share.
+/// State that the players of a round share.
 struct Round {
     worker: Rc<Worker>,
     number: usize,
-    /// When the victim was struck.
+    /// When the victim was killed or halted.
     struck: Cell<Option<Instant>>,
 }
 
@@ -95,12 +96,12 @@ impl Round {
         Self { worker, number, struck: Cell::default() }
     }
 
-    /// The nodes but the last, which is the victim.
+    /// Number of nodes without the last, which is the victim.
     fn survivors(&self) -> usize {
         self.worker.plan.addresses.len() - 1
     }
 
-    /// Lets all groups come. The tasks of those who stay, and of the victim's players.
+    /// Lets all groups come. Answers the tasks of the surviving players, and those of the victim's players.
     async fn gather(self: &Rc<Self>, is_over: &watch::Receiver<bool>) -> anyhow::Result<(JoinSet<()>, JoinSet<()>)> {
         let (mut witnesses, mut bystanders) = (JoinSet::new(), JoinSet::new());
         let nodes = self.survivors() + 1;
@@ -127,7 +128,7 @@ impl Round {
         Ok((witnesses, bystanders))
     }
 
-    /// Every round has players of its own on the same nodes.
+    /// Every round has its own players, on the same nodes.
     async fn arrive(&self, index: usize) -> anyhow::Result<Player> {
         let index = index + self.number * self.worker.plan.connections;
         sockets::arrive(&self.worker, index).await.context("a player on the way")
@@ -146,7 +147,7 @@ impl Round {
     }
 }
 
-/// A player of the victim: how its socket ends is no matter.
+/// A player of the victim: however its socket ends is right.
 async fn wait_for_end(mut player: Player) {
     while player.reader.receive(&player.writer, |_, _| {}).await.is_ok() {}
 }
@@ -154,11 +155,11 @@ async fn wait_for_end(mut player: Player) {
 /// A player of another node.
 struct Witness {
     round: Rc<Round>,
-    /// One for the whole run.
+    /// Number of the player, unique in the whole run.
     number: u32,
     user: String,
     match_id: String,
-    /// The victim's player.
+    /// The victim's player, who made the match.
     maker: String,
     said: Cell<u32>,
     has_seen_leave: Cell<bool>,
@@ -169,9 +170,17 @@ struct Witness {
 impl Witness {
     fn new(round: Rc<Round>, index: usize, user: String, match_id: &str, maker: &Player) -> Self {
         let number = player_number(&round.worker, index);
-        let (said, has_seen_leave, has_heard, fault) = Default::default();
-        let (match_id, maker) = (match_id.to_owned(), maker.user.to_string());
-        Self { round, number, user, match_id, maker, said, has_seen_leave, has_heard, fault }
+        Self {
+            round,
+            number,
+            user,
+            match_id: match_id.to_owned(),
+            maker: maker.user.to_string(),
+            said: Cell::default(),
+            has_seen_leave: Cell::default(),
+            has_heard: Cell::default(),
+            fault: RefCell::default(),
+        }
     }
 
     /// Talks and listens until the round is over.
@@ -184,7 +193,7 @@ impl Witness {
                 }
             };
             let turn = tokio::select! {
-                // An error: nobody waits for this round any more.
+                // An error means that nobody waits for this round any more.
                 _ = is_over.wait_for(|is_over| *is_over) => break Ok(()),
                 received = player.reader.receive(&player.writer, hear) => received.map(|_| ()),
                 _ = beat.tick() => self.say(&player),
@@ -238,7 +247,7 @@ impl Witness {
                     let left = event.leaves.iter().any(|presence| presence.user_id == self.maker);
                     if left { self.take_leave(now) } else { Ok(()) }
                 }
-                // What is asked of a node that is gone may be refused.
+                // Requests about a node that is gone may be refused.
                 _ => Ok(()),
             },
             Incoming::RoomEvent | Incoming::ChatAck { .. } => Ok(()),
@@ -268,7 +277,7 @@ impl Witness {
         if self.has_heard.replace(true) {
             return;
         }
-        // What was said in between has not come.
+        // The messages in between have not come.
         let is_interrupted = said_at - struck >= INTERRUPTED_FROM;
         let name = if is_interrupted { names::FIRST_MESSAGE } else { names::UNDISTURBED };
         self.round.worker.tally.borrow_mut().record_other(name, now - struck);

@@ -1,5 +1,5 @@
-//! `ticks`: matches of game code without players. What is measured is the server's own count of how long after they were due
-//! ticks were done, between the two ends of the measured part.
+//! `ticks`: matches of game code without players. The figures are the server's own: how late ticks were done, counted
+//! between the two ends of the measured part.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::pacing::PreciseTimer;
 use crate::plan::Event;
 use crate::worker::{Worker, say};
 
-/// What is called, which the server has of `tools/bench/modules`.
+/// The function that makes the matches; it is in `tools/bench/modules`.
 const FUNCTION: &str = "bench_make_ticks";
 /// Matches that one call makes.
 const MATCHES_PER_CALL: usize = 100;
-/// Parts of the names of the histogram's lines, and of what counts ticks that never came.
+/// Parts of the names of the histogram's lines, and of the counter of skipped ticks.
 const BUCKETS: &str = "match_tick_lateness_ms_bucket";
 const SKIPPED: &str = "match_tick_skipped_count";
-/// Functions that never end or take all memory, in which ways, and how the server answers them: one has ended, its instance has
-/// ended with it, or it has made a match that does so.
+/// Functions that never end or take all memory, with the way in which they do, and the expected status: the call was
+/// ended, its instance was ended with it, or it made a match that never ends.
 const BOMBS: [(&str, &str, u16); 11] = [
     ("bench_bomb_lua", "loop", 500),
     ("bench_bomb_js", "loop", 500),
@@ -37,7 +37,7 @@ const BOMBS: [(&str, &str, u16); 11] = [
     ("bench_bomb_js", "pattern", 500),
     ("bench_bomb_lua", "tick", 200),
 ];
-/// What ticks beyond all bounds are taken for.
+/// Latency noted for ticks beyond the last bound.
 const BEYOND: Duration = Duration::from_secs(10);
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
@@ -63,7 +63,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(Connections::new())
 }
 
-/// Over several connections: a match stays on the shard that makes it.
+/// Makes the matches over several connections, since a match stays on the shard that makes it.
 async fn make_matches(worker: &Worker) -> anyhow::Result<()> {
     let (plan, options) = (&worker.plan, &worker.plan.ticks);
     let (_, token) = sockets::sign_in(worker, 0).await?;
@@ -71,7 +71,7 @@ async fn make_matches(worker: &Worker) -> anyhow::Result<()> {
     for index in 0..plan.connections {
         connections.push(HttpConnection::open(&worker.endpoints, index).await?);
     }
-    // They end by themselves, behind the measured part.
+    // The matches end by themselves, after the measured part.
     let seconds = (plan.lead() + plan.duration + plan.patience).as_secs_f64();
     let mut left = options.matches;
     for turn in 0.. {
@@ -91,7 +91,7 @@ async fn make_matches(worker: &Worker) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Calls one function after another that the server has to end, until the process ends.
+/// Calls functions that the server has to end, one after another, until the process ends.
 async fn throw_bombs(worker: &Worker, index: usize) -> anyhow::Result<()> {
     let (_, token) = sockets::sign_in(worker, 0).await?;
     let mut connection = HttpConnection::open(&worker.endpoints, index).await?;
@@ -104,9 +104,10 @@ async fn throw_bombs(worker: &Worker, index: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the servers have counted.
+/// Counters of the servers.
 struct Counted {
-    /// Ticks that were done within so many milliseconds, those within fewer among them; the last bound is infinite.
+    /// Cumulative histogram: bounds in milliseconds, with the number of ticks done within each; the last bound is
+    /// infinite.
     within: Vec<(f64, f64)>,
     skipped: f64,
 }
@@ -126,7 +127,7 @@ impl Counted {
         Ok(Self { within, skipped: skipped.unwrap_or_default() })
     }
 
-    /// Ticks are known by the bounds that they kept: a latency is the bound.
+    /// Notes the ticks since `before` as latencies; each counts with the bound of its bucket.
     fn note_since(&self, before: &Self, worker: &Worker) -> anyhow::Result<()> {
         let mut tally = worker.tally.borrow_mut();
         let mut counted = 0;
@@ -141,7 +142,7 @@ impl Counted {
         tally.count(names::SKIPPED, (self.skipped - before.skipped) as u64);
         let (options, seconds) = (&worker.plan.ticks, worker.plan.duration.as_secs_f64());
         let due = options.matches as f64 * f64::from(options.tick_rate) * seconds;
-        // What was skipped is in the figure above; what neither came nor was is an error.
+        // Skipped ticks are in the figure above; a tick that was neither done nor skipped is an error.
         let missing = due - counted as f64 - (self.skipped - before.skipped);
         ensure!(counted > 0, "no tick came");
         if missing > due / 20.0 {

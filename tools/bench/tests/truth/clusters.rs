@@ -1,9 +1,9 @@
-//! Servers that are one: here several names of one stub, as a cluster seems to its players.
+//! Tests with a cluster, which is one stub under several names, as a cluster looks to its players.
 
 use std::process::{Command, Stdio};
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench_cluster, patience};
+use crate::support::{Manner, ToolOutput, bench_cluster, patience};
 
 const TIMES: &str = "--duration 0.6 --warmup 1";
 
@@ -33,7 +33,7 @@ fn hops_are_told_from_what_stays_on_a_node() {
     assert!(lossy.errors("message lost") > 2, "{}", lossy.first_line);
 }
 
-fn converge(manner: Manner, rooms: &str) -> Said {
+fn converge(manner: Manner, rooms: &str) -> ToolOutput {
     bench_cluster(
         manner,
         2,
@@ -52,7 +52,7 @@ fn presences_have_converged_when_every_node_shows_them() {
     }
 }
 
-/// The stub goes on without the process that is struck, so nobody leaves.
+/// The stub goes on without the killed process, so nobody leaves.
 #[test]
 fn a_node_whose_players_never_leave_is_an_error() {
     let mut victim = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();

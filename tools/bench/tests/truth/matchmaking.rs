@@ -1,10 +1,10 @@
-//! Matchmakers that match whom they should not, or nobody.
+//! Tests with matchmakers that match incompatible tickets, or none.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench};
+use crate::support::{Manner, ToolOutput, bench};
 
-fn matchmake(manner: Manner, scenario: &str) -> Said {
-    // Who fits nobody is waited for, with an honest server too.
+fn matchmake(manner: Manner, scenario: &str) -> ToolOutput {
+    // The tool waits for standing tickets in any case, with an honest server too.
     let patience = if manner == Honest { 3.0 } else { 0.6 };
     bench(manner, &format!("matchmake -c 40 --rate 200 --duration 0.5 --warmup 0 --patience {patience} {scenario}"))
 }

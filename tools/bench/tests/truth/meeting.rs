@@ -1,9 +1,9 @@
-//! Players who talk in groups: servers that lose, double, swap, alter and misplace what they say.
+//! Tests with players who talk in groups, on servers that lose, double, swap, alter and misplace messages.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench, patience};
+use crate::support::{Manner, ToolOutput, bench, patience};
 
-fn run(manner: Manner, scenario: &str) -> Said {
+fn run(manner: Manner, scenario: &str) -> ToolOutput {
     let patience = patience(manner, 1.5);
     bench(manner, &format!("{scenario} -c 6 --room-size 3 --duration 0.4 --warmup 0 --patience {patience}"))
 }
@@ -25,7 +25,7 @@ fn honest_servers_deliver_everything() {
         let (ok, messages_in) = (said.number("ok"), said.number("messages_in_per_s"));
         assert!(ok > 0.0 && messages_in > 0.0, "{scenario}: {}", said.figures);
         if scenario.starts_with("relay") {
-            // Each of the six speaks twenty times to the two others; a message may be due with the window's end.
+            // Each of the six sends twenty messages to the two others; one may be due at the window's end.
             assert!((238.0..=240.0).contains(&ok), "{scenario}: {}", said.figures);
         } else if scenario.starts_with("match") {
             // Ten of the twenty come back to their sender, the others go to all three.
@@ -63,8 +63,8 @@ fn what_goes_wrong_on_the_way_is_named() {
 
 #[test]
 fn a_lost_message_is_counted_once() {
-    // 120 deliveries, each tenth lost: those that a later one of the same sender overtook are lost, the last ones of
-    // each sender have no answer.
+    // Of 120 deliveries each tenth is lost. Those overtaken by a later one of the same sender count as lost, the last
+    // ones of each sender as unanswered.
     let said = run(LosesEvery(10), "relay --rate 150 --arrivals fixed");
     let (lost, unanswered) = (said.errors("message lost"), said.errors("no answer in time"));
     assert_eq!(lost + unanswered, said.number("errors") as u64, "{}", said.first_line);

@@ -1,9 +1,9 @@
-//! The page that a run leaves behind.
+//! Tests of the page that a run writes.
 
 use crate::support::Manner::*;
 use crate::support::bench;
 
-/// The page holds what was measured: the series adds up to the totals, in one file that needs no other.
+/// The page has the measured figures: the seconds add up to the totals, in one self-contained file.
 #[test]
 fn the_page_holds_the_series_that_were_measured() {
     let directory = tempfile::tempdir().unwrap();

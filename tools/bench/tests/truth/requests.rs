@@ -1,13 +1,13 @@
-//! Requests and pings: servers that err, lie, stall, drop and truncate.
+//! Tests with requests and pings, on servers that err, lie, stall, drop and truncate.
 
 use std::time::Duration;
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench};
+use crate::support::{Manner, ToolOutput, bench};
 
 const SHORT: &str = "-c 4 --duration 0.4 --warmup 0";
 
-fn run(manner: Manner, scenario: &str) -> Said {
+fn run(manner: Manner, scenario: &str) -> ToolOutput {
     bench(manner, &format!("{scenario} {SHORT}"))
 }
 
@@ -18,7 +18,7 @@ fn honest_servers_have_no_errors() {
         for manner in [Honest, HonestInOtherWords] {
             let said = run(manner, scenario);
             assert_eq!(said.number("errors"), 0.0, "{scenario}: {}", said.first_line);
-            // A closed loop goes as fast as this machine can: the generator may be what limits it, and says so.
+            // A closed loop is as fast as this machine, so the generator may be the bottleneck, and says so.
             let status = if said.first_line.contains("VOID") { 3 } else { 0 };
             assert_eq!(said.exit_code, Some(status), "{scenario}: {}", said.first_line);
             assert!(said.number("ok") > 10.0, "{scenario}: {}", said.figures);

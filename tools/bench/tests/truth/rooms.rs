@@ -1,10 +1,10 @@
-//! Rooms that fill, soak and empty, on servers that go wrong.
+//! Tests with rooms that fill, soak and empty, on servers that misbehave.
 
 use crate::support::Manner::*;
-use crate::support::{Manner, Said, bench, bench_all, patience};
+use crate::support::{Manner, ToolOutput, bench, bench_all, patience};
 
-/// Nine players who come within a tenth of a second, speak every tenth of a second, and are there for half a second.
-fn rooms(manner: Manner, scenario: &str) -> Said {
+/// Nine players who come within a tenth of a second, talk every tenth of a second, and stay for half a second.
+fn rooms(manner: Manner, scenario: &str) -> ToolOutput {
     let arguments = "-c 9 --connect-rate 90 --each 10 --duration 0.5 --warmup 1 --leave-rate 90";
     bench(manner, &format!("{scenario} {arguments} --patience {}", patience(manner, 1.0)))
 }
@@ -16,7 +16,7 @@ fn rooms_are_filled_by_the_server_or_by_the_generator() {
     {
         let said = rooms(Honest, scenario);
         assert_eq!(said.number("errors"), 0.0, "{scenario}: {}", said.first_line);
-        // Nine players who speak five times, to three or more each, themselves included.
+        // Nine players send five messages each, to three or more players including themselves.
         assert!(said.number("ok") >= 9.0 * 4.0 * 2.0, "{scenario}: {}", said.figures);
         assert_eq!((said.number("arrival_count"), &said.figures["loop"]), (9.0, &"open".into()));
         if !scenario.ends_with("chat") {
@@ -37,7 +37,7 @@ fn several_processes_meet_in_the_rooms_of_the_server() {
 fn servers_that_know_nothing_of_each_other_are_measured_together() {
     let times = "--connect-rate 120 --duration 0.5 --warmup 1 --leave-rate 120";
     for scenario in ["rooms --via chat", "rooms", "chat --room-size 3", "relay"] {
-        // Processes of their own for each server, and processes that go to all of them.
+        // One process that uses both servers, and one process for each server.
         for processes in [1, 2] {
             let each = if scenario.starts_with("chat") { "" } else { "--each 10" };
             let arguments = format!("{scenario} -c 12 -p {processes} {each} {times}");
@@ -73,15 +73,15 @@ fn rooms_that_go_wrong_are_named() {
     rooms(NeverAcknowledges, "rooms --via chat").only_errors("no answer in time");
 }
 
-/// All messages of the last beats are kept back: nothing overtakes them, and they are missed all the same.
+/// All messages of the last beats are held back: nothing overtakes them, and they must be noticed all the same.
 #[test]
 fn silence_at_the_end_is_noticed() {
     let said = rooms(FallsSilentAfter(100), "rooms");
     assert!(said.only_errors("message lost") > 20, "{}", said.first_line);
 }
 
-/// A soak with two replaced players in three seconds, two who stop reading and two who vanish.
-fn churn(manner: Manner) -> Said {
+/// A soak of three seconds with two replaced players, two who stop reading and two who vanish.
+fn churn(manner: Manner) -> ToolOutput {
     let arguments = "-c 40 --connect-rate 400 --each 10 --replaced 100 --stopped 5 --half-open 5 --metrics STUB";
     let times = "--duration 3 --warmup 1 --leave-rate 200 --patience 1";
     bench(manner, &format!("churn {arguments} {times} --pid {}", std::process::id()))

@@ -1,7 +1,7 @@
-//! A server of the protocol that misbehaves on request, and a way to run the tool against it.
+//! A stub server of the protocol that misbehaves on request, and a way to run the tool against it.
 //!
-//! It knows device and email sign-in, pings over sockets, and in [`live`] the meeting of players; one thread for each
-//! connection.
+//! The stub knows device and email sign-in, pings over sockets and, in [`live`], the meeting of players. It has one
+//! thread for each connection.
 
 mod live;
 mod matching;
@@ -18,21 +18,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-/// How the stub treats sign-ins and pings.
+/// The stub's behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Honest,
     /// Every sign-in fails with status 500.
     Errs,
-    /// Status 200 with a body that is no session.
+    /// Status 200 with a body that is not a session.
     LiesInBody,
     /// Every sign-in gets the same user.
     LiesAboutUser,
     /// Pongs carry the cid of another ping.
     LiesAboutCid,
-    /// The sign-in of this number is answered this much later, and everything behind it on its connection too.
+    /// The sign-in of this number is answered this much later, and so is everything after it on its connection.
     StallsOnce(u64, Duration),
-    /// Answers to operations from the first number on wait, on each socket, until the second has come.
+    /// On each socket, answers to operations from the first number on wait until the second has come.
     Withholds(u64, u64),
     /// Sign-ins with a password are answered only once this many more pings have come.
     HashesDuringPings(u64),
@@ -42,7 +42,7 @@ pub enum Manner {
     Drops(u64),
     /// Promises more bytes than it sends, then closes.
     Truncates,
-    /// Leaves out every delivery whose number divides by this, counted over all receivers.
+    /// Leaves out every delivery whose number is divisible by this, counted over all receivers.
     LosesEvery(u64),
     /// Makes such a delivery twice.
     DoublesEvery(u64),
@@ -50,19 +50,19 @@ pub enum Manner {
     SwapsEvery(u64),
     /// Changes a letter in such a delivery.
     AltersEvery(u64),
-    /// Says that such a delivery comes from somebody else.
+    /// Reports such a delivery as coming from another user.
     MisattributesEvery(u64),
-    /// Says that such a delivery happened in another room.
+    /// Reports such a delivery as coming from another room.
     MisroutesEvery(u64),
     /// Makes no delivery after this many.
     FallsSilentAfter(u64),
-    /// Delivers, but never acknowledges.
+    /// Delivers messages, but never acknowledges them.
     NeverAcknowledges,
     /// Closes the sockets of players once this many deliveries were made.
     ClosesAfter(u64),
     /// Refuses to let players in.
     RefusesJoins,
-    /// Tells nobody of every so-manieth join.
+    /// Tells nobody of a join whose number is divisible by this.
     HidesJoinsEvery(u64),
     /// Puts more players into a room than it has seats.
     Overfills,
@@ -70,13 +70,13 @@ pub enum Manner {
     MatchesAnybody,
     /// Matches a ticket a second time.
     MatchesTwice,
-    /// Tells only the first of two that they were matched.
+    /// Tells only the first of two players that they were matched.
     TellsOneOnly,
     /// Lets tickets wait for ever.
     NeverMatches,
     /// Shows a gauge that counts a session for ever.
     LeaksGauge,
-    /// As honest, but with chunked bodies, spaces in JSON, and a ping of its own before every pong.
+    /// Honest, but with chunked bodies, spaces in JSON, and a ping of its own before every pong.
     HonestInOtherWords,
 }
 
@@ -94,13 +94,18 @@ struct Stub {
 pub fn start(manner: Manner) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (seen, operations, operation_counted, pongs) = Default::default();
-    let live = live::Live::new(manner);
-    let stub = Arc::new(Stub { manner, seen, operations, operation_counted, pongs, live });
+    let stub = Arc::new(Stub {
+        manner,
+        seen: Mutex::default(),
+        operations: Mutex::default(),
+        operation_counted: Condvar::default(),
+        pongs: AtomicU64::default(),
+        live: live::Live::new(manner),
+    });
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let stub = stub.clone();
-            // A generator that has what it wants closes its end: no fault of the stub.
+            // A generator closes its end when it is done, which is no fault of the stub.
             std::thread::spawn(move || drop(stub.serve(stream)));
         }
     });
@@ -132,7 +137,7 @@ impl Stub {
         Ok(())
     }
 
-    /// False if the connection is to be closed.
+    /// Answers a sign-in. The result is false if the connection must be closed.
     fn answer_sign_in(&self, stream: &mut TcpStream, head: &str, body: &str) -> std::io::Result<bool> {
         assert!(head.contains("Authorization: Basic ZGVmYXVsdGtleTo="), "{head}");
         let session = self.session(body);
@@ -165,7 +170,7 @@ impl Stub {
         Ok(true)
     }
 
-    /// The operation's number; `None` if the connection is to be closed instead.
+    /// Number of the operation; `None` if the connection must be closed instead.
     fn count_operation(&self) -> Option<u64> {
         let mut operations = self.operations.lock().unwrap();
         *operations += 1;
@@ -269,7 +274,7 @@ fn read_frame(stream: &mut TcpStream) -> std::io::Result<(u8, Vec<u8>)> {
     Ok((header[0], payload))
 }
 
-/// Lets this time go by without an answer, in which the client must not send another request: it has one under way.
+/// Waits for `pause` without an answer. The client must not send another request meanwhile, since it has one under way.
 fn expect_silence(stream: &TcpStream, pause: Duration) -> std::io::Result<()> {
     stream.set_read_timeout(Some(pause))?;
     assert!(stream.peek(&mut [0]).is_err(), "a second request before the answer to the first");
@@ -302,24 +307,25 @@ fn respond(stream: &mut TcpStream, status: u16, body: &str) -> std::io::Result<(
     )
 }
 
-/// What the tool said.
-pub struct Said {
+/// Output of the tool.
+pub struct ToolOutput {
     pub figures: Value,
     pub first_line: String,
     pub exit_code: Option<i32>,
 }
 
-impl Said {
+impl ToolOutput {
     pub fn number(&self, name: &str) -> f64 {
         self.figures[name].as_f64().unwrap_or_else(|| panic!("no {name} in {}", self.figures))
     }
 
-    /// Errors for this reason.
+    /// Number of errors for this reason.
     pub fn errors(&self, reason: &str) -> u64 {
         self.figures["errors_by_reason"][reason].as_u64().unwrap_or_default()
     }
 
-    /// The errors of one kind, there being no other kind, said in the first line and the exit status.
+    /// Number of errors for `reason`, after checking that there are no others, and that the first line and the exit
+    /// status report them.
     pub fn only_errors(&self, reason: &str) -> u64 {
         let errors = self.errors(reason);
         assert!(errors > 0, "no '{reason}' in {}", self.figures);
@@ -331,28 +337,28 @@ impl Said {
 }
 
 /// Runs the tool against a stub with these arguments and `--json`; `STUB` among them is the stub's address.
-pub fn bench(manner: Manner, arguments: &str) -> Said {
+pub fn bench(manner: Manner, arguments: &str) -> ToolOutput {
     bench_all(&[manner], arguments)
 }
 
-/// Seconds to wait for answers: from an honest stub they come, however busy the machine is, and from others it is
-/// known that some do not.
+/// Seconds to wait for answers. An honest stub answers, however busy the machine is; of others it is known that some
+/// answers never come.
 pub fn patience(manner: Manner, otherwise: f64) -> f64 {
     if matches!(manner, Manner::Honest | Manner::HonestInOtherWords) { 20.0 } else { otherwise }
 }
 
-/// Runs the tool against several stubs that know nothing of each other.
-pub fn bench_all(manners: &[Manner], arguments: &str) -> Said {
+/// Runs the tool against several independent stubs.
+pub fn bench_all(manners: &[Manner], arguments: &str) -> ToolOutput {
     let addresses: Vec<_> = manners.iter().map(|manner| start(*manner).to_string()).collect();
     run(&addresses.join(","), arguments)
 }
 
 /// Runs the tool against one stub under several names, as if it were a cluster.
-pub fn bench_cluster(manner: Manner, nodes: usize, arguments: &str) -> Said {
+pub fn bench_cluster(manner: Manner, nodes: usize, arguments: &str) -> ToolOutput {
     run(&vec![start(manner).to_string(); nodes].join(","), arguments)
 }
 
-fn run(addresses: &str, arguments: &str) -> Said {
+fn run(addresses: &str, arguments: &str) -> ToolOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-bench"));
     let arguments = arguments.replace("STUB", addresses);
     command.args(arguments.split_ascii_whitespace()).args(["--json", "--addr", addresses]);
@@ -360,5 +366,5 @@ fn run(addresses: &str, arguments: &str) -> Said {
     let (figures, words) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let figures = serde_json::from_str(&figures).unwrap_or_else(|error| panic!("{error}: {figures}\n{words}"));
     let first_line = words.lines().next().unwrap_or_default().to_owned();
-    Said { figures, first_line, exit_code: output.status.code() }
+    ToolOutput { figures, first_line, exit_code: output.status.code() }
 }

@@ -1,4 +1,4 @@
-//! The hall: shards whose sessions are all on one stream, driven as fast as they go, every step timed.
+//! The hall: shards whose sessions are all on one stream. They run as fast as they can, and every step is timed.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -10,19 +10,19 @@ use anyhow::{Result, ensure};
 use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{Audience, JoinOptions, Message, Output, Publish, Reply, Up};
+use muster_live::plane::{Audience, Effect, Effects, JoinOptions, Message, Publish, Reply, Up};
 use muster_live::registry::SessionInfo;
-use muster_live::stream::{Encode, Payload, PresenceEvent, SharedPayload, mode};
+use muster_live::stream::{Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{
-    Delivery, Encoding, Millis, Plane, PlaneConfig, Presence, Routes, SessionRef, ShardIndex, StreamKey, matches,
-    party, rooms,
+    Delivery, Encode, Encoding, Millis, Plane, PlaneConfig, Presence, Routes, SessionRef, ShardIndex, StreamKey,
+    matches, party, rooms,
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// A frame of the size that the real one has: about this much JSON per presence.
+/// Size of a presence in a frame, about that of its JSON.
 const PRESENCE_BYTES: usize = 150;
 
-/// So many sessions act before messages between shards are looked at.
+/// Number of sessions that act before messages between shards are delivered.
 const BATCH: usize = 64;
 
 struct Frames;
@@ -71,7 +71,7 @@ impl Encode for Frames {
     fn presence_event(&self, event: &PresenceEvent<'_>, _encoding: Encoding) -> Option<Bytes> {
         let mut out = u32::MAX.to_le_bytes().to_vec();
         for presence in event.joins.iter().chain(event.leaves) {
-            // Ids as text, as in JSON.
+            // Ids are written as text, as in JSON.
             let start = out.len();
             let (user_id, session_id) = (presence.user_id, presence.session_id);
             write!(out, r#"{{"user_id":"{user_id}","session_id":"{session_id}","username":"{}"}},"#, presence.username)
@@ -82,27 +82,27 @@ impl Encode for Frames {
     }
 }
 
-/// What one step of a shard cost.
+/// The cost of one step of a shard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// CPU time.
+    /// The CPU time that it took.
     pub took: Duration,
-    /// What it did.
+    /// The kind of step.
     pub what: &'static str,
 }
 
-/// Steps that belong together.
+/// Steps that are reported together.
 #[derive(Debug)]
 pub(super) struct Phase {
-    /// What was done.
+    /// The name of the phase.
     pub what: &'static str,
-    /// How often.
+    /// How many units of work were done.
     pub count: usize,
-    /// One of those.
+    /// The name of one unit.
     pub unit: &'static str,
-    /// In order, the same ones in every round.
+    /// The steps in order, the same in every round.
     pub steps: Vec<Step>,
-    /// Frames handed to sessions.
+    /// Number of frames that were handed to sessions.
     pub deliveries: u64,
 }
 
@@ -114,11 +114,11 @@ pub(super) struct Hall {
     stream: StreamKey,
     sessions: Vec<SessionRef>,
     presences: usize,
-    /// How many messages each session received, which is the number of the next.
+    /// Per shard and session, the number of messages received, which is the number of the next message.
     heard: Vec<Vec<u32>>,
     deliveries: u64,
     out_of_order: u64,
-    /// Answers to joins and to lists, and how many presences the latter held.
+    /// Numbers of answered joins, of answered pages, and of presences on those pages.
     joined: usize,
     pages: usize,
     listed: usize,
@@ -149,10 +149,10 @@ impl Hall {
         }
     }
 
-    /// Everything that is measured, in its order.
+    /// Runs all phases in order.
     ///
     /// # Errors
-    /// When somebody missed something or received it out of order.
+    /// When a session missed a message or received one out of order.
     pub(super) fn measure(mut self, broadcasts: usize) -> Result<Vec<Phase>> {
         self.open();
         self.join_all()?;
@@ -163,43 +163,46 @@ impl Hall {
         Ok(self.phases)
     }
 
-    /// One step, timed: what the shard's thread does without looking up.
+    /// Runs one step and times it; a shard's thread does nothing else meanwhile.
     fn step<R>(
         &mut self,
         shard: ShardIndex,
         what: &'static str,
-        step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R,
+        step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R,
     ) -> R {
         let at = usize::from(shard);
-        let mut out = Output::default();
+        let mut out = Effects::default();
         let started = cpu_time();
         let result = step(&mut self.planes[at], self.now, &mut out);
         let took = cpu_time().saturating_sub(started);
         self.steps.push(Step { took, what });
-        for (key, frame, _) in &out.deliveries {
-            self.deliveries += 1;
-            let number = frame.first_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes));
-            if number == u32::MAX {
-                continue;
-            }
-            let next = &mut self.heard[at][key.index()];
-            self.out_of_order += u64::from(number != *next);
-            *next = number + 1;
-        }
-        for (_, reply) in &out.replies {
-            match reply {
-                Reply::Joined(Ok(_)) => self.joined += 1,
-                Reply::Presences(page, _) => (self.pages, self.listed) = (self.pages + 1, self.listed + page.len()),
-                _ => {}
-            }
-        }
-        for (to, message) in out.sends {
-            self.inboxes[usize::from(to.shard())].push_back((shard, message));
+        for effect in out {
+            self.carry_out(shard, effect);
         }
         result
     }
 
-    /// Everything that can happen without time passing.
+    fn carry_out(&mut self, shard: ShardIndex, effect: Effect) {
+        match effect {
+            Effect::Deliver(key, frame, _) => {
+                self.deliveries += 1;
+                let number = frame.first_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes));
+                if number != u32::MAX {
+                    let next = &mut self.heard[usize::from(shard)][key.index()];
+                    self.out_of_order += u64::from(number != *next);
+                    *next = number + 1;
+                }
+            }
+            Effect::Reply(_, Reply::Joined(Ok(_))) => self.joined += 1,
+            Effect::Reply(_, Reply::Presences(page, _)) => {
+                (self.pages, self.listed) = (self.pages + 1, self.listed + page.len());
+            }
+            Effect::Send(to, message) => self.inboxes[usize::from(to.shard())].push_back((shard, message)),
+            _ => {}
+        }
+    }
+
+    /// Runs everything that can happen without the clock moving.
     fn settle(&mut self) {
         let mut is_idle = false;
         while !is_idle {
@@ -217,7 +220,7 @@ impl Hall {
         }
     }
 
-    /// Time passes until no timer is set.
+    /// Moves the clock until no timer is set.
     fn rest(&mut self) {
         self.settle();
         while let Some(due) = self.planes.iter().filter_map(Plane::next_due).min() {
@@ -254,7 +257,7 @@ impl Hall {
         });
     }
 
-    /// All join at once, as after a restart, and hear of each other.
+    /// All sessions join at once, as after a restart, and hear of each other.
     fn join_all(&mut self) -> Result<()> {
         for batch in self.sessions.clone().chunks(BATCH) {
             batch.iter().for_each(|session| self.join(*session));
@@ -295,7 +298,7 @@ impl Hall {
                 sender: Some(sender),
             };
             self.step(sender.place.shard(), "publish", |plane, now, out| plane.publish(now, publish, out));
-            // One sender after the other, as the order of messages is checked; their fan-outs run side by side.
+            // Senders take turns, since the order of messages is checked; their fan-outs run side by side.
             while let Some((to, (from, message))) = self.take_up() {
                 self.step(to, "message", |plane, now, out| plane.receive(now, from.into(), message, out));
             }
@@ -319,7 +322,7 @@ impl Hall {
         None
     }
 
-    /// A tenth goes and comes back while messages are sent.
+    /// A tenth of the sessions leaves and comes back.
     fn come_and_go(&mut self) {
         let some: Vec<SessionRef> = self.sessions.iter().step_by(10).copied().collect();
         for session in &some {
@@ -349,14 +352,14 @@ impl Hall {
         Ok(())
     }
 
-    /// What was done since the phase before.
+    /// Ends a phase: gathers the steps since the one before.
     fn end_phase(&mut self, what: &'static str, count: usize, unit: &'static str) {
         let (steps, deliveries) = (std::mem::take(&mut self.steps), std::mem::take(&mut self.deliveries));
         self.phases.push(Phase { what, count, unit, steps, deliveries });
     }
 }
 
-/// Of this thread: what else the machine does is not the plane's.
+/// CPU time of this thread, so that other work of the machine does not count.
 fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)

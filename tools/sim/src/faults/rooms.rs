@@ -1,4 +1,4 @@
-//! What goes wrong with what owners of rooms are asked, and tell each other.
+//! Planted bugs in requests to owners of rooms, and in messages between these owners.
 
 use muster_live::plane::{Message, Up};
 use muster_live::rooms::{Across, Change, Origin, Request, RoomAction, ToOwner};
@@ -6,7 +6,7 @@ use muster_live::rooms::{Across, Change, Origin, Request, RoomAction, ToOwner};
 use super::{Fault, Faults};
 
 impl Faults {
-    /// Spoils something asked or told. Answers whether it is lost.
+    /// Damages a request or message. Returns whether it is lost.
     pub(super) fn spoils_ask(&mut self, ask: &mut ToOwner) -> bool {
         match ask {
             ToOwner::Room(room, Request { caller, what, reply_to: _ }) => match what {

@@ -1,4 +1,4 @@
-//! What is told of rooms and the lobby, kept as it is: a frame only says which it is.
+//! Tales: messages about rooms and the lobby. They are kept here as they are, and a frame only holds a tale's number.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
@@ -10,40 +10,40 @@ use muster_live::{Encoding, Millis, Presence, StreamKey};
 
 use super::Say;
 
-/// Something told.
+/// The contents of a tale.
 #[derive(Clone, Debug)]
 pub enum Tale {
-    /// Something happened in a room.
+    /// An event of a room.
     Event(Event),
-    /// Who came to a room, and who went.
+    /// Presences that joined a room, and presences that left it.
     CameAndWent(Vec<Presence>, Vec<Presence>),
-    /// Rooms of a view changed.
+    /// Changes of a view of the lobby.
     Lobby(LobbyDelta),
 }
 
-/// Something told, and where.
+/// A tale with its stream.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// On which stream.
+    /// The stream that the tale is told on.
     pub stream: StreamKey,
-    /// What.
+    /// The contents.
     pub tale: Tale,
     say: Arc<Say>,
 }
 
-/// See the module.
+/// All tales of a run, by number.
 #[derive(Default)]
 pub struct Tales {
     all: RefCell<Vec<Told>>,
-    /// The time of the plane that tells.
+    /// The time of the plane that runs now.
     pub now: Cell<Millis>,
-    /// Of each view the last change: which, and when.
+    /// The revision and the time of the last push of each view.
     lobby: RefCell<BTreeMap<StreamKey, (u64, Millis)>>,
     over_budget: RefCell<Option<String>>,
 }
 
 impl Tales {
-    /// Notes something that is about to be told.
+    /// Adds a tale that is about to be told.
     pub fn add(&self, stream: &StreamKey, tale: Tale) -> SharedPayload {
         if let Tale::Lobby(delta) = &tale {
             self.check_budget(stream, delta);
@@ -58,7 +58,7 @@ impl Tales {
         say
     }
 
-    /// Who came and who went. In another encoding it is the same again.
+    /// Encodes joins and leaves of a room. A second encoding of the same event is the same tale.
     pub fn came_and_went(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Vec<u8> {
         let mut out = Vec::new();
         let is_same = |told: &&Told| {
@@ -79,7 +79,7 @@ impl Tales {
         let Some(view) = ViewKey::parse(stream.label()) else { return };
         let count = delta.rooms.len() + delta.gone.len();
         let is_early = before.is_some_and(|(revision, at)| {
-            // A view that was forgotten begins anew.
+            // A view that was dropped and watched again begins anew.
             revision < delta.revision && now < at + view.interval_ms
         });
         if count > view.rooms_max || is_early {
@@ -87,17 +87,17 @@ impl Tales {
         }
     }
 
-    /// A push of a view that its budget did not allow.
+    /// A push of a view that exceeded its budget.
     pub fn over_budget(&self) -> Option<String> {
         self.over_budget.borrow().clone()
     }
 
-    /// Something told.
+    /// The tale of a number.
     pub fn get(&self, number: u32) -> Option<Ref<'_, Told>> {
         Ref::filter_map(self.all.borrow(), |all| all.get(number as usize)).ok()
     }
 
-    /// Something that was encoded more than once in one encoding.
+    /// A tale that was encoded more than once in one encoding.
     pub fn encoded_again(&self) -> Option<Told> {
         self.all.borrow().iter().find(|told| told.say.written_max() > 1).cloned()
     }

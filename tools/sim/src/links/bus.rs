@@ -1,4 +1,4 @@
-//! A bus that may lose, delay, double and reorder.
+//! A bus that may lose, delay, double and reorder frames.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use fastrand::Rng;
 use muster_cluster::NodeNumber;
 use muster_live::Millis;
 
-/// How bad it is.
+/// How badly the bus behaves.
 #[derive(Clone, Debug)]
 pub struct Manners {
-    /// Of frames, between 0 and 1.
+    /// The share of frames that are lost, from 0 to 1.
     pub lost: f64,
-    /// Of frames, between 0 and 1.
+    /// The share of frames that arrive twice, from 0 to 1.
     pub doubled: f64,
-    /// The shortest way.
+    /// The shortest time that a frame takes.
     pub delay_ms_min: Millis,
-    /// The longest way.
+    /// The longest time that a frame takes.
     pub delay_ms_max: Millis,
-    /// Whether what is sent later may arrive earlier.
+    /// Whether a later frame may arrive before an earlier one.
     pub reorders: bool,
 }
 
 impl Manners {
-    /// From rather good to awful.
+    /// Random behaviour, from rather good to awful.
     pub fn random(rng: &mut Rng) -> Self {
         let delay_ms_min = rng.u64(0..20);
         let spread = *rng.choice(&[0, 2, 20, 300]).unwrap_or(&0);
@@ -37,26 +37,26 @@ impl Manners {
     }
 }
 
-/// See the module.
+/// The frames on their way, and how the bus treats them.
 pub struct Bus {
     rng: Rng,
-    /// How bad it is now.
+    /// The present behaviour.
     pub manners: Manners,
-    /// Nothing gets through until then.
+    /// All frames are lost until this time.
     pub is_down_until: Millis,
     under_way: BTreeMap<(Millis, u64), (NodeNumber, Bytes)>,
     order: u64,
-    /// When the last frame arrives, by sender and receiver.
+    /// The time at which the last frame arrives, by sender and receiver.
     last: BTreeMap<(NodeNumber, NodeNumber), Millis>,
 }
 
 impl Bus {
-    /// An empty one.
+    /// An empty bus.
     pub fn new(rng: Rng, manners: Manners) -> Self {
         Self { rng, manners, is_down_until: 0, under_way: BTreeMap::new(), order: 0, last: BTreeMap::new() }
     }
 
-    /// Takes a frame.
+    /// Takes a frame, and loses or doubles it.
     pub fn publish(&mut self, now: Millis, from: NodeNumber, to: NodeNumber, frame: &Bytes) {
         if now < self.is_down_until || self.rng.f64() < self.manners.lost {
             return;
@@ -74,12 +74,12 @@ impl Bus {
         }
     }
 
-    /// When the next frame arrives.
+    /// The time at which the next frame arrives.
     pub fn next_due(&self) -> Option<Millis> {
         self.under_way.keys().next().map(|(at, _)| *at)
     }
 
-    /// The next frame that has arrived by now, and for whom it is.
+    /// The next frame that has arrived by now, and its receiver.
     pub fn take(&mut self, now: Millis) -> Option<(NodeNumber, Bytes)> {
         let first = self.under_way.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(first.remove())

@@ -1,4 +1,4 @@
-//! Planted bugs, between the links and what is around them.
+//! Planted bugs between links and their surroundings.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -6,7 +6,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::link::LinkOutput;
 use muster_wire::link::{FrameKind, Header};
 
-/// What goes wrong.
+/// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A batch is not handed on.
@@ -15,26 +15,26 @@ pub enum Fault {
     DoubleBatch,
     /// Two batches are handed on in the wrong order.
     SwapBatches,
-    /// The end of a batch is missing.
+    /// The end of a batch is cut off.
     CutBatch,
     /// A batch of a link that ended is handed on.
     LateBatch,
-    /// A frame has the number of the next.
+    /// A frame has the number of the next frame.
     Renumber,
-    /// One direction acknowledges a frame more than arrived.
+    /// One direction acknowledges one frame more than arrived.
     InventAcknowledgement,
-    /// One frame never gets through.
+    /// One frame is lost each time it is sent.
     LoseForever,
-    /// A node's links do not hear of time any more.
+    /// A node's timers stop.
     StopTime,
-    /// Nobody hears that a link became congested or ceased to be.
+    /// One notice that a link became congested, or free again, is lost.
     MuteCongestion,
     /// A link at rest sends something.
     Babble,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 11] = [
         Self::LoseBatch,
         Self::DoubleBatch,
@@ -50,17 +50,17 @@ impl Fault {
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions; what stays wrong stays so.
+/// A fault that strikes once, at one of its first occasions. Lasting faults go on from then.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
-    /// The direction, and the frame, that it struck.
+    /// Sender, receiver and number of the frame that was struck.
     struck: Option<(NodeNumber, NodeNumber, u64)>,
     kept: Option<(NodeNumber, NodeNumber, Bytes)>,
 }
 
 impl Faults {
-    /// With this fault, or none.
+    /// With this fault, or without one.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         Self { fault, occasions: Rng::with_seed(seed).u32(1..=20), struck: None, kept: None }
     }
@@ -73,7 +73,7 @@ impl Faults {
         self.occasions == 0
     }
 
-    /// Changes a frame on its way; none if it does not get through.
+    /// Lets the fault change a frame on its way; `None` if the frame is lost.
     pub fn frame(&mut self, frame: Bytes) -> Option<Bytes> {
         let Some(mut header) = Header::read(&frame) else { return Some(frame) };
         let of = (header.from, header.to, header.number);
@@ -98,7 +98,7 @@ impl Faults {
         Some(changed.into())
     }
 
-    /// Changes what comes out of a node's links.
+    /// Lets the fault change the output of a node's links.
     pub fn output(&mut self, me: NodeNumber, out: &mut LinkOutput) {
         if !out.batches.is_empty() {
             if self.strikes(Fault::LoseBatch) {
@@ -127,13 +127,13 @@ impl Faults {
         }
     }
 
-    /// A link ended; what of it is handed on all the same.
+    /// A batch of a link that just ended, to be handed on all the same.
     pub fn after_end(&mut self, me: NodeNumber, peer: NodeNumber) -> Option<Bytes> {
         let (_, _, batch) = self.kept.take_if(|(at, from, _)| (*at, *from) == (me, peer))?;
         Some(batch)
     }
 
-    /// Whether a node's links do not hear of time.
+    /// Whether a node's timers have stopped.
     pub fn stops_time(&mut self, me: NodeNumber) -> bool {
         if self.struck.is_none() && self.strikes(Fault::StopTime) {
             self.struck = Some((me, me, 0));

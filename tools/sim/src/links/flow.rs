@@ -1,4 +1,4 @@
-//! One direction between two nodes as the checkers see it: what was sent, what was handed on, what is under way.
+//! One direction of a link as the checkers see it: batches that were sent and handed on, and frames on the way.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use muster_wire::link::{FrameKind, Header};
 use super::{Check, Checked};
 use crate::violation::ensure;
 
-/// See the module.
+/// The batches and frames of one direction of a link.
 #[derive(Default)]
 pub struct Flow {
-    /// Batches put in.
+    /// Number of batches sent.
     pub sent: u64,
-    /// Batches handed on.
+    /// Number of batches handed on.
     pub received: u64,
     /// Whether the sender was told that the link is congested.
     pub is_congested: bool,
-    /// Bytes of published frames that the receiver does not have with all before them.
+    /// Sizes of published frames that the receiver cannot hand on yet, by number.
     under_way: BTreeMap<u64, usize>,
-    /// Frames that the receiver has, beyond those that are missing.
+    /// Numbers of frames that arrived before others that are missing.
     arrived: BTreeMap<u64, ()>,
-    /// The receiver has all up to this.
+    /// The receiver has all frames up to this number.
     prefix: u64,
 }
 
-/// Bytes of every batch that say which it is.
+/// Bytes of a batch that hold its number, sender and receiver, and length.
 const NAME_BYTES: usize = 16;
 
-/// What stands in a batch: who sends it to whom, as the how manieth, how long it is, and bytes that follow from that.
+/// The bytes of a batch. They follow from its sender, receiver, number and length.
 fn content(from: NodeNumber, to: NodeNumber, number: u64, len: usize) -> Vec<u8> {
     let len = len.max(NAME_BYTES);
     let mut bytes = Vec::with_capacity(len);
@@ -41,7 +41,7 @@ fn content(from: NodeNumber, to: NodeNumber, number: u64, len: usize) -> Vec<u8>
 }
 
 impl Flow {
-    /// The next batch, of about this length.
+    /// The next batch to send, of about this length.
     pub fn next(&mut self, from: NodeNumber, to: NodeNumber, len: usize) -> Batch {
         let mut batch = Batch::default();
         batch.append(|bytes| bytes.extend(content(from, to, self.sent, len)));
@@ -49,7 +49,7 @@ impl Flow {
         batch
     }
 
-    /// A batch was handed on.
+    /// Checks a batch that was handed on.
     pub fn receive(&mut self, from: NodeNumber, to: NodeNumber, batch: &[u8]) -> Checked {
         let expected = content(from, to, self.received, batch.len());
         ensure(Check::Order, batch == expected && self.received < self.sent, || {
@@ -60,7 +60,7 @@ impl Flow {
         Ok(())
     }
 
-    /// A frame was published.
+    /// Checks a frame that was published.
     pub fn published(&mut self, header: &Header, bytes: usize, config: &LinkConfig) -> Checked {
         ensure(Check::Limits, bytes <= config.frame_bytes_max, || format!("a frame of {bytes} bytes"))?;
         if header.kind == FrameKind::Report {
@@ -77,7 +77,7 @@ impl Flow {
         })
     }
 
-    /// A frame reached a receiver that has the link.
+    /// Notes a frame that reached its receiver.
     pub fn arrived(&mut self, header: &Header) {
         if header.kind == FrameKind::Report || header.number <= self.prefix {
             return;

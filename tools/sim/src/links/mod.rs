@@ -1,7 +1,7 @@
-//! Links between nodes over a bad bus, from a seed, with virtual time: frames that are lost, delayed, doubled and
-//! reordered, outages, pauses, nodes that die and that come.
+//! Links between nodes over a bad bus, from a seed and with virtual time. Frames are lost, delayed, doubled and
+//! reordered; there are outages and pauses, and nodes die and join.
 //!
-//! The links are the product's own. What is simulated is the bus, time, and who fills and empties the links.
+//! The links are those of the server. The simulation replaces the bus, time, and the users of the links.
 
 mod bus;
 mod faults;
@@ -11,16 +11,16 @@ mod world;
 pub use faults::Fault;
 pub use world::run;
 
-/// What is checked.
+/// A promise that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// What is handed on is what was sent: whole, in order, once.
+    /// Batches are handed on as they were sent: whole, in order, and once.
     Order,
-    /// Nothing is handed on from a link that ended.
+    /// No batch is handed on from a link that ended.
     Stray,
-    /// No more is under way than the window holds, and no frame is larger than the bus takes.
+    /// No more frames are on the way than the window allows, and no frame is too large for the bus.
     Limits,
-    /// Whoever fills a link knows whether it is congested.
+    /// The sender knows whether its link is congested.
     Congestion,
     /// Once nothing is put in and the bus is well, everything arrives and is acknowledged.
     Rest,
@@ -29,21 +29,21 @@ pub enum Check {
 }
 
 impl Check {
-    /// All of them.
+    /// All checks.
     pub const ALL: [Self; 6] = [Self::Order, Self::Stray, Self::Limits, Self::Congestion, Self::Rest, Self::Idle];
 }
 
-/// A promise that was not kept.
+/// A promise that was broken.
 pub type Violation = crate::violation::Violation<Check>;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What was wrong, if anything.
+    /// The first violation, if there was one.
     pub violation: Option<Violation>,
-    /// Frames published and batches handed on.
+    /// Number of frames published and batches handed on.
     pub steps: u64,
-    /// Of everything that happened.
+    /// A hash of everything that happened.
     pub hash: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Nodes with their links, and what happens to them.
+//! The world of links: nodes with their links, a bus, and time.
 
 use std::collections::BTreeMap;
 
@@ -16,33 +16,33 @@ use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
 use crate::violation::ensure;
 
-/// Batches are put in for so long.
+/// How long batches are put in.
 const BUSY_MS: Millis = 8_000;
-/// Everything arrives within so long once the bus is well.
+/// Time within which everything must arrive once the bus is well.
 const REST_MS: Millis = 60_000;
-/// And then nothing is sent for so long.
+/// Time at rest during which nothing may be sent.
 const IDLE_MS: Millis = 60_000;
 
 struct Node {
     incarnation: u128,
     links: Links,
-    /// It does nothing until then, and what arrives waits.
+    /// The node does nothing until this time, and frames for it wait.
     pauses_until: Millis,
-    /// How late it hears of time.
+    /// How late the node's timers run.
     lateness_ms: Millis,
-    /// Others ended, or will end, their links with it.
+    /// Whether the node was voted out, so that others end their links with it.
     is_out: bool,
 }
 
-/// What happens at a time.
+/// An event at a point in time.
 enum Event {
-    /// A node begins its link with another.
+    /// The first node opens its link with the second.
     Open(NodeNumber, NodeNumber),
-    /// A node ends its link with another.
+    /// The first node ends its link with the second.
     End(NodeNumber, NodeNumber),
-    /// A node is gone.
+    /// A node dies.
     Die(NodeNumber),
-    /// What arrived while a node paused.
+    /// A frame arrives that came while the node paused.
     Deliver(NodeNumber, Bytes),
 }
 
@@ -62,7 +62,7 @@ struct World {
     published: u64,
 }
 
-/// Runs a seed, with a planted bug or none.
+/// Runs a seed, with a planted bug or without.
 pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
     let mut world = World::new(seed, fault, prints);
     let violation = world.run().err();
@@ -124,7 +124,7 @@ impl World {
         self.events.insert((self.now + after_ms, self.order), event);
     }
 
-    /// A node comes; it and the others learn of each other at any time.
+    /// Adds a node. It and the others open their links at different times.
     fn join(&mut self) {
         let number = self.next_number;
         self.next_number += 1;
@@ -148,7 +148,7 @@ impl World {
         self.nodes.iter().filter(|(_, node)| !node.is_out).map(|(number, _)| *number)
     }
 
-    /// A node is voted out, which it and the others learn at any time. Until it is gone it goes on as before.
+    /// Votes a node out. It and the others learn of that at different times, and until it dies it goes on as before.
     fn vote_out(&mut self, number: NodeNumber) {
         let Some(node) = self.nodes.get_mut(&number) else { return };
         node.is_out = true;
@@ -161,7 +161,7 @@ impl World {
         self.later(after_ms, Event::Die(number));
     }
 
-    /// Something happens.
+    /// Lets one random thing happen.
     fn act(&mut self) -> Checked {
         let Some(number) = self.any_node() else { return Ok(()) };
         match self.rng.u32(0..200) {
@@ -189,14 +189,14 @@ impl World {
         self.rng.choice(numbers)
     }
 
-    /// A node sends up to so many batches to one other.
+    /// Lets a node send up to `most` batches to one other node.
     fn fill(&mut self, from: NodeNumber, most: u32) -> Checked {
         let Some(node) = self.nodes.get(&from).filter(|node| node.pauses_until <= self.now) else { return Ok(()) };
         let peers: Vec<NodeNumber> = node.links.peers().collect();
         let Some(to) = self.rng.choice(peers) else { return Ok(()) };
         for _ in 0..self.rng.u32(1..=most) {
             let flow = self.flows.entry((from, to)).or_default();
-            // Whoever is told of congestion mostly keeps to it.
+            // A sender that was told of congestion mostly obeys.
             if flow.is_congested && self.rng.u32(0..10) > 0 {
                 break;
             }
@@ -212,7 +212,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets time pass until nothing more happens before this time.
+    /// Moves the clock to a time, with everything that happens until then.
     fn advance(&mut self, until: Millis) -> Checked {
         loop {
             let tick = self.next_tick();
@@ -296,7 +296,7 @@ impl World {
         self.step(to, |links, now, out| links.receive(now, &frame, out))
     }
 
-    /// A node's links do something; the world does what comes of it.
+    /// Runs one step of a node's links and carries out the results.
     fn step(&mut self, number: NodeNumber, act: impl FnOnce(&mut Links, Millis, &mut LinkOutput)) -> Checked {
         let Some(node) = self.nodes.get_mut(&number) else { return Ok(()) };
         let mut out = LinkOutput::default();
@@ -383,6 +383,6 @@ impl World {
 }
 
 fn send(links: &mut Links, now: Millis, to: NodeNumber, batch: Batch, out: &mut LinkOutput) {
-    // None that is too large is made here.
+    // Batches that are too large are not made here.
     let _ = links.send(now, to, batch, out);
 }

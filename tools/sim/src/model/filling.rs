@@ -1,4 +1,4 @@
-//! How rooms of a template fill: one of a size after the other, as long as players only come.
+//! The rule by which rooms of a template fill: one room of each size after the other, as long as players only join.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,31 +6,31 @@ use muster_domain::UserId;
 
 use crate::violation::{Check, Checked, ensure};
 
-/// Part-filled rooms by template and size.
+/// Number of part-filled rooms by template and size.
 pub type PartFilled = BTreeMap<(usize, u32), usize>;
 
-/// See the module.
+/// The part-filled rooms at the last rest, and what has happened since.
 #[derive(Debug, Default)]
 pub struct Filling {
     before: PartFilled,
-    /// Something else than coming happened since.
+    /// Whether anything but joins happened since the last check.
     is_disturbed: bool,
-    /// Who was placed: a desk does not know that it sends somebody a second time.
+    /// Users who were placed; a desk does not notice that it places a user twice.
     placed: BTreeSet<UserId>,
 }
 
 impl Filling {
-    /// Somebody is placed.
+    /// Notes that a user was placed.
     pub fn placed(&mut self, user: UserId) {
         self.is_disturbed |= !self.placed.insert(user);
     }
 
-    /// Somebody goes, is put out, changes a room, or does not take a seat in time.
+    /// Notes that a player left or was kicked, that a room was changed, or that a reservation ended unused.
     pub fn disturb(&mut self) {
         self.is_disturbed = true;
     }
 
-    /// At rest: there are no more part-filled rooms than before, unless that was none.
+    /// At rest, checks that there are no more part-filled rooms of a size than before, or at most one.
     pub fn check(&mut self, now: PartFilled) -> Checked {
         let before = std::mem::replace(&mut self.before, now);
         if std::mem::take(&mut self.is_disturbed) {

@@ -1,4 +1,4 @@
-//! Variables as the changes make them that were answered: in the order of the versions, whatever came when.
+//! The variables of a room as the answered changes make them, applied in the order of versions and not of answers.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,26 @@ use muster_live::rooms::Change;
 
 use super::mirror::Values;
 
-/// See the module.
+/// The answered changes of a room's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// By the version that was answered. What changed nothing has the version of what did, and agrees with it.
+    /// Changes by the version that was answered. A change without effect has the version of an earlier one, and agrees
+    /// with it.
     changes: BTreeMap<u64, Vec<Change>>,
 }
 
 impl Ledger {
-    /// A room that is made with these.
+    /// The ledger of a room that is made with these variables.
     pub fn new(first: Change) -> Self {
         Self { changes: BTreeMap::from([(0, vec![first])]) }
     }
 
-    /// A change was made, and the variables are at this version.
+    /// Adds a change, with the version that it led to.
     pub fn add(&mut self, version: u64, change: Change) {
         self.changes.entry(version).or_default().push(change);
     }
 
-    /// What must be there.
+    /// The values that the room must have.
     pub fn values(&self) -> Values {
         let mut values = Values::new();
         for change in self.changes.values().flatten() {

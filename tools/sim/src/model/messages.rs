@@ -1,4 +1,4 @@
-//! Messages on streams: who must receive each, who may, who did.
+//! Messages on streams: the sessions that must, that may, and that did receive each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use crate::frames::{Say, StreamId};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, ensure};
 
-/// Whom a message is meant for, among those who hear its stream.
+/// The sessions that a message is meant for, among those that hear its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Everybody.
+    /// All of them.
     All,
-    /// Everybody but one.
+    /// All but this one.
     AllBut(Who),
-    /// Those of these that are there.
+    /// Those of these sessions that are on the stream.
     Only(BTreeSet<Who>),
-    /// Nobody: its sender is not on the stream.
+    /// None, because the sender is not on the stream.
     Nobody,
 }
 
-/// Someone who was hearing when the message was sent, and should receive it if it goes on hearing.
+/// A session that heard the stream when a message was sent, and must receive it if it goes on hearing.
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
-    /// Who.
+    /// The session.
     pub who: Who,
-    /// Its time of hearing.
+    /// The id of the time during which it hears the stream without a gap.
     pub period: u64,
-    /// How often it had done anything about the stream.
+    /// Number of the session's actions about the stream so far.
     pub changes: u32,
 }
 
@@ -36,33 +36,33 @@ struct Message {
     say: Arc<Say>,
     stream: StreamId,
     audience: Audience,
-    /// Empty if it may turn out that its sender was not there.
+    /// Sessions that must receive the message. Empty if its sender may turn out not to be on the stream.
     due: Vec<Receiver>,
     received: BTreeSet<Who>,
 }
 
-/// See the module.
+/// All messages of a run, with their receivers.
 #[derive(Debug, Default)]
 pub struct Messages {
     all: Vec<Message>,
-    /// Those before were checked at rest.
+    /// Number of messages that were checked at an earlier rest.
     checked: usize,
 }
 
 impl Messages {
-    /// The number of the next one.
+    /// The number of the next message.
     pub fn next_id(&self) -> u32 {
         self.all.len() as u32
     }
 
-    /// A new message, before it is sent.
+    /// Adds a message before it is sent.
     pub fn add(&mut self, stream: StreamId, audience: Audience, due: Vec<Receiver>) -> Arc<Say> {
         let say = Arc::new(Say::message(stream, self.all.len() as u32));
         self.all.push(Message { say: say.clone(), stream, audience, due, received: BTreeSet::new() });
         say
     }
 
-    /// A message turned out to be for nobody.
+    /// Notes that a message was refused, so it is for nobody.
     pub fn retract(&mut self, id: u32) -> Checked {
         let Some(message) = self.all.get_mut(id as usize) else { return Ok(()) };
         (message.audience, message.due) = (Audience::Nobody, Vec::new());
@@ -71,12 +71,12 @@ impl Messages {
         })
     }
 
-    /// What was sent so far may be lost.
+    /// Allows all messages since the last check to be lost.
     pub fn excuse(&mut self) {
         self.all[self.checked..].iter_mut().for_each(|message| message.due.clear());
     }
 
-    /// Someone receives a message. Answers whether it is meant for everybody.
+    /// Notes that a session receives a message. Returns whether the message is for everybody.
     pub fn received(&mut self, id: u32, stream: StreamId, who: Who) -> Checked<bool> {
         let known = self.all.get_mut(id as usize).filter(|message| message.stream == stream);
         ensure(Check::Stray, known.is_some(), || format!("session {who} received message {id}, which nobody sent"))?;
@@ -95,8 +95,8 @@ impl Messages {
         Ok(message.audience == Audience::All)
     }
 
-    /// At rest: everyone who should have received something has. `hears` answers whether that time of hearing goes on,
-    /// `stays` whether the receiver has done nothing about the stream since.
+    /// At rest, checks that every session that must receive a message has done so. `hears` says whether the receiver's
+    /// period of hearing goes on, `stays` whether the receiver has not acted on the stream since.
     pub fn check(
         &mut self,
         hears: impl Fn(StreamId, Receiver) -> bool,

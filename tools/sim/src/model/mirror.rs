@@ -1,4 +1,5 @@
-//! A room as somebody in it knows it: the answer to coming in, and every event since, as our own client applies them.
+//! A room as one of its members knows it: the answer to its join and all events since, applied like our client applies
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,40 +12,40 @@ use muster_live::rooms::{Delta, Event, Named, RoomState, Summary, Value};
 /// Values by name.
 pub type Values = BTreeMap<Arc<str>, Value>;
 
-/// Somebody in the room.
+/// A member as another one sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Whose session it is.
+pub struct SeenMember {
+    /// The member's user.
     pub user: UserId,
-    /// None while watching.
+    /// The seat; `None` for spectators.
     pub seat: Option<u32>,
-    /// As far as they may be seen.
+    /// The variables that the observer may see.
     pub variables: Values,
 }
 
-/// See the module.
+/// The state of a room as one member sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
-    /// A name for players' eyes.
+    /// The name that players see.
     pub name: Arc<str>,
     /// Number of seats.
     pub capacity: u32,
     /// Most spectators.
     pub spectators_max: u32,
-    /// Whether it has a password.
+    /// Whether the room has a password.
     pub locked: bool,
-    /// Whether it takes players.
+    /// Whether the room takes players without a reservation.
     pub open: bool,
-    /// Who owns it.
+    /// The player who owns the room.
     pub owner: Option<UserId>,
-    /// What the owner says of it.
+    /// Values that the owner set.
     pub properties: Values,
-    /// Its variables.
+    /// Values that members set.
     pub variables: Values,
-    /// Their version.
+    /// Version of the variables.
     pub version: u64,
-    /// Who is in it.
-    pub members: BTreeMap<SessionId, Seen>,
+    /// The members by their session.
+    pub members: BTreeMap<SessionId, SeenMember>,
 }
 
 fn values(named: &[Named]) -> Values {
@@ -62,11 +63,11 @@ pub fn seat_of(presence: &Presence) -> Option<u32> {
 }
 
 impl Mirror {
-    /// From what whoever comes in is told.
+    /// The view of a member that just joined.
     pub fn new(state: &RoomState) -> Self {
         let members = state.members.iter().map(|member| {
             let (seat, variables) = (member.seat, values(&member.variables));
-            (member.who.session_id, Seen { user: member.who.user_id, seat, variables })
+            (member.who.session_id, SeenMember { user: member.who.user_id, seat, variables })
         });
         let Summary { name, capacity, spectators_max, locked, open, owner, properties, variables, .. } = &state.summary;
         Self {
@@ -83,7 +84,7 @@ impl Mirror {
         }
     }
 
-    /// An event.
+    /// Applies an event.
     pub fn told(&mut self, event: &Event) {
         match event {
             Event::Variables(_, delta) => {
@@ -111,19 +112,19 @@ impl Mirror {
         }
     }
 
-    /// Somebody went, somebody came.
+    /// Applies leaves, then joins.
     pub fn came_and_went(&mut self, joins: &[Presence], leaves: &[Presence]) {
         for presence in leaves {
             self.members.remove(&presence.session_id);
         }
         for presence in joins {
-            let new = || Seen { user: presence.user_id, seat: seat_of(presence), variables: Values::new() };
-            // One's own coming may be told before it is answered, and what was shown may be told once more.
+            let new = || SeenMember { user: presence.user_id, seat: seat_of(presence), variables: Values::new() };
+            // A member's own join may come before the answer to it, and a member of the first answer may be told again.
             self.members.entry(presence.session_id).or_insert_with(new);
         }
     }
 
-    /// The same without anybody's own variables: those of whoever came unnoticed are not known.
+    /// The same without members' own variables, which are unknown of members whose join was merged with others.
     pub fn without_own(mut self) -> Self {
         self.members.values_mut().for_each(|member| member.variables.clear());
         self

@@ -1,7 +1,7 @@
-//! The order of what happens on one stream: one line for all who hear it.
+//! The order of messages and events on one stream, which must be the same for all sessions that hear it.
 //!
-//! What is meant for everybody must be the same unbroken row for each, from wherever it began to hear. What is meant for
-//! some may stand in between, but never before for one and behind for another.
+//! Messages for everybody form one unbroken row for each session, from wherever it began to hear. Messages for some may
+//! stand in between, but two of them never in opposite orders for two sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,31 +9,31 @@ use crate::frames::Version;
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// Something heard, by number.
+/// Number of a message or event that was heard.
 type Token = u32;
 
-/// How far a session has heard.
+/// The latest messages that a session has heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     last: Option<Token>,
     last_for_all: Option<Token>,
 }
 
-/// See the module.
+/// The messages and events that sessions heard on one stream, with what preceded each.
 #[derive(Debug, Default)]
 pub struct Order {
     tokens: BTreeMap<Vec<u8>, Token>,
-    /// What followed what among things meant for everybody, and who heard it so first.
+    /// The message for everybody that followed another, with the session that heard it first.
     next: BTreeMap<Token, (Token, Who)>,
     previous: BTreeMap<Token, (Token, Who)>,
-    /// What was heard directly before what.
+    /// Messages that some session heard directly before another.
     before: BTreeMap<Token, BTreeSet<Token>>,
     came: BTreeMap<Version, Token>,
     went: BTreeMap<Version, Token>,
 }
 
 impl Order {
-    /// A session hears something. `content` is the same for all who hear it.
+    /// Notes that a session hears a message. `content` is the same for all receivers.
     pub fn heard(&mut self, who: Who, place: &mut Place, content: &[u8], is_for_all: bool) -> Checked<()> {
         let fresh = self.tokens.len() as Token;
         let token = *self.tokens.entry(content.to_vec()).or_insert(fresh);
@@ -64,7 +64,7 @@ impl Order {
         found.map_or_else(String::new, |(content, _)| describe(content))
     }
 
-    /// An event told who came and went: each appearance does so in one event only.
+    /// Checks an event of joins and leaves: each appearance joins in one event only, and leaves in one only.
     pub fn told(&mut self, content: &[u8], joins: &[Version], leaves: &[Version]) -> Checked {
         let Some(token) = self.tokens.get(content) else { return Ok(()) };
         for (versions, known, what) in [(joins, &mut self.came, "came"), (leaves, &mut self.went, "went")] {
@@ -76,7 +76,7 @@ impl Order {
         Ok(())
     }
 
-    /// Whether there is one line in which everybody's hearing fits.
+    /// Checks that one order exists that agrees with what every session heard.
     pub fn check(&self) -> Checked {
         let mut behind: BTreeMap<Token, Vec<Token>> = BTreeMap::new();
         let mut open: BTreeMap<Token, usize> = self.tokens.values().map(|token| (*token, 0)).collect();

@@ -1,4 +1,4 @@
-//! What one session has to do with one stream, as the session knows it.
+//! A tie: the relation of one session to one stream, as the session knows it.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use crate::frames::Version;
 use crate::model::order::Place;
 use crate::scenario::{When, Who};
 
-/// What a session did about a stream.
+/// An action of a session on a stream.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// It joined; whether it was let in, once that is known.
+    /// A join. `answer` says whether the session was let in, once that is known.
     Join { version: Version, when: When, listens: bool, answer: Option<bool> },
-    /// It listened, by a question; whether that was granted, once that is known.
+    /// A request to listen. `answer` says whether it was granted, once that is known.
     Listen { request: u64, answer: Option<bool> },
-    /// It left.
+    /// Leaving the stream.
     Leave,
-    /// It left and went on hearing, if it heard.
+    /// Leaving the stream, but hearing it on if it was heard.
     Vanish { hears: bool },
-    /// It stopped hearing.
+    /// No longer hearing the stream.
     Unlisten,
 }
 
-/// Whether a session is on a stream, and hears it.
+/// Whether a session is on a stream, and whether it hears the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// As which appearance it is there.
+    /// The session's appearance on the stream, if it is on it.
     pub present: Option<Version>,
-    /// Whether it hears.
+    /// Whether the session hears the stream.
     pub hears: bool,
 }
 
@@ -48,36 +48,36 @@ impl State {
     }
 }
 
-/// A time without gap during which a session hears a stream, from the answer that began it.
+/// A time during which a session hears a stream without a gap. It begins with an answer.
 #[derive(Clone, Debug)]
 pub struct Period {
-    /// Different from all others.
+    /// An id that no other period has.
     pub id: u64,
-    /// Who is there, as the session concludes from what it was told.
+    /// The presences on the stream, as the session concludes from what it was told.
     pub view: BTreeMap<Who, Version>,
-    /// The snapshot was cut, or there was none: the view may lack those who were there before.
+    /// Whether the snapshot was cut or missing, so that the view may lack earlier presences.
     pub is_cut: bool,
-    /// Events may repeat what the view holds, since a second snapshot overtook them.
+    /// Whether events may repeat what the view holds, because a second snapshot overtook them.
     pub is_loose: bool,
-    /// What was heard last.
+    /// The last messages that were heard.
     pub place: Place,
 }
 
-/// See the module.
+/// The actions of one session on one stream, and what it was told.
 #[derive(Clone, Debug, Default)]
 pub struct Tie {
     base: State,
     ops: Vec<Op>,
-    /// How often it did anything about it.
+    /// Number of the session's actions on the stream.
     pub changes: u32,
-    /// How often it stopped hearing: answers to what it asked before say nothing any more.
+    /// Number of times that the session stopped hearing the stream. Answers to requests from before no longer count.
     pub epoch: u32,
-    /// Since when it hears without a gap, as far as it was told.
+    /// The present period of hearing, as far as the session was told.
     pub period: Option<Period>,
 }
 
 impl Tie {
-    /// Notes what the session does.
+    /// Notes an action of the session.
     pub fn note(&mut self, op: Op) {
         self.changes += 1;
         if matches!(op, Op::Leave | Op::Unlisten) {
@@ -97,7 +97,7 @@ impl Tie {
         }
     }
 
-    /// Notes the answer to a question to listen.
+    /// Notes the answer to a request to listen.
     pub fn listen_answered(&mut self, asked: u64, hears: bool) {
         for op in &mut self.ops {
             match op {
@@ -107,24 +107,24 @@ impl Tie {
         }
     }
 
-    /// Where it stands if what is not answered yet goes well: what its shard believes.
+    /// The state if all requests without answer are granted, as the session's shard assumes.
     pub fn hoped(&self) -> State {
         self.ops.iter().fold(self.base, |state, op| state.after(op, true))
     }
 
-    /// Where it stands by what was answered alone.
+    /// The state by answered requests alone.
     pub fn answered(&self) -> State {
         self.ops.iter().fold(self.base, |state, op| state.after(op, false))
     }
 
-    /// Where it stands for certain at its owner once all that was sent arrives; `None` if that depends on others.
+    /// The state at the stream's owner once all requests have arrived; `None` if that depends on other sessions.
     pub fn certain(&self) -> Option<State> {
         let depends = |op: &Op| matches!(op, Op::Join { when: When::Occupied, answer: None, .. });
         let from = self.ops.iter().rposition(|op| matches!(op, Op::Leave)).unwrap_or_default();
         (!self.ops[from..].iter().any(depends)).then(|| self.hoped())
     }
 
-    /// Whether it is there at its owner already, as far as it was told.
+    /// Whether the session is on the stream at its owner already, as far as it was told.
     pub fn is_there_already(&self) -> bool {
         self.ops.iter().fold(self.base.present.is_some(), |is_there, op| match op {
             Op::Join { answer, .. } => is_there || *answer == Some(true),
@@ -133,7 +133,7 @@ impl Tie {
         })
     }
 
-    /// At rest: forgets how it came to where it stands.
+    /// At rest, forgets the actions and keeps the state that they led to.
     pub fn rest(&mut self) -> State {
         self.base = self.hoped();
         self.ops.clear();

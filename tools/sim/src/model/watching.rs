@@ -1,4 +1,4 @@
-//! A view of the lobby as one who watches it knows it: the first page, and the changes since.
+//! A view of the lobby as one watcher knows it: the first page, and the changes since.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use muster_live::rooms::{LobbyDelta, Page, RoomId, Summary};
 
 use crate::violation::{Check, Checked, ensure};
 
-/// See the module.
+/// The rooms of a view as one watcher sees them.
 #[derive(Debug, Default)]
 pub struct Watching {
-    /// The rooms, once there was a page.
+    /// The rooms; `None` before the first page.
     pub rooms: Option<BTreeMap<RoomId, Arc<Summary>>>,
-    /// The last change that is in them.
+    /// Revision of the last change that is applied.
     revision: u64,
 }
 
 impl Watching {
-    /// The first page, or a first page once more.
+    /// Applies a first page.
     pub fn answered(&mut self, page: &Page) -> Checked {
         let revision = page.revision.unwrap_or_default();
         ensure(Check::Lobby, self.rooms.is_none() || revision >= self.revision, || {
@@ -28,8 +28,8 @@ impl Watching {
         Ok(())
     }
 
-    /// A change. None may be missed behind the page, and those from before it are in it. Where all begins anew, what was
-    /// known is forgotten.
+    /// Applies a push. Pushes from before the page are part of it, and none after it may be missing. A push that begins
+    /// anew drops the known rooms.
     pub fn told(&mut self, delta: &LobbyDelta) -> Checked {
         let Some(rooms) = self.rooms.as_mut().filter(|_| delta.revision > self.revision) else { return Ok(()) };
         ensure(Check::Lobby, delta.anew || delta.revision == self.revision + 1, || {

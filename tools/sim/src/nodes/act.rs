@@ -1,4 +1,4 @@
-//! What goes wrong, and what people do.
+//! Failures around memberships, and actions of operators.
 
 use muster_cluster::membership::Event;
 use muster_live::Millis;
@@ -8,11 +8,11 @@ use super::process::Process;
 use super::registry::Registry;
 use super::world::{Happening, World};
 
-/// Processes at once.
+/// Most processes at a time.
 const PROCESSES_MAX: usize = 6;
 
 impl World {
-    /// Something happens.
+    /// Lets one failure or action happen.
     pub(super) fn act(&mut self) -> Checked {
         let choice = if self.only_restarts { self.rng.u32(0..2) } else { self.rng.u32(0..40) };
         match choice {
@@ -72,7 +72,7 @@ impl World {
         Ok(())
     }
 
-    /// Mostly short, sometimes longer than any lease.
+    /// A random time: mostly short, sometimes longer than any lease.
     fn any_time(&mut self) -> Millis {
         let most = *self.rng.choice(&[200, 1_000, 6_000, 12_000]).unwrap_or(&200);
         self.rng.u64(0..most)
@@ -97,7 +97,7 @@ impl World {
         let ms = self.down_until - self.now;
         let ids: Vec<usize> = self.processes.keys().copied().collect();
         for id in ids {
-            // Nothing is silent about it.
+            // A restart of the bus is noticed, unlike a cut-off.
             if let Some(process) = self.processes.get_mut(&id) {
                 process.silent_until = 0;
             }
@@ -107,9 +107,9 @@ impl World {
         }
     }
 
-    /// The bus comes back with an empty registry.
+    /// Restarts the bus with an empty registry.
     fn forget(&mut self) {
-        // Once: epochs follow clocks that differ.
+        // A run does this once only, because new epochs follow the nodes' clocks, which differ.
         if std::mem::replace(&mut self.has_forgotten, true) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Connections, watches and probes.
+//! Connections, watches and probes around memberships.
 
 use muster_cluster::bus::{Address, Probe};
 use muster_cluster::membership::{Event, RequestRef};
@@ -10,7 +10,7 @@ use super::process::Process;
 use super::world::{Happening, World};
 
 impl World {
-    /// Every watch tells of a change, in order.
+    /// Hands a change of the registry to every watch, in order.
     pub(super) fn publish(&mut self, event: &registry::Event) {
         let ids: Vec<usize> = self.processes.keys().copied().collect();
         for id in ids {
@@ -49,7 +49,7 @@ impl World {
         self.later(after_ms, Happening::Tell(id, Event::Probed { request, probe }));
     }
 
-    /// A process loses its connection for a time.
+    /// Takes a process's connection away for a time.
     pub(super) fn disconnect(&mut self, id: usize, for_ms: Millis) {
         let hears_after = self.rng.u64(0..80);
         let hides = self.faults.has(Fault::HideLoss);

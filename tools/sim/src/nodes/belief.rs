@@ -1,4 +1,4 @@
-//! What nodes believe to own, and what must be true once everything is well.
+//! The partitions that nodes believe to own, and the state that must be reached once everything is well.
 
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::{fair_shares, pull, slack};
@@ -9,7 +9,7 @@ use super::world::World;
 use super::{Check, Checked};
 use crate::violation::ensure;
 
-/// Some jobs.
+/// Names of some jobs.
 const JOBS: [&str; 3] = ["cleaning", "leaderboards", "tournaments"];
 
 /// The partitions that a process believes to own, in order.
@@ -22,7 +22,8 @@ fn owned(process: &Process, now: u64) -> Vec<Partition> {
 }
 
 impl World {
-    /// Nobody else believes to own what this process believes to own since just now. Between, beliefs only end.
+    /// Checks that no other process believes to own a partition that this one has gained since its last check. Between
+    /// checks, beliefs only end.
     pub(super) fn check_belief(&mut self, id: usize) -> Checked {
         let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
         let mine = owned(process, self.now);
@@ -40,7 +41,7 @@ impl World {
         Ok(())
     }
 
-    /// Nobody else runs a job under the same epoch.
+    /// Checks that no other process runs a job in the same epoch.
     pub(super) fn check_jobs(&mut self, id: usize) -> Checked {
         let Some(process) = self.processes.get(&id).filter(|process| !process.is_asleep(self.now)) else {
             return Ok(());
@@ -53,7 +54,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything is well for long enough.
+    /// Checks the state after a long time without failures.
     pub(super) fn check_rest(&self) -> Checked {
         let Some(first) = self.processes.values().next() else { return Ok(()) };
         let view = first.membership.view();
@@ -98,7 +99,7 @@ impl World {
             let owners = view.holdings().filter_map(|(_, holding)| holding.owner);
             let places: Vec<Place> = owners.filter(|owner| Some(owner.node()) == number).collect();
             let off = places.len().abs_diff(fair);
-            // Rounding depends on the order of nodes, which is not known here: it may be one more.
+            // The order of nodes, which decides the rounding, is unknown here, so a share may be off by one more.
             ensure(Check::Balance, off <= slack(fair + 1) + 1 && fair <= usize::from(PARTITIONS), || {
                 format!("{number:?} has {} partitions instead of {fair}", places.len())
             })?;

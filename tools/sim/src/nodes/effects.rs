@@ -1,4 +1,4 @@
-//! What memberships ask to be done, and writes on their way.
+//! Actions of memberships, and writes on their way to the registry.
 
 use muster_cluster::membership::{Action, Event, RequestRef, VIEW_KEY, View};
 use muster_cluster::registry::{RegistryError, Written};
@@ -11,7 +11,7 @@ use super::world::{Happening, World};
 use super::{Check, Checked, Violation};
 use crate::violation::ensure;
 
-/// A client of the registry gives up then.
+/// Time after which a client of the registry gives up.
 const GIVE_UP_MS: Millis = 1_000;
 
 impl World {
@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// The plane of a process begins to hand over what moves.
+    /// Lets the plane of a process begin to hand over the partitions that move.
     fn view_changed(&mut self, id: usize) {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let Some(me) = process.membership.number().filter(|_| !process.keeps_partitions) else { return };
@@ -113,7 +113,7 @@ impl World {
         self.step(id, Event::HandedOver { partition, epoch })
     }
 
-    /// A write on its way from a process.
+    /// Sends a write of a process to the registry.
     fn send(&mut self, id: usize, request: RequestRef, write: Write) {
         let Some(process) = self.processes.get(&id) else { return };
         let (connection, silent_until) = (process.connection, process.silent_until);
@@ -127,9 +127,9 @@ impl World {
         }
         if !self.is_well {
             match self.rng.u32(0..50) {
-                // Lost.
+                // The write is lost.
                 0 => after_ms = Millis::MAX / 2,
-                // Arrives when nobody expects it any more.
+                // The write arrives when nobody expects it any more.
                 1 => after_ms += self.rng.u64(500..5_000),
                 _ => {}
             }
@@ -169,7 +169,7 @@ impl World {
         Ok(())
     }
 
-    /// What is on its way to a registry that loses everything is lost with it.
+    /// Loses all writes on their way to a registry that loses everything.
     pub(super) fn lose_writes(&mut self) {
         let is_write = |_: &(Millis, u64), happening: &mut Happening| matches!(happening, Happening::Write(..));
         let lost: Vec<Happening> = self.happenings.extract_if(.., is_write).map(|(_, write)| write).collect();

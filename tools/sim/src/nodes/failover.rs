@@ -1,4 +1,4 @@
-//! How long it takes until what dead nodes owned has owners again.
+//! A measurement: the time until the partitions of dead nodes have owners again.
 
 use fastrand::Rng;
 use muster_cluster::membership::Roles;
@@ -6,8 +6,8 @@ use muster_live::Millis;
 
 use super::world::{REST_MS, World};
 
-/// In a cluster of so many nodes at rest some crash at once. Answers how long it takes until everything has an owner
-/// that lives, in milliseconds; none if it takes more than a minute.
+/// Lets some nodes of a cluster at rest crash at once. Returns the milliseconds until every partition has a living
+/// owner; `None` if that takes more than a minute.
 pub fn failover(seed: u64, nodes: usize, crashes: usize, is_noticed: bool) -> Option<Millis> {
     let mut world = World::new(seed, None, false);
     world.is_well = true;

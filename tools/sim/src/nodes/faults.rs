@@ -1,4 +1,4 @@
-//! Planted bugs, between memberships and what is around them.
+//! Planted bugs between memberships and their surroundings.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -10,41 +10,41 @@ use muster_wire::membership::View;
 
 use super::registry::Write;
 
-/// What goes wrong.
+/// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The registry does a write whatever it expects.
+    /// The registry carries out writes whatever revision they expect.
     IgnoreExpected,
-    /// A view has another owner of a partition in the same epoch.
+    /// A view names another owner of a partition in the same epoch.
     StealPartition,
-    /// A view's epochs are those of long ago.
+    /// A view's epochs are older than those before.
     LowerEpochs,
-    /// A number is given out again.
+    /// A view gives a number out a second time.
     ReuseNumber,
     /// A view moves all partitions at once.
     MoveAll,
-    /// A view gives away what was not handed over.
+    /// A view gives a partition away that was not handed over.
     SkipHandOver,
-    /// Leases end before their time.
+    /// Leases end too early.
     ExpireEarly,
-    /// The bus says that nobody listens where somebody does.
+    /// The bus says that nobody listens at an address where somebody does.
     FalseNobody,
     /// Nodes do not hear that their connection was lost.
     HideLoss,
     /// A node's clock is much too slow.
     SlowClock,
-    /// A watch tells nothing any more.
+    /// A watch falls silent.
     DeafWatch,
-    /// A node's plane never hands over anything.
+    /// A node's plane never hands over a partition.
     KeepPartitions,
     /// A view says that a node has fewer shards than it has.
     HideShards,
-    /// A watch tells a node that it alone is for jobs.
+    /// A watch tells a node that no other node runs jobs.
     HideJobs,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 14] = [
         Self::IgnoreExpected,
         Self::StealPartition,
@@ -63,24 +63,24 @@ impl Fault {
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions, or always where that says so.
+/// A fault that strikes once, at one of its first occasions, or at every occasion where [`Self::has`] is asked.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
 }
 
 impl Faults {
-    /// With this fault, or none.
+    /// With this fault, or without one.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         Self { fault, occasions: Rng::with_seed(seed).u32(1..=6) }
     }
 
-    /// Whether this is what goes wrong, each time.
+    /// Whether this fault is planted; for faults that strike at every occasion.
     pub fn has(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
-    /// Whether this is what goes wrong, now.
+    /// Whether this fault is planted and strikes at this occasion.
     pub fn strikes(&mut self, fault: Fault) -> bool {
         if self.fault != Some(fault) || self.occasions == 0 {
             return false;
@@ -89,12 +89,12 @@ impl Faults {
         self.occasions == 0
     }
 
-    /// How long a lease lasts.
+    /// The duration of a lease, which the fault may shorten.
     pub fn time_to_live(&self, ms: Millis) -> Millis {
         if self.has(Fault::ExpireEarly) { ms / 3 } else { ms }
     }
 
-    /// Changes a write of a view.
+    /// Lets the fault change a write of a view.
     pub fn write(&mut self, write: &mut Write) {
         if write.key != VIEW_KEY || self.fault.is_none() {
             return;
@@ -105,7 +105,7 @@ impl Faults {
         }
     }
 
-    /// Changes what the watch of a node with this number tells.
+    /// Lets the fault change an event for the watch of the node with this number.
     pub fn tell(&mut self, number: Option<NodeNumber>, event: &mut Event) {
         let (Some(me), Event::Set(entry)) = (number, event) else { return };
         if !self.has(Fault::HideJobs) || entry.key != VIEW_KEY {

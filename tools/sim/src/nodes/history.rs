@@ -1,4 +1,4 @@
-//! The views that came about, one after the other.
+//! The history of views, in which each one is checked against those before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use muster_live::place::{Epoch, Partition, Place};
 use super::{Check, Checked};
 use crate::violation::ensure;
 
-/// See the module.
+/// The last view, and the owners, numbers and runners of all epochs so far.
 #[derive(Default)]
 pub struct History {
     last: Option<View>,
     owners: BTreeMap<(Partition, Epoch), Option<Place>>,
     numbers: BTreeMap<NodeNumber, u128>,
     handed_over: BTreeSet<(Partition, Epoch)>,
-    /// Processes that run jobs.
+    /// The process that ran each job in each epoch.
     runners: BTreeMap<(&'static str, Epoch), usize>,
-    /// How many there were.
+    /// Number of views.
     pub views: u64,
 }
 
@@ -28,23 +28,23 @@ fn takes(node: &Node) -> bool {
 }
 
 impl History {
-    /// A node's plane handed over a partition.
+    /// Notes that a node's plane handed over a partition.
     pub fn handed_over(&mut self, partition: Partition, epoch: Epoch) {
         self.handed_over.insert((partition, epoch));
     }
 
-    /// A process runs a job.
+    /// Notes that a process runs a job, and checks that no other does in the same epoch.
     pub fn runs(&mut self, process: usize, job: &'static str, epoch: Epoch) -> Checked {
         let first = *self.runners.entry((job, epoch)).or_insert(process);
         ensure(Check::Jobs, first == process, || format!("processes {first} and {process} run {job} in {epoch:?}"))
     }
 
-    /// The registry forgot everything: numbers begin anew, epochs do not.
+    /// Notes that the registry lost everything: numbers of nodes begin anew, epochs do not.
     pub fn forgotten(&mut self) {
         self.numbers.clear();
     }
 
-    /// A view came about.
+    /// Checks a new view.
     pub fn view(&mut self, view: View) -> Checked {
         self.views += 1;
         for node in view.nodes() {

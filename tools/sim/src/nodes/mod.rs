@@ -1,8 +1,8 @@
-//! Membership of several nodes, from a seed, with virtual time: a registry and a bus that lose answers, apply late,
-//! restart and forget; connections that break or fall silent; nodes that pause, crash, come, drain and leave; clocks that
-//! differ.
+//! The membership of several nodes, from a seed and with virtual time. The registry and the bus lose answers, apply
+//! writes late, restart and forget. Connections break or fall silent. Nodes pause, crash, join, drain and leave, and
+//! their clocks differ.
 //!
-//! The memberships are the product's own. What is simulated is everything around them.
+//! The memberships are those of the server. The simulation replaces everything around them.
 
 mod act;
 mod around;
@@ -19,33 +19,34 @@ pub use failover::failover;
 pub use faults::Fault;
 pub use world::run;
 
-/// What is checked.
+/// A promise that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// A partition has one owner in an epoch.
     Owner,
-    /// Epochs of views and of partitions never fall, and what changes has a new one.
+    /// Epochs of views and of partitions never fall, and every change has a new one.
     Epochs,
-    /// A node's number is never given to another.
+    /// No two nodes are given the same number.
     Numbers,
-    /// Nobody takes over from a living owner what that did not hand over.
+    /// No partition of a living owner gets another owner before it was handed over.
     HandOver,
-    /// No more partitions move at once than may, and to nodes only that are to have some.
+    /// No more partitions move at once than allowed, and only to nodes that may have some.
     Moves,
-    /// Nobody runs a job under another's epoch.
+    /// No two nodes run a job in the same epoch.
     Jobs,
-    /// Two nodes never believe at once that they own the same: who is voted out is an island before.
+    /// No two nodes believe at once to own the same partition: a node is an island before it is voted out.
     Belief,
-    /// Nobody is voted out because the bus or the registry restarted.
+    /// No node is voted out because the bus or the registry restarted.
     Steadfast,
-    /// Once everything is well, all living nodes are in one view, online, with everything owned and at rest.
+    /// Once everything is well, all living nodes are online in one view, and every partition has an owner and none
+    /// moves.
     Rest,
-    /// And each has its share.
+    /// At rest each node has its share of the partitions.
     Balance,
 }
 
 impl Check {
-    /// All of them.
+    /// All checks.
     pub const ALL: [Self; 10] = [
         Self::Owner,
         Self::Epochs,
@@ -60,21 +61,21 @@ impl Check {
     ];
 }
 
-/// A promise that was not kept.
+/// A promise that was broken.
 pub type Violation = crate::violation::Violation<Check>;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What was wrong, if anything.
+    /// The first violation, if there was one.
     pub violation: Option<Violation>,
-    /// Steps of memberships.
+    /// Number of steps of memberships.
     pub steps: u64,
-    /// Views that came about.
+    /// Number of views.
     pub views: u64,
-    /// Times that a node was voted out.
+    /// Number of times that a node was voted out.
     pub voted_out: u64,
-    /// Of everything that happened.
+    /// A hash of everything that happened.
     pub hash: u64,
 }
 

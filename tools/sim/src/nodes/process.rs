@@ -1,4 +1,4 @@
-//! A process, its clock, and what it is connected by.
+//! Processes, their clocks and their connections.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use muster_live::{Millis, ShardIndex};
 use super::faults::Fault;
 use super::world::{Happening, World};
 
-/// A clock that starts anywhere and is a little off.
+/// A clock with any start that runs a little too fast or too slow.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     offset: Millis,
@@ -19,18 +19,18 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// What it shows.
+    /// The time that the clock shows at a real time.
     pub fn local(self, now: Millis) -> Millis {
         self.offset + now * self.per_mille / 1_000
     }
 
-    /// When it shows this, or a little later.
+    /// The real time at which the clock shows this time, or a little later.
     pub(super) fn real(self, local: Millis) -> Millis {
         (local.saturating_sub(self.offset).min(1 << 40) * 1_000).div_ceil(self.per_mille)
     }
 }
 
-/// A process and what it is connected by.
+/// A process with its membership and connection.
 pub struct Process {
     pub(super) membership: Membership,
     pub(super) incarnation: u128,
@@ -40,43 +40,43 @@ pub struct Process {
     pub(super) roles: Roles,
     pub(super) is_draining: bool,
     pub(super) is_busy: bool,
-    /// It does nothing until then.
+    /// The process does nothing until this time.
     pub(super) sleeps_until: Millis,
-    /// Nothing gets through to it or from it until then, which nobody notices.
+    /// No message reaches the process or leaves it until this time, and nobody notices.
     pub(super) silent_until: Millis,
     pub(super) is_connected: bool,
-    /// Goes up with each connection: what was under way on another is lost.
+    /// Grows with each connection. Messages on an earlier connection are lost.
     pub(super) connection: u64,
     pub(super) losses: u64,
     pub(super) listens: Option<Address>,
     pub(super) is_watching: bool,
     pub(super) is_deaf: bool,
-    /// When what the watch told last arrives.
+    /// The time at which the last event of the watch arrives.
     pub(super) told_until: Millis,
     pub(super) lateness_ms: Millis,
     pub(super) keeps_partitions: bool,
     pub(super) handing_over: BTreeSet<(Partition, Epoch)>,
-    /// The last number that it was given.
+    /// The last number that the node was given.
     pub(super) last_number: Option<NodeNumber>,
-    /// What it believed to own when that was checked last.
+    /// The partitions that the process believed to own at the last check.
     pub(super) believes: Vec<Partition>,
 }
 
 impl Process {
-    /// Whether it does nothing now, or has not yet seen what came meanwhile.
+    /// Whether the process does nothing now, or has not yet seen what came while it slept.
     pub(super) fn is_asleep(&self, now: Millis) -> bool {
         now <= self.sleeps_until
     }
 }
 
 impl World {
-    /// A process starts.
+    /// Starts a process with random roles.
     pub(super) fn start(&mut self) {
         let roles = Roles { gateway: true, live: self.rng.u32(0..5) > 0, jobs: self.rng.u32(0..3) > 0 };
         self.start_as(roles);
     }
 
-    /// A process starts as a node for this.
+    /// Starts a process as a node with these roles.
     pub(super) fn start_as(&mut self, roles: Roles) {
         let id = self.next_process;
         self.next_process += 1;

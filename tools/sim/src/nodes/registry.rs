@@ -1,4 +1,5 @@
-//! A registry in memory: values under keys, by compare-and-swap, with times to live by its own clock.
+//! A registry in memory: values under keys, written by compare-and-swap, with times to live by the registry's own
+//! clock.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +10,31 @@ use muster_live::Millis;
 /// A write on its way.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Where.
+    /// The key.
     pub key: String,
-    /// What; nothing to remove it.
+    /// The new value; `None` to remove the key.
     pub value: Option<Bytes>,
-    /// What is there; nothing if nothing is.
+    /// The revision that the key must have; `None` if it must not exist.
     pub expected: Option<Revision>,
-    /// For how long.
+    /// The time after which the value is removed.
     pub time_to_live_ms: Option<Millis>,
 }
 
-struct Kept {
+struct StoredValue {
     value: Bytes,
     revision: Revision,
     ends_at: Option<Millis>,
 }
 
-/// See the module.
+/// The values of the registry by key.
 #[derive(Default)]
 pub struct Registry {
     last: u64,
-    kept: BTreeMap<String, Kept>,
+    kept: BTreeMap<String, StoredValue>,
 }
 
 impl Registry {
-    /// Does a write if it expects what is there. Answers with what watches are to tell.
+    /// Carries out a write if the key has the expected revision. Returns the event for watches.
     pub fn write(&mut self, now: Millis, write: Write, checks: bool) -> (Written, Option<Event>) {
         let there = self.kept.get(&write.key).map(|kept| kept.revision);
         if checks && there != write.expected {
@@ -46,27 +47,27 @@ impl Registry {
             return (Ok(revision), Some(Event::Removed { key, revision }));
         };
         let ends_at = write.time_to_live_ms.map(|ms| now + ms);
-        self.kept.insert(key.clone(), Kept { value: value.clone(), revision, ends_at });
+        self.kept.insert(key.clone(), StoredValue { value: value.clone(), revision, ends_at });
         (Ok(revision), Some(Event::Set(Entry { key, value, revision })))
     }
 
-    /// When the next value's time runs out.
+    /// The next time at which a value ends.
     pub fn next_end(&self) -> Option<Millis> {
         self.kept.values().filter_map(|kept| kept.ends_at).min()
     }
 
-    /// Removes the next value whose time ran out.
+    /// Removes the next value that has ended.
     pub fn expire(&mut self, now: Millis) -> Option<Event> {
-        let has_ended = |kept: &Kept| kept.ends_at.is_some_and(|ends_at| ends_at <= now);
+        let has_ended = |kept: &StoredValue| kept.ends_at.is_some_and(|ends_at| ends_at <= now);
         let key = self.kept.iter().find(|(_, kept)| has_ended(kept))?.0.clone();
         self.kept.remove(&key);
         self.last += 1;
         Some(Event::Removed { key, revision: Revision(self.last) })
     }
 
-    /// All there is, as a watch tells it.
+    /// All values, as a watch gets them first.
     pub fn state(&self) -> Event {
-        let entry = |(key, kept): (&String, &Kept)| Entry {
+        let entry = |(key, kept): (&String, &StoredValue)| Entry {
             key: key.clone(),
             value: kept.value.clone(),
             revision: kept.revision,

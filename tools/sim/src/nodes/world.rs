@@ -1,4 +1,4 @@
-//! Processes with their memberships, the registry, the bus, and time.
+//! The world of a cluster: processes with their memberships, the registry, the bus, and time.
 
 use std::collections::BTreeMap;
 
@@ -17,42 +17,42 @@ use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
 use crate::violation::ensure;
 
-/// Things go wrong for so long.
+/// How long failures happen.
 const BUSY_MS: Millis = 40_000;
-/// And everything is well again after so long without.
+/// Time without failures after which everything must be well again.
 pub(super) const REST_MS: Millis = 60_000;
-/// What happens at a time.
+/// An event at a point in time.
 pub(super) enum Happening {
-    /// A process is told something.
+    /// A membership gets an event.
     Tell(usize, Event),
-    /// As before, if the connection is still this one.
+    /// A membership gets an event, unless its connection has changed since.
     TellOn(usize, u64, Event),
-    /// A write reaches the registry: whose, on which connection, for which answer.
+    /// A write of a process reaches the registry on one of its connections.
     Write(usize, u64, RequestRef, Write),
-    /// A probe reaches the bus.
+    /// A probe of a process reaches the bus.
     Probe(usize, RequestRef, Address),
-    /// A process has a connection again.
+    /// A process gets a connection again.
     Connect(usize),
-    /// A process watches the registry.
+    /// A process begins to watch the registry on one of its connections.
     Watch(usize, u64),
-    /// A process's plane is done with a partition.
+    /// The plane of a process is ready to hand over a partition.
     HandOver(usize, Partition, Epoch),
-    /// A process that was voted out comes again.
+    /// A process that was voted out joins again.
     Rejoin(usize),
-    /// A process starts.
+    /// A new process starts.
     Start,
 }
 
-/// See the module.
+/// The processes of a cluster with their registry, bus and clock.
 pub struct World {
     pub(super) rng: Rng,
     pub(super) now: Millis,
     pub(super) processes: BTreeMap<usize, Process>,
     pub(super) next_process: usize,
     pub(super) registry: Registry,
-    /// The bus is down until then, and nobody can connect.
+    /// The bus is down, and nobody can connect, until this time.
     pub(super) down_until: Millis,
-    /// The registry answers nobody until then, though the bus is up.
+    /// The registry answers nobody until this time, though the bus is up.
     pub(super) stuck_until: Millis,
     pub(super) happenings: BTreeMap<(Millis, u64), Happening>,
     order: u64,
@@ -62,14 +62,14 @@ pub struct World {
     pub(super) only_restarts: bool,
     pub(super) has_forgotten: bool,
     steps: u64,
-    /// Steps within this millisecond.
+    /// The present millisecond, and the number of steps within it.
     busy: (Millis, u64),
     pub(super) voted_out: u64,
-    /// Whether answers and writes may be lost.
+    /// Whether answers and writes get through, as they do at the end of a run.
     pub(super) is_well: bool,
 }
 
-/// Runs a seed, with a planted bug or none.
+/// Runs a seed, with a planted bug or without.
 pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
     let mut world = World::new(seed, fault, prints);
     let violation = world.live().err();
@@ -117,7 +117,7 @@ impl World {
 
     fn live(&mut self) -> Checked {
         if self.only_restarts {
-            // Joining is over before anything goes wrong.
+            // No failure may happen before all nodes have joined.
             self.is_well = true;
             self.advance(20_000)?;
             self.is_well = false;
@@ -128,7 +128,7 @@ impl World {
             self.advance(next)?;
             self.act()?;
         }
-        // What is wrong ends by itself, and nothing more goes wrong.
+        // Ongoing failures end by themselves, and no new ones happen.
         self.is_well = true;
         self.advance(self.now + REST_MS)?;
         self.check_rest()
@@ -139,7 +139,7 @@ impl World {
         self.happenings.insert((self.now + after_ms, self.order), happening);
     }
 
-    /// Lets time pass until then.
+    /// Moves the clock to a time, with everything that happens until then.
     pub(super) fn advance(&mut self, until: Millis) -> Checked {
         loop {
             let happening = self.happenings.keys().next().map(|(at, _)| *at);
@@ -191,7 +191,7 @@ impl World {
         Ok(())
     }
 
-    /// A process hears of something, once it is awake and not cut off.
+    /// Hands an event to a process, as soon as it is awake and not cut off.
     fn tell(&mut self, key: (Millis, u64), id: usize, event: Event, connection: Option<u64>) -> Checked {
         let Some(process) = self.processes.get(&id) else { return Ok(()) };
         if connection.is_some_and(|connection| connection != process.connection) {
@@ -204,14 +204,14 @@ impl World {
                 Some(connection) => Happening::TellOn(id, connection, event),
                 None => Happening::Tell(id, event),
             };
-            // The order among what waits stays.
+            // Delayed events keep their order.
             self.happenings.insert((until, key.1), happening);
             return Ok(());
         }
         self.step(id, event)
     }
 
-    /// A process's membership takes a step, and the world does what comes of it.
+    /// Runs one step of a process's membership and carries out its actions.
     pub(super) fn step(&mut self, id: usize, event: Event) -> Checked {
         let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
         self.steps += 1;

@@ -1,16 +1,17 @@
-//! Makes up what happens in a world.
+//! The actor makes up the acts of a scenario. It knows nothing of the world's state.
 
 use fastrand::Rng;
 use muster_live::{Encoding, ShardIndex, StreamKey};
 
-use super::rooms::{self, RoomAct, Then};
+use super::rooms::{self, RoomAct, SeatPlan};
 use super::{Act, Action, PARTIES_FROM, PartyAct, SESSIONS_MAX, To, When, Who, pick};
 use crate::frames::StreamId;
 
-/// What a world is mostly about: what needs many steps of one kind is seldom reached among everything else.
+/// The main subject of a scenario. Situations that take many steps of one kind are seldom reached in a mixture of
+/// everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
-    /// Whatever there is.
+    /// All kinds of actions.
     Everything,
     /// Rooms and the lobby.
     Rooms,
@@ -19,10 +20,10 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// As often as they come.
+    /// All themes, each as often as it is picked.
     pub const ALL: [Self; 5] = [Self::Everything, Self::Everything, Self::Rooms, Self::Rooms, Self::Parties];
 
-    /// How often each kind of action happens.
+    /// The relative frequency of each kind of action.
     fn usual(self) -> [u32; 19] {
         match self {
             Self::Everything => [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1, 24, 4, 24, 2],
@@ -32,7 +33,7 @@ impl Theme {
     }
 }
 
-/// Makes up what happens. Every seed has a mixture of its own: rare sequences need some actions to be rare.
+/// Makes up acts. Every seed has its own mixture, because rare sequences need some actions to be rare.
 pub struct Actor<'a> {
     rng: &'a mut Rng,
     shards: ShardIndex,
@@ -43,7 +44,7 @@ pub struct Actor<'a> {
     weights: Vec<u32>,
     opened: Who,
     sessions_max: usize,
-    /// Sessions act mostly on one stream.
+    /// How likely an action is about the first stream.
     focus: f32,
     turns_max: u32,
 }
@@ -65,7 +66,7 @@ impl<'a> Actor<'a> {
         Self { rng, shards, streams, parties, has_rooms, salt, weights, opened: 0, sessions_max, focus, turns_max }
     }
 
-    /// What happens, without the rest at the end.
+    /// All acts but the final rest.
     pub fn acts(mut self) -> Vec<Act> {
         let count = self.rng.usize(40..300);
         let first = self.rng.usize(2..=6);
@@ -75,7 +76,7 @@ impl<'a> Actor<'a> {
             let may_follow = self.has_rooms && matches!(action, Action::Room { .. });
             self.add(&mut acts, action);
             if may_follow && self.rng.u8(0..14) == 0 {
-                self.herd(&mut acts);
+                self.rush(&mut acts);
             }
         }
         acts
@@ -87,14 +88,14 @@ impl<'a> Actor<'a> {
         acts.push(Act { action, turns, salt });
     }
 
-    /// Many ask for a place at once, and nothing else happens; sometimes some of them die before they have it.
-    fn herd(&mut self, acts: &mut Vec<Act>) {
+    /// Lets many players ask for a seat at once, with nothing in between. Some of them may close before they have it.
+    fn rush(&mut self, acts: &mut Vec<Act>) {
         let (template, deaths) = (pick(self.rng, &[0, 1, 1, 3]), pick(self.rng, &[0, 0, 3]));
         self.add(acts, Action::Rest);
         for _ in 0..self.rng.usize(2..=6).min(self.sessions_max.saturating_sub(self.opened)) {
             let open = self.open();
             self.add(acts, open);
-            let then = if self.chance(deaths) { Then::Die } else { Then::Join };
+            let then = if self.chance(deaths) { SeatPlan::Die } else { SeatPlan::Join };
             let (who, act) = (self.opened - 1, RoomAct::Place(template, then));
             self.add(acts, Action::Room { who, act });
         }
@@ -112,7 +113,7 @@ impl<'a> Actor<'a> {
     }
 
     fn who(&mut self) -> Who {
-        // Mostly the latest: those before have often closed.
+        // Mostly one of the latest sessions, because earlier ones have often closed.
         let latest = self.opened.saturating_sub(12);
         if self.rng.bool() { self.rng.usize(latest..self.opened) } else { self.rng.usize(0..self.opened) }
     }
@@ -195,7 +196,7 @@ impl<'a> Actor<'a> {
         let to = match self.rng.u8(0..6) {
             0..=2 => To::All,
             3 | 4 => To::AllBut(who),
-            // Sometimes for one who was never there.
+            // Some receivers were never on the stream or never existed.
             _ => To::Only((0..self.rng.usize(1..4)).map(|_| self.who() + 1_000 * self.rng.usize(0..8) / 7).collect()),
         };
         let times = pick(self.rng, &[1, 1, 1, 2, 5, 40]);

@@ -1,5 +1,5 @@
-//! What players do about rooms and the lobby, and how rooms are kept in a world: everything small, so that limits are
-//! reached. What an act says no more about is drawn from its salt.
+//! Actions of players on rooms and the lobby, and the settings of rooms. All numbers are small, so that limits are
+//! reached. Details that an act leaves open are drawn from its salt.
 
 use std::sync::Arc;
 
@@ -9,61 +9,61 @@ use muster_live::rooms::{RoomPath, RoomsConfig, Template, Templates, ViewKey};
 
 use super::pick;
 
-/// What becomes of a seat that is held.
+/// The use that a player makes of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    /// It is taken, as soon as it is known of.
+pub enum SeatPlan {
+    /// The player joins as soon as the reservation is known.
     Join,
-    /// It waits; perhaps it is taken later.
+    /// The player waits, and perhaps joins later.
     Wait,
-    /// Its session closes.
+    /// The player's session closes.
     Die,
 }
 
-/// What players do about rooms.
+/// An action of a player on rooms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoomAct {
-    /// Make one, freely or of a template.
-    Create(Then),
-    /// Be placed in one of a template.
-    Place(usize, Then),
-    /// A seat in whichever fits.
-    QuickJoin(Then),
-    /// Come in by its id, to play or to watch.
+    /// Make a room, freely or from a template.
+    Create(SeatPlan),
+    /// Ask for a seat in any room of a template.
+    Place(usize, SeatPlan),
+    /// Ask for a seat in any room that fits a filter.
+    QuickJoin(SeatPlan),
+    /// Join a room by its id, as a player or spectator.
     Join,
-    /// Go; sometimes by a request that comes over no socket.
+    /// Leave a room, sometimes over HTTP.
     Leave,
-    /// Read what it is like.
+    /// Read a room's state.
     Look,
-    /// Say something to all.
+    /// Send a message to all members.
     Say,
-    /// Say something to some.
+    /// Send a message to some members.
     Whisper,
-    /// Change variables of the room.
+    /// Change room variables.
     Set,
-    /// Change one's own.
+    /// Change the player's own variables.
     SetOwn,
-    /// Throw somebody out.
+    /// Kick a member.
     Kick,
-    /// Stand up, or sit down.
+    /// Become a spectator or a player.
     Spectate,
-    /// Change what the room is like.
+    /// Change settings of the room.
     Update,
     /// Read a listing.
     Find,
     /// Watch a view of the lobby.
     Watch,
-    /// Watch it no more.
+    /// Stop watching a view.
     Unwatch,
 }
 
-/// Names of the templates, by number, and behind them one that is none.
+/// Names of templates by number; the last is none that exists.
 pub const TEMPLATES: [&str; 5] = ["pair", "table", "brief", "secret", "missing"];
 
-/// How many templates there are.
+/// Number of templates that exist.
 pub const TEMPLATES_COUNT: usize = TEMPLATES.len() - 1;
 
-/// Paths at which rooms stand.
+/// Paths of rooms.
 pub const PATHS: [&str; 4] = ["", "games", "games/pair", "other"];
 
 /// Filters of listings and views.
@@ -81,7 +81,7 @@ pub fn template(number: usize) -> Template {
     }
 }
 
-/// How rooms are kept.
+/// Settings of rooms.
 pub fn config(rng: &mut Rng) -> RoomsConfig {
     RoomsConfig {
         templates: Templates::new((0..TEMPLATES_COUNT).map(template)),
@@ -91,7 +91,7 @@ pub fn config(rng: &mut Rng) -> RoomsConfig {
     }
 }
 
-/// Views of the lobby, by number.
+/// The view of the lobby with this number.
 pub fn view(number: usize) -> ViewKey {
     let path = RoomPath::new(PATHS[number % PATHS.len()]).unwrap_or_default();
     let filter: Arc<str> = FILTERS[number / PATHS.len() % FILTERS.len()].into();
@@ -99,12 +99,13 @@ pub fn view(number: usize) -> ViewKey {
     ViewKey { path, filter, interval_ms, rooms_max: [1, 2, 50][number % 3] }
 }
 
-/// How many views there are.
+/// Number of views.
 pub const VIEWS: usize = 6;
 
-/// What somebody does about rooms.
+/// A random action on rooms.
 pub fn act(rng: &mut Rng) -> RoomAct {
-    let then = pick(rng, &[Then::Join, Then::Join, Then::Join, Then::Join, Then::Wait, Then::Die]);
+    let then =
+        pick(rng, &[SeatPlan::Join, SeatPlan::Join, SeatPlan::Join, SeatPlan::Join, SeatPlan::Wait, SeatPlan::Die]);
     match rng.u8(0..40) {
         0..=3 => RoomAct::Create(then),
         4..=8 => RoomAct::Place(pick(rng, &[0, 0, 1, 1, 2, 3, 4]), then),

@@ -1,4 +1,4 @@
-//! What sessions do, and nodes: what the model notes of it.
+//! Actions of sessions and nodes, and the notes that the model takes of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use muster_live::plane::{self, JoinOptions, Publish, RequestRef};
 use muster_live::registry::SessionInfo;
 use muster_live::{Delivery, Encoding, Place, SessionRef, StreamKey};
 
-use super::world::{Asked, Client, PASS_INTERVAL_MS, World};
+use super::world::{Client, OpenRequest, PASS_INTERVAL_MS, World};
 use crate::frames::{StreamId, Version};
 use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{When, Who, pick};
 use crate::violation::Checked;
 
-/// The first of the acts of a kind.
+/// The first number of each kind of act.
 const TIME_PASSES: u8 = 16;
 const ROOM_ACT: u8 = 73;
 const PARTY_ACT: u8 = 93;
 
-/// Nodes that live at a time.
+/// Most living nodes at a time.
 const NODES_MAX: usize = 4;
 
-/// Sessions of a run.
+/// Most sessions of a run.
 pub(super) const SESSIONS_MAX: Who = 40;
 
 /// The public id of a session.
@@ -35,7 +35,7 @@ pub(super) fn user_id(who: Who) -> UserId {
     UserId(Uuid::from_u128(1_000_000 + who as u128))
 }
 
-/// Who a session is.
+/// The identity of a session.
 pub(super) fn info(who: Who) -> SessionInfo {
     SessionInfo {
         session_id: session_id(who),
@@ -51,10 +51,13 @@ impl World {
         let who = self.rng.usize(0..self.clients.len().max(1));
         let stream = self.rng.usize(0..self.streams.len()) as StreamId;
         let mut act = self.rng.u8(0..115);
-        // Nobody waits for long for recovery data, or a log.
+        // Recovery data and logs are not kept waiting for long.
         let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
         if self.is_kept_often && nobody_waits && act >= 25 {
             act = pick(&mut self.rng, &[act, act, PARTY_ACT, ROOM_ACT, TIME_PASSES]);
+        }
+        if self.tallies.has_some && self.tallies.rng.u8(0..6) == 0 && self.may_act(who) {
+            return self.act_with_tally(who);
         }
         match act {
             _ if self.clients.len() < 3 => self.open(),
@@ -105,7 +108,7 @@ impl World {
             return Ok(());
         }
         let node = nodes[self.rng.usize(0..nodes.len())];
-        // Somebody has to tell what there was.
+        // One living place must know the state that the next owners are told.
         if !self.cluster.awake().iter().any(|place| place.node() != node) {
             return Ok(());
         }
@@ -143,7 +146,7 @@ impl World {
         Ok(())
     }
 
-    /// A session is no more; whoever owns anything is yet to hear of it.
+    /// Notes that a session is gone; owners are told separately.
     pub(super) fn forget(&mut self, who: Who) {
         let Some(client) = self.clients.get_mut(&who) else { return };
         client.is_open = false;
@@ -167,7 +170,7 @@ impl World {
         self.step(at.place, |plane, now, out| plane.close(now, at.key, out))
     }
 
-    pub(super) fn ask(&mut self, place: Place, asked: Asked) -> Option<RequestRef> {
+    pub(super) fn ask(&mut self, place: Place, asked: OpenRequest) -> Option<RequestRef> {
         let request = self.cluster.planes.get_mut(&place)?.request();
         self.asked.insert((place, request.id), asked);
         Some(request)
@@ -195,19 +198,19 @@ impl World {
         let status = Some(Arc::from(version.to_string()));
         let options = JoinOptions { status, listens, condition, ..JoinOptions::default() };
         let (at, key) = self.place_of(who, stream);
-        let request = self.ask(at.place, Asked::Join { who, stream, version, epoch, listens });
+        let request = self.ask(at.place, OpenRequest::Join { who, stream, version, epoch, listens });
         self.step(at.place, |plane, now, out| plane.join(now, at.key, key, options, request, out))
     }
 
     fn listen(&mut self, who: Who, stream: StreamId) -> Checked {
         let (at, key) = self.place_of(who, stream);
         let epoch = self.clients[&who].ties.get(&stream).map(|tie| tie.epoch).unwrap_or_default();
-        let Some(request) = self.ask(at.place, Asked::Listen { who, stream, epoch }) else { return Ok(()) };
+        let Some(request) = self.ask(at.place, OpenRequest::Listen { who, stream, epoch }) else { return Ok(()) };
         self.note(who, stream, Op::Listen { request: request.id, answer: None });
         self.step(at.place, |plane, now, out| plane.listen(now, at.key, key, Some(request), out))
     }
 
-    /// A session has less to do with a stream than before.
+    /// Lets a session leave a stream, or stop hearing it, or both.
     fn go(&mut self, who: Who, stream: StreamId) -> Checked {
         let (at, key) = self.place_of(who, stream);
         match self.rng.u8(0..4) {
@@ -217,7 +220,7 @@ impl World {
             }
             1 => {
                 let hoped = self.clients[&who].ties.get(&stream).map(|tie| tie.hoped()).unwrap_or_default();
-                // Whoever is not there has nothing to leave.
+                // A session that is not on the stream cannot leave it.
                 if hoped.present.is_some() {
                     self.note(who, stream, Op::Vanish { hears: hoped.hears });
                 }
@@ -236,7 +239,7 @@ impl World {
             Some(tie) => tie.certain().map(|state| state.present.is_some()),
             None => Some(false),
         };
-        // From who is behind it may go to an owner that is none any more.
+        // A place that does not know the last view may send to a former owner.
         let is_certain = is_there == Some(true) && self.cluster.is_up_to_date(at.place);
         let due = if is_certain { self.due(stream) } else { Vec::new() };
         let meant = if is_there == Some(false) { Audience::Nobody } else { Audience::All };
@@ -247,7 +250,7 @@ impl World {
         self.step(at.place, |plane, now, out| plane.publish(now, publish, out))
     }
 
-    /// Who hears a stream.
+    /// The sessions that hear a stream.
     fn due(&self, stream: StreamId) -> Vec<Receiver> {
         let hearing = self.clients.iter().filter_map(|(who, client)| {
             let tie = client.ties.get(&stream)?;

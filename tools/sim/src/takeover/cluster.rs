@@ -1,5 +1,5 @@
-//! Nodes and their places, the queues between them, and the views that each place is told of, one after the other or
-//! some at once.
+//! A cluster: nodes and their places, the queues between them, and the views, which places are told of at different
+//! times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -10,35 +10,46 @@ use muster_live::plane::Message;
 use muster_live::{Place, Plane, PlaneConfig, Routes, ShardIndex, StreamKey};
 
 use super::faults::Faults;
+use super::tallies::{Shown, Tallies, crossed};
 use crate::frames::Encoder;
 use crate::scenario::pick;
 
-/// See the module.
+/// The planes of all living nodes, with their queues and views.
 pub(super) struct Cluster {
     pub planes: BTreeMap<Place, Plane>,
     queues: BTreeMap<(Place, Place), VecDeque<Message>>,
-    /// Those that are there by the last view.
+    /// The nodes of the last view.
     nodes: Vec<(NodeNumber, ShardIndex)>,
     next_node: NodeNumber,
     owners: Vec<(Place, Epoch)>,
-    /// What is on its way between living owners.
+    /// Partitions that move between living owners.
     moves: BTreeMap<Partition, Move>,
-    /// By partition, since when nothing of it was lost.
+    /// Per partition, the epoch since which none of its messages were lost.
     unbroken_since: Vec<Epoch>,
-    /// Every view that there was: of epoch 1, 2 and so on; and since when nothing was lost then.
+    /// All views, of epoch 1, 2 and so on, each with the epochs since which nothing was lost.
     views: Vec<(Routes, Vec<Epoch>)>,
-    /// Nodes that died.
+    /// Number of nodes that died.
     pub crashes: usize,
-    /// How many of them a place has been told of, and how many there were before it.
+    /// Per place, the number of views it was told of, and the number of views before it started.
     told: BTreeMap<Place, (usize, usize)>,
     config: PlaneConfig,
     encoder: Rc<Encoder>,
     pub faults: Faults,
+    /// Whether planes have tallies.
+    has_tallies: bool,
+    /// The tallies of each place.
+    pub tallies: BTreeMap<Place, Shown>,
 }
 
 impl Cluster {
-    /// A first node, alone.
-    pub(super) fn new(shards: ShardIndex, config: PlaneConfig, encoder: Rc<Encoder>, faults: Faults) -> Self {
+    /// A cluster of one node.
+    pub(super) fn new(
+        shards: ShardIndex,
+        config: PlaneConfig,
+        encoder: Rc<Encoder>,
+        faults: Faults,
+        has_tallies: bool,
+    ) -> Self {
         let mut cluster = Self {
             planes: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -53,6 +64,8 @@ impl Cluster {
             config,
             encoder,
             faults,
+            has_tallies,
+            tallies: BTreeMap::new(),
         };
         cluster.start(shards);
         let owner = |partition: Partition| (Place::new(1, partition.row() as ShardIndex % shards), Epoch(1));
@@ -66,7 +79,12 @@ impl Cluster {
         self.next_node += 1;
         self.nodes.push((node, shards));
         for me in (0..shards).map(|shard| Place::new(node, shard)) {
-            let plane = Plane::new(me, Routes::of_newcomer(), self.config.clone(), self.encoder.clone());
+            let mut plane = Plane::new(me, Routes::of_newcomer(), self.config.clone(), self.encoder.clone());
+            if self.has_tallies {
+                let tallies = Tallies::default();
+                self.tallies.insert(me, tallies.0.clone());
+                plane.add(Box::new(tallies));
+            }
             self.planes.insert(me, plane);
             self.told.insert(me, (self.views.len(), self.views.len()));
         }
@@ -84,12 +102,12 @@ impl Cluster {
         Epoch(self.views.len() as u64 + 1)
     }
 
-    /// Living nodes.
+    /// All living nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NodeNumber> {
         self.nodes.iter().map(|(node, _)| *node)
     }
 
-    /// Places that know who is there.
+    /// Places that have been told of a view.
     pub(super) fn awake(&self) -> Vec<Place> {
         self.told.iter().filter(|(_, (told, before))| told > before).map(|(place, _)| *place).collect()
     }
@@ -99,28 +117,28 @@ impl Cluster {
         self.told.get(&place).is_some_and(|(told, _)| *told == self.views.len())
     }
 
-    /// The number of the last view that a place knows.
+    /// Number of the last view that a place knows.
     pub(super) fn view_of(&self, place: Place) -> usize {
         self.told.get(&place).map(|(told, _)| *told).unwrap_or_default()
     }
 
-    /// Since when nothing of a stream was lost, by the view of a number.
+    /// The epoch since which no message of a stream was lost, as of a view.
     pub(super) fn unbroken_since(&self, view: usize, stream: &StreamKey) -> Option<Epoch> {
         let (_, unbroken_since) = self.views.get(view.checked_sub(1)?)?;
         unbroken_since.get(stream.partition().row()).copied()
     }
 
-    /// By the last view, when everything has arrived.
+    /// The owner of a stream by the last view.
     pub(super) fn owner(&self, stream: &StreamKey) -> Place {
         self.owners[stream.partition().row()].0
     }
 
-    /// Since when, by the last view.
+    /// The epoch of that owner.
     pub(super) fn owned_since(&self, stream: &StreamKey) -> Epoch {
         self.owners[stream.partition().row()].1
     }
 
-    /// A node joins, and may be given something at once.
+    /// Adds a node, and perhaps moves partitions to it at once.
     pub(super) fn join(&mut self, rng: &mut Rng, shards: ShardIndex) {
         self.start(shards);
         if rng.bool() {
@@ -129,7 +147,7 @@ impl Cluster {
         self.publish_view();
     }
 
-    /// Living owners are to give something to others.
+    /// Moves some partitions between living owners.
     pub(super) fn move_some(&mut self, rng: &mut Rng) {
         self.begin_moves(rng);
         self.publish_view();
@@ -150,7 +168,7 @@ impl Cluster {
         }
     }
 
-    /// A place says that these are others' now.
+    /// Notes that a place handed partitions over to their next owners.
     pub(super) fn handed_over(&mut self, from: Place, partitions: &[(Partition, Epoch)]) {
         for (partition, epoch) in partitions {
             let owner = &mut self.owners[partition.row()];
@@ -162,7 +180,7 @@ impl Cluster {
         self.publish_view();
     }
 
-    /// A node dies. Of what it sent the first part arrives. What it owned gets others.
+    /// Lets a node die. Its last messages may be lost, and its partitions get other owners.
     pub(super) fn crash(&mut self, rng: &mut Rng, node: NodeNumber) {
         self.nodes.retain(|(other, _)| *other != node);
         self.planes.retain(|place, _| place.node() != node);
@@ -171,7 +189,7 @@ impl Cluster {
         let (epoch, places) = (self.epoch(), self.planes.keys().copied().collect::<Vec<_>>());
         for (_, queue) in self.queues.iter_mut().filter(|((from, _), _)| from.node() == node) {
             for message in queue.drain(rng.usize(0..=queue.len())..) {
-                // It may be of what the node had handed over.
+                // The message may be of a partition that the node had handed over.
                 if let Message::Down(down) = message
                     && let Some(partition) = down.stream().map(StreamKey::partition)
                 {
@@ -186,7 +204,7 @@ impl Cluster {
             if !is_dead(owner.0) && !next.is_some_and(is_dead) {
                 continue;
             }
-            // Of what is on its way, whoever lives of the two has it.
+            // A moving partition goes to whichever of its two owners lives.
             let anybody = places[rng.usize(0..places.len())];
             let heir = [Some(owner.0), next].into_iter().flatten().find(|place| !is_dead(*place)).unwrap_or(anybody);
             *owner = (heir, epoch);
@@ -196,25 +214,26 @@ impl Cluster {
         self.publish_view();
     }
 
-    /// Places that are told of views that they do not know.
+    /// Places that do not know the last view.
     pub(super) fn behind(&self) -> impl Iterator<Item = Place> {
         self.told.iter().filter(|(_, (told, _))| *told < self.views.len()).map(|(place, _)| *place)
     }
 
-    /// The next view for a place; others in between it never sees.
+    /// The next view for a place. The place may skip views in between.
     pub(super) fn next_view(&mut self, rng: &mut Rng, place: Place) -> Option<Routes> {
         let (told, _) = self.told.get_mut(&place)?;
         *told = rng.usize(*told..self.views.len()) + 1;
         self.views.get(*told - 1).map(|(routes, _)| routes.clone())
     }
 
-    /// Queues with something for a place that lives.
+    /// Pairs of places with messages on the way.
     pub(super) fn deliverable(&self) -> impl Iterator<Item = (Place, Place)> {
         self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(pair, _)| *pair)
     }
 
     pub(super) fn send(&mut self, from: Place, to: Place, message: Message) {
         if self.planes.contains_key(&to) {
+            let message = if self.has_tallies { crossed(from, to, message) } else { message };
             self.faults.put(self.queues.entry((from, to)).or_default(), message);
         }
     }

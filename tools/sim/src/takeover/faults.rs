@@ -1,58 +1,58 @@
-//! Planted bugs, between places and what they are told.
+//! Planted bugs in the messages between places.
 
 use std::collections::VecDeque;
 
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Carried, Down, Message, Up};
+use muster_live::plane::{Carried, Down, Message, Told, Up};
 use muster_live::rooms::{self, Across, ToOwner};
 
-/// What goes wrong.
+/// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A new owner is not told of a session that hears a stream.
     LoseStanding,
     /// A new owner is told of a session twice.
     DoubleStanding,
-    /// A new owner never hears that a place has told all.
+    /// A new owner never hears that a place has told everything.
     LoseFence,
-    /// A place is not told who is there by the new owner.
+    /// A place gets no roster of a new owner.
     LoseRoster,
-    /// The roster of a new owner lacks somebody.
+    /// The roster of a new owner lacks a presence.
     CutRoster,
-    /// What ends with its owner is not told to have ended.
+    /// A session is not told that something ended with its owner.
     KeepClosed,
     /// A new desk is not told of a room that it is to fill.
     LoseFilling,
-    /// A new directory goes on as if it were the one before.
+    /// Watchers of a new directory are not told that it begins anew.
     KeepListed,
-    /// A new owner finds a party that was kept led by another of its members.
+    /// A new owner gets recovery data of a party with another leader.
     OtherLeader,
-    /// A new owner does not find a party that was kept.
+    /// A new owner gets no recovery data of a party.
     LoseKept,
-    /// A new owner finds a room with other variables than were kept.
+    /// A new owner gets recovery data of a room without its variables.
     OldVariables,
     /// A new owner is not told of a ticket that a session is on.
     LoseTicket,
-    /// A place that is told of a match does not learn that its session's ticket has ended.
+    /// A place does not learn that a match ended a ticket of its session.
     KeepTicket,
-    /// What a durable match was called with is not kept before its effects leave.
+    /// The log lacks a call of a durable match.
     LoseEntry,
-    /// A log takes something of an owner who was shut out.
+    /// A log accepts a write of a former owner.
     TakeLate,
-    /// A new owner finds a durable match without one of its players.
+    /// A new owner's replay of a durable match lacks a player.
     LoseSeat,
-    /// What players sent does not go along with a durable match that moves.
+    /// Messages of players that wait are lost when a durable match moves.
     LoseInputs,
-    /// What a durable match said last is not said again by its new owner.
+    /// The last messages of a durable match are not repeated by its new owner.
     LoseSaid,
-    /// Sessions hear what a durable match says again, whether they had it or not.
+    /// Sessions hear repeated messages of a durable match even if they had them.
     HearTwice,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 19] = [
         Self::LoseStanding,
         Self::DoubleStanding,
@@ -95,12 +95,12 @@ impl Faults {
         self.occasions == 0
     }
 
-    /// Whether somebody does not hear something that ends, or begins anew.
+    /// Whether a session is not told that something ends or begins anew.
     pub(super) fn silences(&mut self, is_end: bool, is_anew: bool) -> bool {
         is_end && self.strikes(Fault::KeepClosed) || is_anew && self.strikes(Fault::KeepListed)
     }
 
-    /// What was kept, on its way to a new owner.
+    /// Lets the fault change recovery data on their way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
         for part in &mut *kept {
             if let Carried::Rooms(rooms::Carried::Room(room)) = part
@@ -117,41 +117,41 @@ impl Faults {
         }
         if let Carried::Party(party) = &mut kept[at]
             && let Some(other) = party.members.iter().find(|member| member.presence != party.leader)
-            // At each of its few occasions.
+            // This fault strikes at every occasion, because there are few.
             && self.fault == Some(Fault::OtherLeader)
         {
             party.leader = other.presence.clone();
         }
     }
 
-    /// Whether a log takes something of an owner who was shut out.
+    /// Whether a log accepts a write of a former owner.
     pub(super) fn admits(&mut self) -> bool {
         self.strikes(Fault::TakeLate)
     }
 
-    /// Whether a log does not keep what a handler was called with.
+    /// Whether a call is not written to the log.
     pub(super) fn forgets(&mut self, call: &Call) -> bool {
-        // Nobody misses a match that never began.
+        // A match without its first call never began, which nobody notices.
         !matches!(call.callback, Callback::Init { .. }) && self.strikes(Fault::LoseEntry)
     }
 
-    /// What a log says, on its way to a new owner.
+    /// Lets the fault change the outlines that a log yields for a new owner.
     pub(super) fn unseat(&mut self, outlines: &mut [Outline]) {
         for outline in outlines.iter_mut().filter(|outline| !outline.players.is_empty()) {
             if self.strikes(Fault::LoseSeat) {
                 outline.players.pop();
             }
-            // At each occasion, as few of them matter.
+            // This fault strikes at every occasion, because few of them show.
             if self.fault == Some(Fault::LoseSaid) {
                 outline.sent.clear();
             }
         }
     }
 
-    /// Puts a message on its way.
+    /// Puts a message into a queue, unless the fault changes or drops it.
     pub(super) fn put(&mut self, queue: &mut VecDeque<Message>, mut message: Message) {
         match &mut message {
-            Message::Up(Up::Rebuild { standings, .. }) => {
+            Message::Up(Up::Rebuild { told: Told::Streams(standings), .. }) => {
                 if standings.iter().any(|standing| standing.presence.is_some()) && self.strikes(Fault::LoseStanding) {
                     standings.retain(|standing| standing.presence.is_none());
                 }
@@ -160,7 +160,9 @@ impl Faults {
                     standings.extend(again);
                 }
             }
-            Message::Up(Up::Tickets { standings, .. }) if self.strikes(Fault::LoseTicket) => standings.truncate(0),
+            Message::Up(Up::Rebuild { told: Told::Tickets(standings), .. }) if self.strikes(Fault::LoseTicket) => {
+                standings.truncate(0);
+            }
             Message::Down(Down::Push { ended, .. }) if !ended.is_empty() && self.strikes(Fault::KeepTicket) => {
                 ended.clear()
             }

@@ -1,4 +1,4 @@
-//! What sessions and places are told, held against what sessions did.
+//! Answers and frames that sessions and places get, compared with the actions of sessions.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use muster_live::plane::{JoinRefusal, Reply};
 use muster_live::{Place, Presence, SessionRef};
 
 use super::act::session_id;
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::{Said, StreamId, Version, decode, version_of};
 use crate::model::{Period, Tie};
 use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// A question is answered.
+    /// Handles the answer to a request.
     pub(super) fn answer(&mut self, place: Place, request: u64, reply: Reply) -> Checked {
         self.trace.step(|| format!("  answer to {place:?}/{request}: {reply:?}"), &[request]);
         let Some(asked) = self.asked.remove(&(place, request)) else {
@@ -26,48 +26,49 @@ impl World {
             format!("nobody died, and yet {asked:?} is not answered")
         })?;
         match (asked, reply) {
-            (Asked::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
+            (OpenRequest::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
                 let tie = self.tie(who, stream)?;
                 tie.join_answered(version, outcome.is_ok());
                 let is_current = tie.epoch == epoch;
                 let still_hears = is_current && tie.answered().hears && tie.period.is_none();
                 match outcome {
                     Ok(joined) if is_current && listens => self.shown(who, stream, &joined.presences, true),
-                    // What it asked for in between was granted.
+                    // A request to listen that the session made meanwhile was granted.
                     Err(refusal) if still_hears && refusal != JoinRefusal::Closed => {
                         self.shown(who, stream, &[], false)
                     }
                     _ => Ok(()),
                 }
             }
-            (Asked::Listen { who, stream, epoch }, Reply::Presences(presences, _)) => {
+            (OpenRequest::Listen { who, stream, epoch }, Reply::Presences(presences, _)) => {
                 let tie = self.tie(who, stream)?;
                 tie.listen_answered(request, true);
                 if tie.epoch == epoch { self.shown(who, stream, &presences, true) } else { Ok(()) }
             }
-            (Asked::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
+            (OpenRequest::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
                 let tie = self.tie(who, stream)?;
                 tie.listen_answered(request, false);
-                // It has gone since, and goes on hearing.
+                // The session left the stream and still hears it.
                 let still_hears = tie.epoch == epoch && tie.answered().hears && tie.period.is_none();
                 if still_hears { self.shown(who, stream, &[], false) } else { Ok(()) }
             }
-            (Asked::Claim { who, to }, reply) => {
+            (OpenRequest::Claim { who, to }, reply) => {
                 self.claim_answers.push((who, to, reply));
                 Ok(())
             }
-            (Asked::Rebind { who, stream }, reply) => {
+            (OpenRequest::Rebind { who, stream }, reply) => {
                 self.rebind_answered(who, stream, &reply);
                 Ok(())
             }
-            (Asked::RebindTickets { who }, reply) => {
+            (OpenRequest::RebindTickets { who }, reply) => {
                 self.tickets_rebound(who, &reply);
                 Ok(())
             }
-            (Asked::Ticket(asked), reply) => self.ticket_answered(asked, reply),
-            (Asked::Party(asked), reply) => self.party_answered(asked, &reply),
-            (Asked::Rooms(asked), reply) => self.rooms_answered(asked, reply),
-            (Asked::Match(asked), reply) => self.match_answered(asked, &reply),
+            (OpenRequest::Tally { subject, .. }, reply) => self.tally_answered(subject, &reply),
+            (OpenRequest::Ticket(asked), reply) => self.ticket_answered(asked, reply),
+            (OpenRequest::Party(asked), reply) => self.party_answered(asked, &reply),
+            (OpenRequest::Rooms(asked), reply) => self.rooms_answered(asked, reply),
+            (OpenRequest::Match(asked), reply) => self.match_answered(asked, &reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }
@@ -78,7 +79,7 @@ impl World {
         client.map(|client| client.ties.entry(stream).or_default()).ok_or_else(unknown)
     }
 
-    /// A session is shown who is on a stream: all, or only those who come from now on.
+    /// Notes the presences that a session is shown on a stream: all, or, if not `is_whole`, only later ones.
     fn shown(&mut self, who: Who, stream: StreamId, presences: &[Presence], is_whole: bool) -> Checked {
         let mut view = BTreeMap::new();
         for presence in presences {
@@ -113,7 +114,7 @@ impl World {
         known.map(|(who, _)| *who).ok_or_else(|| Violation { check: Check::Presences, detail: unknown() })
     }
 
-    /// A frame for a session.
+    /// Hands a frame to a session.
     pub(super) fn deliver(&mut self, at: SessionRef, frame: &Bytes) -> Checked {
         if self.keep_for(at, frame) {
             return Ok(());
@@ -153,8 +154,9 @@ impl World {
         ensure(Check::Stray, hears, || format!("session {who} does not hear stream {stream}, and receives {said:?}"))
     }
 
-    /// One order for all, for as long as the stream has one owner: then some may have missed the last of it, which the
-    /// next owner may tell them behind other things. How a place differs from what it knew, no other hears.
+    /// Checks that all sessions hear the messages of a stream in one order, as long as the stream keeps its owner.
+    /// After the death of an owner, some sessions get its last messages later, from the next owner. Differences in a
+    /// roster are heard at one place only, so they are not part of the order.
     fn put_in_order(&mut self, who: Who, stream: StreamId, content: &[u8], mark: u32) -> Checked {
         let (view, is_difference) = (mark >> 1, mark & 1 == 1);
         let epoch = self.cluster.unbroken_since(view as usize, &self.streams[usize::from(stream)]);
@@ -170,7 +172,7 @@ impl World {
         }
     }
 
-    /// A session changes its mind about who is on a stream: who went goes first.
+    /// Updates a session's view of the presences on a stream. Leaves are applied before joins.
     fn conclude(&mut self, who: Who, stream: StreamId, joins: &[Version], leaves: &[Version]) -> Checked {
         let known = |versions: &[Version]| -> Checked<Vec<(Version, Who)>> {
             versions.iter().map(|version| Ok((*version, self.appearance(*version, stream)?))).collect()

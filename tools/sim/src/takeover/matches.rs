@@ -1,9 +1,9 @@
-//! Durable matches in a cluster: sessions come to them, send to them and go, and whichever nodes die the matches go on as
-//! their players saw them.
+//! Durable matches in a cluster: sessions join them, send to them and leave, and the matches go on as their players saw
+//! them, whichever nodes die.
 //!
-//! The handlers and their logs are a model: what a handler is called with is first kept in the partition's log, by whom the
-//! log takes it from, and then leaves as effects, each some time later. A stalled process may still write what it was
-//! about to. Whoever takes a log over replays it, and must find what those before it saw.
+//! Handlers and logs are modelled. A call of a handler is first written to the partition's log, if the log accepts its
+//! writer, and the effects follow some time later. A stalled process may still try to write. The next owner takes the
+//! log over and replays it, and must get the same results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,44 +17,44 @@ use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
 use muster_live::{Place, StreamKey};
 
-use super::world::{Asked, World};
-use crate::frames::{GameWord, game_of, who as who_is};
+use super::world::{OpenRequest, World};
+use crate::frames::{MatchWord, match_number_of, who as who_is};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// Matches of a run.
+/// Most matches of a run.
 const MATCHES_MAX: usize = 3;
 
-/// What was asked of a match, by its number.
+/// A request to a match that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum MatchAsked {
-    /// That it be made.
+pub(super) enum OpenMatchRequest {
+    /// To make the match.
     Make(Who),
-    /// To come in, the how manieth time.
-    Come(Who, u32, u32),
+    /// To join a match; `generation` is that of the tie.
+    Join { who: Who, match_number: u32, generation: u32 },
 }
 
-impl MatchAsked {
+impl OpenMatchRequest {
     pub(super) fn who(self) -> Who {
         match self {
-            Self::Make(who) | Self::Come(who, ..) => who,
+            Self::Make(who) | Self::Join { who, .. } => who,
         }
     }
 }
 
-/// What a session has to do with a match, as the session knows it.
+/// The relation of a session to a match, as the session knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchTie {
-    /// It has asked to be in, and not gone since.
+    /// Whether the session has asked to join, and not left since.
     may_hear: bool,
     is_in: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u32,
     sent: u32,
-    /// What it sent from this one on is to arrive.
+    /// Number of the session's first message that must arrive.
     from: u32,
     last_tick: u32,
-    /// It has heard one since it came, and is to hear each that follows.
+    /// Whether the session has heard a tick since it joined, so that it must hear all that follow.
     hears_all: bool,
 }
 
@@ -65,9 +65,9 @@ impl MatchTie {
     }
 }
 
-/// A handler's state: it follows from its calls alone.
+/// The state of a match's handler, which follows from its calls alone.
 #[derive(Clone, Debug)]
-struct Model {
+struct HandlerModel {
     outline: Outline,
     digest: u32,
     here: BTreeSet<SessionId>,
@@ -77,29 +77,29 @@ struct Model {
 /// The log of a partition.
 #[derive(Debug, Default)]
 struct Log {
-    /// Since when whoever writes it owns the partition.
+    /// The epoch of the owner that may write to the log.
     epoch: Epoch,
     entries: Vec<(Call, Return)>,
 }
 
-/// What runs the handlers of a partition at a place.
+/// The engine that runs the handlers of a partition at a place.
 #[derive(Debug)]
 struct Engine {
     epoch: Epoch,
-    models: BTreeMap<MatchId, Model>,
+    models: BTreeMap<MatchId, HandlerModel>,
 }
 
-/// What an engine is about to do.
+/// A step that an engine is about to take.
 #[derive(Debug)]
-enum Task {
-    /// What a handler is called with is kept, and it runs.
+enum EngineTask {
+    /// Write a call to the log and run it.
     Keep(Place, Box<Call>),
     Return(Place, CallRef, Return),
     TakeOver(Place, Partition, Epoch),
     Release(Place, Partition),
 }
 
-impl Task {
+impl EngineTask {
     fn of(&self) -> (Place, Partition) {
         match self {
             Self::Keep(place, call) => (*place, call.id.partition()),
@@ -109,38 +109,38 @@ impl Task {
     }
 }
 
-/// See the module.
+/// The durable matches of a run, with their logs and engines.
 #[derive(Default)]
 pub(super) struct Matches {
-    /// By the match's number; some may never have begun.
+    /// The streams of matches by number. Some matches may never have begun.
     streams: Vec<StreamKey>,
     logs: BTreeMap<Partition, Log>,
     engines: BTreeMap<(Place, Partition), Engine>,
-    tasks: Vec<Task>,
+    tasks: Vec<EngineTask>,
     ties: BTreeMap<(u32, Who), MatchTie>,
-    /// What was to be seen of each tick of each match.
+    /// The digest of each tick of each match.
     ticks: BTreeMap<(u32, u32), u32>,
     kicked: BTreeSet<(u32, Who)>,
-    /// Loops wait, so that the world can come to rest.
+    /// Whether calls of loops are held back, so that the world can come to rest.
     holds_loops: bool,
 }
 
 impl Matches {
-    /// What may go on.
+    /// Positions of the tasks that may be done now.
     pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
-        let is_ready = |task: &Task| match task {
-            Task::Keep(_, call) => {
+        let is_ready = |task: &EngineTask| match task {
+            EngineTask::Keep(_, call) => {
                 let waits = self.holds_loops && matches!(call.callback, Callback::Loop(_));
                 !waits && self.engines.contains_key(&task.of())
             }
-            Task::Return(..) | Task::TakeOver(..) | Task::Release(..) => true,
+            EngineTask::Return(..) | EngineTask::TakeOver(..) | EngineTask::Release(..) => true,
         };
         self.tasks.iter().enumerate().filter(move |(_, task)| is_ready(task)).map(|(number, _)| number)
     }
 
-    /// Whether somebody waits for a log.
+    /// Whether a place waits for a log.
     pub(super) fn is_taking_over(&self) -> bool {
-        self.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)))
+        self.tasks.iter().any(|task| matches!(task, EngineTask::TakeOver(..)))
     }
 
     pub(super) fn hold_loops(&mut self, holds: bool) {
@@ -156,13 +156,13 @@ impl Matches {
     }
 }
 
-impl Model {
+impl HandlerModel {
     fn of_first(call: &Call) -> Checked<Self> {
         let outline = Outline::of_first(call).ok_or_else(|| wrong(format!("the first of all is {call:?}")))?;
         Ok(Self { outline, digest: 1, here: BTreeSet::new(), heard: BTreeMap::new() })
     }
 
-    /// The handler is called.
+    /// Runs one call of the handler.
     fn run(&mut self, call: &Call) -> Checked<Return> {
         let is_right = call.tick == self.outline.tick && call.label == self.outline.label;
         ensure(Check::Matches, is_right, || format!("{:?} is called as {call:?}", self.outline))?;
@@ -244,7 +244,9 @@ impl World {
             let stream = id.stream(self.cluster.planes[&at.place].node());
             self.trace.line(|| format!("session {who} has match {made} made, of {:?}", id.partition()));
             self.matches.streams.push(stream.clone());
-            let Some(request) = self.ask(at.place, Asked::Match(MatchAsked::Make(who))) else { return Ok(()) };
+            let Some(request) = self.ask(at.place, OpenRequest::Match(OpenMatchRequest::Make(who))) else {
+                return Ok(());
+            };
             let (params, chain) = (Bytes::new(), Chain::default());
             let creation =
                 Creation { handler: "game".into(), params, created_at: Timestamp(1), chain, is_durable: true };
@@ -252,13 +254,16 @@ impl World {
             return self.step(at.place, |plane, now, out| plane.ask_match(now, stream, ask, Some(request), out));
         }
         let number = self.rng.usize(0..made);
-        let (game, stream) = (number as u32, self.matches.streams[number].clone());
+        let (match_number, stream) = (number as u32, self.matches.streams[number].clone());
         let act = self.rng.u8(0..10);
-        self.trace.line(|| format!("session {who}, match {game}: {act}"));
-        let tie = self.matches.ties.entry((game, who)).or_default();
-        let comes = |asked: &Asked| matches!(asked, Asked::Match(MatchAsked::Come(other, ..)) if *other == who);
-        // Its client has the answer first.
-        if self.asked.values().any(comes) {
+        self.trace.line(|| format!("session {who}, match {match_number}: {act}"));
+        let tie = self.matches.ties.entry((match_number, who)).or_default();
+        let joins = |asked: &OpenRequest| match asked {
+            OpenRequest::Match(OpenMatchRequest::Join { who: other, .. }) => *other == who,
+            _ => false,
+        };
+        // Does nothing while the client waits for the answer to a join.
+        if self.asked.values().any(joins) {
             return Ok(());
         }
         if act == 0 {
@@ -267,8 +272,8 @@ impl World {
         }
         if !tie.may_hear || act == 1 {
             tie.may_hear = true;
-            let asked = MatchAsked::Come(who, game, tie.generation);
-            let Some(request) = self.ask(at.place, Asked::Match(asked)) else { return Ok(()) };
+            let asked = OpenMatchRequest::Join { who, match_number, generation: tie.generation };
+            let Some(request) = self.ask(at.place, OpenRequest::Match(asked)) else { return Ok(()) };
             return self.step(at.place, |plane, now, out| {
                 plane.come_to_match(now, at.key, stream, [].into(), request, out);
             });
@@ -279,15 +284,15 @@ impl World {
         self.step(at.place, |plane, now, out| plane.ask_match(now, stream, ask, None, out))
     }
 
-    /// Whether nobody waits for an answer any more: whoever asked has closed.
-    pub(super) fn is_given_up(&self, asked: &Asked) -> bool {
-        matches!(asked, Asked::Match(MatchAsked::Come(who, ..)) if !self.clients[who].is_open)
+    /// Whether the asker of a request has closed, so that nobody waits for the answer.
+    pub(super) fn is_given_up(&self, asked: &OpenRequest) -> bool {
+        matches!(asked, OpenRequest::Match(OpenMatchRequest::Join { who, .. }) if !self.clients[who].is_open)
     }
 
-    pub(super) fn match_answered(&mut self, asked: MatchAsked, reply: &Reply) -> Checked {
+    pub(super) fn match_answered(&mut self, asked: OpenMatchRequest, reply: &Reply) -> Checked {
         match (asked, reply) {
-            (MatchAsked::Come(who, game, generation), Reply::Match(Ok(Answer::Entered(_)))) => {
-                let tie = self.matches.ties.entry((game, who)).or_default();
+            (OpenMatchRequest::Join { who, match_number, generation }, Reply::Match(Ok(Answer::Entered(_)))) => {
+                let tie = self.matches.ties.entry((match_number, who)).or_default();
                 if tie.generation == generation && !tie.is_in {
                     (tie.is_in, tie.from) = (true, tie.sent + 1);
                 }
@@ -299,53 +304,60 @@ impl World {
         }
     }
 
-    pub(super) fn hear_of_match(&mut self, who: Who, game: u32, word: &GameWord) -> Checked {
-        let known = self.matches.ties.entry((game, who)).or_default();
+    pub(super) fn hear_of_match(&mut self, who: Who, match_number: u32, word: &MatchWord) -> Checked {
+        let known = self.matches.ties.entry((match_number, who)).or_default();
         match word {
-            GameWord::Left => {
-                let may_go = self.matches.kicked.contains(&(game, who));
-                ensure(Check::Matches, may_go, || format!("session {who} is put out of match {game} for nothing"))?;
+            MatchWord::Left => {
+                let may_go = self.matches.kicked.contains(&(match_number, who));
+                ensure(Check::Matches, may_go, || {
+                    format!("session {who} is put out of match {match_number} for nothing")
+                })?;
                 known.go();
             }
-            GameWord::State { tick, digest } => {
+            MatchWord::State { tick, digest } => {
                 let (tick, digest) = (*tick, *digest);
-                ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {game}"))?;
+                ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {match_number}"))?;
                 ensure(Check::Matches, known.last_tick < tick + 1, || {
-                    format!("session {who} hears tick {tick} of match {game} behind {}", known.last_tick)
+                    format!("session {who} hears tick {tick} of match {match_number} behind {}", known.last_tick)
                 })?;
                 ensure(Check::Matches, !known.hears_all || tick == known.last_tick, || {
                     format!(
-                        "session {who} hears tick {tick} of match {game}, and {} was the one before",
+                        "session {who} hears tick {tick} of match {match_number}, and {} was the one before",
                         known.last_tick
                     )
                 })?;
                 (known.last_tick, known.hears_all) = (tick + 1, true);
-                let kept = self.matches.ticks.get(&(game, tick)).copied();
+                let kept = self.matches.ticks.get(&(match_number, tick)).copied();
                 ensure(Check::Matches, kept == Some(digest), || {
-                    format!("session {who} sees tick {tick} of match {game} as {digest}, and it was {kept:?}")
+                    format!("session {who} sees tick {tick} of match {match_number} as {digest}, and it was {kept:?}")
                 })?;
             }
         }
         Ok(())
     }
 
-    /// What a plane wants of the engine of its place.
+    /// Handles an order of a plane to the engine of its place.
     pub(super) fn order(&mut self, place: Place, order: HandlerOrder) -> Checked {
         self.trace.line(|| format!("  {place:?} orders {order:?}"));
         match order {
             HandlerOrder::Call(call) => {
                 let of = (place, call.id.partition());
                 let has_log = self.matches.engines.contains_key(&of)
-                    || self.matches.tasks.iter().any(|task| matches!(task, Task::TakeOver(..)) && task.of() == of);
+                    || self
+                        .matches
+                        .tasks
+                        .iter()
+                        .any(|task| matches!(task, EngineTask::TakeOver(..)) && task.of() == of);
                 ensure(Check::Matches, has_log, || format!("{place:?} calls {call:?}, and has no log for that"))?;
-                self.matches.tasks.push(Task::Keep(place, call));
+                self.matches.tasks.push(EngineTask::Keep(place, call));
             }
             HandlerOrder::Drop(id) => return Err(wrong(format!("{place:?} ends match {id}"))),
             HandlerOrder::TakeOver(partitions) => {
-                let tasks = partitions.into_iter().map(|(partition, epoch)| Task::TakeOver(place, partition, epoch));
+                let tasks =
+                    partitions.into_iter().map(|(partition, epoch)| EngineTask::TakeOver(place, partition, epoch));
                 self.matches.tasks.extend(tasks);
             }
-            HandlerOrder::Release(partition) => self.matches.tasks.push(Task::Release(place, partition)),
+            HandlerOrder::Release(partition) => self.matches.tasks.push(EngineTask::Release(place, partition)),
             HandlerOrder::Forget(partition) => {
                 self.matches.tasks.retain(|task| task.of() != (place, partition));
                 self.matches.engines.remove(&(place, partition));
@@ -354,20 +366,20 @@ impl World {
         Ok(())
     }
 
-    /// An engine goes on with something.
+    /// Takes one step of an engine.
     pub(super) fn go_on_in_engine(&mut self, number: usize) -> Checked {
         let task = self.matches.tasks.remove(number);
         let lives = self.cluster.planes.contains_key(&task.of().0);
         self.trace.step(|| format!("  engine: {task:?}"), &[number as u64]);
         match task {
-            // A process that is taken for dead writes what it was about to.
-            Task::Keep(place, call) => self.keep_call(place, &call),
+            // A stalled process that is taken for dead still writes.
+            EngineTask::Keep(place, call) => self.keep_call(place, &call),
             _ if !lives => Ok(()),
-            Task::Return(place, call, returned) => {
+            EngineTask::Return(place, call, returned) => {
                 self.step(place, |plane, now, out| plane.match_returned(now, call, returned, out))
             }
-            Task::TakeOver(place, partition, epoch) => self.take_log_over(place, partition, epoch),
-            Task::Release(place, partition) => {
+            EngineTask::TakeOver(place, partition, epoch) => self.take_log_over(place, partition, epoch),
+            EngineTask::Release(place, partition) => {
                 self.matches.engines.remove(&(place, partition));
                 self.step(place, |plane, now, out| plane.matches_released(now, partition, out))
             }
@@ -383,14 +395,14 @@ impl World {
             return Ok(());
         }
         if matches!(call.callback, Callback::Init { .. }) {
-            engine.models.insert(call.id, Model::of_first(call)?);
+            engine.models.insert(call.id, HandlerModel::of_first(call)?);
         }
         let Some(model) = engine.models.get_mut(&call.id) else {
             return Err(wrong(format!("{place:?} calls a match that it has not: {call:?}")));
         };
         let returned = model.run(call)?;
         if let Callback::Loop(inputs) = &call.callback {
-            let key = (game_of(call.id.0), call.tick as u32);
+            let key = (match_number_of(call.id.0), call.tick as u32);
             let before = self.matches.ticks.insert(key, model.digest);
             ensure(Check::Matches, before.is_none(), || format!("tick {} of match {} comes again", key.1, key.0))?;
             for input in inputs.iter().filter(|_| returned.acts.len() > 1) {
@@ -403,22 +415,22 @@ impl World {
         if !self.cluster.faults.forgets(call) {
             log.entries.push((call.clone(), returned.clone()));
         }
-        self.matches.tasks.push(Task::Return(place, call.reference(), returned));
+        self.matches.tasks.push(EngineTask::Return(place, call.reference(), returned));
         Ok(())
     }
 
-    /// Whoever wrote the log before is shut out, and what is in it is played again.
+    /// Gives the log to a new owner, which shuts out its former writer and replays all calls.
     fn take_log_over(&mut self, place: Place, partition: Partition, epoch: Epoch) -> Checked {
         let log = self.matches.logs.entry(partition).or_default();
         if log.epoch > epoch {
             return Ok(());
         }
         log.epoch = epoch;
-        let mut models: BTreeMap<MatchId, Model> = BTreeMap::new();
+        let mut models: BTreeMap<MatchId, HandlerModel> = BTreeMap::new();
         let mut said: BTreeMap<MatchId, Said> = BTreeMap::new();
         for (call, returned) in &log.entries {
             if matches!(call.callback, Callback::Init { .. }) {
-                models.insert(call.id, Model::of_first(call)?);
+                models.insert(call.id, HandlerModel::of_first(call)?);
             }
             let Some(model) = models.get_mut(&call.id) else {
                 return Err(wrong(format!("the log begins with {call:?}")));
@@ -434,53 +446,59 @@ impl World {
         self.step(place, |plane, now, out| plane.matches_taken_over(now, partition, epoch, outlines, out))
     }
 
-    /// Ticks that waited so that the world could come to rest go on, once.
+    /// Runs the ticks that were held back, once.
     pub(super) fn flush_loops(&mut self) -> Checked {
-        let is_loop = |task: &Task| matches!(task, Task::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
-        let held: Vec<Task> = self.matches.tasks.extract_if(.., |task| is_loop(task)).collect();
+        let is_loop =
+            |task: &EngineTask| matches!(task, EngineTask::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
+        let held: Vec<EngineTask> = self.matches.tasks.extract_if(.., |task| is_loop(task)).collect();
         for task in held {
-            if let Task::Keep(place, call) = task {
+            if let EngineTask::Keep(place, call) = task {
                 self.keep_call(place, &call)?;
             }
         }
         Ok(())
     }
 
-    /// At rest: each match has one owner, whose players are those who are in it by their places and as they know it; and
-    /// what they sent has arrived, unless a node died that it was on its way to.
+    /// At rest, checks that each match has one owner, that the handler, the places and the sessions agree on its
+    /// players, and that all messages have arrived unless a node died.
     pub(super) fn check_matches(&self) -> Checked {
         let live = self.matches.live();
         let durable: usize = self.cluster.planes.values().map(|plane| plane.stats().matches.durable).sum();
         ensure(Check::Matches, durable == live.len(), || format!("{durable} matches, and {} in logs", live.len()))?;
-        for (game, stream) in (0..).zip(&self.matches.streams) {
+        for (match_number, stream) in (0..).zip(&self.matches.streams) {
             let (owner, id) = (self.cluster.owner(stream), MatchId(stream.subject));
             let engine = self.matches.engines.get(&(owner, id.partition()));
             let model = engine.and_then(|engine| engine.models.get(&id));
-            ensure(Check::Matches, model.is_some() == live.contains(&id), || format!("{owner:?} has no match {game}"))?;
+            ensure(Check::Matches, model.is_some() == live.contains(&id), || {
+                format!("{owner:?} has no match {match_number}")
+            })?;
             let presences = self.cluster.planes[&owner].owned_presences(stream);
             let members: BTreeMap<Who, SessionId> = presences.map(|it| (who_is(it), it.session_id)).collect();
             let here = model.map(|model| model.here.clone()).unwrap_or_default();
             ensure(Check::Presences, members.values().copied().collect::<BTreeSet<_>>() == here, || {
-                format!("in match {game} are {members:?}, and for its handler {here:?}")
+                format!("in match {match_number} are {members:?}, and for its handler {here:?}")
             })?;
             let open = self.clients.iter().filter(|(_, client)| client.is_open);
             let hears = open.filter(|(_, client)| self.cluster.planes[&client.at.place].hears(client.at.key, stream));
             let hearing: BTreeSet<Who> = hears.map(|(who, _)| *who).collect();
             ensure(Check::Presences, hearing == members.keys().copied().collect(), || {
-                format!("in match {game} are {members:?}, and by their places {hearing:?}")
+                format!("in match {match_number} are {members:?}, and by their places {hearing:?}")
             })?;
-            for ((_, who), tie) in self.matches.ties.range((game, 0)..=(game, Who::MAX)) {
+            for ((_, who), tie) in self.matches.ties.range((match_number, 0)..=(match_number, Who::MAX)) {
                 ensure(Check::Matches, !tie.is_in || members.contains_key(who), || {
-                    format!("session {who} was in match {game}, and has seen nothing of its going")
+                    format!("session {who} was in match {match_number}, and has seen nothing of its going")
                 })?;
                 let tick = model.map(|model| model.outline.tick).unwrap_or_default();
                 ensure(Check::Matches, !tie.hears_all || u64::from(tie.last_tick) == tick, || {
-                    format!("session {who} has heard {} ticks of match {game}, which is at {tick}", tie.last_tick)
+                    format!(
+                        "session {who} has heard {} ticks of match {match_number}, which is at {tick}",
+                        tie.last_tick
+                    )
                 })?;
                 let heard = model.and_then(|model| model.heard.get(who)).copied().unwrap_or_default();
                 let is_certain = tie.is_in && self.cluster.crashes == 0;
                 ensure(Check::Matches, !is_certain || tie.sent < tie.from || heard == tie.sent, || {
-                    format!("session {who} sent {} to match {game}, which heard {heard}", tie.sent)
+                    format!("session {who} sent {} to match {match_number}, which heard {heard}", tie.sent)
                 })?;
             }
         }

@@ -1,8 +1,8 @@
-//! The live plane on several nodes, from a seed: nodes that die and that join, partitions that get other owners, places
-//! that learn of it at different times, and all the while sessions on streams, in parties and rooms.
+//! The live plane on several nodes, from a seed. Nodes die and join, partitions get other owners, and places learn of
+//! that at different times. Meanwhile sessions act on streams, in parties, rooms and matches.
 //!
-//! The planes are the product's own. What is simulated is the view, the queues between places, and sessions. Of what was
-//! on its way to or from a dead owner some is lost, always the end of it: links see to that.
+//! The planes are those of the server. The simulation replaces the view, the queues between places, and the sessions. A
+//! dead node's last messages may be lost, and always from some message on, as links guarantee.
 
 mod act;
 mod cluster;
@@ -14,6 +14,7 @@ mod parties;
 mod recovery;
 mod rest;
 mod rooms;
+mod tallies;
 mod tickets;
 mod world;
 

@@ -1,7 +1,7 @@
-//! Sessions that go on at another place: what the product's rim does about it.
+//! Sessions that move to another place, with the part that the server's rim has in it.
 //!
-//! What comes for a session at its new place is kept until the session is there. Nodes may die at any moment of it: then
-//! the session goes on, or it is gone for everybody.
+//! Frames that arrive for a session at its new place are kept until the session is there. Nodes may die at any moment
+//! of a move. Then the session either goes on, or it is gone for everybody.
 
 use bytes::Bytes;
 use muster_domain::sessions::{Claims, Vars};
@@ -10,45 +10,46 @@ use muster_live::plane::{Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef
 use muster_live::{Place, SessionRef, StreamKey};
 
 use super::act::{info, session_id, user_id};
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation};
 
-/// How often owners are asked of whom some do not answer.
+/// Most attempts to get an answer from all owners.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// A session on its way, until its new place has it or knows that it will not.
+/// A session that moves, until its new place has it or knows that it will not come.
 #[derive(Debug)]
 pub(super) struct Move {
     pub to: SessionRef,
-    /// What came for it at its new place.
+    /// Frames that came for the session at its new place.
     kept: Vec<Bytes>,
-    home: Home,
-    /// It is to close when it is at its new place, or stays.
+    home: HomeState,
+    /// Whether the session must close once the move is over.
     is_ending: bool,
 }
 
-/// How it stands at its former place.
+/// The state of the move at the session's former place.
 #[derive(Debug)]
-enum Home {
-    /// That has not heard of it.
+enum HomeState {
+    /// The former place has not heard of the move.
     Unasked,
-    /// It asks owners; `open` have not answered, `again` are to be asked anew.
+    /// The session asks owners to bind it to its new place: `open` requests have no answer, and `again` lists streams
+    /// to ask anew.
     Binding { request: RequestRef, open: usize, again: Vec<StreamKey>, attempts: u32, has_pool: bool },
-    /// It has left.
+    /// The session has left its former place.
     Left,
-    /// It ended there.
+    /// The session ended at its former place.
     Over,
 }
 
 impl World {
-    /// A session's next socket arrives at another node.
+    /// Begins a move: the session's next socket arrived at another node.
     pub(super) fn begin_move(&mut self, who: Who) -> Checked {
         let (at, encoding) = (self.clients[&who].at, self.clients[&who].encoding);
         let awake = self.cluster.awake().into_iter();
         let knows = |place: &Place| self.cluster.planes[place].routes().has(at.place);
         let places: Vec<Place> = awake.filter(|place| place.node() != at.place.node() && knows(place)).collect();
-        // What its client asked for is done before.
+        // A session moves only when none of its client's requests is open.
         if places.is_empty()
             || self.asked.values().any(|asked| asked.who(&self.tickets) == Some(who))
             || self.tickets.steps_of(who)
@@ -60,31 +61,31 @@ impl World {
         let to = SessionRef { place, key };
         self.trace.step(|| format!("session {who} is to move from {at:?} to {to:?}"), &[who as u64]);
         self.by_ref.insert(to, who);
-        self.moves.insert(who, Move { to, kept: Vec::new(), home: Home::Unasked, is_ending: false });
+        self.moves.insert(who, Move { to, kept: Vec::new(), home: HomeState::Unasked, is_ending: false });
         let claim = Claim { session_id: session_id(who), user_id: user_id(who), encoding, received: 0, to };
-        let Some(request) = self.ask(place, Asked::Claim { who, to }) else { return Ok(()) };
+        let Some(request) = self.ask(place, OpenRequest::Claim { who, to }) else { return Ok(()) };
         self.step(place, |plane, now, out| plane.ask_place(now, at.place, Up::Claim { request, claim }, out))
     }
 
-    /// A frame for a session that is not there yet. Answers whether it is one.
+    /// Keeps a frame for a session that is not at its new place yet. Returns whether the frame is for such a session.
     pub(super) fn keep_for(&mut self, at: SessionRef, frame: &Bytes) -> bool {
         let expected = self.moves.values_mut().find(|moving| moving.to == at);
         expected.map(|moving| moving.kept.push(frame.clone())).is_some()
     }
 
-    /// A session is to close. Answers whether it will, once it is where it goes.
+    /// Lets a moving session close after its move. Returns whether the session is moving.
     pub(super) fn will_end(&mut self, who: Who) -> bool {
         self.moves.get_mut(&who).map(|moving| moving.is_ending = true).is_some()
     }
 
-    /// A place is asked for a session of its own.
+    /// Handles the claim of another place to a session of this one.
     pub(super) fn claimed(&mut self, place: Place, request: RequestRef, claim: Claim) -> Checked {
         let found = self.moves.iter_mut().find(|(_, moving)| moving.to == claim.to);
-        let Some((who, Move { home: home @ Home::Unasked, .. })) = found else {
+        let Some((who, Move { home: home @ HomeState::Unasked, .. })) = found else {
             return self.refuse_claim(place, request);
         };
         let (who, key) = (*who, self.clients[who].at.key);
-        *home = Home::Binding { request, open: 0, again: Vec::new(), attempts: 0, has_pool: false };
+        *home = HomeState::Binding { request, open: 0, again: Vec::new(), attempts: 0, has_pool: false };
         let streams = self.step(place, |plane, _, _| plane.depart(key, claim.to))?;
         self.bind(who, streams)
     }
@@ -96,44 +97,44 @@ impl World {
 
     fn bind(&mut self, who: Who, streams: Vec<StreamKey>) -> Checked {
         let home = self.clients[&who].at;
-        if let Some(Move { home: Home::Binding { open, .. }, .. }) = self.moves.get_mut(&who) {
+        if let Some(Move { home: HomeState::Binding { open, .. }, .. }) = self.moves.get_mut(&who) {
             *open += streams.len();
         }
         for stream in streams {
-            let asked = Asked::Rebind { who, stream: stream.clone() };
+            let asked = OpenRequest::Rebind { who, stream: stream.clone() };
             let Some(request) = self.ask(home.place, asked) else { continue };
             self.step(home.place, |plane, now, out| plane.rebind(now, home.key, &stream, request, out))?;
         }
         Ok(())
     }
 
-    /// An owner has answered, or will not.
+    /// Notes that an owner has answered, or will not.
     pub(super) fn rebind_answered(&mut self, who: Who, stream: StreamKey, reply: &Reply) {
-        if let Some(Move { home: Home::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
+        if let Some(Move { home: HomeState::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
             again.extend((*reply != Reply::Rebound).then_some(stream));
         }
     }
 
-    /// The matchmaker has answered, or will not.
+    /// Notes that the matchmaker has answered, or will not.
     pub(super) fn tickets_rebound(&mut self, who: Who, reply: &Reply) {
-        if let Some(Move { home: Home::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
+        if let Some(Move { home: HomeState::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
             *has_pool = matches!(reply, Reply::Pool(Ok(_)));
         }
     }
 
-    /// Sessions whose owners have all answered.
+    /// Moving sessions whose owners have all answered.
     pub(super) fn bound(&self) -> impl Iterator<Item = Who> {
-        let is_bound = |moving: &Move| matches!(moving.home, Home::Binding { open: 0, .. });
+        let is_bound = |moving: &Move| matches!(moving.home, HomeState::Binding { open: 0, .. });
         self.moves.iter().filter(move |(_, moving)| is_bound(moving)).map(|(who, _)| *who)
     }
 
-    /// Owners that did not answer are asked anew, or the session leaves.
+    /// Asks owners anew that did not answer, or lets the session leave.
     pub(super) fn leave_home(&mut self, who: Who) -> Checked {
         let home = self.clients[&who].at;
         let Some(moving) = self.moves.get_mut(&who) else { return Ok(()) };
-        let Home::Binding { request, open, again, attempts, has_pool } = &mut moving.home else { return Ok(()) };
+        let HomeState::Binding { request, open, again, attempts, has_pool } = &mut moving.home else { return Ok(()) };
         *attempts += 1;
         let (to, request, is_ending, again) = (moving.to, *request, moving.is_ending, std::mem::take(again));
         if !again.is_empty() && *attempts < ATTEMPTS_MAX {
@@ -142,7 +143,7 @@ impl World {
         let may_have_tickets = self.cluster.planes[&home.place].may_have_tickets(home.key);
         if may_have_tickets && !*has_pool && *attempts < ATTEMPTS_MAX {
             *open += 1;
-            let Some(request) = self.ask(home.place, Asked::RebindTickets { who }) else { return Ok(()) };
+            let Some(request) = self.ask(home.place, OpenRequest::RebindTickets { who }) else { return Ok(()) };
             return self.step(home.place, |plane, now, out| plane.rebind_tickets(now, home.key, request, out));
         }
         let is_ending = is_ending || may_have_tickets && !*has_pool;
@@ -161,7 +162,7 @@ impl World {
             self.over(who, false);
             return Ok(());
         }
-        moving_home(self, who, Home::Left);
+        moving_home(self, who, HomeState::Left);
         if let Some(client) = self.clients.get_mut(&who) {
             client.at = to;
         }
@@ -170,16 +171,16 @@ impl World {
         self.step(home.place, |plane, _, out| plane.answer(request, reply, out))
     }
 
-    /// A session ended on its way. Whoever expects it is yet to hear of that, if it lives.
+    /// Ends a session during its move. Its new place must still hear of that, if that place lives.
     fn over(&mut self, who: Who, is_expected: bool) {
         self.forget(who);
         match is_expected {
-            true => moving_home(self, who, Home::Over),
+            true => moving_home(self, who, HomeState::Over),
             false => drop(self.moves.remove(&who)),
         }
     }
 
-    /// A session comes to its new place, or not.
+    /// Brings a session to its new place, or ends the move.
     pub(super) fn claim_answered(&mut self, who: Who, to: SessionRef, reply: Reply) -> Checked {
         let moving = self.moves.remove(&who);
         match reply {
@@ -189,7 +190,7 @@ impl World {
                 if self.clients[&who].at == to {
                     self.forget(who);
                 } else if moving.is_some_and(|moving| moving.is_ending) {
-                    // It stays where it is, and closes there.
+                    // The session stays at its former place, and closes there.
                     self.closing.push(who);
                 }
                 self.step(to.place, |plane, now, out| plane.close(now, to.key, out))
@@ -210,7 +211,7 @@ impl World {
         if is_ending { self.close(who) } else { Ok(()) }
     }
 
-    /// A node has died, and with it what its places had of sessions on their way.
+    /// Ends or changes moves of which a node that died had a part.
     pub(super) fn moves_without(&mut self, node: NodeNumber) {
         self.claim_answers.retain(|(_, to, _)| to.place.node() != node);
         let concerned: Vec<Who> = self.moves.keys().copied().collect();
@@ -219,21 +220,21 @@ impl World {
             let is_expected = moving.to.place.node() != node;
             let has_home = self.clients[&who].at.place.node() != node;
             match moving.home {
-                Home::Unasked if !is_expected && has_home => {
+                HomeState::Unasked if !is_expected && has_home => {
                     self.closing.extend(moving.is_ending.then_some(who));
                     self.moves.remove(&who);
                 }
-                // It goes on as if nothing were, and is gone then.
-                Home::Binding { .. } if has_home => {}
+                // The former place goes on and notices at the end that the new one is gone.
+                HomeState::Binding { .. } if has_home => {}
                 _ if !is_expected => drop(self.moves.remove(&who)),
-                Home::Unasked | Home::Binding { .. } => moving_home(self, who, Home::Over),
-                Home::Left | Home::Over => {}
+                HomeState::Unasked | HomeState::Binding { .. } => moving_home(self, who, HomeState::Over),
+                HomeState::Left | HomeState::Over => {}
             }
         }
     }
 }
 
-fn moving_home(world: &mut World, who: Who, home: Home) {
+fn moving_home(world: &mut World, who: Who, home: HomeState) {
     if let Some(moving) = world.moves.get_mut(&who) {
         moving.home = home;
     }

@@ -1,4 +1,4 @@
-//! Parties in a cluster: they go on after their owner, or end with it; and all agree on who is in.
+//! Parties in a cluster: they survive their owner or end with it, and all sides agree on the members.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use muster_domain::Timestamp;
 use muster_live::party::{self, Label, Request, Settings};
 use muster_live::plane::{JoinRefusal, Reply};
 
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// What was asked of a party.
+/// A request about a party that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PartyAsked {
+pub(super) struct OpenPartyRequest {
     pub who: Who,
     party: StreamId,
     makes: bool,
     generation: u64,
 }
 
-/// What a session has to do with a party, as the session knows it.
+/// The relation of a session to a party, as the session knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartyTie {
-    /// It has asked to be in, and not left since.
+    /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u64,
-    /// Who is in, as it concludes; `None` while it is not in.
+    /// The members as the session sees them; `None` while it is not in the party.
     view: Option<BTreeSet<Who>>,
 }
 
@@ -54,7 +54,7 @@ impl World {
         let at = self.clients[&who].at;
         let act = self.rng.u8(0..10);
         self.trace.line(|| format!("session {who}, party {party}: {act}"));
-        // Who comes to one leaves another.
+        // A session that joins one party leaves another.
         self.tickets.note_change((PARTIES_FROM..).take(self.parties.len()));
         let tie = self.party_ties.entry((party, who)).or_default();
         if act < 3 {
@@ -62,8 +62,8 @@ impl World {
             return self.step(at.place, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop);
         }
         tie.may_hear = true;
-        let asked = PartyAsked { who, party, makes: act < 6, generation: tie.generation };
-        let Some(request) = self.ask(at.place, Asked::Party(asked)) else { return Ok(()) };
+        let asked = OpenPartyRequest { who, party, makes: act < 6, generation: tie.generation };
+        let Some(request) = self.ask(at.place, OpenRequest::Party(asked)) else { return Ok(()) };
         let settings = Settings { open: true, hidden: false, label: Label::default() };
         self.step(at.place, |plane, now, out| {
             let ask = |member| match asked.makes {
@@ -74,8 +74,8 @@ impl World {
         })
     }
 
-    pub(super) fn party_answered(&mut self, asked: PartyAsked, reply: &Reply) -> Checked {
-        let PartyAsked { who, party, makes, generation } = asked;
+    pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: &Reply) -> Checked {
+        let OpenPartyRequest { who, party, makes, generation } = asked;
         match reply {
             Reply::Party(Ok(party::Reply::Done)) if makes => {
                 let tie = self.party_ties.entry((party, who)).or_default();
@@ -84,7 +84,7 @@ impl World {
                 }
                 Ok(())
             }
-            // It may have seen itself come, before the node died that was to answer.
+            // The session may have heard of its own join before the node died that had to answer.
             Reply::Joined(Err(JoinRefusal::Unavailable)) if makes && !self.is_on_its_way(who, party) => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation {
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Whether it is in the party by another question, or will be.
+    /// Whether the session is in the party, or on its way, by another request.
     fn is_on_its_way(&self, who: Who, party: StreamId) -> bool {
         let (at, stream) = (self.clients[&who].at, &self.parties[usize::from(party - PARTIES_FROM)]);
         self.cluster.planes.get(&at.place).is_some_and(|plane| plane.is_on(at.key, stream))
@@ -120,7 +120,7 @@ impl World {
             PartyWord::Admitted(members) => {
                 self.check_may_hear(who, party)?.view = Some(members.iter().copied().collect());
             }
-            // It may cross its leaving.
+            // The message may arrive after the session left.
             PartyWord::Closed => self.party_ties.entry((party, who)).or_default().end(),
             PartyWord::Said(_) | PartyWord::Other => {}
         }
@@ -140,7 +140,7 @@ impl World {
         Ok(())
     }
 
-    /// At rest: owners, places and sessions agree on who is in.
+    /// At rest, checks that owners, places and sessions agree on the members of each party.
     pub(super) fn check_parties(&self) -> Checked {
         let mut peopled = 0;
         for (party, stream) in (PARTIES_FROM..).zip(&self.parties) {

@@ -1,14 +1,14 @@
-//! Recovery data in a cluster: what owners hand out is kept by whom nothing befalls, and given to the next owner some
-//! time later, or not at all.
+//! Recovery data in a cluster. The simulation keeps what owners hand out, never loses it, and gives it to the next
+//! owner some time later, or not at all.
 //!
-//! What was kept of a party goes on after a crash with those who are there; nobody is in it twice, and its leader leads
-//! for as long as it is in it. A room keeps its variables, and everybody the seat.
+//! After a crash a kept party goes on with the sessions that are still there. No session is in it twice, and its leader
+//! keeps leading while in it. A kept room keeps its variables and everybody's seat.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_live::party::{CarriedParty, PartyId};
 use muster_live::place::{Epoch, Partition};
-use muster_live::plane::{Carried, Recoverable, Thing};
+use muster_live::plane::{Carried, Recoverable, RecoveryKey};
 use muster_live::rooms::{self, CarriedMember, CarriedRoom, RoomId};
 use muster_live::stream::mode;
 use muster_live::{Place, StreamKey};
@@ -17,14 +17,14 @@ use super::world::World;
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, ensure};
 
-/// See the module.
+/// The recovery data of a cluster, and the places that wait for them.
 #[derive(Default)]
 pub(super) struct Recovery {
-    /// By the epoch of the latest owner who handed something out.
-    kept: BTreeMap<Thing, (Epoch, Vec<Carried>)>,
-    /// Who waits for what was kept.
+    /// The data of each thing, with the epoch of the latest owner that handed some out.
+    kept: BTreeMap<RecoveryKey, (Epoch, Vec<Carried>)>,
+    /// Places that wait for the data of a partition.
     pub asked: Vec<(Place, Partition, Epoch)>,
-    /// Of these somebody got nothing.
+    /// Partitions whose data were once withheld from an owner.
     failed: BTreeSet<Partition>,
 }
 
@@ -34,8 +34,8 @@ fn party_of(parts: &[Carried]) -> Option<&CarriedParty> {
 
 impl World {
     pub(super) fn keep(&mut self, recoverable: Recoverable) -> Checked {
-        let Recoverable { epoch, thing, parts } = recoverable;
-        let before = self.recovery.kept.get(&thing);
+        let Recoverable { epoch, key, parts } = recoverable;
+        let before = self.recovery.kept.get(&key);
         if before.is_some_and(|(former, _)| *former > epoch) {
             return Ok(());
         }
@@ -45,11 +45,11 @@ impl World {
         if let Some(room) = room_of(&parts) {
             check_room(before.and_then(|(_, before)| room_of(before)), room, members_of(&parts))?;
         }
-        self.recovery.kept.insert(thing, (epoch, parts));
+        self.recovery.kept.insert(key, (epoch, parts));
         Ok(())
     }
 
-    /// Whoever asked for what was kept gets it, or nothing.
+    /// Gives a place the data that it waits for, or sometimes nothing.
     pub(super) fn recover(&mut self, number: usize) -> Checked {
         let (place, partition, epoch) = self.recovery.asked.swap_remove(number);
         if !self.cluster.planes.contains_key(&place) {
@@ -59,19 +59,19 @@ impl World {
             self.recovery.failed.insert(partition);
             return Ok(());
         }
-        let kept = self.recovery.kept.iter().filter(|(thing, _)| thing.partition() == partition);
+        let kept = self.recovery.kept.iter().filter(|(key, _)| key.partition() == partition);
         let mut parts: Vec<Carried> = kept.flat_map(|(_, (_, parts))| parts.clone()).collect();
         self.cluster.faults.spoil(&mut parts);
         self.trace.line(|| format!("  {place:?} recovers {} parts of {partition:?}", parts.len()));
         self.step(place, |plane, now, out| plane.recovered(now, partition, epoch, parts, out))
     }
 
-    /// A party or room has ended for somebody who is in it as it was kept, with an owner that died since.
+    /// Checks that a party or room did not end for a session that was in it by the data of an owner that died since.
     pub(super) fn check_lost(&self, who: Who, stream: &StreamKey) -> Checked {
         let at = self.clients[&who].at;
         let thing = match stream.mode {
-            mode::PARTY => Thing::Party(PartyId(stream.subject)),
-            _ => Thing::Room(RoomId(stream.subject)),
+            mode::PARTY => RecoveryKey::Party(PartyId(stream.subject)),
+            _ => RecoveryKey::Room(RoomId(stream.subject)),
         };
         let is_kept = self.recovery.kept.get(&thing).is_some_and(|(epoch, parts)| {
             let is_in = |party: &CarriedParty| party.members.iter().any(|member| member.session() == at);
@@ -99,7 +99,8 @@ fn members_of(parts: &[Carried]) -> Vec<&CarriedMember> {
     members.flatten().collect()
 }
 
-/// Variables never go back behind what was kept, and nobody is in it twice or shares a seat.
+/// Checks that a room's variables never fall behind the kept ones, that no member is in it twice, and that no two share
+/// a seat.
 fn check_room(before: Option<&CarriedRoom>, room: &CarriedRoom, members: Vec<&CarriedMember>) -> Checked {
     let seats: BTreeSet<u32> = members.iter().filter_map(|member| member.seat).collect();
     let sessions: BTreeSet<_> = members.iter().map(|member| member.listener.session).collect();

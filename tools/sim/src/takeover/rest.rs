@@ -1,5 +1,5 @@
-//! Rest: everything has arrived, every place knows the last view, and what planes hold is compared with what sessions
-//! did and take to be so.
+//! Rest: all messages have arrived, every place knows the last view, and the state of planes is compared with the
+//! actions and views of sessions.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::frames::{StreamId, Version, version_of};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, ensure};
 
-/// Who is on a stream, as which appearance.
-type There = BTreeMap<Who, Version>;
+/// The sessions on a stream, with their appearances.
+type PresentSessions = BTreeMap<Who, Version>;
 
 impl World {
     pub(super) fn rest(&mut self) -> Checked {
@@ -29,6 +29,7 @@ impl World {
         self.check_rooms()?;
         self.check_tickets()?;
         self.check_matches()?;
+        self.check_tallies()?;
         let clients = &self.clients;
         self.messages.check(
             |stream, due| {
@@ -39,7 +40,7 @@ impl World {
         )
     }
 
-    /// The last of a run: all go, and nothing remains.
+    /// Ends a run: all sessions close, and nothing may remain.
     pub(super) fn end(&mut self) -> Checked {
         self.rest()?;
         self.orders.values().try_for_each(|order| order.check())?;
@@ -47,7 +48,7 @@ impl World {
             self.close(who)?;
         }
         self.rest()?;
-        // The last pass finds nobody.
+        // A last pass of the matchmaker finds nobody.
         self.advance(PASS_INTERVAL_MS)?;
         for (place, plane) in &self.cluster.planes {
             let PlaneStats { sessions, streams, presences, parties, heard_streams, timers, .. } = plane.stats();
@@ -61,7 +62,7 @@ impl World {
         Ok(())
     }
 
-    /// Nothing waits for anything.
+    /// Checks that nothing waits for anything.
     fn check_settled(&self) -> Checked {
         for (place, plane) in &self.cluster.planes {
             let stats = plane.stats();
@@ -74,10 +75,10 @@ impl World {
         ensure(Check::Answers, open.is_none(), || format!("never answered: {open:?}"))
     }
 
-    /// What sessions and their places take to be so. Answers who is there.
-    fn check_ties(&mut self, stream: StreamId) -> Checked<There> {
+    /// Compares sessions with their places. Returns the sessions that are on the stream.
+    fn check_ties(&mut self, stream: StreamId) -> Checked<PresentSessions> {
         let key = &self.streams[usize::from(stream)];
-        let mut there = There::new();
+        let mut there = PresentSessions::new();
         for (who, client) in &mut self.clients {
             let Some(tie) = client.ties.get_mut(&stream) else { continue };
             let state = tie.rest();
@@ -100,7 +101,7 @@ impl World {
         Ok(there)
     }
 
-    fn check_owner(&self, stream: StreamId, there: &There) -> Checked {
+    fn check_owner(&self, stream: StreamId, there: &PresentSessions) -> Checked {
         let key = &self.streams[usize::from(stream)];
         let owner = self.cluster.owner(key);
         for (place, plane) in &self.cluster.planes {
@@ -109,7 +110,7 @@ impl World {
                 format!("{place:?} is no owner of stream {stream}")
             })?;
             let who = |session| self.by_ref.get(session).copied().unwrap_or(Who::MAX);
-            let found: There = listed.iter().map(|found| (who(&found.session), version_of(found))).collect();
+            let found: PresentSessions = listed.iter().map(|found| (who(&found.session), version_of(found))).collect();
             let is_right = *place != owner || found == *there && found.len() == listed.len();
             ensure(Check::Presences, is_right, || {
                 format!("on stream {stream} are (session: appearance) {found:?}, and should be {there:?}")
@@ -119,8 +120,8 @@ impl World {
         ensure(Check::Closes, is_alone, || format!("each was to be the only one on stream {stream}: {there:?}"))
     }
 
-    /// Every session's picture of who is there is right.
-    fn check_conclusions(&self, stream: StreamId, there: &There) -> Checked {
+    /// Checks that every session's view of the stream is right.
+    fn check_conclusions(&self, stream: StreamId, there: &PresentSessions) -> Checked {
         for (who, client) in self.clients.iter().filter(|(_, client)| client.is_open) {
             let Some(period) = client.ties.get(&stream).and_then(|tie| tie.period.as_ref()) else { continue };
             let is_right = if period.is_cut {

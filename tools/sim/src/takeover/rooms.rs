@@ -1,5 +1,5 @@
-//! Rooms in a cluster: they close with their owner or survive it, and everybody in them knows who else is. Whoever watches
-//! the lobby sees the rooms that there are, whoever keeps the list; and whoever is placed comes to a room with seats left.
+//! Rooms in a cluster: they survive their owner or close with it, and their members know each other. Watchers of the
+//! lobby see the rooms that exist, whoever owns the directory, and placed players get a room with free seats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use muster_live::rooms::{
 use muster_live::{SessionRef, StreamKey};
 
 use super::act::{session_id, user_id};
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::tales::Tale;
 use crate::model::{Mirror, Watching, seat_of};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// The template of which players are placed in rooms.
+/// The template whose desk places players.
 const TEMPLATE: &str = "table";
 
-/// What was asked of rooms.
+/// A request about rooms that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum RoomAsked {
-    /// A seat. With what may be got, if that is certain.
+pub(super) enum OpenRoomRequest {
+    /// To hold a seat. A probe's answer is compared with the free rooms.
     Hold { who: Who, is_probe: bool },
-    /// To come in.
+    /// To join a room.
     Enter { who: Who, room: RoomId, generation: u64 },
-    /// To hear of a view.
+    /// To listen to a view of the lobby.
     Hear { who: Who },
-    /// To watch it.
+    /// To get the first page of the view.
     Watch { who: Who, period: u64 },
-    /// The whole listing.
+    /// To list all rooms.
     Find,
-    /// Another value of a variable.
+    /// To change a variable.
     Set,
 }
 
-impl RoomAsked {
+impl OpenRoomRequest {
     pub(super) fn who(&self) -> Option<Who> {
         match self {
             Self::Hold { who, .. } | Self::Enter { who, .. } | Self::Hear { who } | Self::Watch { who, .. } => {
@@ -50,14 +50,14 @@ impl RoomAsked {
     }
 }
 
-/// What a session has to do with a room, as the session knows it.
+/// The relation of a session to a room, as the session knows it.
 #[derive(Debug, Default)]
 pub(super) struct RoomTie {
-    /// It has asked to come in, and not gone since.
+    /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u64,
-    /// What it takes the room to be like.
+    /// The room as the session sees it.
     mirror: Option<Mirror>,
 }
 
@@ -68,26 +68,26 @@ impl RoomTie {
     }
 }
 
-/// All that a world has of rooms.
+/// Everything that a world knows of rooms.
 #[derive(Default)]
 pub(super) struct Rooms {
     known: BTreeSet<RoomId>,
-    /// Those of the template that a desk opened.
+    /// Rooms that the desk of the template may have opened.
     tables: BTreeSet<RoomId>,
     ties: BTreeMap<(RoomId, Who), RoomTie>,
-    /// Who asked to watch the lobby, with how often it has.
+    /// Sessions that watch the lobby, with the number of times that each has asked.
     watches: BTreeMap<Who, (u64, Watching)>,
-    /// Seats that sessions are about to take.
+    /// Sessions with a reservation that they are about to use.
     pub entering: Vec<(Who, RoomId)>,
     fresh: u128,
-    /// What was found last.
+    /// The answer to the last listing.
     page: Option<Page>,
-    /// Where somebody was placed at rest.
+    /// The room of the last probe.
     placed: Option<RoomId>,
 }
 
 impl Rooms {
-    /// A session is no more.
+    /// Notes that a session is gone.
     pub(super) fn forget(&mut self, who: Who) {
         self.watches.remove(&who);
         self.entering.retain(|(other, _)| *other != who);
@@ -98,10 +98,10 @@ impl Rooms {
     }
 }
 
-/// Who is in a room, in which seat.
+/// The members of a room with their seats.
 type Seats = BTreeMap<SessionId, Option<u32>>;
 
-/// How players are placed.
+/// The template of placed players' rooms.
 pub(super) fn template() -> Template {
     Template { sizes: (3, 3), recover: true, ..Template::new(TEMPLATE) }
 }
@@ -120,7 +120,7 @@ impl World {
                 let room = self.fresh_room();
                 let recover = self.rng.bool();
                 let what = RoomAction::Create(Box::new(Creation { recover, ..Creation::plain(4) }));
-                let asked = RoomAsked::Hold { who, is_probe: false };
+                let asked = OpenRoomRequest::Hold { who, is_probe: false };
                 self.ask_rooms(at, who, asked, |caller, reply_to| {
                     ToOwner::Room(room, Request { caller, reply_to, what })
                 })
@@ -142,7 +142,7 @@ impl World {
                 let value = muster_live::rooms::Value::new(&self.rooms.fresh.to_string());
                 let set = value.into_iter().map(|value| (Arc::from("score"), value)).collect();
                 let what = RoomAction::SetVariables(Change { set, ..Change::default() });
-                self.ask_rooms(at, who, RoomAsked::Set, |caller, reply_to| {
+                self.ask_rooms(at, who, OpenRoomRequest::Set, |caller, reply_to| {
                     ToOwner::Room(room, Request { caller, reply_to, what })
                 })
             }
@@ -175,7 +175,7 @@ impl World {
         let (fresh, random) = (self.fresh_room(), self.rng.u32(..));
         self.rooms.tables.insert(fresh);
         let what = Placing { template: Arc::from(TEMPLATE), size: None, fresh, random, tried: Vec::new() };
-        let asked = RoomAsked::Hold { who, is_probe };
+        let asked = OpenRoomRequest::Hold { who, is_probe };
         let at = self.clients[&who].at;
         self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
     }
@@ -184,12 +184,12 @@ impl World {
         &mut self,
         at: SessionRef,
         who: Who,
-        asked: RoomAsked,
+        asked: OpenRoomRequest,
         to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
     ) -> Checked {
         let session = Some((at, session_id(who)));
         let caller = Caller { user_id: user_id(who), username: who.to_string().into(), session };
-        let request = self.ask(at.place, Asked::Rooms(asked));
+        let request = self.ask(at.place, OpenRequest::Rooms(asked));
         self.step(at.place, |plane, now, out| plane.ask_rooms(now, to(caller, request), out))
     }
 
@@ -200,8 +200,8 @@ impl World {
         }
         let tie = self.rooms.ties.entry((room, who)).or_default();
         tie.may_hear = true;
-        let asked = RoomAsked::Enter { who, room, generation: tie.generation };
-        let Some(request) = self.ask(at.place, Asked::Rooms(asked)) else { return Ok(()) };
+        let asked = OpenRoomRequest::Enter { who, room, generation: tie.generation };
+        let Some(request) = self.ask(at.place, OpenRequest::Rooms(asked)) else { return Ok(()) };
         self.step(at.place, |plane, now, out| {
             plane.come_to_room(now, at.key, room, Entry::default(), request, out);
         })
@@ -213,16 +213,18 @@ impl World {
         *period += 1;
         *watching = Watching::default();
         let period = *period;
-        let Some(request) = self.ask(at.place, Asked::Rooms(RoomAsked::Hear { who })) else { return Ok(()) };
+        let Some(request) = self.ask(at.place, OpenRequest::Rooms(OpenRoomRequest::Hear { who })) else {
+            return Ok(());
+        };
         self.step(at.place, |plane, now, out| plane.listen(now, at.key, view().stream(), Some(request), out))?;
         let what = DirectoryAction::Subscribe(view());
-        let asked = RoomAsked::Watch { who, period };
+        let asked = OpenRoomRequest::Watch { who, period };
         self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
     }
 
-    pub(super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
+    pub(super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
         let answer = match (asked, reply) {
-            (RoomAsked::Hear { .. }, Reply::Presences(..)) => return Ok(()),
+            (OpenRoomRequest::Hear { .. }, Reply::Presences(..)) => return Ok(()),
             (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => return Ok(()),
             (_, Reply::Rooms(Ok(answer))) => answer,
             (_, Reply::Rooms(Err(_))) => return Ok(()),
@@ -231,27 +233,29 @@ impl World {
             }
         };
         match (asked, answer) {
-            (RoomAsked::Hold { is_probe: true, .. }, Answer::Reserved(held)) => self.rooms.placed = Some(held.room.id),
-            (RoomAsked::Hold { who, .. }, Answer::Reserved(held)) => {
+            (OpenRoomRequest::Hold { is_probe: true, .. }, Answer::Reserved(held)) => {
+                self.rooms.placed = Some(held.room.id)
+            }
+            (OpenRoomRequest::Hold { who, .. }, Answer::Reserved(held)) => {
                 if self.clients[&who].is_open {
                     self.rooms.entering.push((who, held.room.id));
                 }
             }
-            (RoomAsked::Enter { who, room, generation }, Answer::Joined(joined)) => {
+            (OpenRoomRequest::Enter { who, room, generation }, Answer::Joined(joined)) => {
                 let tie = self.rooms.ties.entry((room, who)).or_default();
                 if tie.generation == generation {
                     tie.mirror = Some(Mirror::new(&joined.state));
                 }
             }
-            (RoomAsked::Watch { who, period }, Answer::Page(page)) => {
+            (OpenRoomRequest::Watch { who, period }, Answer::Page(page)) => {
                 if let Some((current, watching)) = self.rooms.watches.get_mut(&who)
                     && *current == period
                 {
                     watching.answered(&page)?;
                 }
             }
-            (RoomAsked::Set, _) => {}
-            (RoomAsked::Find, Answer::Page(page)) => self.rooms.page = Some(page),
+            (OpenRoomRequest::Set, _) => {}
+            (OpenRoomRequest::Find, Answer::Page(page)) => self.rooms.page = Some(page),
             (asked, answer) => {
                 return Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") });
             }
@@ -259,7 +263,7 @@ impl World {
         Ok(())
     }
 
-    /// Somebody is told something of a room or the lobby.
+    /// Checks a message about a room or the lobby, and lets the receiver's view follow.
     pub(super) fn hear_tale(&mut self, who: Who, number: u32) -> Checked {
         let Some(told) = self.encoder.tales.get(number).map(|told| told.clone()) else {
             return Err(Violation { check: Check::Stray, detail: format!("session {who} hears an unknown tale") });
@@ -296,7 +300,7 @@ impl World {
         Ok(())
     }
 
-    /// At rest: owners, places and members agree on who is in which seat of which room, and the listing is right.
+    /// At rest, checks that owners, places and members agree on members and seats, and that the listing is right.
     pub(super) fn check_rooms(&mut self) -> Checked {
         for room in self.rooms.known.clone() {
             self.check_room(room)?;
@@ -306,7 +310,7 @@ impl World {
         };
         let at = self.clients[&who].at;
         let what = DirectoryAction::Find(Find::default());
-        self.ask_rooms(at, who, RoomAsked::Find, |caller, reply_to| {
+        self.ask_rooms(at, who, OpenRoomRequest::Find, |caller, reply_to| {
             ToOwner::Directory(Request { caller, reply_to, what })
         })?;
         self.settle()?;
@@ -361,7 +365,8 @@ impl World {
         Ok(())
     }
 
-    /// Whoever is placed now comes to a room that another desk filled before, if there is one with seats left.
+    /// Checks that a player who is placed now gets a room with free seats that another desk filled before, if there is
+    /// one.
     fn check_placing(&mut self, who: Who, listed: &[Arc<Summary>]) -> Checked {
         let has_seats = |room: &&Arc<Summary>| self.rooms.tables.contains(&room.id) && room.open && room.free > 0;
         let free: Vec<RoomId> = listed.iter().filter(has_seats).map(|room| room.id).collect();

@@ -1,6 +1,7 @@
-//! Tickets in a cluster: whoever queued is matched, hears that the ticket is lost, or waits at whoever owns the pool.
+//! Tickets in a cluster: every player who queued is matched, hears that the ticket is lost, or waits at the pool's
+//! owner.
 //!
-//! Of a party's ticket nobody is left behind: if one of its players was told of its end, all are.
+//! If one player of a party's ticket is told that the ticket ended, all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,15 +13,15 @@ use muster_live::plane::{EndedTicket, Matched, PoolAsk, Reply};
 use muster_live::{Place, PlaneConfig, Presence, SessionRef};
 
 use super::act::session_id;
-use super::world::{Asked, World};
+use super::world::{OpenRequest, World};
 use crate::frames::{Say, StreamId, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who, pick};
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// What was asked about a ticket.
+/// A request about a ticket that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) enum TicketAsked {
-    /// Who goes with a party.
+pub(super) enum OpenTicketRequest {
+    /// To list the members of a party for a ticket.
     Gather {
         who: Who,
         party: StreamId,
@@ -29,18 +30,18 @@ pub(super) enum TicketAsked {
     Add(usize),
     Issue(usize),
     Remove(usize),
-    /// The same, until it is done.
+    /// To remove the ticket, repeated until it succeeds.
     Withdraw(usize),
 }
 
-/// The party that a ticket is of.
+/// The party that owns a ticket.
 #[derive(Clone, Debug)]
-struct OfParty {
+struct PartyTicket {
     party: StreamId,
     membership: u64,
-    /// How often something had happened that may change who is in it, when its leader asked for the ticket.
+    /// The party's count of changes when its leader asked for the ticket.
     changes: u32,
-    /// Whether the party knows of it, once that is known.
+    /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
 }
 
@@ -48,60 +49,60 @@ struct OfParty {
 struct Ticket {
     who: Who,
     members: BTreeSet<Who>,
-    of_party: Option<OfParty>,
-    /// Whether it was taken, once that is known.
+    of_party: Option<PartyTicket>,
+    /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_removed: bool,
-    /// Its removal was not answered.
+    /// Whether a removal had no certain outcome.
     may_be_removed: bool,
-    /// Who heard that it was matched or lost.
+    /// Players who heard that the ticket was matched or lost.
     told: BTreeSet<Who>,
-    /// Who was matched by another, and so is on it no more.
+    /// Players who left the ticket because another ticket of theirs was matched.
     off: BTreeSet<Who>,
 }
 
-/// What a player is told.
+/// A message to a player that tickets ended.
 #[derive(Debug)]
-struct Word {
+struct TicketNews {
     ticket: usize,
     is_match: bool,
-    /// All that it ends.
+    /// All tickets that it ends.
     ended: Vec<usize>,
 }
 
-/// What the rim does next about a party's ticket, while its session is open.
+/// The rim's next step for a party's ticket, taken if its session is still open.
 #[derive(Debug)]
-pub(super) enum Step {
-    Add { who: Who, of: OfPartyTicket },
+pub(super) enum TicketStep {
+    Add { who: Who, party: GatheredParty },
     Issue(usize),
     Withdraw(usize),
 }
 
-/// A ticket for those who are in a party.
+/// The members of a party for a ticket.
 #[derive(Debug)]
-pub(super) struct OfPartyTicket {
-    of: Vec<party::Member>,
+pub(super) struct GatheredParty {
+    members: Vec<party::Member>,
     party: StreamId,
     membership: u64,
     changes: u32,
 }
 
-/// See the module.
+/// The tickets of a run, and the steps that are left to do for them.
 #[derive(Default)]
 pub(super) struct Tickets {
     all: Vec<Ticket>,
-    words: Vec<Word>,
-    pub steps: Vec<Step>,
-    /// By party, how often something happened that may change who is in it.
+    words: Vec<TicketNews>,
+    pub steps: Vec<TicketStep>,
+    /// Per party, the number of events so far that may have changed its members.
     changes: BTreeMap<StreamId, u32>,
 }
 
 impl Tickets {
-    /// Whose session has something left to do.
-    fn who_steps(&self, step: &Step) -> Who {
+    /// The session that takes a step.
+    fn who_steps(&self, step: &TicketStep) -> Who {
         match step {
-            Step::Add { who, .. } => *who,
-            Step::Issue(number) | Step::Withdraw(number) => self.all[*number].who,
+            TicketStep::Add { who, .. } => *who,
+            TicketStep::Issue(number) | TicketStep::Withdraw(number) => self.all[*number].who,
         }
     }
 
@@ -109,18 +110,18 @@ impl Tickets {
         self.steps.iter().any(|step| self.who_steps(step) == who)
     }
 
-    /// Something happens that may change who is in parties.
+    /// Notes that the members of parties may change.
     pub(super) fn note_change(&mut self, parties: impl Iterator<Item = StreamId>) {
         parties.for_each(|party| *self.changes.entry(party).or_default() += 1);
     }
 
-    pub(super) fn asker(&self, asked: &TicketAsked) -> Who {
+    pub(super) fn asker(&self, asked: &OpenTicketRequest) -> Who {
         match asked {
-            TicketAsked::Gather { who, .. } => *who,
-            TicketAsked::Add(number)
-            | TicketAsked::Issue(number)
-            | TicketAsked::Remove(number)
-            | TicketAsked::Withdraw(number) => self.all[*number].who,
+            OpenTicketRequest::Gather { who, .. } => *who,
+            OpenTicketRequest::Add(number)
+            | OpenTicketRequest::Issue(number)
+            | OpenTicketRequest::Remove(number)
+            | OpenTicketRequest::Withdraw(number) => self.all[*number].who,
         }
     }
 }
@@ -148,14 +149,14 @@ impl World {
                 let own =
                     |ticket: &Ticket| ticket.who == who && ticket.of_party.is_none() && ticket.is_taken == Some(true);
                 let Some(number) = self.tickets.all.iter().rposition(own) else { return Ok(()) };
-                self.remove_ticket(number, TicketAsked::Remove(number))
+                self.remove_ticket(number, OpenTicketRequest::Remove(number))
             }
             _ => {
                 let number = self.rng.usize(0..self.parties.len());
                 let (party, stream) = (PARTIES_FROM + number as StreamId, self.parties[number].clone());
                 let changes = self.tickets.changes.get(&party).copied().unwrap_or_default();
                 self.trace.line(|| format!("session {who} gathers party {party} for a ticket"));
-                let asked = Asked::Ticket(TicketAsked::Gather { who, party, changes });
+                let asked = OpenRequest::Ticket(OpenTicketRequest::Gather { who, party, changes });
                 let request = self.ask(at.place, asked);
                 self.step(at.place, |plane, now, out| {
                     plane.ask_party(now, stream, party::Request::Matchmake(at), request, out);
@@ -164,7 +165,7 @@ impl World {
         }
     }
 
-    fn add_ticket(&mut self, who: Who, of_party: Option<OfParty>, members: Vec<Member<Presence>>) -> Checked {
+    fn add_ticket(&mut self, who: Who, of_party: Option<PartyTicket>, members: Vec<Member<Presence>>) -> Checked {
         let number = self.tickets.all.len();
         let players = members.len() as u32 + pick(&mut self.rng, &[1, 1, 2]);
         let ticket = Ticket {
@@ -192,7 +193,7 @@ impl World {
             widening: Vec::new(),
             created_at: Timestamp::from_seconds(1),
         };
-        self.ask_pool(TicketAsked::Add(number), PoolAsk::Add(Box::new(ticket)))
+        self.ask_pool(OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
     fn owner_of(&self, number: usize) -> Owner {
@@ -206,19 +207,19 @@ impl World {
         }
     }
 
-    fn remove_ticket(&mut self, number: usize, asked: TicketAsked) -> Checked {
+    fn remove_ticket(&mut self, number: usize, asked: OpenTicketRequest) -> Checked {
         self.trace.line(|| format!("ticket {number} is taken back"));
         let ask = PoolAsk::Remove(ticket_id(number), self.owner_of(number));
         self.ask_pool(asked, ask)
     }
 
-    fn ask_pool(&mut self, asked: TicketAsked, ask: PoolAsk) -> Checked {
+    fn ask_pool(&mut self, asked: OpenTicketRequest, ask: PoolAsk) -> Checked {
         let at = self.clients[&self.tickets.asker(&asked)].at;
-        let request = self.ask(at.place, Asked::Ticket(asked));
+        let request = self.ask(at.place, OpenRequest::Ticket(asked));
         self.step(at.place, |plane, now, out| plane.ask_pool(now, ask, request, out))
     }
 
-    /// What is left to do about a party's ticket.
+    /// Takes one step for a party's ticket.
     pub(super) fn step_with_ticket(&mut self, number: usize) -> Checked {
         let step = self.tickets.steps.swap_remove(number);
         let who = self.tickets.who_steps(&step);
@@ -226,24 +227,24 @@ impl World {
             return Ok(());
         }
         match step {
-            Step::Add { who, of: OfPartyTicket { of, party, membership, changes } } => {
-                let of_party = OfParty { party, membership, changes, is_issued: None };
-                let members = of.into_iter().map(|each| member(each.presence)).collect();
+            TicketStep::Add { who, party: GatheredParty { members, party, membership, changes } } => {
+                let of_party = PartyTicket { party, membership, changes, is_issued: None };
+                let members = members.into_iter().map(|each| member(each.presence)).collect();
                 self.add_ticket(who, Some(of_party), members)
             }
-            Step::Issue(number) => {
+            TicketStep::Issue(number) => {
                 let Some(of) = self.tickets.all[number].of_party.clone() else { return Ok(()) };
                 let (at, stream) = (self.clients[&who].at, self.parties[usize::from(of.party - PARTIES_FROM)].clone());
                 let issued =
                     party::Request::TicketIssued { by: at, ticket: ticket_id(number).0, membership: of.membership };
-                let request = self.ask(at.place, Asked::Ticket(TicketAsked::Issue(number)));
+                let request = self.ask(at.place, OpenRequest::Ticket(OpenTicketRequest::Issue(number)));
                 self.step(at.place, |plane, now, out| plane.ask_party(now, stream, issued, request, out))
             }
-            Step::Withdraw(number) => self.remove_ticket(number, TicketAsked::Withdraw(number)),
+            TicketStep::Withdraw(number) => self.remove_ticket(number, OpenTicketRequest::Withdraw(number)),
         }
     }
 
-    pub(super) fn ticket_answered(&mut self, asked: TicketAsked, reply: Reply) -> Checked {
+    pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: Reply) -> Checked {
         let is_unavailable = |reply: &Reply| match reply {
             Reply::Pool(Err(error)) => error.kind == ErrorKind::Unavailable,
             Reply::Joined(Err(_)) => true,
@@ -254,42 +255,42 @@ impl World {
         })?;
         match (asked, reply) {
             (
-                TicketAsked::Gather { who, party, changes },
+                OpenTicketRequest::Gather { who, party, changes },
                 Reply::Party(Ok(party::Reply::Matchmaking { members, membership })),
             ) => {
-                let of = OfPartyTicket { of: members, party, membership, changes };
-                self.tickets.steps.push(Step::Add { who, of });
+                let party = GatheredParty { members, party, membership, changes };
+                self.tickets.steps.push(TicketStep::Add { who, party });
             }
-            (TicketAsked::Add(number), reply) => {
+            (OpenTicketRequest::Add(number), reply) => {
                 let ticket = &mut self.tickets.all[number];
                 ticket.is_taken = Some(matches!(reply, Reply::Pool(Ok(_))));
                 if ticket.is_taken == Some(true) && ticket.of_party.is_some() {
-                    self.tickets.steps.push(Step::Issue(number));
+                    self.tickets.steps.push(TicketStep::Issue(number));
                 }
             }
-            (TicketAsked::Issue(number), reply) => {
+            (OpenTicketRequest::Issue(number), reply) => {
                 let is_issued = matches!(reply, Reply::Party(Ok(_)));
                 if let Some(of) = &mut self.tickets.all[number].of_party {
                     of.is_issued = Some(is_issued);
                 }
                 if !is_issued {
-                    self.tickets.steps.push(Step::Withdraw(number));
+                    self.tickets.steps.push(TicketStep::Withdraw(number));
                 }
             }
-            (TicketAsked::Remove(number), Reply::Pool(reply)) => {
+            (OpenTicketRequest::Remove(number), Reply::Pool(reply)) => {
                 let ticket = &mut self.tickets.all[number];
                 ticket.is_removed |= reply.is_ok();
                 ticket.may_be_removed |= reply.is_err();
             }
-            (TicketAsked::Withdraw(number), reply) if is_unavailable(&reply) => {
-                self.tickets.steps.push(Step::Withdraw(number));
+            (OpenTicketRequest::Withdraw(number), reply) if is_unavailable(&reply) => {
+                self.tickets.steps.push(TicketStep::Withdraw(number));
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// The pool's owner has players told of a match.
+    /// Tells the players of a match of it, as the rim of the pool's owner does.
     pub(super) fn tell_matched(&mut self, place: Place, found: &Matched) -> Checked {
         let numbered = |id: &TicketId| id.0.parse::<usize>().unwrap_or(usize::MAX);
         for ticket in &found.tickets {
@@ -299,11 +300,11 @@ impl World {
             ensure(Check::Tickets, known, || format!("{members:?} are matched by ticket {number}"))?;
             for member in &ticket.members {
                 let ended = found.ended_for(&member.key);
-                let word = Word { ticket: number, is_match: true, ended: ended.iter().map(numbered).collect() };
+                let word = TicketNews { ticket: number, is_match: true, ended: ended.iter().map(numbered).collect() };
                 self.tell_of_ticket(place, member.presence.session, word, ended)?;
             }
         }
-        // Who was on a ticket with somebody who is matched by another is on it no more.
+        // A party's ticket ends for all its members when one of them is matched by another.
         for dropped in &found.dropped {
             if let Some(ticket) = self.tickets.all.get_mut(numbered(&dropped.id)).filter(|it| it.of_party.is_some()) {
                 ticket.off.extend(ticket.members.iter().copied());
@@ -312,21 +313,21 @@ impl World {
         Ok(())
     }
 
-    /// The pool's owner has a player told that a ticket is lost.
+    /// Tells a player that a ticket is lost, as the rim of the pool's owner does.
     pub(super) fn tell_lost(&mut self, place: Place, (session, ticket): EndedTicket) -> Checked {
         let number = ticket.0.parse().unwrap_or(usize::MAX);
-        let word = Word { ticket: number, is_match: false, ended: vec![number] };
+        let word = TicketNews { ticket: number, is_match: false, ended: vec![number] };
         self.tell_of_ticket(place, session, word, vec![ticket])
     }
 
-    fn tell_of_ticket(&mut self, place: Place, session: SessionRef, word: Word, ended: Vec<TicketId>) -> Checked {
+    fn tell_of_ticket(&mut self, place: Place, session: SessionRef, word: TicketNews, ended: Vec<TicketId>) -> Checked {
         let payload = Arc::new(Say::push(self.tickets.words.len() as u32));
         self.tickets.words.push(word);
         self.step(place, |plane, _, out| plane.push_of_tickets(session, payload, ended, out))
     }
 
     pub(super) fn hear_of_ticket(&mut self, who: Who, word: u32) -> Checked {
-        let Some(Word { ticket: number, is_match, ended }) = self.tickets.words.get(word as usize) else {
+        let Some(TicketNews { ticket: number, is_match, ended }) = self.tickets.words.get(word as usize) else {
             return Err(Violation { check: Check::Stray, detail: format!("session {who} hears word {word}") });
         };
         let (number, is_match, ended) = (*number, *is_match, ended.clone());
@@ -343,8 +344,8 @@ impl World {
         Ok(())
     }
 
-    /// At rest: what waits is what was taken in and has neither ended nor been taken back; and every place knows what its
-    /// sessions are on.
+    /// At rest, checks that the waiting tickets are those that were accepted and neither ended nor were removed, and
+    /// that every place knows its sessions' tickets.
     pub(super) fn check_tickets(&self) -> Checked {
         let waiting: BTreeMap<usize, BTreeSet<Who>> = self
             .cluster
@@ -395,7 +396,7 @@ impl World {
         }
     }
 
-    fn is_unchanged(&self, of: &OfParty) -> bool {
+    fn is_unchanged(&self, of: &PartyTicket) -> bool {
         self.tickets.changes.get(&of.party).copied().unwrap_or_default() == of.changes
     }
 

@@ -1,4 +1,4 @@
-//! What happens in a cluster, step by step.
+//! The world of a cluster: everything that may happen in it, one step at a time.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use muster_domain::ids::Uuid;
 use muster_live::matches::MatchesConfig;
 use muster_live::matchmaker::MatchmakerConfig;
 use muster_live::place::Epoch;
-use muster_live::plane::{Down, Message, Output, Recover, Reply};
+use muster_live::plane::{Down, Effect, Effects, Message, Recover, Reply};
 use muster_live::rooms::{RoomsConfig, Templates};
 use muster_live::stream::mode;
 use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, StreamKey};
@@ -17,12 +17,13 @@ use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, Strea
 use super::act::SESSIONS_MAX;
 use super::cluster::Cluster;
 use super::faults::{Fault, Faults};
-use super::matches::{MatchAsked, Matches};
+use super::matches::{Matches, OpenMatchRequest};
 use super::moves::Move;
-use super::parties::{PartyAsked, PartyTie};
+use super::parties::{OpenPartyRequest, PartyTie};
 use super::recovery::Recovery;
-use super::rooms::{RoomAsked, Rooms, template};
-use super::tickets::{TicketAsked, Tickets};
+use super::rooms::{OpenRoomRequest, Rooms, template};
+use super::tallies::TallyWorld;
+use super::tickets::{OpenTicketRequest, Tickets};
 use crate::frames::{Encoder, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Who, pick};
@@ -30,10 +31,10 @@ use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
 use crate::world::Outcome;
 
-/// Between passes of the matchmaker, in milliseconds: longer than anything else takes.
+/// Time between passes of the matchmaker: longer than anything else takes.
 pub(super) const PASS_INTERVAL_MS: Millis = 600_000;
 
-/// Steps after which a world that is given nothing more must have come to rest.
+/// Steps within which a world must come to rest when nothing more is put in.
 const REST_STEPS_MAX: u64 = 200_000;
 
 /// A session and its socket.
@@ -44,25 +45,26 @@ pub(super) struct Client {
     pub ties: BTreeMap<StreamId, Tie>,
 }
 
-/// What was asked.
+/// A request that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) enum Asked {
+pub(super) enum OpenRequest {
     Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
     Listen { who: Who, stream: StreamId, epoch: u32 },
-    Party(PartyAsked),
-    Rooms(RoomAsked),
-    Ticket(TicketAsked),
-    Match(MatchAsked),
+    Party(OpenPartyRequest),
+    Rooms(OpenRoomRequest),
+    Ticket(OpenTicketRequest),
+    Match(OpenMatchRequest),
     Claim { who: Who, to: SessionRef },
     Rebind { who: Who, stream: StreamKey },
     RebindTickets { who: Who },
+    Tally { who: Who, subject: Uuid },
 }
 
-impl Asked {
-    /// Who waits for the answer before it does anything else.
+impl OpenRequest {
+    /// The session that waits for the answer before it does anything else.
     pub(super) fn who(&self, tickets: &Tickets) -> Option<Who> {
         match self {
-            Self::Join { who, .. } | Self::Listen { who, .. } => Some(*who),
+            Self::Join { who, .. } | Self::Listen { who, .. } | Self::Tally { who, .. } => Some(*who),
             Self::Party(asked) => Some(asked.who),
             Self::Rooms(asked) => asked.who(),
             Self::Ticket(asked) => Some(tickets.asker(asked)),
@@ -72,27 +74,27 @@ impl Asked {
     }
 }
 
-/// Something that may happen next.
+/// One thing that may happen next.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum NextEvent {
     Deliver(Place, Place),
     Tell(Place),
     Slice(Place),
     Close(Who),
-    /// The how manieth of those about to enter a room.
+    /// The session at this position of `rooms.entering` joins its room.
     Enter(usize),
     LeaveHome(Who),
-    /// The how manieth of what is left to do about tickets.
+    /// The step at this position of `tickets.steps` is taken.
     Ticket(usize),
-    /// The how manieth answer to a claim.
+    /// The answer at this position of `claim_answers` is handled.
     Settle(usize),
-    /// The how manieth of those who wait for recovery data.
+    /// The place at this position of `recovery.asked` gets recovery data.
     Recover(usize),
-    /// The how manieth of what engines are about to do.
+    /// The task at this position of `matches.tasks` is done.
     Engine(usize),
 }
 
-/// See the module.
+/// A cluster with its sessions and clock, and the model of both.
 pub(super) struct World {
     pub cluster: Cluster,
     pub now: Millis,
@@ -102,32 +104,34 @@ pub(super) struct World {
     pub encoder: Rc<Encoder>,
     pub clients: BTreeMap<Who, Client>,
     pub by_ref: BTreeMap<SessionRef, Who>,
-    /// What is asked and not answered yet.
-    pub asked: BTreeMap<(Place, u64), Asked>,
-    /// Whose appearance each is, and on which stream.
+    /// Requests without an answer.
+    pub asked: BTreeMap<(Place, u64), OpenRequest>,
+    /// The session and stream of each appearance.
     pub appearances: Vec<(Who, StreamId)>,
     pub periods: u64,
     pub messages: Messages,
-    /// Since when nothing was lost of what a session heard last on a stream.
+    /// Per stream and session, the epoch since which no message of the stream was lost, as of the last message that the
+    /// session heard.
     pub heard_of: BTreeMap<(StreamId, Who), Option<Epoch>>,
-    /// By stream, and by what its partition's epoch was when it was last lost.
+    /// Orders by stream and by the epoch since which no message of the stream was lost.
     pub orders: BTreeMap<(StreamId, Option<Epoch>), Order>,
     pub party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     pub rooms: Rooms,
     pub tickets: Tickets,
     pub moves: BTreeMap<Who, Move>,
-    /// Answers to claims, which the tasks of sockets are yet to see.
+    /// Answers to claims that the tasks of sockets have yet to handle.
     pub claim_answers: Vec<(Who, SessionRef, Reply)>,
     pub recovery: Recovery,
     pub matches: Matches,
+    pub tallies: TallyWorld,
     pub closing: Vec<Who>,
     pub is_merged: bool,
-    /// Whether much happens in parties and rooms, and time passes, by which they are kept: what goes wrong with that takes
-    /// several in the same, and that it is kept before and behind a crash.
+    /// Whether acts on parties and rooms, and moves of the clock, are frequent. Faults of recovery show only if several
+    /// acts meet one party or room, and if it is kept both before and after a crash.
     pub is_kept_often: bool,
-    /// Whether nodes die.
+    /// Whether nodes may die.
     pub has_crashes: bool,
-    /// What is heard in this step is how a place differs from what it knew: no other hears the same.
+    /// Whether the running step delivers a roster's differences, which only one place hears.
     pub is_difference: bool,
     pub steps: u64,
     pub trace: Trace,
@@ -175,9 +179,10 @@ impl World {
         let parties: Vec<StreamKey> = (0..2).map(party).collect();
         let encoder = Rc::new(Encoder::new(&streams, &parties));
         let config = config(&mut rng);
+        let tallies = TallyWorld::of_seed(seed);
         let has_crashes = fault.is_some() || rng.u8(0..3) > 0;
         let is_merged = config.merge_above < SESSIONS_MAX;
-        let cluster = Cluster::new(rng.u16(1..=2), config, encoder.clone(), Faults::new(fault, seed));
+        let cluster = Cluster::new(rng.u16(1..=2), config, encoder.clone(), Faults::new(fault, seed), tallies.has_some);
         Self {
             cluster,
             now: 1_000,
@@ -200,6 +205,7 @@ impl World {
             claim_answers: Vec::new(),
             recovery: Recovery::default(),
             matches: Matches::default(),
+            tallies,
             closing: Vec::new(),
             is_merged,
             is_kept_often: seed % 8 == 7,
@@ -221,92 +227,115 @@ impl World {
         self.end()
     }
 
-    /// One step of a place, its effects carried out and checked.
+    /// Runs one step of a place's plane, carries out its effects and checks them.
     pub(super) fn step<R>(
         &mut self,
         place: Place,
-        step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R,
+        step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R,
     ) -> Checked<R> {
         self.steps += 1;
         self.encoder.tales.now.set(self.now);
-        let mut out = Output::default();
+        let mut out = Effects::default();
         let mark = (self.cluster.view_of(place) as u32) << 1 | u32::from(self.is_difference);
         self.encoder.mark.set(Some(mark));
         let Some(plane) = self.cluster.planes.get_mut(&place) else {
             return Err(Violation { check: Check::Stray, detail: format!("there is no place {place:?}") });
         };
         let result = step(plane, self.now, &mut out);
-        for (request, reply) in out.replies {
-            self.answer(place, request, reply)?;
+        // Some effects lead to further steps, which run after all others.
+        let mut afterwards = Vec::new();
+        for effect in out {
+            match effect {
+                Effect::Matched(_) | Effect::EndTicket(_) | Effect::Depart(..) | Effect::Handler(_) => {
+                    afterwards.push(effect);
+                }
+                effect => self.carry_out(place, effect)?,
+            }
         }
-        for (key, frame, _) in out.deliveries {
-            self.deliver(SessionRef { place, key }, &frame)?;
+        for effect in afterwards {
+            match effect {
+                Effect::Matched(found) => self.tell_matched(place, &found)?,
+                Effect::EndTicket(ended) => self.tell_lost(place, ended)?,
+                Effect::Depart(request, claim) => self.claimed(place, request, claim)?,
+                Effect::Handler(order) => self.order(place, order)?,
+                _ => {}
+            }
         }
-        for (key, reason) in out.closes {
-            self.trace.line(|| format!("  {place:?} closes a session: {reason:?}"));
-            self.closing.extend(self.by_ref.get(&SessionRef { place, key }));
-        }
-        if !out.handed_over.is_empty() {
-            self.trace.line(|| format!("  {place:?} has handed over {}", out.handed_over.len()));
-            self.cluster.handed_over(place, &out.handed_over);
-        }
-        for recoverable in out.recoverable {
-            self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.thing));
-            self.keep(recoverable)?;
-        }
-        self.recovery.asked.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
-        for (to, message) in out.sends {
-            self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
-            self.cluster.send(place, to, message);
-        }
-        out.matches.iter().try_for_each(|found| self.tell_matched(place, found))?;
-        out.ended_tickets.into_iter().try_for_each(|ended| self.tell_lost(place, ended))?;
-        out.claims.into_iter().try_for_each(|(request, claim)| self.claimed(place, request, claim))?;
-        out.handlers.into_iter().try_for_each(|order| self.order(place, order))?;
         Ok(result)
     }
 
-    /// One thing that may happen, if there is any.
+    fn carry_out(&mut self, place: Place, effect: Effect) -> Checked {
+        match effect {
+            Effect::Reply(request, reply) => self.answer(place, request, reply)?,
+            Effect::Deliver(key, frame, _) => self.deliver(SessionRef { place, key }, &frame)?,
+            Effect::Close(key, reason) => {
+                self.trace.line(|| format!("  {place:?} closes a session: {reason:?}"));
+                self.closing.extend(self.by_ref.get(&SessionRef { place, key }));
+            }
+            Effect::HandedOver(partitions) => {
+                self.trace.line(|| format!("  {place:?} has handed over {}", partitions.len()));
+                self.cluster.handed_over(place, &partitions);
+            }
+            Effect::Keep(things) => {
+                for recoverable in things {
+                    self.trace.line(|| format!("  {place:?} has kept {:?}", recoverable.key));
+                    self.keep(recoverable)?;
+                }
+            }
+            Effect::Recover(partitions) => {
+                self.recovery.asked.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
+            }
+            Effect::Send(to, message) => {
+                self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
+                self.cluster.send(place, to, message);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Lets one of the possible things happen. Returns false if there is none.
     pub(super) fn happen(&mut self) -> Checked<bool> {
-        let mut next: Vec<Next> = self.cluster.deliverable().map(|(from, to)| Next::Deliver(from, to)).collect();
-        next.extend(self.cluster.behind().map(Next::Tell));
+        let mut next: Vec<NextEvent> =
+            self.cluster.deliverable().map(|(from, to)| NextEvent::Deliver(from, to)).collect();
+        next.extend(self.cluster.behind().map(NextEvent::Tell));
         let busy = self.cluster.planes.iter().filter(|(_, plane)| plane.is_busy());
-        next.extend(busy.map(|(place, _)| Next::Slice(*place)));
-        next.extend(self.closing.iter().map(|who| Next::Close(*who)));
+        next.extend(busy.map(|(place, _)| NextEvent::Slice(*place)));
+        next.extend(self.closing.iter().map(|who| NextEvent::Close(*who)));
         let entering = self.rooms.entering.iter().enumerate();
         next.extend(
-            entering.filter(|(_, (who, _))| !self.moves.contains_key(who)).map(|(number, _)| Next::Enter(number)),
+            entering.filter(|(_, (who, _))| !self.moves.contains_key(who)).map(|(number, _)| NextEvent::Enter(number)),
         );
-        next.extend(self.bound().map(Next::LeaveHome));
-        next.extend((0..self.tickets.steps.len()).map(Next::Ticket));
-        next.extend((0..self.claim_answers.len()).map(Next::Settle));
-        next.extend((0..self.recovery.asked.len()).map(Next::Recover));
-        next.extend(self.matches.ready().map(Next::Engine));
+        next.extend(self.bound().map(NextEvent::LeaveHome));
+        next.extend((0..self.tickets.steps.len()).map(NextEvent::Ticket));
+        next.extend((0..self.claim_answers.len()).map(NextEvent::Settle));
+        next.extend((0..self.recovery.asked.len()).map(NextEvent::Recover));
+        next.extend(self.matches.ready().map(NextEvent::Engine));
         if next.is_empty() {
             return Ok(false);
         }
         match next[self.rng.usize(0..next.len())] {
-            Next::Deliver(from, to) => self.arrive(from, to)?,
-            Next::Tell(place) => self.tell(place)?,
-            Next::Slice(place) => {
+            NextEvent::Deliver(from, to) => self.arrive(from, to)?,
+            NextEvent::Tell(place) => self.tell(place)?,
+            NextEvent::Slice(place) => {
                 self.step(place, |plane, _, out| plane.run_slice(out))?;
             }
-            Next::Close(who) => {
+            NextEvent::Close(who) => {
                 self.closing.retain(|other| *other != who);
                 self.close(who)?;
             }
-            Next::Enter(number) => {
+            NextEvent::Enter(number) => {
                 let (who, room) = self.rooms.entering.swap_remove(number);
                 self.enter(who, room)?;
             }
-            Next::LeaveHome(who) => self.leave_home(who)?,
-            Next::Ticket(number) => self.step_with_ticket(number)?,
-            Next::Settle(number) => {
+            NextEvent::LeaveHome(who) => self.leave_home(who)?,
+            NextEvent::Ticket(number) => self.step_with_ticket(number)?,
+            NextEvent::Settle(number) => {
                 let (who, to, reply) = self.claim_answers.remove(number);
                 self.claim_answered(who, to, reply)?;
             }
-            Next::Recover(number) => self.recover(number)?,
-            Next::Engine(number) => self.go_on_in_engine(number)?,
+            NextEvent::Recover(number) => self.recover(number)?,
+            NextEvent::Engine(number) => self.go_on_in_engine(number)?,
         }
         Ok(true)
     }
@@ -320,14 +349,14 @@ impl World {
         Ok(())
     }
 
-    /// A place is told of a view.
+    /// Tells a place of a view.
     fn tell(&mut self, place: Place) -> Checked {
         let Some(view) = self.cluster.next_view(&mut self.rng, place) else { return Ok(()) };
         self.trace.step(|| format!("  {place:?} is told of {:?}", view.places()), &[place.node().into()]);
         self.step(place, |plane, now, out| plane.reroute(now, view, out))
     }
 
-    /// Time passes, and timers run.
+    /// Moves the clock and runs timers.
     pub(super) fn advance(&mut self, ms: Millis) -> Checked {
         self.now += ms;
         for place in self.cluster.planes.keys().copied().collect::<Vec<_>>() {
@@ -336,8 +365,8 @@ impl World {
         Ok(())
     }
 
-    /// Lets everything arrive that is on its way, and all timers run. Matches tick for ever: each of them only until it has
-    /// heard of everything.
+    /// Lets all messages arrive and all timers run. Loops of matches never end, so each runs only until it has heard
+    /// everything.
     pub(super) fn settle(&mut self) -> Checked {
         self.matches.hold_loops(true);
         self.settle_but_loops()?;
@@ -356,7 +385,7 @@ impl World {
                 ensure(Check::Rest, self.steps < deadline, || "it goes on without end".to_owned())?;
             }
             let due = self.cluster.planes.values().filter_map(Plane::next_due).min();
-            // Passes go on for as long as tickets wait.
+            // Passes go on while tickets wait, so they do not count.
             let Some(due) = due.filter(|due| *due < self.now + PASS_INTERVAL_MS / 2) else { return Ok(()) };
             ensure(Check::Rest, self.steps < deadline, || "timers set timers without end".to_owned())?;
             self.advance(due.saturating_sub(self.now).max(1))?;

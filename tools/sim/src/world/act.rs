@@ -1,4 +1,4 @@
-//! What players, sockets and threads do to a world, and what the model notes of it.
+//! The actions of players, sockets and threads in a world, and the notes that the model takes of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use muster_live::plane::{self, JoinOptions, Publish, RequestRef, Up};
 use muster_live::registry::SessionInfo;
 use muster_live::{Delivery, Encoding, ShardIndex, StreamKey};
 
-use super::{Appearance, Asked, Client, Push, World};
+use super::{Appearance, Client, OpenRequest, Push, World};
 use crate::frames::{Say, StreamId, Version};
 use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{Action, To, When, Who};
@@ -20,13 +20,14 @@ pub(super) fn session_id(who: Who) -> SessionId {
     SessionId(Uuid::from_u128(1 + who as u128))
 }
 
-/// The id of a session's user. Of eight users in a row the last has two sessions.
+/// The user of a session. Every eighth session has the same user as the one before.
 pub(super) fn user_id(who: Who) -> UserId {
     UserId(Uuid::from_u128(1_000_000 + (who - usize::from(who % 8 == 7)) as u128))
 }
 
 impl World {
-    /// Does it, unless whoever is to do it cannot: not open, its shard paused, its socket not read for congestion.
+    /// Carries out an action, unless it is impossible: the session is not open, its shard is paused, or congestion
+    /// keeps its socket from being read.
     pub(super) fn act(&mut self, action: &Action) -> Checked {
         match *action {
             Action::Open { who, shard, encoding } if !self.is_paused(shard) => self.open(who, shard, encoding),
@@ -46,7 +47,7 @@ impl World {
             Action::Rest => self.rest()?,
             Action::Push { shard, who } => self.push(shard, who)?,
             Action::List { shard, stream, with_hidden, skip, limit } if !self.is_paused(shard) => {
-                self.list(shard, stream, with_hidden, (skip, limit))?;
+                self.list(shard, stream, with_hidden, skip, limit)?;
             }
             Action::Count { shard } if !self.is_paused(shard) => self.count(shard)?,
             Action::List { .. } | Action::Count { .. } => {}
@@ -75,11 +76,11 @@ impl World {
         })
     }
 
-    /// What a player's client asks for.
+    /// Carries out an action that a player's client asks for.
     fn play(&mut self, who: Who, action: &Action) -> Checked {
         self.control += 1;
         match action {
-            // Nobody hears a match or a party without being there.
+            // A session cannot hear a match or party without being in it.
             Action::Vanish { stream, .. } | Action::Listen { stream, .. } | Action::Unlisten { stream, .. }
                 if self.is_single(*stream) =>
             {
@@ -143,7 +144,7 @@ impl World {
         let Some(client) = self.clients.get_mut(&who).filter(|client| client.is_open) else { return Ok(()) };
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
-        // And its tickets.
+        // One more message withdraws its tickets.
         self.control += client.ties.len() + self.scenario.parties.len() + 1;
         self.control += 40 * self.rooms.ties_of(who);
         let (at, name) = (client.at, who);
@@ -170,13 +171,13 @@ impl World {
         }
     }
 
-    /// What the session's shard takes to be so.
+    /// The relation of a session to a stream, as the session's shard believes it to be.
     fn hoped(&self, who: Who, stream: StreamId) -> crate::model::State {
         let tie = self.clients.get(&who).and_then(|client| client.ties.get(&stream));
         tie.map(crate::model::Tie::hoped).unwrap_or_default()
     }
 
-    pub(super) fn ask(&mut self, shard: ShardIndex, asked: Asked) -> RequestRef {
+    pub(super) fn ask(&mut self, shard: ShardIndex, asked: OpenRequest) -> RequestRef {
         self.control += 1;
         let request = self.planes[usize::from(shard)].request();
         self.asked.insert((shard, request.id), asked);
@@ -205,12 +206,12 @@ impl World {
         let options = JoinOptions { hidden, persistence, status, listens, condition };
         let (key, shard, name) = self.place(who, stream);
         let epoch = self.clients[&who].ties[&stream].epoch;
-        let request = self.ask(shard, Asked::Join { who, stream, version, epoch, listens });
+        let request = self.ask(shard, OpenRequest::Join { who, stream, version, epoch, listens });
         self.step(shard, |plane, now, out| plane.join(now, key, name, options, Some(request), out))?;
         self.check_full(who, is_full, request)
     }
 
-    /// A refusal for too many streams comes at once, or not at all.
+    /// Checks that a refusal for too many streams came at once.
     fn check_full(&self, who: Who, is_full: bool, request: RequestRef) -> Checked {
         let is_open = self.asked.contains_key(&(request.place.shard(), request.id));
         ensure(Check::Limits, !is_full || !is_open, || format!("session {who} is on too many streams"))
@@ -222,7 +223,7 @@ impl World {
         let request = self.planes[usize::from(shard)].request();
         self.note(who, stream, Op::Listen { request: request.id, answer: None });
         let epoch = self.clients[&who].ties[&stream].epoch;
-        self.asked.insert((shard, request.id), Asked::Listen { who, stream, epoch });
+        self.asked.insert((shard, request.id), OpenRequest::Listen { who, stream, epoch });
         self.step(shard, |plane, now, out| plane.listen(now, key, name, Some(request), out))?;
         self.check_full(who, is_full, request)
     }
@@ -265,7 +266,8 @@ impl World {
         }
     }
 
-    /// Who hears a stream for certain when its owner gets to a message that is sent now, and is meant by it.
+    /// Sessions that certainly hear the stream, and are meant by the message, when its owner handles a message that is
+    /// sent now.
     fn due(&self, stream: StreamId, audience: &Audience) -> Vec<Receiver> {
         let hearing = self.clients.iter().filter_map(|(who, client)| {
             let tie = client.ties.get(&stream)?;
@@ -299,9 +301,10 @@ impl World {
         shard: ShardIndex,
         stream: StreamId,
         with_hidden: bool,
-        (skip, limit): (usize, usize),
+        skip: usize,
+        limit: usize,
     ) -> Checked {
-        let request = self.ask(shard, Asked::List { stream, with_hidden, limit });
+        let request = self.ask(shard, OpenRequest::List { stream, with_hidden, limit });
         let key = self.scenario.streams[usize::from(stream)].clone();
         let up = Up::List { request, stream: key.clone(), with_hidden, skip, limit };
         self.step(shard, |plane, now, out| plane.ask(now, &key, up, out))
@@ -310,11 +313,11 @@ impl World {
     pub(super) fn count(&mut self, shard: ShardIndex) -> Checked {
         for owner in 0..self.scenario.shards {
             let streams = self.owned_by(owner).map(|(_, key)| key.clone()).collect();
-            let request = self.ask(shard, Asked::Count);
+            let request = self.ask(shard, OpenRequest::Count);
             self.step(shard, |plane, now, out| {
                 plane.ask_place(now, owner.into(), Up::Count { request, streams }, out)
             })?;
-            let request = self.ask(shard, Asked::Matches);
+            let request = self.ask(shard, OpenRequest::Matches);
             let matches = Up::Matches { request, limit: usize::MAX, sizes: (0, usize::MAX) };
             self.step(shard, |plane, now, out| plane.ask_place(now, owner.into(), matches, out))?;
         }

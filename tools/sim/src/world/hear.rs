@@ -1,4 +1,4 @@
-//! What sessions and shards are told, held against the model.
+//! Answers and frames that planes give sessions, compared with the model.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use muster_live::stream::mode;
 use muster_live::{CloseReason, Delivery, Presence, SessionRef, ShardIndex};
 
 use super::act::session_id;
-use super::{Asked, World};
+use super::{OpenRequest, World};
 use crate::faults::Fault;
 use crate::frames::{Said, StreamId, Version, decode, version_of};
 use crate::model::{Period, Tie};
@@ -16,7 +16,7 @@ use crate::scenario::{PARTIES_FROM, SESSIONS_MAX, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// A question is answered.
+    /// Checks the answer to a request and lets the model learn of it.
     pub(super) fn answer(&mut self, shard: ShardIndex, request: u64, reply: Reply) -> Checked {
         self.trace.step(|| format!("  answer to {shard}/{request}: {reply:?}"), &[u64::from(shard), request]);
         let Some(asked) = self.asked.remove(&(shard, request)) else {
@@ -24,7 +24,7 @@ impl World {
             return Err(Violation { check: Check::Answers, detail });
         };
         match (asked, reply) {
-            (Asked::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
+            (OpenRequest::Join { who, stream, version, epoch, listens }, Reply::Joined(outcome)) => {
                 self.check_refusal(who, stream, &outcome)?;
                 let tie = self.tie(who, stream);
                 tie.join_answered(version, outcome.is_ok());
@@ -38,7 +38,7 @@ impl World {
                     Err(_) => Ok(()),
                 }
             }
-            (Asked::Listen { who, stream, epoch }, Reply::Presences(presences, total)) => {
+            (OpenRequest::Listen { who, stream, epoch }, Reply::Presences(presences, total)) => {
                 let tie = self.tie(who, stream);
                 tie.listen_answered(request, true);
                 let is_current = tie.epoch == epoch;
@@ -48,19 +48,19 @@ impl World {
                 }
                 Ok(())
             }
-            (Asked::Listen { who, stream, .. }, Reply::Joined(Err(refusal))) => {
+            (OpenRequest::Listen { who, stream, .. }, Reply::Joined(Err(refusal))) => {
                 self.check_refusal(who, stream, &Err(refusal))?;
                 self.tie(who, stream).listen_answered(request, false);
                 Ok(())
             }
-            (Asked::List { stream, with_hidden, limit }, Reply::Presences(presences, total)) => {
+            (OpenRequest::List { stream, with_hidden, limit }, Reply::Presences(presences, total)) => {
                 self.listed(stream, with_hidden, limit, &presences, total)
             }
-            (Asked::Count, Reply::Counts(counts)) => {
+            (OpenRequest::Count, Reply::Counts(counts)) => {
                 self.answers.counts.push((shard, counts));
                 Ok(())
             }
-            (Asked::Matches, Reply::Matches(matches)) => {
+            (OpenRequest::Matches, Reply::Matches(matches)) => {
                 let streams = &self.scenario.streams;
                 let numbered = matches.iter().filter_map(|(key, size)| {
                     Some((streams.iter().position(|stream| stream == key)? as StreamId, *size))
@@ -68,9 +68,9 @@ impl World {
                 self.answers.matches.extend(numbered);
                 Ok(())
             }
-            (Asked::Ticket(asked), reply) => self.ticket_answered(asked, &reply),
-            (Asked::Party(asked), reply) => self.party_answered(asked, reply),
-            (Asked::Room(asked), reply) => self.rooms_answered(*asked, reply),
+            (OpenRequest::Ticket(asked), reply) => self.ticket_answered(asked, &reply),
+            (OpenRequest::Party(asked), reply) => self.party_answered(asked, reply),
+            (OpenRequest::Room(asked), reply) => self.rooms_answered(*asked, reply),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// Presences that somebody is shown on a stream, by session.
+    /// The presences that a session is shown on a stream, by session.
     fn view(&self, stream: StreamId, presences: &[Presence]) -> Checked<BTreeMap<Who, Version>> {
         let mut view = BTreeMap::new();
         for presence in presences {
@@ -133,7 +133,7 @@ impl World {
         Ok(())
     }
 
-    /// A session begins to hear a stream, or is shown again who is there.
+    /// Notes that a session begins to hear a stream, or gets another snapshot of it.
     fn hears(&mut self, who: Who, stream: StreamId, view: BTreeMap<Who, Version>, total: usize) {
         let is_cut = view.len() < total;
         self.periods += 1;
@@ -150,7 +150,8 @@ impl World {
         }
     }
 
-    /// A session goes on hearing a stream that it was refused: it asked for that in between.
+    /// Notes that a session hears a stream from now on though its join was refused, because it asked to listen
+    /// meanwhile.
     fn hears_from_now(&mut self, who: Who, stream: StreamId) {
         self.hears(who, stream, BTreeMap::new(), usize::MAX);
         if let Some(period) = &mut self.tie(who, stream).period {
@@ -191,7 +192,7 @@ impl World {
         })
     }
 
-    /// A frame for a session.
+    /// Hands a frame to a session.
     pub(super) fn deliver(&mut self, at: SessionRef, frame: &Bytes, delivery: Delivery) -> Checked {
         let Some(who) = self.by_ref.get(&at).copied() else {
             return Err(Violation { check: Check::Stray, detail: format!("{at:?} was never open") });
@@ -207,7 +208,7 @@ impl World {
         Ok(())
     }
 
-    /// A planted bug: somebody who has left receives it too.
+    /// A planted bug: a session that has left receives the frame as well.
     fn misdeliver(&mut self, frame: &Bytes) -> Checked {
         let leavers: Vec<Who> = match decode(frame) {
             Some((_, Said::Message(stream, _))) if self.faults.is(Fault::DeliverToLeaver) => {
@@ -280,7 +281,7 @@ impl World {
         Ok(())
     }
 
-    /// A session changes its mind about who is on a stream: who went goes first.
+    /// Updates a session's view of the presences on a stream. Leaves are applied before joins.
     fn conclude(&mut self, who: Who, stream: StreamId, joins: &[Version], leaves: &[Version]) -> Checked {
         let is_merged = self.scenario.config.merge_above < SESSIONS_MAX;
         let known = |version: Version| {

@@ -1,4 +1,4 @@
-//! Parties in a world: what players do about them, what they are told, and that both sides agree on who is in.
+//! Parties in a world: actions of players, messages to them, and the check that all sides agree on the members.
 
 use std::collections::BTreeSet;
 
@@ -11,48 +11,48 @@ use muster_live::plane::{JoinRefusal, Reply};
 
 use super::act::session_id;
 use super::tickets::FollowUp;
-use super::{Asked, World};
+use super::{OpenRequest, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
 use crate::model::{Audience, Receiver};
 use crate::scenario::{PARTIES_FROM, PartyAct, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// What a party's owner answered.
+/// The answer of a party's owner.
 pub(super) type PartyAnswer = Result<party::Reply, Refusal>;
 
-/// What was asked about a party.
+/// A request about a party that waits for its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum PartyAsked {
-    /// To make it, or to be in it.
+pub(super) enum OpenPartyRequest {
+    /// To make the party, or to join it.
     Come { who: Who, party: StreamId, makes: bool, generation: u64 },
     /// To send data.
     Say { id: u32 },
-    /// Who goes into the matchmaker.
+    /// To list the members for the matchmaker.
     Matchmake { who: Who, party: StreamId, players: u32, changes: u32 },
-    /// That a ticket was issued, by its number.
+    /// To tell the party of a ticket, by the ticket's number.
     Issue { number: usize },
-    /// Something of which only the leader is told.
+    /// A request that only the leader may make.
     Leading { who: Who },
-    /// Anything else.
+    /// Any other request.
     Other,
 }
 
-/// What one session has to do with one party, as the session knows it.
+/// The relation of a session to a party, as the session knows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartyTie {
-    /// It has asked to be in, and not left since.
+    /// Whether the session has asked to join, and not left since.
     pub(super) may_hear: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u64,
-    /// Who is in, as it concludes; `None` while it is not in.
+    /// The members as the session sees them; `None` while it is not in the party.
     view: Option<BTreeSet<Who>>,
-    /// Nothing is under way by which it could be in no more than its view says.
+    /// Whether nothing on the way can show that the session is not in the party after all.
     is_sure: bool,
     place: crate::model::Place,
 }
 
 impl PartyTie {
-    /// Whether it has been in since a generation.
+    /// Whether the session has been in the party since a generation.
     pub(super) fn is_still(&self, generation: u64) -> bool {
         self.is_sure && self.generation == generation
     }
@@ -102,23 +102,29 @@ impl World {
             PartyAct::Promote(whom) => Request::Promote { by, target: person(whom) },
             PartyAct::Close => Request::Close(by),
         };
-        self.ask_party(by.place.shard(), party, PartyAsked::Other, request)
+        self.ask_party(by.place.shard(), party, OpenPartyRequest::Other, request)
     }
 
-    /// Who leads is for the party to know: every member tries.
+    /// Lets every member ask for a ticket, since only the party knows who leads.
     fn search_together(&mut self, party: StreamId, players: u32) -> Checked {
         let changes = self.party_changes.get(&party).copied().unwrap_or_default();
         let ties = self.party_ties.range((party, 0)..=(party, Who::MAX));
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.view.is_some()).map(|((_, who), _)| *who).collect();
         for who in members.into_iter().filter(|who| self.may_act(*who)).collect::<Vec<_>>() {
-            let (by, asked) = (self.clients[&who].at, PartyAsked::Matchmake { who, party, players, changes });
+            let (by, asked) = (self.clients[&who].at, OpenPartyRequest::Matchmake { who, party, players, changes });
             self.ask_party(by.place.shard(), party, asked, Request::Matchmake(by))?;
         }
         Ok(())
     }
 
-    pub(super) fn ask_party(&mut self, shard: ShardIndex, party: StreamId, asked: PartyAsked, ask: Request) -> Checked {
-        let (stream, request) = (self.party_key(party), self.ask(shard, Asked::Party(asked)));
+    pub(super) fn ask_party(
+        &mut self,
+        shard: ShardIndex,
+        party: StreamId,
+        asked: OpenPartyRequest,
+        ask: Request,
+    ) -> Checked {
+        let (stream, request) = (self.party_key(party), self.ask(shard, OpenRequest::Party(asked)));
         self.step(shard, |plane, now, out| plane.ask_party(now, stream, ask, Some(request), out))
     }
 
@@ -131,9 +137,9 @@ impl World {
     ) -> Checked {
         let tie = self.party_ties.entry((party, who)).or_default();
         tie.may_hear = true;
-        let asked = PartyAsked::Come { who, party, makes, generation: tie.generation };
+        let asked = OpenPartyRequest::Come { who, party, makes, generation: tie.generation };
         let (at, stream) = (self.clients[&who].at, self.party_key(party));
-        let request = self.ask(at.place.shard(), Asked::Party(asked));
+        let request = self.ask(at.place.shard(), OpenRequest::Party(asked));
         self.step(at.place.shard(), |plane, now, out| plane.come_to_party(now, at.key, stream, ask, request, out))
     }
 
@@ -150,15 +156,20 @@ impl World {
         self.messages.add(party, Audience::AllBut(who), due);
         let by = self.clients[&who].at;
         let data = Bytes::copy_from_slice(&id.to_le_bytes());
-        self.ask_party(by.place.shard(), party, PartyAsked::Say { id }, Request::SendData { by, op_code: 1, data })
+        self.ask_party(
+            by.place.shard(),
+            party,
+            OpenPartyRequest::Say { id },
+            Request::SendData { by, op_code: 1, data },
+        )
     }
 
-    /// Who is in a party may change.
+    /// Notes that the members of a party may change.
     pub(super) fn party_changed(&mut self, party: StreamId) {
         *self.party_changes.entry(party).or_default() += 1;
     }
 
-    /// Who is in a party, as its owner knows.
+    /// The members of a party, as its owner knows them.
     pub(super) fn party_members(&self, party: StreamId) -> BTreeSet<Who> {
         let stream = self.party_key(party);
         let owner = usize::from(self.owning_shard(&stream));
@@ -173,17 +184,17 @@ impl World {
         }
     }
 
-    pub(super) fn party_answered(&mut self, asked: PartyAsked, reply: Reply) -> Checked {
+    pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: Reply) -> Checked {
         let reply = match reply {
             Reply::Party(reply) => reply,
-            // Its session closed in between.
+            // The session closed meanwhile.
             Reply::Joined(Err(JoinRefusal::Closed)) => Err(Refusal::NotMember),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
             }
         };
         match asked {
-            PartyAsked::Come { who, party, makes, generation } => {
+            OpenPartyRequest::Come { who, party, makes, generation } => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation && reply == Ok(party::Reply::Done) {
                     if makes {
@@ -193,12 +204,12 @@ impl World {
                 }
                 Ok(())
             }
-            PartyAsked::Say { id } if reply.is_err() => self.messages.retract(id),
-            PartyAsked::Leading { who } => {
+            OpenPartyRequest::Say { id } if reply.is_err() => self.messages.retract(id),
+            OpenPartyRequest::Leading { who } => {
                 self.answers.parties.push((who, reply));
                 Ok(())
             }
-            PartyAsked::Matchmake { who, party, players, changes } => {
+            OpenPartyRequest::Matchmake { who, party, players, changes } => {
                 if let Ok(party::Reply::Matchmaking { members, membership }) = reply
                     && self.clients[&who].is_open
                 {
@@ -207,11 +218,11 @@ impl World {
                 }
                 Ok(())
             }
-            PartyAsked::Issue { number } => {
+            OpenPartyRequest::Issue { number } => {
                 self.issued(number, reply.is_ok());
                 Ok(())
             }
-            PartyAsked::Say { .. } | PartyAsked::Other => Ok(()),
+            OpenPartyRequest::Say { .. } | OpenPartyRequest::Other => Ok(()),
         }
     }
 
@@ -221,7 +232,7 @@ impl World {
         Ok(tie)
     }
 
-    /// Somebody is told something about a party.
+    /// Checks a message about a party and lets the receiver's view follow.
     pub(super) fn hear_of_party(&mut self, who: Who, party: StreamId, word: &PartyWord) -> Checked {
         match word {
             PartyWord::Admitted(members) => {
@@ -230,7 +241,7 @@ impl World {
                 tie.is_sure = true;
                 Ok(())
             }
-            // What is for one session alone may cross its leaving, or overtake what many are being told.
+            // A message for one session may arrive after the session left, or before earlier messages for all.
             PartyWord::Closed => {
                 self.party_ties.entry((party, who)).or_default().go();
                 Ok(())
@@ -246,7 +257,7 @@ impl World {
         }
     }
 
-    /// Somebody is told who came to a party, and who went.
+    /// Applies joins and leaves to a member's view.
     pub(super) fn hear_of_members(
         &mut self,
         who: Who,
@@ -261,7 +272,8 @@ impl World {
         Ok(())
     }
 
-    /// At rest: owners, sessions' shards and sessions agree on who is in, and who waits to be.
+    /// At rest, checks that owners, sessions' shards and sessions agree on who is in a party and who waits to be let
+    /// in.
     pub(super) fn check_parties(&mut self) -> Checked {
         for party in (PARTIES_FROM..).take(self.scenario.parties.len()) {
             let stream = self.party_key(party);
@@ -295,13 +307,18 @@ impl World {
         ensure(Check::Presences, parties == peopled, || format!("{parties} parties, and {peopled} with members"))
     }
 
-    /// One member leads; it is told who is in, and who waits.
+    /// Checks that exactly one member leads, and that it is told the right members and requests.
     fn check_leader(&mut self, party: StreamId, members: &BTreeSet<Who>, waiting: &BTreeSet<Who>) -> Checked {
         self.answers.parties.clear();
         for who in members {
             let by = self.clients[who].at;
-            self.ask_party(by.place.shard(), party, PartyAsked::Leading { who: *who }, Request::Matchmake(by))?;
-            self.ask_party(by.place.shard(), party, PartyAsked::Leading { who: *who }, Request::ListRequests(by))?;
+            self.ask_party(by.place.shard(), party, OpenPartyRequest::Leading { who: *who }, Request::Matchmake(by))?;
+            self.ask_party(
+                by.place.shard(),
+                party,
+                OpenPartyRequest::Leading { who: *who },
+                Request::ListRequests(by),
+            )?;
         }
         self.settle()?;
         let answers = std::mem::take(&mut self.answers.parties);

@@ -1,4 +1,4 @@
-//! Rest: everything arrives, nothing is under way, and what planes hold is compared with what sessions did.
+//! Rest: all messages arrive, nothing is on the way, and the state of planes is compared with the actions of sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, ensure};
 
 impl World {
-    /// Comes to rest and compares everything.
+    /// Brings the world to rest and checks everything.
     pub(super) fn rest(&mut self) -> Checked {
         self.settle()?;
         self.check_settled()?;
@@ -36,7 +36,7 @@ impl World {
         Ok(())
     }
 
-    /// The last of a run: all go, and nothing remains.
+    /// Ends a run: all sessions close, and nothing may remain.
     pub(super) fn end(&mut self) -> Checked {
         self.rest()?;
         for order in self.orders.iter().chain(&self.party_orders) {
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Nothing waits for anything.
+    /// Checks that nothing waits for anything.
     fn check_settled(&mut self) -> Checked {
         for (&(from, to), queue) in &self.queues {
             ensure(Check::Rest, queue.is_empty(), || format!("{} messages from {from} never reach {to}", queue.len()))?;
@@ -92,7 +92,7 @@ impl World {
         let config = &self.scenario.config;
         for (&(from, to, lane), &count) in &self.under_way {
             let all = if lane == Lane::Up { config.up_credits } else { config.down_credits };
-            // Credits go back in quarters.
+            // Credits go back in quarters, so less than a quarter may be outstanding.
             ensure(Check::Rest, count < (all / 4).max(1), || {
                 format!("{count} of {all} credits of {from} for {to} ({lane:?}) never came back")
             })?;
@@ -101,7 +101,7 @@ impl World {
         ensure(Check::Answers, open.is_none(), || format!("never answered: {open:?}"))
     }
 
-    /// Where every session stands with every stream.
+    /// The relation of every session to every stream.
     fn states(&mut self) -> BTreeMap<(StreamId, Who), State> {
         let mut states = BTreeMap::new();
         for (who, client) in &mut self.clients {
@@ -161,7 +161,7 @@ impl World {
         ensure(Check::Closes, is_alone, || format!("each was to be the only one on stream {stream}: {expected:?}"))
     }
 
-    /// Pages of a stream, asked for from some shard, hold everybody once.
+    /// Checks that the pages of a stream, asked for on some shard, hold every presence once.
     fn check_listing(&mut self, stream: StreamId, expected: &BTreeMap<Who, Version>) -> Checked {
         let shard = self.rng.u16(0..self.scenario.shards);
         for with_hidden in [false, true] {
@@ -170,7 +170,7 @@ impl World {
             self.answers.listed.clear();
             let page = self.rng.usize(1..=8).min(self.scenario.config.snapshot_max);
             for skip in (0..=expected.len()).step_by(page) {
-                self.list(shard, stream, with_hidden, (skip, page))?;
+                self.list(shard, stream, with_hidden, skip, page)?;
                 self.settle()?;
             }
             let listed: BTreeSet<Version> = self.answers.listed.iter().copied().collect();
@@ -261,7 +261,7 @@ impl World {
     }
 }
 
-/// When a plane wants to be turned for what comes to an end. While tickets wait, passes over them do not.
+/// The next time at which a plane wants to be turned. Passes over waiting tickets do not count, since they never end.
 fn next_due(plane: &Plane) -> Option<Millis> {
     let stats = plane.stats();
     plane.next_due().filter(|_| stats.timers > usize::from(stats.tickets > 0))

@@ -1,4 +1,4 @@
-//! Rooms in a world: what is known of each, what sessions have to do with them, and what was asked.
+//! Rooms in a world: the model of each room, the relations of sessions to rooms, and requests that wait for answers.
 
 mod act;
 mod answer;
@@ -15,74 +15,74 @@ use muster_live::plane::RequestRef;
 use muster_live::rooms::{self, Caller, Change, Request, RoomAction, RoomId, ToOwner};
 
 use super::act::{session_id, user_id};
-use super::{Asked, World};
+use super::{OpenRequest, World};
 use crate::frames::StreamId;
 use crate::model::{Filling, Ledger, Mirror, Order, Place, Receiver, Watching};
 use crate::scenario::Who;
-use crate::scenario::rooms::Then;
+use crate::scenario::rooms::SeatPlan;
 use crate::violation::Checked;
 
-/// A room's number in a world: the how manieth that was to be made.
+/// Serial number of a room that somebody wanted to make.
 pub(super) type RoomNo = usize;
 
-/// Numbers of rooms' streams, for messages, begin here.
+/// Streams of rooms are numbered from here on.
 pub(super) const ROOMS_FROM: StreamId = 10_000;
 
-/// Messages without credit that one request may cause, whatever comes of it.
+/// Most messages without credit that one request can cause.
 const CONTROL: usize = 40;
 
-/// What an owner of rooms answered.
+/// The answer of an owner of rooms.
 pub(super) type RoomAnswer = muster_domain::Result<rooms::Answer>;
 
 /// A room that somebody wanted to make, or may be placed in.
 #[derive(Debug)]
-struct Known {
+struct RoomModel {
     id: RoomId,
-    /// Whose desk fills it.
+    /// Number of the template whose desk fills the room.
     desk: Option<usize>,
-    /// Who made it, otherwise.
+    /// The user who made the room, if no desk did.
     creator: Option<UserId>,
     hidden: bool,
-    /// Nobody has more seats; ever.
+    /// The most seats that the room has ever had.
     capacity_max: u32,
-    /// Whoever comes must know the password; as long as that stays as it was made.
+    /// Whether joining requires the first password.
     is_locked: bool,
-    /// It may take no players.
+    /// Whether the room may refuse players.
     may_be_shut: bool,
-    /// It ends by itself.
+    /// Whether the room closes by itself after a while.
     is_brief: bool,
-    /// Somebody was thrown out, or went without a socket, so many times.
+    /// Number of times that a user was kicked, or left over HTTP.
     expulsions: u32,
-    /// Users who are certainly kept out until then.
+    /// Users who are certainly kept out, and until when.
     barred: BTreeMap<UserId, Millis>,
-    /// Users for whom a seat was ever held.
+    /// Users who ever got a reservation.
     held: BTreeSet<UserId>,
     ledger: Ledger,
     order: Order,
-    /// It was looked for at rest, and was not there.
+    /// Whether the room was looked for at rest and not found.
     is_gone: bool,
 }
 
-/// A seat that was promised.
+/// A seat that was promised to a user.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldSeat {
     seat: u32,
-    /// So long for certain: longer by what the answer took.
+    /// The time until which the seat is certainly held; counted from the request, so the room holds it a little longer.
     until: Millis,
     expulsions: u32,
     departures: u32,
 }
 
-/// What a session has to do with a room, as the session knows it.
+/// The relation of a session to a room, as the session knows it.
 #[derive(Debug, Default)]
 struct RoomTie {
-    /// It has asked to come in, and not gone since.
+    /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever it goes or is put out.
+    /// Grows whenever the session leaves or is put out.
     generation: u64,
-    /// What it takes the room to be like; `None` while it is not in.
+    /// The room as the session sees it; `None` while it is not in the room.
     mirror: Option<Mirror>,
-    held: Option<Held>,
+    held: Option<HeldSeat>,
     place: Place,
 }
 
@@ -93,53 +93,53 @@ impl RoomTie {
     }
 }
 
-/// A session that is about to come in.
+/// A session that is about to join a room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entering {
     pub(super) who: Who,
     room: RoomNo,
     entry: rooms::Entry,
-    held: Option<Held>,
+    held: Option<HeldSeat>,
 }
 
-/// What was asked of rooms.
+/// A request to an owner of rooms that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) enum RoomAsked {
-    /// A seat.
-    Hold { who: Who, then: Then, at: Millis, fresh: Option<RoomNo>, departures: u32 },
-    /// To come in; otherwise only what it is like.
+pub(super) enum OpenRoomRequest {
+    /// To hold a seat.
+    Hold { who: Who, then: SeatPlan, at: Millis, fresh: Option<RoomNo>, departures: u32 },
+    /// To join a room, or only to look at it when `comes` is false.
     Enter { entering: Entering, generation: u64, comes: bool, barred_until: Millis },
-    /// To say something.
+    /// To send a message.
     Say { id: u32 },
     /// To change the room's variables.
     Set { room: RoomNo, change: Change },
-    /// To throw somebody out.
+    /// To kick a user.
     Kick { room: RoomNo, user: UserId, until: Millis, expulsions: u32 },
     /// To watch a view of the lobby.
     Watch { who: Who, view: usize, period: u64 },
-    /// Something that somebody compares at rest, by a number.
+    /// A request of the checks at rest, by its number.
     Probe(usize),
-    /// Anything else.
+    /// Any other request.
     Other,
 }
 
-/// A view that a session watches.
+/// The relation of a session to a view of the lobby.
 #[derive(Debug, Default)]
 struct Watch {
     period: u64,
-    /// None while it does not.
+    /// The view as the session sees it; `None` while it does not watch.
     watching: Option<Watching>,
 }
 
-/// All that a world has of rooms.
+/// Everything that a world knows of rooms.
 #[derive(Default)]
 pub(super) struct RoomWorld {
-    known: Vec<Known>,
+    known: Vec<RoomModel>,
     numbers: BTreeMap<RoomId, RoomNo>,
     ties: BTreeMap<(RoomNo, Who), RoomTie>,
     pub(super) entering: Vec<Entering>,
     watches: BTreeMap<(usize, Who), Watch>,
-    /// How often a session, or its user elsewhere, went from rooms.
+    /// Per user, the number of times that one of its sessions left rooms.
     departures: BTreeMap<UserId, u32>,
     filling: Filling,
     barred_until: Millis,
@@ -160,20 +160,20 @@ impl RoomWorld {
         self.departures.get(&user_id(who)).copied().unwrap_or_default()
     }
 
-    /// Whether somebody is in a room since a message was meant for it.
+    /// Whether a session is in a room without a break since a message was meant for it.
     pub(super) fn is_still(&self, stream: StreamId, due: Receiver) -> bool {
         let tie = self.ties.get(&(usize::from(stream - ROOMS_FROM), due.who));
         tie.is_some_and(|tie| tie.mirror.is_some() && tie.generation == due.period)
     }
 
-    fn add(&mut self, known: Known) -> RoomNo {
+    fn add(&mut self, known: RoomModel) -> RoomNo {
         let number = self.known.len();
         self.numbers.insert(known.id, number);
         self.known.push(known);
         number
     }
 
-    /// A session closed.
+    /// Notes that a session closed.
     pub(super) fn left_all(&mut self, who: Who) {
         self.departed(who);
         self.ties.iter_mut().filter(|((_, other), _)| *other == who).for_each(|(_, tie)| tie.go());
@@ -182,7 +182,7 @@ impl RoomWorld {
         self.entering.retain(|entering| entering.who != who);
     }
 
-    /// Streams of rooms and the lobby that a session may have to do with.
+    /// Number of streams of rooms and views that a session may be on.
     pub(super) fn ties_of(&self, who: Who) -> usize {
         let ties = self.ties.keys().filter(|(_, other)| *other == who).count();
         ties + self.watches.keys().filter(|(_, other)| *other == who).count()
@@ -190,17 +190,17 @@ impl RoomWorld {
 }
 
 impl World {
-    /// A session as it asks over its socket.
+    /// The caller of a session's request over its socket.
     fn caller(&self, who: Who) -> Caller {
         let session = Some((self.clients[&who].at, session_id(who)));
         Caller { user_id: user_id(who), username: who.to_string().into(), session }
     }
 
-    /// Asks an owner of rooms.
+    /// Sends a request to an owner of rooms.
     fn ask_rooms(
         &mut self,
         who: Who,
-        asked: RoomAsked,
+        asked: OpenRoomRequest,
         to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
     ) -> Checked {
         let (caller, shard) = (self.caller(who), self.clients[&who].at.place.shard());
@@ -210,13 +210,13 @@ impl World {
         self.step(shard, |plane, now, out| plane.ask_rooms(now, ask, out))
     }
 
-    fn ask_of_rooms(&mut self, shard: muster_live::ShardIndex, asked: RoomAsked) -> RequestRef {
+    fn ask_of_rooms(&mut self, shard: muster_live::ShardIndex, asked: OpenRoomRequest) -> RequestRef {
         self.control += CONTROL;
-        self.ask(shard, Asked::Room(Box::new(asked)))
+        self.ask(shard, OpenRequest::Room(Box::new(asked)))
     }
 
-    /// Asks the owner of a room.
-    fn ask_room(&mut self, who: Who, room: RoomNo, asked: RoomAsked, what: RoomAction) -> Checked {
+    /// Sends a request to the owner of a room.
+    fn ask_room(&mut self, who: Who, room: RoomNo, asked: OpenRoomRequest, what: RoomAction) -> Checked {
         let id = self.rooms.known[room].id;
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what }))
     }

@@ -1,4 +1,4 @@
-//! Sessions that may be in one match, or one party, only: whoever comes to another leaves the first by itself.
+//! Sessions that may be in only one match, or only one party: a session that joins another leaves the first.
 
 use muster_live::ShardIndex;
 use muster_live::stream::mode;
@@ -10,7 +10,7 @@ use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, ensure};
 
 impl World {
-    /// Whether a session may be on one stream of this one's kind only.
+    /// Whether a session may be on only one stream of this kind.
     pub(super) fn is_single(&self, stream: StreamId) -> bool {
         let config = &self.scenario.config;
         if stream >= PARTIES_FROM {
@@ -23,7 +23,8 @@ impl World {
         }
     }
 
-    /// The single streams of a mode that a session is on, or on its way to, as its shard knows.
+    /// The streams of a mode that a session is on, or on its way to, as its shard believes; only those that exclude
+    /// each other.
     fn singles(&self, who: Who, mode: u8) -> Vec<StreamId> {
         let at = self.clients[&who].at;
         let plane = &self.planes[usize::from(at.place.shard())];
@@ -32,7 +33,7 @@ impl World {
         of_mode.filter(|(_, key)| plane.is_on(at.key, key)).map(|(stream, _)| stream).collect()
     }
 
-    /// Notes which streams sessions of a shard have left because they came to others.
+    /// Notes the streams that sessions of a shard have left because they joined others.
     pub(super) fn note_left_for_others(&mut self, shard: ShardIndex) -> Checked {
         if !self.scenario.config.single_match && !self.scenario.config.single_party {
             return Ok(());
@@ -76,12 +77,12 @@ impl World {
         Ok(())
     }
 
-    /// At rest: whoever was let in somewhere is nowhere else of the kind.
+    /// At rest, checks that no session is on two streams that exclude each other.
     pub(super) fn check_single(&self) -> Checked {
         for who in self.clients.iter().filter(|(_, client)| client.is_open).map(|(who, _)| *who) {
             for mode in [mode::MATCH_RELAYED, mode::PARTY] {
                 let on = self.singles(who, mode);
-                // Who waits to be let into a party is in none yet.
+                // A session that waits to be let into a party is in none yet.
                 let at = self.clients[&who].at;
                 let plane = &self.planes[usize::from(at.place.shard())];
                 let hears = |stream: &StreamId| match stream.checked_sub(PARTIES_FROM) {

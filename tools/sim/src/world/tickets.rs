@@ -1,5 +1,5 @@
-//! Tickets in a world: no ticket waits whose session has gone or whose party has changed, none is matched twice, none is
-//! lost.
+//! Tickets in a world: no ticket waits whose session has closed or whose party has changed, none is matched twice, and
+//! none is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,49 +9,49 @@ use muster_live::party;
 use muster_live::plane::{Matched, PoolAsk, Reply};
 
 use super::act::session_id;
-use super::parties::PartyAsked;
-use super::{Asked, World};
+use super::parties::OpenPartyRequest;
+use super::{OpenRequest, World};
 use crate::frames::{StreamId, who as who_is};
 use crate::scenario::{PARTIES_FROM, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// What was asked about a ticket, by its number.
+/// A request about a ticket that waits for its answer, by the ticket's number.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum TicketAsked {
+pub(super) enum OpenTicketRequest {
     Add(usize),
     Remove(usize),
-    /// Whether it waits.
+    /// To explain the ticket, which shows whether it waits.
     Explain(usize),
 }
 
-/// The party that a ticket is of.
+/// The party that owns a ticket.
 #[derive(Clone, Debug)]
-struct OfParty {
+struct PartyTicket {
     party: StreamId,
     membership: u64,
-    /// How often somebody had asked for what may change who is in it, when its leader asked for the ticket.
+    /// The party's count of changes when its leader asked for the ticket.
     changes: u32,
-    /// Whether the party knows of the ticket, once that is known.
+    /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
 }
 
 /// A ticket of a player or a party.
 #[derive(Debug)]
 pub(super) struct Ticket {
-    /// Who asked for it.
+    /// The session that asked for the ticket.
     who: Who,
     members: BTreeSet<Who>,
-    of_party: Option<OfParty>,
-    /// Whether it was taken, once that is known.
+    of_party: Option<PartyTicket>,
+    /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_matched: bool,
-    /// It was under way to the matchmaker when a player of it was matched.
+    /// Whether the ticket was on its way to the matchmaker when one of its players was matched.
     may_be_gone: bool,
-    /// Its owner took it back.
+    /// Whether its owner removed it.
     is_removed: bool,
 }
 
-/// What the rim does next about a party's ticket, if the leader's session is still open.
+/// The rim's next step for a party's ticket, taken if the leader's session is still open.
 #[derive(Clone, Debug)]
 pub(super) enum FollowUp {
     Add { who: Who, party: StreamId, players: u32, changes: u32, members: Vec<party::Member>, membership: u64 },
@@ -70,14 +70,21 @@ impl World {
     fn add(
         &mut self,
         who: Who,
-        of_party: Option<OfParty>,
+        of_party: Option<PartyTicket>,
         players: u32,
         members: Vec<Member<muster_live::Presence>>,
     ) -> Checked {
         let number = self.tickets.len();
         let numbers = members.iter().map(|member| who_is(&member.presence)).collect();
-        let (is_taken, is_matched, may_be_gone, is_removed) = (None, false, false, false);
-        self.tickets.push(Ticket { who, members: numbers, of_party, is_taken, is_matched, may_be_gone, is_removed });
+        self.tickets.push(Ticket {
+            who,
+            members: numbers,
+            of_party,
+            is_taken: None,
+            is_matched: false,
+            may_be_gone: false,
+            is_removed: false,
+        });
         let ticket = NewTicket {
             id: ticket_id(number),
             owner: self.owner(number),
@@ -91,7 +98,7 @@ impl World {
             widening: Vec::new(),
             created_at: Timestamp::from_seconds(1),
         };
-        self.ask_pool(who, TicketAsked::Add(number), PoolAsk::Add(Box::new(ticket)))
+        self.ask_pool(who, OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
     fn owner(&self, number: usize) -> Owner {
@@ -105,7 +112,7 @@ impl World {
         }
     }
 
-    /// Takes back a session's latest ticket.
+    /// Removes the latest ticket of a session.
     pub(super) fn remove_ticket(&mut self, who: Who) -> Checked {
         let Some(number) = self.tickets.iter().rposition(|ticket| ticket.who == who) else { return Ok(()) };
         self.withdraw(number)
@@ -113,16 +120,16 @@ impl World {
 
     fn withdraw(&mut self, number: usize) -> Checked {
         let (who, ask) = (self.tickets[number].who, PoolAsk::Remove(ticket_id(number), self.owner(number)));
-        self.ask_pool(who, TicketAsked::Remove(number), ask)
+        self.ask_pool(who, OpenTicketRequest::Remove(number), ask)
     }
 
-    fn ask_pool(&mut self, who: Who, asked: TicketAsked, ask: PoolAsk) -> Checked {
+    fn ask_pool(&mut self, who: Who, asked: OpenTicketRequest, ask: PoolAsk) -> Checked {
         let shard = self.clients[&who].at.place.shard();
-        let request = self.ask(shard, Asked::Ticket(asked));
+        let request = self.ask(shard, OpenRequest::Ticket(asked));
         self.step(shard, |plane, now, out| plane.ask_pool(now, ask, Some(request), out))
     }
 
-    /// Who does what is left to do about a party's ticket.
+    /// The session that takes a step for a party's ticket.
     pub(super) fn who_follows(&self, next: &FollowUp) -> Who {
         match next {
             FollowUp::Add { who, .. } => *who,
@@ -133,7 +140,7 @@ impl World {
     pub(super) fn follow_up(&mut self, next: FollowUp) -> Checked {
         match next {
             FollowUp::Add { who, party, players, changes, members, membership } => {
-                let of = OfParty { party, membership, changes, is_issued: None };
+                let of = PartyTicket { party, membership, changes, is_issued: None };
                 let member = |member: party::Member| Member {
                     key: MemberKey::Session(member.presence.session_id),
                     presence: member.presence,
@@ -145,13 +152,13 @@ impl World {
                 let (by, party) = (self.clients[who].at, of.party);
                 let request =
                     party::Request::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
-                self.ask_party(by.place.shard(), party, PartyAsked::Issue { number }, request)
+                self.ask_party(by.place.shard(), party, OpenPartyRequest::Issue { number }, request)
             }
             FollowUp::Withdraw(number) => self.withdraw(number),
         }
     }
 
-    /// The party was told of a ticket of its.
+    /// Notes whether a party accepted its ticket.
     pub(super) fn issued(&mut self, number: usize, is_known: bool) {
         if let Some(of) = &mut self.tickets[number].of_party {
             of.is_issued = Some(is_known);
@@ -161,27 +168,27 @@ impl World {
         }
     }
 
-    pub(super) fn ticket_answered(&mut self, asked: TicketAsked, reply: &Reply) -> Checked {
+    pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: &Reply) -> Checked {
         let Reply::Pool(reply) = reply else {
             return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
         };
         match asked {
-            TicketAsked::Add(number) => {
+            OpenTicketRequest::Add(number) => {
                 let ticket = &mut self.tickets[number];
                 ticket.is_taken = Some(reply.is_ok());
                 if reply.is_ok() && ticket.of_party.is_some() && self.clients[&ticket.who].is_open {
                     self.follow_ups.push(FollowUp::Issue(number));
                 }
             }
-            TicketAsked::Remove(number) => self.tickets[number].is_removed |= reply.is_ok(),
-            TicketAsked::Explain(number) => {
+            OpenTicketRequest::Remove(number) => self.tickets[number].is_removed |= reply.is_ok(),
+            OpenTicketRequest::Explain(number) => {
                 self.answers.waiting.extend(reply.is_ok().then_some(number));
             }
         }
         Ok(())
     }
 
-    /// The matchmaker found players for each other.
+    /// Checks a match and notes which tickets it ends.
     pub(super) fn matched(&mut self, found: &Matched) -> Checked {
         self.trace.step(|| format!("  matched {:?}", found.tickets), &[found.tickets.len() as u64]);
         let mut players = BTreeSet::new();
@@ -201,27 +208,27 @@ impl World {
             players.extend(members);
             parties.extend(ticket.of_party.as_ref().map(|of| of.party));
         }
-        // Who plays searches no more.
+        // Players who were matched search no more.
         let searches = |ticket: &&mut Ticket| {
             !ticket.members.is_disjoint(&players)
                 || ticket.of_party.as_ref().is_some_and(|of| parties.contains(&of.party))
         };
         for ticket in self.tickets.iter_mut().filter(searches) {
             ticket.is_matched |= ticket.is_taken == Some(true);
-            // It may have been taken in before the match, or behind it.
+            // The ticket may have been added before the match or after it.
             ticket.may_be_gone |= ticket.is_taken.is_none();
         }
         Ok(())
     }
 
-    /// At rest: what waits is what was taken and neither matched nor taken back, of sessions that are there and of
-    /// parties in which nobody came or went.
+    /// At rest, checks that the waiting tickets are those that were accepted and neither matched nor removed, whose
+    /// sessions are open and whose party has not changed.
     pub(super) fn check_tickets(&mut self) -> Checked {
         self.answers.waiting.clear();
         for number in 0..self.tickets.len() {
             if self.tickets[number].is_taken == Some(true) {
                 let ask = PoolAsk::Explain(ticket_id(number), None);
-                self.ask_pool(self.tickets[number].who, TicketAsked::Explain(number), ask)?;
+                self.ask_pool(self.tickets[number].who, OpenTicketRequest::Explain(number), ask)?;
             }
         }
         while self.happen()? {}
@@ -235,7 +242,7 @@ impl World {
         }
         let all: usize = self.planes.iter().map(|plane| plane.stats().tickets).sum();
         ensure(Check::Tickets, all == waiting.len(), || format!("{all} tickets wait, and of those known {waiting:?}"))?;
-        // Asked for again only while they wait.
+        // Later checks need not ask for tickets that do not wait any more.
         for (number, ticket) in self.tickets.iter_mut().enumerate() {
             ticket.is_removed |= !waiting.contains(&number);
         }

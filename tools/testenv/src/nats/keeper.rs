@@ -1,5 +1,5 @@
-//! A shell that keeps a nats-server for exactly as long as its standard input stays open, and on the way stops, halts
-//! and starts it on demand: a word a line. As for PostgreSQL, the system closes that pipe however this process ends.
+//! A shell that keeps a nats-server for as long as the shell's standard input stays open, and stops, halts and starts
+//! it on orders of one word per line. As with PostgreSQL, the system closes that pipe however this process ends.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write as _};
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::unique;
 
-/// The shell's part. What the server says goes to the shell's standard error, which is a pipe to us.
+/// Script of the shell. The server's output goes to the shell's standard error, which is a pipe to this process.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 start() { "$1" --config "$2/config" & pid=$!; }
@@ -35,7 +35,7 @@ wait "$pid"
 rm -rf "$2"
 "#;
 
-/// What the server says when it takes connections.
+/// Line of the server's log that says that it takes connections.
 const READY: &str = "Server is ready";
 
 /// A server that takes longer to start hangs.
@@ -54,7 +54,7 @@ pub(super) struct Keeper {
 #[derive(Debug)]
 struct Shell {
     process: Child,
-    /// `None` while it is being ended.
+    /// Orders to the shell; `None` while it is being ended.
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
@@ -69,18 +69,20 @@ struct Log {
 struct LogState {
     lines: VecDeque<String>,
     is_ready: bool,
-    /// It ends by itself, or is gone.
+    /// Whether the server has ended by itself, or the shell is gone.
     has_failed: bool,
 }
 
 impl Keeper {
-    /// Starts a server in a new folder, with the configuration that `configure` makes; returns once it is ready.
+    /// Starts a server in a new folder, with the configuration that `configure` makes for it. Returns once the server
+    /// is ready.
     pub(super) fn start(program: &Path, configure: impl FnOnce(&Path) -> String) -> Result<Self> {
         let folder = create_folder()?;
         let config = folder.join("config");
         std::fs::write(&config, configure(&folder)).with_context(|| format!("cannot write {}", config.display()))?;
         let mut command = Command::new("/bin/sh");
-        // A group of its own: ctrl-c in a terminal reaches a whole group, and would take the server before its users.
+        // The shell gets a process group of its own: ctrl-c in a terminal reaches a whole group, and would end the
+        // server before its users.
         command.process_group(0).current_dir("/");
         command.arg("-c").arg(SCRIPT).arg("muster-testenv").arg(program).arg(&folder);
         let mut process = command
@@ -98,14 +100,14 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Starts the server again; returns once it is ready.
+    /// Starts the server again. Returns once it is ready.
     pub(super) fn start_server(&self) -> Result<()> {
         self.log.forget();
         self.order("start")?;
         self.log.wait()
     }
 
-    /// Has the shell do something; returns when it is done.
+    /// Gives the shell an order. Returns when the shell is done.
     pub(super) fn order(&self, word: &str) -> Result<()> {
         let mut shell = self.shell.lock().unwrap_or_else(PoisonError::into_inner);
         let orders = shell.orders.as_mut().context("the shell takes no orders")?;
@@ -121,13 +123,13 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         let shell = self.shell.get_mut().unwrap_or_else(PoisonError::into_inner);
         drop(shell.orders.take());
-        // Nothing is left to do about a shell that cannot be waited for.
+        // A shell that cannot be waited for is left alone.
         let _ = shell.process.wait();
     }
 }
 
 impl Log {
-    /// Reads on for as long as there is something: a full pipe would halt the server.
+    /// Reads the log for as long as there is one: a full pipe would halt the server.
     fn follow(self: Arc<Self>, lines: ChildStderr) {
         std::thread::spawn(move || {
             for line in BufReader::new(lines).lines().map_while(Result::ok) {

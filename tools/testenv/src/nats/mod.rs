@@ -1,4 +1,4 @@
-//! NATS servers on ports and folders of their own, one or three as a cluster, thrown away when no longer needed.
+//! NATS servers with ports and folders of their own, single or three as a cluster, thrown away when no longer needed.
 
 mod keeper;
 mod program;
@@ -14,25 +14,25 @@ use keeper::Keeper;
 pub use program::nats_server;
 pub use proxy::Proxy;
 
-/// How often other free ports are tried: no call reserves a port for a program that is to listen on it later.
+/// Attempts with other ports: no call reserves a port for a program that will listen on it later.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// Ports from here to there. Not those that systems give to outgoing connections: one of a client that tries to get
-/// back to a stopped server could take the server's port, or even connect to itself.
+/// Range of ports. It avoids those that systems give to outgoing connections: a client that tries to reconnect to a
+/// stopped server could get the server's port as its own, or even connect to itself.
 const PORTS: std::ops::Range<u16> = 12_000..30_000;
 
-/// How servers are to be.
+/// Settings of servers.
 #[derive(Clone, Debug, Default)]
 pub struct NatsSettings {
-    /// Sync every write before it is acknowledged; otherwise every two minutes, which is NATS's own choice.
+    /// Whether every write is synced before it is acknowledged; otherwise NATS syncs every two minutes, its default.
     pub sync_always: bool,
-    /// Without it a server passes messages on and keeps nothing.
+    /// Whether JetStream is off, so that the server passes messages on and keeps nothing.
     pub without_jetstream: bool,
-    /// What else stands in the configuration.
+    /// Further lines of the configuration.
     pub more: String,
 }
 
-/// A NATS server for tests. Dropping it ends it, and its data go.
+/// A NATS server for tests. Dropping it ends the server and removes its data.
 #[derive(Debug)]
 pub struct Nats {
     url: String,
@@ -40,10 +40,10 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// The one server of this process, which ends with it.
+    /// The one server of this process. It ends with the process.
     ///
     /// # Errors
-    /// As [`Nats::start`].
+    /// Same as [`Nats::start`].
     pub fn shared() -> Result<&'static Self> {
         static SHARED: OnceLock<Result<Nats, String>> = OnceLock::new();
         SHARED
@@ -52,57 +52,58 @@ impl Nats {
             .map_err(|error| anyhow!("{error}"))
     }
 
-    /// Starts a server; returns once it takes connections.
+    /// Starts a server. Returns once it takes connections.
     ///
     /// # Errors
-    /// When there is no nats-server and none can be built, or it does not start; the message quotes its log.
+    /// When no nats-server is installed and none can be built, or the server does not start; the message quotes its
+    /// log.
     pub fn start(settings: NatsSettings) -> Result<Self> {
         let [server] = start_all(settings)?;
         Ok(server)
     }
 
-    /// Starts three servers that are one JetStream cluster. Which of them leads is settled after a while.
+    /// Starts three servers as one JetStream cluster. They take a while to elect a leader.
     ///
     /// # Errors
-    /// As [`Nats::start`].
+    /// Same as [`Nats::start`].
     pub fn start_three(settings: NatsSettings) -> Result<[Self; 3]> {
         start_all(settings)
     }
 
-    /// Where clients connect: `nats://127.0.0.1:PORT`.
+    /// Address for clients: `nats://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Ends the server as a crash would, at once; returns when it is gone. Its data and its address stay.
+    /// Kills the server, as in a crash. Returns when it is gone. Its data and its address stay.
     ///
     /// # Errors
-    /// When its keeper is gone.
+    /// When the keeper is gone.
     pub fn kill(&self) -> Result<()> {
         self.keeper.order("kill")
     }
 
-    /// Lets the server end by itself; returns when it is gone. Its data and its address stay.
+    /// Lets the server end in order. Returns when it is gone. Its data and its address stay.
     ///
     /// # Errors
-    /// When its keeper is gone.
+    /// When the keeper is gone.
     pub fn stop(&self) -> Result<()> {
         self.keeper.order("stop")
     }
 
-    /// Starts the server again after [`Nats::kill`] or [`Nats::stop`]; returns once it takes connections.
+    /// Starts the server again after [`Nats::kill`] or [`Nats::stop`]. Returns once it takes connections.
     ///
     /// # Errors
-    /// When it does not start; the message quotes its log.
+    /// When the server does not start; the message quotes its log.
     pub fn start_again(&self) -> Result<()> {
         self.keeper.start_server()
     }
 
-    /// Halts the server (SIGSTOP): its connections stay open, and soon nothing answers.
+    /// Halts the server (SIGSTOP): its connections stay open, and after a moment nothing answers.
     ///
     /// # Errors
-    /// When its keeper is gone.
+    /// When the keeper is gone.
     pub fn pause(&self) -> Result<()> {
         self.keeper.order("pause")
     }
@@ -110,7 +111,7 @@ impl Nats {
     /// Ends [`Nats::pause`].
     ///
     /// # Errors
-    /// When its keeper is gone.
+    /// When the keeper is gone.
     pub fn resume(&self) -> Result<()> {
         self.keeper.order("resume")
     }
@@ -156,7 +157,7 @@ fn configuration(
     if let Some((own, all)) = routes {
         let all: Vec<String> = all.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
         let all = all.join(", ");
-        // Clients are not told of the other servers: those that a test cuts off from one must not find another.
+        // Clients are not told of the other servers: a client that a test cuts off from one must not find another.
         let more = "no_advertise: true";
         text += &format!("cluster {{ name: test, listen: \"127.0.0.1:{own}\", routes: [{all}], {more} }}\n");
     }
@@ -167,7 +168,7 @@ fn configuration(
 /// Ports that nobody listens on now, all different.
 fn free_ports(count: usize) -> Result<Vec<u16>> {
     let mut random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), count);
-    // Held until all are found, so that none is found twice.
+    // The listeners are held until all ports are found, so that none is found twice.
     let mut listeners: Vec<TcpListener> = Vec::with_capacity(count);
     for _ in 0..1_000 {
         if listeners.len() == count {

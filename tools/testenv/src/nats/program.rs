@@ -8,16 +8,16 @@ use anyhow::{Context, Result, ensure};
 
 use crate::programs::{on_path, output_of};
 
-/// The version that tests run against.
+/// Version that tests run against.
 const VERSION: &str = "v2.12.14";
 
-/// Names a nats-server program to use instead.
+/// Variable that names a nats-server program to use instead.
 const PROGRAM_VARIABLE: &str = "MUSTER_TEST_NATS_SERVER";
 
-/// Where Go installs itself, when it is not on `PATH`.
+/// Default path of Go, for machines where it is not on `PATH`.
 const GO: &str = "/usr/local/go/bin/go";
 
-/// The nats-server program, built first if it is not there; that takes minutes, once per version and machine.
+/// The nats-server program. If it does not exist it is built first, which takes minutes, once per version and machine.
 ///
 /// # Errors
 /// When Go is not installed, or cannot build it; the message says what to do.
@@ -35,7 +35,8 @@ pub fn nats_server() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Builds beside the place and moves it there when it is whole: others may build, or be killed, at the same time.
+/// Builds in another folder and moves the result to its place when it is complete: other processes may build, or be
+/// killed, at the same time.
 fn build(folder: &Path) -> Result<()> {
     let unfinished = folder.with_extension(crate::unique());
     std::fs::create_dir_all(&unfinished).with_context(|| format!("cannot create {}", unfinished.display()))?;
@@ -46,7 +47,7 @@ fn build(folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder)?;
         Ok(std::fs::rename(unfinished.join("nats-server"), folder.join("nats-server"))?)
     });
-    // What matters is the error above; an empty folder in a cache harms nobody.
+    // The error above matters more; an empty folder in a cache harms nobody.
     let _ = std::fs::remove_dir_all(&unfinished);
     built.with_context(|| {
         format!("cannot build nats-server {VERSION}; a program that is there can be named in {PROGRAM_VARIABLE}")
@@ -65,7 +66,7 @@ fn go() -> Result<OsString> {
     Ok(GO.into())
 }
 
-/// `$XDG_CACHE_HOME/muster`, or where the system keeps caches of its users.
+/// The folder `$XDG_CACHE_HOME/muster`, or the system's folder for caches of users.
 fn cache_folder() -> Result<PathBuf> {
     let named = std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let caches = named.or_else(|| {

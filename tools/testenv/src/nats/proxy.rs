@@ -1,4 +1,4 @@
-//! A line to a server that can be cut: connections go through it byte for byte, until they are told not to.
+//! A proxy in front of a server, which can be cut: connections pass byte for byte until then.
 
 use std::io::{Read, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 
-/// Passes connections on to a server, each by two threads. It ends with its value.
+/// Passes connections on to a server, by two threads for each. The proxy ends with its value.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -16,17 +16,17 @@ pub struct Proxy {
 #[derive(Debug, Default)]
 struct Line {
     is_cut: bool,
-    /// What the server says next is lost, and the connection with it.
+    /// Whether the next bytes of the server are lost, and the connection with them.
     loses_answer: bool,
     /// Both ends of every connection.
     connections: Vec<TcpStream>,
 }
 
 impl Proxy {
-    /// A line to the server at `url`, as `nats://host:port`.
+    /// A proxy in front of the server at `url`, as `nats://host:port`.
     ///
     /// # Errors
-    /// When the URL is none, or there is no free port.
+    /// When the URL is invalid, or no port is free.
     pub fn start(url: &str) -> Result<Self> {
         let server = url.rsplit('/').next().and_then(|address| address.parse::<SocketAddr>().ok());
         let server = server.with_context(|| format!("{url} names no address"))?;
@@ -38,13 +38,13 @@ impl Proxy {
         Ok(Self { address, line })
     }
 
-    /// Where clients connect instead.
+    /// Address for clients, in place of the server's.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://{}", self.address)
     }
 
-    /// Ends all connections, and takes no others until [`Proxy::mend`].
+    /// Ends all connections, and accepts no others until [`Proxy::mend`].
     pub fn cut(&self) {
         let mut line = state(&self.line);
         line.is_cut = true;
@@ -56,7 +56,7 @@ impl Proxy {
         state(&self.line).is_cut = false;
     }
 
-    /// What the server says next does not arrive: the connection ends in its place. What clients say arrives.
+    /// Loses the next answer of the server: the connection ends instead. Messages of clients still arrive.
     pub fn lose_answer(&self) {
         state(&self.line).loses_answer = true;
     }
@@ -71,7 +71,7 @@ impl Drop for Proxy {
 impl Line {
     fn close(&mut self) {
         for connection in self.connections.drain(..) {
-            // It may be closed already.
+            // The connection may be closed already.
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
@@ -79,11 +79,11 @@ impl Line {
 
 fn accept(listener: &TcpListener, server: SocketAddr, line: &Arc<Mutex<Line>>) {
     for client in listener.incoming().map_while(Result::ok) {
-        // The value is gone, and so is whoever could mend the line.
+        // The value is gone, and with it everybody who could mend the proxy.
         if Arc::strong_count(line) == 1 {
             return;
         }
-        // A connection that cannot be made is closed by being dropped, which the client sees.
+        // A connection that cannot be made is dropped, and so closed, which the client sees.
         let _ = connect(client, server, line);
     }
 }
@@ -104,7 +104,7 @@ fn connect(client: TcpStream, server: SocketAddr, line: &Arc<Mutex<Line>>) -> st
     Ok(())
 }
 
-/// Whether this is lost, which ends all connections.
+/// Whether the bytes are to be lost, which ends all connections.
 fn lose(line: &Mutex<Line>) -> bool {
     let mut line = state(line);
     let is_lost = line.loses_answer;
@@ -122,7 +122,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, is_passed: impl Fn() -> bool) {
             break;
         }
     }
-    // Either end's end is the other's.
+    // When one side ends the connection, the other side ends too.
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::model::{Message, Model, Shape};
 
-/// One `Arbitrary` implementation per message, and a macro that visits every message type.
+/// Renders an `Arbitrary` implementation per message, and a macro that visits every message type.
 pub fn render(model: &Model) -> String {
     let mut out = "//! Arbitrary values of every message, and a macro that visits every message type.\n\n".to_owned();
     out.push_str("use super::random::{Arbitrary, Random};\n");

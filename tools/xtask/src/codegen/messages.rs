@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::model::{Field, Message, Model, Shape};
 
-/// The `<module>_fields.rs` file: the trait implementations of one package.
+/// Renders the `<module>_fields.rs` file: the trait implementations of one package.
 pub fn render(model: &Model, module: &str) -> String {
     let mut out = format!("//! JSON and field access for the messages of package `nakama.{module}`.\n\n");
     out.push_str("use crate::json::{self, FieldError, FieldPath, JsonError, JsonMessage, Reader, SetField, Writer};\n");
@@ -27,7 +27,7 @@ pub fn render(model: &Model, module: &str) -> String {
     out
 }
 
-/// The `mod.rs` that joins the generated modules, those of nodes by their names.
+/// Renders the `mod.rs` that joins the generated modules; those of nodes are given by name.
 pub fn render_mod(model: &Model, of_nodes: &[String]) -> String {
     let mut modules: Vec<&str> = model.messages.iter().map(|message| message.module.as_str()).collect();
     modules.dedup();
@@ -102,7 +102,7 @@ fn write_statements(out: &mut String, fields: &[Field]) {
     }
 }
 
-/// The member name as it stands in the output, quotes and colon included.
+/// The name of a JSON member as written, with quotes and colon.
 fn key(field: &Field) -> String {
     format!("{:?}", format!("\"{}\":", field.name))
 }
@@ -142,7 +142,7 @@ fn render_set_field(out: &mut String, message: &Message) {
     out.push_str("_ => Ok(()), } } }\n");
 }
 
-/// Debug output without the secrets.
+/// Renders a `Debug` implementation without the secrets.
 fn render_debug(out: &mut String, message: &Message) {
     let name = &message.path;
     let _ = writeln!(

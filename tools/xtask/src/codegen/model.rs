@@ -1,6 +1,6 @@
-//! What the generators need to know of the schema: messages, fields, and how prost names them in Rust.
+//! The generators' model of the schema: messages, fields, and their names in prost's Rust.
 //!
-//! Refuses shapes that the JSON code does not support, so that a new one is noticed here and not on the wire.
+//! Shapes that the JSON code does not support are refused, so that a new one is noticed here and not on the wire.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use anyhow::{Context as _, bail};
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 
-/// Field numbers above this do not fit the bit set that finds duplicate members.
+/// Highest field number that fits into the bit set that finds duplicate members.
 const FIELD_NUMBER_MAX: i32 = 63;
 
-/// Fields that never show in debug output, and so never in a log.
+/// Fields that are never shown in debug output, and so never in a log.
 const SECRET_FIELDS: [&str; 4] = ["http_key", "password", "refresh_token", "token"];
 
 pub struct Model {
@@ -37,17 +37,17 @@ pub struct Field {
 }
 
 pub enum Shape {
-    /// Anything whose Rust type says all.
+    /// A field whose Rust type says all.
     Plain,
-    /// An `i32` that is an enum's value.
+    /// An `i32` that holds the value of an enum.
     Enum(EnumPath),
-    /// One arm of a oneof: the field that holds it, and the path of the arm below the module.
+    /// An arm of a oneof: the field that holds it, and the path of the arm below the module.
     Arm { holder: String, arm: String },
 }
 
 impl Message {
-    /// Whether some field is secret, so that prost must not derive `Debug`. Alternatives of a oneof are not: what
-    /// stands there are ids and single-use tickets.
+    /// Whether some field is secret, so that prost must not derive `Debug`. Arms of a oneof do not count: they hold
+    /// only ids and single-use tickets.
     pub fn has_secret(&self) -> bool {
         self.fields.iter().any(Field::is_secret)
     }

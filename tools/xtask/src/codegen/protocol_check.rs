@@ -1,6 +1,7 @@
 //! `cargo xtask protocol-check`: compares our schema with the published one, name by name and number by number.
 //!
-//! For developers only: it asks the Go module proxy for the published protocol, which no build and no test does.
+//! The command is for developers: it asks the Go module proxy for the published protocol, which no build and no test
+//! does.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

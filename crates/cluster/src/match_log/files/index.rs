@@ -1,8 +1,8 @@
-//! Where each partition's records lie.
+//! The index of the log: the position of every record that is still needed, by partition.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Where a record's frame lies.
+/// Position of a record's frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) segment: u32,
@@ -16,7 +16,7 @@ pub(super) struct Index {
     partitions: BTreeMap<u16, Records>,
 }
 
-/// Those of one, numbered one after the other.
+/// The records of one partition, with consecutive numbers.
 #[derive(Debug, Default)]
 struct Records {
     first: u64,
@@ -24,7 +24,7 @@ struct Records {
 }
 
 impl Index {
-    /// Adds a record; `false`: one before it is missing.
+    /// Adds a record. Answers `false` if the record before it is missing.
     pub(super) fn push(&mut self, partition: u16, number: u64, span: Span) -> bool {
         let records = self.partitions.entry(partition).or_default();
         if records.spans.is_empty() {
@@ -37,7 +37,7 @@ impl Index {
         true
     }
 
-    /// Forgets the records before a number; tells `forgotten` each segment that held one.
+    /// Forgets the records before a number, and passes each of their segments to `forgotten`, once per record.
     pub(super) fn trim(&mut self, partition: u16, before: u64, mut forgotten: impl FnMut(u32)) {
         let records = self.partitions.entry(partition).or_default();
         while records.first < before {
@@ -52,7 +52,7 @@ impl Index {
         }
     }
 
-    /// The number of the partition's next record.
+    /// The number that the partition's next record will have.
     pub(super) fn next(&self, partition: u16) -> u64 {
         self.partitions.get(&partition).map_or(0, |records| records.first + records.spans.len() as u64)
     }
@@ -63,12 +63,12 @@ impl Index {
         records.map_or_else(Vec::new, |records| records.spans.iter().copied().collect())
     }
 
-    /// How many records a partition has.
+    /// Number of records of a partition.
     pub(super) fn len(&self, partition: u16) -> u64 {
         self.partitions.get(&partition).map_or(0, |records| records.spans.len() as u64)
     }
 
-    /// The partitions of which anything is known.
+    /// Partitions with records, and those whose records were all trimmed.
     pub(super) fn partitions(&self) -> impl Iterator<Item = u16> {
         self.partitions.keys().copied()
     }

@@ -1,4 +1,4 @@
-//! What the log asks of a file system, so that tests can lose what was not synced, and fill the disk.
+//! The file system as the log needs it: a trait, so that tests can lose unsynced data and fill the disk.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -9,33 +9,33 @@ use crate::match_log::frame::ReadAt;
 
 /// A folder of numbered files, for one process.
 pub(super) trait Layer: Send {
-    /// The numbers that there are.
+    /// Numbers of the files in the folder.
     fn list(&self) -> io::Result<Vec<u32>>;
-    /// Makes a file, empty.
+    /// Makes an empty file.
     fn create(&self, number: u32) -> io::Result<Box<dyn LayerFile>>;
-    /// Opens one that there is.
+    /// Opens an existing file.
     fn open(&self, number: u32) -> io::Result<Box<dyn LayerFile>>;
     fn remove(&self, number: u32) -> io::Result<()>;
-    /// Which files there are survives the loss of the machine from now on.
+    /// Syncs the folder: the set of its files survives a loss of power from now on.
     fn sync(&self) -> io::Result<()>;
-    /// How operators find a file.
+    /// Path of a file, for messages to operators.
     fn path(&self, number: u32) -> PathBuf;
     fn folder(&self) -> PathBuf;
 }
 
 /// A file of a folder.
 pub(super) trait LayerFile: ReadAt + Send {
-    /// Writes behind the first `offset` bytes.
+    /// Writes `bytes` at an offset.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Forgets what is behind the first `bytes`.
+    /// Cuts the file to its first `bytes` bytes.
     fn cut(&mut self, bytes: u64) -> io::Result<()>;
-    /// What was written survives the loss of the machine from now on.
+    /// Syncs the file: its content survives a loss of power from now on.
     fn sync(&mut self) -> io::Result<()>;
 }
 
 const EXTENSION: &str = "log";
 
-/// The file whose lock says that a process has the folder.
+/// The lock file: a process that holds its lock has the folder.
 const LOCK: &str = "lock";
 
 /// A folder of the machine.
@@ -45,7 +45,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Takes a folder for this process; makes it if it is not there.
+    /// Locks a folder for this process; makes the folder if it does not exist.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Disk { folder: path.to_owned(), source };
         let mut builder = std::fs::DirBuilder::new();
@@ -65,7 +65,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Closing alone would leave it to a child that has inherited the file and is not another program yet.
+        // Closing the file is not enough: a child process that inherited it, and has not started its own program yet,
+        // would keep the lock.
         let _ = self.lock.unlock();
     }
 }
@@ -77,7 +78,7 @@ impl Layer for Folder {
             let path = PathBuf::from(entry?.file_name());
             let is_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
             let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok()).filter(|_| is_ours);
-            // What an operator puts beside them stays out of it.
+            // Other files that an operator puts into the folder are ignored.
             numbers.extend(number.filter(|number| self.path(*number).file_name() == Some(path.as_os_str())));
         }
         Ok(numbers)
@@ -110,7 +111,7 @@ impl Layer for Folder {
     }
 }
 
-/// Of a file that the server's own account may read.
+/// Options for a file that only the server's own account may read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);

@@ -1,9 +1,10 @@
-//! The log in files, for a server on its own: one log for all partitions, in segments, written by one thread.
+//! The match log in files, for a server on its own: one log for all partitions, in segments, written by one thread.
 //!
-//! All that waits is written at once and synced once, when the first who waits for it has no more time, and then all who do hear
-//! of that. Records of earlier runs are read from the files when their partition is taken over. One process may have the folder.
+//! All waiting records are written and synced together, at the moment when the first caller that waits for them has no
+//! more time; then all such callers are told. Records of earlier runs are read from the files when their partition is
+//! taken over. Only one process may have the folder.
 //!
-//! Locks: one, of the [`State`], held for as long as it takes to copy a record; never while the disk is asked.
+//! Locks: one, of the [`State`]. It is held for as long as it takes to copy a record, and never during disk operations.
 
 mod index;
 mod layer;
@@ -29,19 +30,19 @@ use layer::{Folder, Layer};
 use segments::Segments;
 use state::Shared;
 
-/// Bytes of a segment: what is not needed any more is removed by so much at a time. A batch lies in one segment, so one may
-/// grow larger, by [`WAITING_BYTES_MAX`] at most.
+/// Size of a segment: space is freed in units of it. A batch lies in one segment, so a segment may be larger by up to
+/// [`WAITING_BYTES_MAX`].
 pub const SEGMENT_BYTES: u64 = 32 << 20;
 
-/// Bytes of records that wait to be written at most; more are refused.
+/// Bytes of records that may wait to be written; further records are refused.
 pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
-/// How the log is to be.
+/// Options of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Bytes after which another segment begins; at most a GiB.
+    /// Size at which the next segment begins; at most a GiB.
     pub segment_bytes: u64,
-    /// Bytes of records that wait to be written at most.
+    /// Bytes of records that may wait to be written.
     pub waiting_bytes_max: usize,
 }
 
@@ -51,34 +52,34 @@ impl Default for FileOptions {
     }
 }
 
-/// Why there is no log.
+/// Why the log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process writes it.
+    /// Another process has the folder.
     #[error(
         "the log of matches in {0} is in use by another process: stop that server first, or name another data folder"
     )]
     InUse(PathBuf),
-    /// The disk does not do what it is asked.
+    /// A disk operation failed.
     #[error("the log of matches in {folder} cannot be used: {source}")]
     Disk {
-        /// Where it lies.
+        /// The folder of the log.
         folder: PathBuf,
-        /// What the disk says.
+        /// The error of the disk.
         source: std::io::Error,
     },
-    /// A segment holds what was never written to it, before the end of what had been kept.
+    /// A segment that was synced holds bytes that were never written to it.
     #[error(
         "the log of matches is damaged: {file} from byte {at} on. Restore its folder from a backup; or move this file \
          and all with lower numbers to another folder, which ends the durable matches that need them"
     )]
     Damaged {
-        /// The segment.
+        /// Path of the segment.
         file: PathBuf,
-        /// What is before it is whole.
+        /// Offset of the damage: everything before it is intact.
         at: u64,
     },
-    /// There is none of this name, and others before and after it.
+    /// A segment is missing between others.
     #[error(
         "the log of matches lacks {0}. Put it back; or move all with lower numbers to another folder, which ends the \
          durable matches that need them"
@@ -89,30 +90,31 @@ pub enum OpenError {
     NoThread(std::io::Error),
 }
 
-/// What was counted since the start, and what there is.
+/// Counters since the start, and the current size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStats {
-    /// Segments that there are.
+    /// Segments that exist now.
     pub segments: u64,
-    /// Their bytes.
+    /// Bytes in all segments.
     pub bytes: u64,
-    /// Syncs so far. Each may be for many records.
+    /// Syncs so far. One sync may serve many records.
     pub syncs: u64,
     /// Records that were written.
     pub records: u64,
-    /// Their bytes, with their frames.
+    /// Bytes of written records, including their frames.
     pub appended_bytes: u64,
-    /// Records refused since [`FileOptions::waiting_bytes_max`] others waited.
+    /// Records refused because [`FileOptions::waiting_bytes_max`] was reached.
     pub refused: u64,
-    /// Times that the disk did not write.
+    /// Times that writing to the disk failed.
     pub failures: u64,
-    /// What writes with their syncs took together.
+    /// Sum of the times of all writes with their syncs.
     pub sync_time: Duration,
-    /// What the longest of them took.
+    /// The longest time of a write with its sync.
     pub slowest_sync: Duration,
 }
 
-/// The log of a process. Clones are the same log; it ends, with all written, when the last one and all handles are gone.
+/// The match log of a process. Clones share one log. When the last clone and all handles are gone, the log writes
+/// everything that waits and ends.
 #[derive(Clone, Debug)]
 pub struct FileLogs(Arc<Inner>);
 
@@ -124,10 +126,10 @@ struct Inner {
 }
 
 impl FileLogs {
-    /// Opens the log in a folder, which is made if it is not there, and reads what is in it.
+    /// Opens the log in a folder and reads its index. Makes the folder if it does not exist.
     ///
     /// # Errors
-    /// [`OpenError`]: its sentence says what to do.
+    /// [`OpenError`], whose sentence says what to do.
     pub fn open(folder: &Path, options: FileOptions) -> Result<Self, OpenError> {
         Self::open_on(Box::new(Folder::take(folder)?), options)
     }
@@ -145,19 +147,19 @@ impl FileLogs {
         Ok(Self(Arc::new(Inner { shared, handles: AtomicU32::new(0), writer: Some(writer) })))
     }
 
-    /// The log for one shard. Whatever one handle has taken over another cannot write.
+    /// A handle of the log for one shard. A partition that one handle has taken over cannot be written through another.
     #[must_use]
     pub fn handle(&self) -> FileLog {
         FileLog { handle: self.0.handles.fetch_add(1, Ordering::Relaxed), logs: self.clone() }
     }
 
-    /// The partitions of which there are records.
+    /// Partitions that have records.
     #[must_use]
     pub fn partitions(&self) -> Vec<Partition> {
         self.0.shared.partitions()
     }
 
-    /// What was counted so far.
+    /// Counters so far, and the current size.
     #[must_use]
     pub fn stats(&self) -> FileStats {
         self.0.shared.stats()
@@ -173,7 +175,7 @@ impl Drop for Inner {
     }
 }
 
-/// The log as one shard has it.
+/// A shard's handle of the log.
 #[derive(Debug)]
 pub struct FileLog {
     logs: FileLogs,

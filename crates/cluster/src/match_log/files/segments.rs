@@ -1,7 +1,8 @@
-//! The segments of the log: read at start, written at the end, removed at the beginning.
+//! The segments of the log: read at the start, appended to at the end, and removed at the beginning.
 //!
-//! They are numbered one after the other, and the last is written to. What was torn when the machine stopped lies behind
-//! all that had been synced, so it is cut off. Anything else that cannot be read is damage, of which the operator is told.
+//! Segments are numbered consecutively; only the last is written to. A write that was torn when the machine stopped
+//! lies behind everything that had been synced, so it is cut off. Anything else that cannot be read is damage, and is
+//! reported to the operator.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,15 +14,15 @@ use super::index::{Index, Span};
 use super::layer::{Layer, LayerFile};
 use crate::match_log::frame::{self, Frames, HEADER_BYTES, Kind, MARK_BYTES, Next, ReadAt};
 
-/// How each begins: what it is and the version of its form.
-const WHAT: [u8; 8] = *b"mstrlog1";
+/// The first bytes of each segment: the kind of file and the version of its format.
+const MAGIC: [u8; 8] = *b"mstrlog1";
 
-/// See the module. One thread has them.
+/// All segments of the log, in the hands of one thread.
 pub(super) struct Segments {
     layer: Box<dyn Layer>,
-    /// Oldest first, the current one last.
+    /// All segments, oldest first; the last is the current one.
     kept: VecDeque<Segment>,
-    /// `None` while there is no telling what the last of them holds.
+    /// The file of the current segment; `None` while the content of that file is uncertain.
     current: Option<Box<dyn LayerFile>>,
     segment_bytes: u64,
     pub(super) index: Index,
@@ -30,9 +31,9 @@ pub(super) struct Segments {
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     number: u32,
-    /// Those that count: of the current one, those that are synced.
+    /// Size of the segment; of the current one, the bytes that are synced.
     bytes: u64,
-    /// Records that are still needed.
+    /// Number of records in it that are still needed.
     needed: u64,
 }
 
@@ -41,18 +42,18 @@ struct Segment {
 pub(super) struct Entry {
     pub(super) partition: u16,
     pub(super) number: u64,
-    /// Where in the batch.
+    /// Offset in the batch's bytes.
     pub(super) offset: usize,
     pub(super) bytes: usize,
 }
 
-/// What is written at once.
+/// Records and trims that are written together.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Frames, behind room for a mark.
+    /// The frames, after room for a mark.
     pub(super) bytes: Vec<u8>,
     pub(super) entries: Vec<Entry>,
-    /// What is not needed any more once this is written.
+    /// Partitions with the record number below which nothing is needed once this batch is written.
     pub(super) trims: Vec<(u16, u64)>,
 }
 
@@ -78,7 +79,7 @@ impl Batch {
         self.trims.push((partition, before));
     }
 
-    /// Makes room for the next, and keeps the memory if it is no more than usual.
+    /// Empties the batch for the next use. Its memory is kept unless it exceeds `usual_bytes`.
     pub(super) fn clear(&mut self, usual_bytes: usize) {
         self.bytes.truncate(MARK_BYTES);
         self.bytes.shrink_to(usual_bytes);
@@ -87,16 +88,16 @@ impl Batch {
     }
 }
 
-/// What a segment turned out to hold.
-enum Found {
-    /// Frames up to here; behind them nothing, or what was torn.
+/// Result of reading a segment.
+enum SegmentContent {
+    /// The frames end at `until`; behind them lies nothing, or a torn write.
     Frames { until: u64, is_torn: bool },
-    /// It was never finished.
+    /// The segment has no complete header.
     Nothing,
 }
 
 impl Segments {
-    /// Reads what there is.
+    /// Reads the segments of a folder.
     pub(super) fn open(layer: Box<dyn Layer>, segment_bytes: u64) -> Result<Self, OpenError> {
         let mut segments = Self { layer, kept: VecDeque::new(), current: None, segment_bytes, index: Index::default() };
         let mut numbers = segments.layer.list().map_err(|error| segments.disk(error))?;
@@ -117,18 +118,19 @@ impl Segments {
         let mut file = self.layer.open(number).map_err(|error| self.disk(error))?;
         self.kept.push_back(Segment { number, bytes: 0, needed: 0 });
         match self.scan(number, &*file, is_last)? {
-            Found::Nothing => {
+            SegmentContent::Nothing => {
                 self.kept.pop_back();
                 self.layer.remove(number).and_then(|()| self.layer.sync()).map_err(|error| self.disk(error))
             }
-            Found::Frames { until, is_torn } => {
+            SegmentContent::Frames { until, is_torn } => {
                 self.kept.back_mut().into_iter().for_each(|segment| segment.bytes = until);
                 if is_torn {
                     let path = self.layer.path(number);
                     tracing::info!(file = %path.display(), bytes = until, "the log of matches is cut behind what was kept");
                     file.cut(until).map_err(|error| self.disk(error))?;
                 }
-                // A process that was killed may have left what is not synced; whoever reads it relies on it.
+                // A killed process may have left unsynced frames. They are about to be relied on, so they are synced
+                // now.
                 let synced = if is_last { file.sync() } else { Ok(()) };
                 self.current = Some(file);
                 synced.map_err(|error| self.disk(error))
@@ -136,23 +138,23 @@ impl Segments {
         }
     }
 
-    fn scan(&mut self, number: u32, file: &dyn LayerFile, is_last: bool) -> Result<Found, OpenError> {
+    fn scan(&mut self, number: u32, file: &dyn LayerFile, is_last: bool) -> Result<SegmentContent, OpenError> {
         let damaged = |layer: &dyn Layer, at| OpenError::Damaged { file: layer.path(number), at };
         let disk = |error| OpenError::Disk { folder: self.layer.folder(), source: error };
         let mut header = [0; HEADER_BYTES];
         let has_header = read_exact(file, &mut header, 0).map_err(disk)?;
         let reader: &dyn ReadAt = file;
-        if !has_header || header != frame::header(WHAT, number.into()) {
+        if !has_header || header != frame::header(MAGIC, number.into()) {
             let is_unfinished = is_last && !Frames::new(reader, 0).finds_mark().map_err(disk)?;
-            return if is_unfinished { Ok(Found::Nothing) } else { Err(damaged(&*self.layer, 0)) };
+            return if is_unfinished { Ok(SegmentContent::Nothing) } else { Err(damaged(&*self.layer, 0)) };
         }
         let mut frames = Frames::new(reader, HEADER_BYTES as u64);
         loop {
             let until = frames.offset();
             match frames.next().map_err(disk)? {
-                Next::End => return Ok(Found::Frames { until, is_torn: false }),
+                Next::End => return Ok(SegmentContent::Frames { until, is_torn: false }),
                 Next::Bad if is_last && !frames.finds_mark().map_err(disk)? => {
-                    return Ok(Found::Frames { until, is_torn: true });
+                    return Ok(SegmentContent::Frames { until, is_torn: true });
                 }
                 Next::Bad => return Err(damaged(&*self.layer, until)),
                 Next::Frame(frame) => {
@@ -178,7 +180,7 @@ impl Segments {
         }
     }
 
-    /// Begins a segment, unless the last one is as new.
+    /// Begins a segment, unless the current one is empty.
     fn begin(&mut self) -> io::Result<()> {
         let last = self.kept.back().copied();
         if last.is_some_and(|last| last.bytes == HEADER_BYTES as u64) {
@@ -186,7 +188,7 @@ impl Segments {
         }
         let number = last.map_or(0, |last| last.number + 1);
         let mut file = self.layer.create(number)?;
-        file.write_at(0, &frame::header(WHAT, number.into()))?;
+        file.write_at(0, &frame::header(MAGIC, number.into()))?;
         file.sync()?;
         self.layer.sync()?;
         self.kept.push_back(Segment { number, bytes: HEADER_BYTES as u64, needed: 0 });
@@ -194,8 +196,8 @@ impl Segments {
         Ok(())
     }
 
-    /// Writes a batch and syncs it; it is kept when this says so. After an error nothing may be written before
-    /// [`Self::repair`]: what a failed sync leaves behind is anybody's guess.
+    /// Writes a batch and syncs it. `Ok` means that the batch will survive a loss of power. After an error nothing may
+    /// be written before [`Self::repair`], since the content of the file is uncertain.
     pub(super) fn write(&mut self, batch: &mut Batch) -> io::Result<()> {
         let bytes = batch.bytes.len() as u64;
         if self.kept.back().is_some_and(|segment| segment.bytes + bytes > self.segment_bytes) {
@@ -223,7 +225,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Takes off what a failed write may have left, and begins a new segment.
+    /// Cuts off the remains of a failed write, and begins a new segment.
     pub(super) fn repair(&mut self) -> io::Result<()> {
         if let Some(segment) = self.kept.back().copied() {
             let mut file = self.layer.open(segment.number)?;
@@ -231,21 +233,21 @@ impl Segments {
             file.sync()?;
             self.current = Some(file);
         }
-        // One whose beginning failed is made anew.
+        // A segment whose beginning had failed is made anew.
         self.begin()
     }
 
-    /// Removes the oldest segments, as far as nothing in them is needed.
+    /// Removes the oldest segments up to the first with a record that is needed.
     pub(super) fn remove_unneeded(&mut self) -> io::Result<()> {
         while self.kept.len() > 1 && self.kept.front().is_some_and(|segment| segment.needed == 0) {
             if let Some(segment) = self.kept.front() {
                 match self.layer.remove(segment.number) {
-                    // It went before, and that was not synced.
+                    // The file was removed before, and the folder was not synced.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     outcome => outcome?,
                 }
             }
-            // One by one, so that none is missing between others.
+            // The folder is synced after each removal, so that a crash never leaves a gap between segments.
             self.layer.sync()?;
             self.kept.pop_front();
         }
@@ -274,7 +276,7 @@ impl Segments {
         Ok(records)
     }
 
-    /// How many there are, and their bytes.
+    /// Number of segments, and their bytes.
     pub(super) fn size(&self) -> (u64, u64) {
         (self.kept.len() as u64, self.kept.iter().map(|segment| segment.bytes).sum())
     }
@@ -284,7 +286,7 @@ impl Segments {
     }
 }
 
-/// Counts a record of a segment as not needed any more.
+/// Counts a record of a segment as no longer needed.
 fn forget(kept: &mut VecDeque<Segment>) -> impl FnMut(u32) {
     let first = kept.front().map_or(0, |segment| segment.number);
     move |number| {
@@ -293,7 +295,7 @@ fn forget(kept: &mut VecDeque<Segment>) -> impl FnMut(u32) {
     }
 }
 
-/// Fills `bytes`; `false`: the file ends before.
+/// Fills `bytes` from an offset. Answers `false` if the file ends before.
 fn read_exact(file: &dyn LayerFile, bytes: &mut [u8], offset: u64) -> io::Result<bool> {
     let mut at = 0;
     while at < bytes.len() {

@@ -1,4 +1,4 @@
-//! What shards and the writer share: who has which partition, what waits to be written, how far that is.
+//! State that shards and the writer share: the owners of partitions, the waiting records, and the progress of writing.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use tokio::sync::{oneshot, watch};
 use super::FileStats;
 use super::segments::{Batch, Segments};
 
-/// So much is written before anybody waits for it.
+/// Waiting bytes at which writing begins even if no caller waits for it.
 pub(super) const EAGER_BYTES: usize = 1 << 20;
 
-/// What a batch may leave to the next in memory.
+/// Memory that a written batch may keep for the next.
 pub(super) const USUAL_BYTES: usize = 2 << 20;
 
 type Records = Result<Vec<Bytes>, LogError>;
 
-/// See the module.
+/// The shared state, and the ways to be woken when it changes.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -32,12 +32,12 @@ pub(super) struct Shared {
     waiting_bytes_max: usize,
 }
 
-/// How far the log is.
+/// Progress of the writer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Records that are kept, of all that were appended.
+    /// Number of records written and synced, counted over all partitions.
     kept: u64,
-    /// Times that it failed: then what waited is lost.
+    /// Times that writing failed. Each time, all waiting records are lost.
     failures: u64,
 }
 
@@ -46,12 +46,12 @@ struct State {
     logs: HashMap<u16, Log>,
     waiting: Batch,
     take_overs: Vec<TakeOver>,
-    /// Records that were ever appended.
+    /// Number of records that were ever appended, over all partitions.
     appended: u64,
-    /// When the first who waits for what waits has no more time.
+    /// When the first caller that waits for a sync has no more time.
     due: Option<Instant>,
     is_closed: bool,
-    /// There is no writer any more.
+    /// Whether the writer has ended.
     has_ended: bool,
     /// Why nothing is written now.
     failure: Option<Arc<str>>,
@@ -61,58 +61,58 @@ struct State {
 /// The log of one partition.
 #[derive(Debug, Default)]
 struct Log {
-    /// The handle that has it.
+    /// The handle that owns the log.
     owner: Option<u32>,
     epoch: Epoch,
-    /// Counts take-overs.
-    term: u64,
-    /// Its records were answered to the owner.
+    /// Number of the last take-over; rises with each.
+    take_over_number: u64,
+    /// Whether the owner has received the records, and may append.
     is_open: bool,
-    /// The number of the owner's first record, and of the next one.
+    /// Numbers of the owner's first record and of the next one.
     base: u64,
     next: u64,
-    /// What is before it is not needed.
+    /// Records before this number are not needed.
     floor: u64,
-    /// How many had been appended to any log when this one got its last.
+    /// The value of [`State::appended`] after this log's last record.
     last: u64,
-    /// Records in files.
+    /// Number of this log's records in files.
     kept: u64,
-    /// Why it takes nothing before it is taken over again.
+    /// Why the log refuses records until it is taken over again.
     failure: Option<Arc<str>>,
 }
 
-/// Somebody who wants a partition's records.
+/// A request for a partition's records by its new owner.
 #[derive(Debug)]
 pub(super) struct TakeOver {
     pub(super) partition: u16,
-    term: u64,
+    take_over_number: u64,
     answer: oneshot::Sender<Records>,
 }
 
-/// What the writer is to do.
+/// Work for the writer.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     pub(super) batch: Batch,
-    /// How many will be kept once it is written.
+    /// The value of [`Progress::kept`] once the batch is written.
     until: u64,
     pub(super) take_overs: Vec<TakeOver>,
     pub(super) is_closed: bool,
 }
 
-/// A wait for records to be kept.
+/// A wait until records are written and synced.
 #[derive(Debug)]
-pub(super) struct Wait {
+pub(super) struct SyncWait {
     until: u64,
     failures: u64,
     partition: u16,
     progress: watch::Receiver<Progress>,
 }
 
-impl Wait {
+impl SyncWait {
     pub(super) async fn done(mut self, shared: &Shared) -> Result<(), LogError> {
         let (until, failures) = (self.until, self.failures);
         let now = self.progress.wait_for(|now| now.failures != failures || now.kept >= until).await;
-        // The guard goes before the state is asked.
+        // The guard of the watch is dropped here, before the state is locked.
         let is_kept = now.is_ok_and(|now| now.failures == failures);
         if is_kept { Ok(()) } else { Err(shared.state().failed(self.partition)) }
     }
@@ -162,10 +162,10 @@ impl Shared {
         if is_anothers || epoch < log.epoch {
             return Err(LogError::Lost);
         }
-        log.term += 1;
+        log.take_over_number += 1;
         (log.owner, log.epoch, log.is_open) = (Some(handle), epoch, false);
         let (answer, answered) = oneshot::channel();
-        let take_over = TakeOver { partition, term: log.term, answer };
+        let take_over = TakeOver { partition, take_over_number: log.take_over_number, answer };
         state.take_overs.push(take_over);
         drop(state);
         self.arrived.notify_one();
@@ -193,8 +193,8 @@ impl Shared {
         Ok(RecordNumber(number - log.base))
     }
 
-    /// What to wait for; `None`: nothing.
-    pub(super) fn wait(&self, handle: u32, partition: u16, slack: Duration) -> Result<Option<Wait>, LogError> {
+    /// A wait for all records of a partition so far; `None` if they are written already.
+    pub(super) fn wait(&self, handle: u32, partition: u16, slack: Duration) -> Result<Option<SyncWait>, LogError> {
         let mut state = self.state();
         let until = owned(&mut state.logs, handle, partition)?.last;
         let progress = self.progress.subscribe();
@@ -207,7 +207,7 @@ impl Shared {
             state.due = Some(due);
             self.arrived.notify_one();
         }
-        Ok(Some(Wait { until, failures: now.failures, partition, progress }))
+        Ok(Some(SyncWait { until, failures: now.failures, partition, progress }))
     }
 
     pub(super) fn trim(&self, handle: u32, partition: u16, before: RecordNumber) {
@@ -217,7 +217,8 @@ impl Shared {
         let before = log.base.saturating_add(before.0).min(log.next);
         if before > log.floor {
             log.floor = before;
-            // It is written with the records that come next: they are what makes it true.
+            // The trim is written together with the next records: the snapshot among them is what makes the older
+            // records unnecessary.
             state.waiting.trim(partition, before);
         }
     }
@@ -228,13 +229,13 @@ impl Shared {
         log.into_iter().for_each(|log| (log.owner, log.is_open) = (None, false));
     }
 
-    /// Has the writer write what waits, and end.
+    /// Asks the writer to write everything that waits and to end.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
         self.arrived.notify_one();
     }
 
-    /// Waits for something to do; leaves `batch`, which is empty, in place of what it gives.
+    /// Waits for work. The empty `batch` takes the place of the batch that is given out.
     pub(super) fn work(&self, batch: Batch) -> Work {
         let mut state = self.state();
         while !state.is_pressed() {
@@ -255,7 +256,7 @@ impl Shared {
         }
     }
 
-    /// The work's batch is kept.
+    /// Notes that the batch of `work` was written and synced.
     pub(super) fn kept(&self, work: &Work, segments: &Segments, count: impl FnOnce(&mut FileStats)) {
         let mut state = self.state();
         let State { logs, stats, .. } = &mut *state;
@@ -269,7 +270,7 @@ impl Shared {
         self.progress.send_modify(|progress| progress.kept = work.until);
     }
 
-    /// Nothing is written any more, and what waited is lost.
+    /// Notes that writing has failed: all waiting records are lost, and nothing is written until a repair.
     pub(super) fn fail(&self, reason: &str, next: impl Fn(u16) -> u64) {
         let reason: Arc<str> = reason.into();
         let mut state = self.state();
@@ -281,16 +282,16 @@ impl Shared {
         }
         state.failure = Some(reason);
         state.stats.failures += 1;
-        // Under the lock: whoever is told finds why.
+        // The failure is announced under the lock, so that a waiter always finds its reason.
         self.progress.send_modify(|progress| progress.failures += 1);
     }
 
-    /// Nothing is written any more, ever.
+    /// Notes that the writer has ended for good.
     pub(super) fn end(&self) {
         self.fail("the log is closed", |_| 0);
         let mut state = self.state();
         state.has_ended = true;
-        // Whoever waits for an answer hears that there is none.
+        // Dropping the requests tells their waiters that no answer will come.
         state.take_overs.clear();
     }
 
@@ -298,18 +299,18 @@ impl Shared {
         self.state().failure.clone()
     }
 
-    /// It can be written again, by whoever takes it over again.
+    /// Notes that the disk works again. Each log can be written again after a new take-over.
     pub(super) fn repaired(&self) {
         self.state().failure = None;
     }
 
-    /// Answers a take-over, if it is still the latest of its partition.
+    /// Answers a take-over, unless a later one of the same partition replaced it.
     pub(super) fn answer(&self, take_over: TakeOver, records: Records) {
         let mut state = self.state();
         let log = state.logs.entry(take_over.partition).or_default();
-        if log.term != take_over.term {
+        if log.take_over_number != take_over.take_over_number {
             drop(state);
-            // An error: nobody waits for it any more.
+            // An error means that nobody waits for the answer any more.
             let _ = take_over.answer.send(Err(LogError::Lost));
             return;
         }
@@ -322,12 +323,12 @@ impl Shared {
 }
 
 impl State {
-    /// Whether there is something to do that does not wait for more.
+    /// Whether there is work that should not wait for more records.
     fn is_pressed(&self) -> bool {
         self.is_closed || !self.take_overs.is_empty() || self.waiting.bytes.len() >= EAGER_BYTES
     }
 
-    /// Why a partition's log has failed.
+    /// The error for a partition whose log has failed.
     fn failed(&self, partition: u16) -> LogError {
         let own = self.logs.get(&partition).and_then(|log| log.failure.as_deref());
         let reason = own.or(self.failure.as_deref()).unwrap_or("it has failed, and works again");
@@ -335,7 +336,7 @@ impl State {
     }
 }
 
-/// The log of a partition that this handle has.
+/// The log of a partition that this handle owns and may write.
 fn owned(logs: &mut HashMap<u16, Log>, handle: u32, partition: u16) -> Result<&mut Log, LogError> {
     let log = logs.get_mut(&partition).filter(|log| log.owner == Some(handle)).ok_or(LogError::Lost)?;
     match &log.failure {

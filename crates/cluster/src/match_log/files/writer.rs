@@ -1,4 +1,5 @@
-//! The thread that writes: all that waits at once, synced once; then whoever takes a log over is answered from the files.
+//! The thread that writes the log: it writes all waiting records together and syncs once, then answers take-overs from
+//! the files.
 
 use std::time::Instant;
 
@@ -39,7 +40,7 @@ fn write(shared: &Shared, segments: &mut Segments, work: &mut Work) {
         return;
     }
     let took = began.elapsed();
-    // What is not removed now is tried again after the next batch.
+    // Segments that cannot be removed now are tried again after the next batch.
     if let Err(error) = segments.remove_unneeded() {
         tracing::warn!(%error, folder = %shared.folder.display(), "a segment of the log of matches is not removed");
     }
@@ -53,7 +54,7 @@ fn write(shared: &Shared, segments: &mut Segments, work: &mut Work) {
     });
 }
 
-/// Has a log that had failed be written again, if the disk allows it by now.
+/// Makes a failed log writable again, if the disk allows it by now.
 fn repair(shared: &Shared, segments: &mut Segments) -> Result<(), LogError> {
     if shared.failure().is_none() {
         return Ok(());
@@ -72,7 +73,7 @@ fn sentence(shared: &Shared, error: &std::io::Error) -> String {
     format!("{}: {error}; see to the disk", shared.folder.display())
 }
 
-/// However the thread ends: whoever waits hears of it, and nothing more is taken.
+/// Ends the shared state however the thread ends: waiters are told, and no more records are taken.
 struct End<'a>(&'a Shared);
 
 impl Drop for End<'_> {

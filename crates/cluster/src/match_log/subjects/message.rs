@@ -1,5 +1,5 @@
-//! What a message of a log says: who wrote it, which records are not needed any more, and the records appended since the one
-//! before. A record too large for a message is in pieces, in messages that follow each other.
+//! The messages of a log: each has a stamp (its owner, and the record number below which nothing is needed) and the
+//! records appended since the message before. A record too large for one message is cut into pieces over several.
 
 use std::collections::VecDeque;
 
@@ -11,27 +11,27 @@ use crate::match_log::frame::{self, HEAD_BYTES, Kind};
 /// Bytes of a stamp.
 const STAMP_BYTES: usize = HEAD_BYTES + 40;
 
-/// What a claim says as the number of its first record when it does not know.
+/// The number of the first record in the claim of an owner that does not know it.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Of a message, before its records.
+/// Head of a message, before its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Whether it has no records and takes the log over.
+    /// Whether the message takes the log over and has no records.
     pub(super) is_claim: bool,
     pub(super) epoch: Epoch,
-    /// Who wrote it.
+    /// Identity of the shard that wrote the message.
     pub(super) owner: u128,
-    /// Counts the owner's messages since its claim.
+    /// Number of the message; rises by one with each message of the owner, from a random start.
     pub(super) message: u64,
-    /// Records before it are not needed.
+    /// Records before this number are not needed.
     pub(super) floor: u64,
-    /// The number of the record that begins or goes on in it.
+    /// Number of the record that begins or continues in this message.
     pub(super) first: u64,
 }
 
 impl Stamp {
-    /// Of a claim behind `last`.
+    /// The stamp of a claim that follows message `last`.
     pub(super) fn claim(epoch: Epoch, owner: u128, message: u64, last: Option<&Bytes>) -> Self {
         let empty = match last {
             None => Some((0, 0)),
@@ -41,17 +41,17 @@ impl Stamp {
         Self { is_claim: true, epoch, owner, message, floor, first }
     }
 
-    /// Whether nothing is needed of what came before this claim.
+    /// Whether no record before this claim is needed.
     pub(super) fn is_of_empty(&self) -> bool {
         self.first != UNKNOWN
     }
 
-    /// Whether nothing is needed up to this message, and nothing is in it.
+    /// Whether `message`, which has this stamp, has no records and needs none before it.
     fn is_end(&self, message: &Bytes) -> bool {
         message.len() == STAMP_BYTES && self.first != UNKNOWN && self.floor >= self.first
     }
 
-    /// The message that has nothing else.
+    /// A message of this stamp without records.
     pub(super) fn alone(&self, partition: u16) -> Bytes {
         let mut out = Vec::with_capacity(STAMP_BYTES);
         self.write(partition, &mut out);
@@ -72,7 +72,7 @@ impl Stamp {
         frame::write(out, kind, partition, self.epoch.0, &payload);
     }
 
-    /// That of a message; `None`: no owner wrote it.
+    /// The stamp of a message; `None` if no owner wrote the message.
     pub(super) fn of(message: &[u8]) -> Option<Self> {
         let frame = frame::first(message).filter(|frame| matches!(frame.kind, Kind::Claim | Kind::Batch))?;
         let number = |at: usize| Some(u64::from_le_bytes(frame.payload.get(at..at + 8)?.try_into().ok()?));
@@ -82,16 +82,16 @@ impl Stamp {
     }
 }
 
-/// Records that wait to be published, the first of them perhaps in part already.
+/// Records that wait to be published; part of the first may have been published already.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct UnpublishedRecords {
     records: VecDeque<Bytes>,
-    /// Bytes of the first one that were published.
+    /// Published bytes of the first record.
     sent: usize,
     pub(super) bytes: usize,
 }
 
-impl Waiting {
+impl UnpublishedRecords {
     pub(super) fn push(&mut self, record: &[u8]) {
         self.bytes += record.len();
         self.records.push_back(Bytes::copy_from_slice(record));
@@ -101,12 +101,12 @@ impl Waiting {
         self.records.is_empty()
     }
 
-    /// Whether part of a record was taken, and the rest waits.
+    /// Whether the first record was published in part.
     pub(super) fn is_cut(&self) -> bool {
         self.sent > 0
     }
 
-    /// Takes as much as fits into a message; tells how many records are complete with it.
+    /// Takes as many bytes as fit into a message. Answers the message, and the number of records that it completes.
     pub(super) fn message(&mut self, partition: u16, stamp: &Stamp, bytes_max: usize) -> (Bytes, u64) {
         let mut out = Vec::with_capacity(bytes_max.min(STAMP_BYTES + self.bytes + HEAD_BYTES * self.records.len()));
         stamp.write(partition, &mut out);
@@ -124,7 +124,7 @@ impl Waiting {
                 complete += 1;
                 continue;
             }
-            // What fits into the next message whole is not cut.
+            // A record that fits whole into the next message is not cut.
             let is_alone = out.len() == STAMP_BYTES;
             if is_alone && room > 0 {
                 let kind = if self.sent == 0 { Kind::Head } else { Kind::Middle };
@@ -138,22 +138,22 @@ impl Waiting {
     }
 }
 
-/// What a log holds, gathered message by message.
+/// The records of a log, gathered message by message.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredRecords {
     records: VecDeque<Bytes>,
-    /// The number of the first of them, once that is known.
+    /// Number of the first record, once it is known.
     first: Option<u64>,
-    /// A record of which the end is still to come.
+    /// The pieces of a record whose end is still to come.
     pieces: Option<Vec<u8>>,
     last: Option<Stamp>,
     floor: u64,
-    /// Times that something was missing that was not to be.
+    /// Times that an expected record was missing.
     pub(super) gaps: u64,
 }
 
-impl Gathered {
-    /// The number of the record behind them.
+impl GatheredRecords {
+    /// Number that the record after the last one has.
     pub(super) fn next(&self) -> u64 {
         self.end().unwrap_or(0).max(self.floor)
     }
@@ -179,7 +179,7 @@ impl Gathered {
             self.first = Some(stamp.first);
         }
         if !is_same_owner || stamp.is_claim {
-            // Its former owner never finished it.
+            // The owner before this claim never finished the record.
             self.pieces = None;
         }
         self.last = Some(stamp);
@@ -203,7 +203,7 @@ impl Gathered {
                     self.records.push_back(std::mem::take(pieces).into());
                     self.pieces = None;
                 }
-                // Its beginning went, as it was not needed, or is lost.
+                // The beginning of the record was purged as not needed, or is lost.
                 (Kind::Tail, None) => {
                     self.records.clear();
                     self.first = Some(frame.number + 1);
@@ -213,7 +213,7 @@ impl Gathered {
         }
     }
 
-    /// Something is missing: what comes before it is of no use.
+    /// Notes a gap. Records before a gap are useless.
     fn lose(&mut self) {
         self.gaps += 1;
         self.first = self.end();
@@ -221,7 +221,7 @@ impl Gathered {
         self.pieces = None;
     }
 
-    /// Those that are needed.
+    /// The records that are needed.
     pub(super) fn records(mut self) -> Vec<Bytes> {
         let unneeded = usize::try_from(self.floor.saturating_sub(self.first.unwrap_or(0))).unwrap_or(usize::MAX);
         self.records.drain(..unneeded.min(self.records.len()));
@@ -237,9 +237,9 @@ mod tests {
         Stamp { is_claim: false, epoch: Epoch(3), owner: 1 << 100 | 7, message, floor: 0, first }
     }
 
-    /// Messages of the records' lengths.
+    /// Records of these lengths, and the messages that hold them.
     fn messages(lengths: &[usize], bytes_max: usize) -> (Vec<Bytes>, Vec<Bytes>) {
-        let mut waiting = Waiting::default();
+        let mut waiting = UnpublishedRecords::default();
         let records: Vec<Bytes> = lengths.iter().enumerate().map(|(n, length)| vec![n as u8; *length].into()).collect();
         records.iter().for_each(|record| waiting.push(record));
         let (mut messages, mut first) = (Vec::new(), 0);
@@ -254,8 +254,8 @@ mod tests {
         (messages, records)
     }
 
-    fn gather(messages: &[Bytes]) -> Gathered {
-        let mut gathered = Gathered::default();
+    fn gather(messages: &[Bytes]) -> GatheredRecords {
+        let mut gathered = GatheredRecords::default();
         messages.iter().for_each(|message| gathered.push(message));
         gathered
     }
@@ -305,7 +305,7 @@ mod tests {
     fn what_an_owner_left_unfinished_or_does_not_need_is_not_there() {
         let (mut messages, _) = messages(&[3, 300], 200);
         messages.pop();
-        let mut waiting = Waiting::default();
+        let mut waiting = UnpublishedRecords::default();
         waiting.push(b"next");
         let claim = Stamp::claim(Epoch(4), 2, 9, messages.last());
         assert!(!claim.is_of_empty());

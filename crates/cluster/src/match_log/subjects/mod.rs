@@ -1,8 +1,9 @@
-//! Logs whose records are messages of subjects, one for each partition, behind a small port: what nodes of a cluster have.
+//! Match logs whose records are messages, one subject for each partition: the logs of a cluster's nodes, over a small
+//! port.
 //!
-//! A message is taken only behind the one that its writer expects. Who takes a log over publishes a message of its own first,
-//! so nothing of a former owner gets in behind that, however late it comes. One message of a partition is under way at a
-//! time; what is appended meanwhile goes into the next.
+//! A message is accepted only directly after the message that its writer expects to be the last. A new owner publishes
+//! a claim first, so that no late message of a former owner is accepted after it. One message of a partition is under
+//! way at a time; records appended meanwhile go into the next.
 
 mod message;
 mod owner;
@@ -24,18 +25,18 @@ use tokio::sync::Semaphore;
 use super::{check_record, number_of};
 use owner::Owned;
 
-/// Bytes of records that wait to be published at most, of all partitions together; more are refused.
+/// Bytes of records that may wait to be published, over all partitions; further records are refused.
 pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
-/// Logs read at a time when they are taken over.
+/// Logs that are read concurrently during take-overs.
 pub const READS_MAX: usize = 8;
 
-/// How long a message may be tried to be published before its log has failed.
+/// Time for which publishing a message is tried before its log counts as failed.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(15);
 
-/// Where messages are kept.
+/// The store of messages.
 pub trait Subjects: Send + Sync + 'static {
-    /// Adds a message behind the one of number `expected` (0: there is none), and answers its number.
+    /// Adds a message directly after the one of number `expected` (0: as the first), and answers its number.
     fn publish(
         &self,
         partition: u16,
@@ -43,13 +44,13 @@ pub trait Subjects: Send + Sync + 'static {
         message: Bytes,
     ) -> impl Future<Output = Result<u64, PublishError>> + Send;
 
-    /// The partitions of which there are messages. It may be an old answer, as that of [`Self::last`].
+    /// The partitions that have messages. The answer may be outdated, as that of [`Self::last`].
     fn partitions(&self) -> impl Future<Output = Result<BTreeSet<u16>, ReadError>> + Send;
 
-    /// The last message and its number. It may be an old one, told by who is not asked any more.
+    /// The last message with its number. The answer may be outdated, if a server gives it that has been cut off.
     fn last(&self, partition: u16) -> impl Future<Output = Result<Option<(u64, Bytes)>, ReadError>> + Send;
 
-    /// Hands on all messages before the one of this number, in order.
+    /// Passes all messages before number `until` to `take`, in order.
     fn read(
         &self,
         partition: u16,
@@ -57,36 +58,36 @@ pub trait Subjects: Send + Sync + 'static {
         take: &mut (dyn FnMut(Bytes) + Send),
     ) -> impl Future<Output = Result<(), ReadError>> + Send;
 
-    /// Forgets the messages before the one of this number.
+    /// Deletes the messages before this number.
     fn purge(&self, partition: u16, before: u64) -> impl Future<Output = Result<(), ReadError>> + Send;
 
-    /// The largest message.
+    /// The largest message, in bytes.
     fn message_bytes_max(&self) -> usize;
 
-    /// A number that nobody else has.
+    /// A random number that no other caller gets.
     fn identity(&self) -> u128;
 }
 
 /// Why a message was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// Another message is the last one.
+    /// The last message is not the expected one.
     #[error("another message came first")]
     Conflict,
-    /// It may be there or not, or come yet.
+    /// The message may be stored, or may be stored yet.
     #[error("{0}")]
     Unknown(String),
-    /// It never will be taken.
+    /// The store will never take the message.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Nobody answers, or too little.
+/// The store gave no complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ReadError(pub String);
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubjectStats {
     /// Messages that were acknowledged.
@@ -95,27 +96,27 @@ pub struct SubjectStats {
     pub records: u64,
     /// Bytes of messages that were acknowledged.
     pub published_bytes: u64,
-    /// Times that a message was published again, since no answer came.
+    /// Times that a message was published again because no answer came.
     pub retries: u64,
-    /// Logs that others took over while they were written here.
+    /// Logs that another owner took over while they were written here.
     pub lost: u64,
     /// Times that a log failed.
     pub failures: u64,
-    /// Records refused since [`WAITING_BYTES_MAX`] others waited.
+    /// Records refused because [`WAITING_BYTES_MAX`] was reached.
     pub refused: u64,
-    /// Times that messages were missing which had been acknowledged.
+    /// Times that an acknowledged message was missing.
     pub gaps: u64,
-    /// Times that messages were removed which are not needed any more.
+    /// Times that unneeded messages were deleted.
     pub purges: u64,
-    /// Bytes of records that wait.
+    /// Bytes of records that wait now.
     pub waiting_bytes: u64,
-    /// What publishing took together.
+    /// Sum of the times of all publications.
     pub publish_time: Duration,
-    /// What the longest took.
+    /// The longest time of a publication.
     pub slowest_publish: Duration,
 }
 
-/// The logs as a node has them. Clones are the same.
+/// The match logs of a node; clones share them.
 #[derive(Debug)]
 pub struct SubjectLogs<S>(Arc<Common<S>>);
 
@@ -125,7 +126,7 @@ impl<S> Clone for SubjectLogs<S> {
     }
 }
 
-/// What all shards share.
+/// State that all shards of a node share.
 #[derive(Debug)]
 struct Common<S> {
     subjects: S,
@@ -146,13 +147,14 @@ impl<S: Subjects> SubjectLogs<S> {
         Self(Arc::new(Common { subjects, reads, waiting_bytes: AtomicUsize::new(0), stats }))
     }
 
-    /// The logs for one shard. What waits ends with it, so whoever has an end in mind waits for [`MatchLog::synced`].
+    /// A handle of the logs for one shard. UnpublishedRecords records are dropped with the handle; await
+    /// [`MatchLog::synced`] before.
     #[must_use]
     pub fn handle(&self) -> SubjectLog<S> {
         SubjectLog { common: self.0.clone(), owner: self.0.subjects.identity(), owned: RefCell::default() }
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SubjectStats {
         let mut stats = *self.0.stats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +163,7 @@ impl<S: Subjects> SubjectLogs<S> {
     }
 }
 
-/// The logs as one shard has them; used within its tokio runtime.
+/// A shard's handle of the logs; to be used within its tokio runtime.
 #[derive(Debug)]
 pub struct SubjectLog<S: Subjects> {
     common: Arc<Common<S>>,
@@ -170,7 +172,7 @@ pub struct SubjectLog<S: Subjects> {
 }
 
 impl<S: Subjects> SubjectLog<S> {
-    /// Does something with a log that is this shard's.
+    /// Calls `work` with a log that this shard owns.
     fn with<T>(
         &self,
         partition: Partition,
@@ -193,7 +195,7 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
     fn take_over(&self, partition: Partition, epoch: Epoch) -> LogFuture<Vec<Bytes>> {
         let begun = number_of(partition).map(|number| {
             let (owned, answer) = Owned::begin(self.common.clone(), number, self.owner, epoch);
-            // One that it takes the place of writes no more.
+            // An earlier take-over of the same partition is dropped here and writes no more.
             self.owned.borrow_mut().insert(number, owned);
             answer
         });
@@ -211,7 +213,7 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
     }
 
     fn trim(&self, partition: Partition, before: RecordNumber) {
-        // An error: it is not this shard's to trim.
+        // An error means that the log is not this shard's to trim.
         let _ = self.with(partition, |owned| {
             owned.trim(before);
             Ok(())

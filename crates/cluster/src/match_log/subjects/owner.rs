@@ -1,6 +1,7 @@
-//! A log that is taken over, and then written: the task that does both, and what its shard does with it.
+//! The owner's side of a log: a task takes the log over and then writes it; the shard appends records and waits for
+//! them.
 //!
-//! The task ends when the log is lost or has failed; then whoever waits is told, and nothing more is taken.
+//! The task ends when the log is lost or has failed. Then waiting callers get the error, and no more records are taken.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -14,25 +15,25 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
-use super::message::{Gathered, Stamp, Waiting};
+use super::message::{GatheredRecords, Stamp, UnpublishedRecords};
 use super::{Common, GIVE_UP_AFTER, PublishError, Subjects, WAITING_BYTES_MAX};
 
-/// So much is published before anybody waits for it.
+/// UnpublishedRecords bytes at which publishing begins even if no caller waits for it.
 const EAGER_BYTES: usize = 256 * 1024;
 
-/// The pause before a message is published again, or something read again.
+/// The pause before a failed publication or read is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What is not needed goes so soon if it is much, and else later.
+/// Delays until unneeded messages are purged: soon if they hold many bytes, otherwise later.
 const PURGE_SOON: Duration = Duration::from_secs(1);
 const PURGE_LATER: Duration = Duration::from_secs(10);
 
-/// How many bytes are much.
+/// Bytes of unneeded messages from which on they are purged soon.
 const PURGE_BYTES: usize = 64 * 1024;
 
 type Records = Result<Vec<Bytes>, LogError>;
 
-/// A log in the hands of a shard.
+/// A log that a shard has taken over.
 #[derive(Debug)]
 pub(super) struct Owned<S: Subjects> {
     shared: Arc<Shared<S>>,
@@ -51,25 +52,25 @@ struct Shared<S> {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is appended is taken.
+    /// Whether appending is allowed: the take-over is done.
     is_open: bool,
     is_released: bool,
-    /// Somebody waits for the records before this one.
+    /// A caller waits for all records before this number.
     wanted: u64,
-    /// The number of this owner's first record, and of the next one.
+    /// Numbers of this owner's first record and of the next one.
     base: u64,
     next: u64,
-    /// Records before it are not needed, since when.
+    /// Records before `floor` are not needed; the floor was raised at `floor_rose_at` and no purge has followed yet.
     floor: u64,
     floor_rose_at: Option<Instant>,
-    waiting: Waiting,
-    /// Bytes counted among those that wait anywhere.
+    waiting: UnpublishedRecords,
+    /// Bytes of this log in [`Common::waiting_bytes`].
     counted: usize,
 }
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// Records before this one are kept.
+    /// Records before this number are kept.
     kept: u64,
     failure: Option<LogError>,
 }
@@ -111,7 +112,7 @@ impl<S: Subjects> Owned<S> {
         Ok(RecordNumber(number - state.base))
     }
 
-    /// Waits for all that was appended.
+    /// Waits until all records appended so far are kept.
     pub(super) fn wait(&self) -> Result<LogFuture<()>, LogError> {
         let mut state = self.writable()?;
         let until = state.next;
@@ -132,7 +133,8 @@ impl<S: Subjects> Owned<S> {
     pub(super) fn trim(&self, before: RecordNumber) {
         let Ok(mut state) = self.writable() else { return };
         let before = state.base.saturating_add(before.0).min(state.next);
-        // Even the first time with nothing to say: what former owners wrote is not needed.
+        // A trim that names no record of this owner counts too, the first time: it says that former owners' records are
+        // not needed.
         if before > state.floor {
             state.floor = before;
             if state.floor_rose_at.is_none() {
@@ -142,7 +144,7 @@ impl<S: Subjects> Owned<S> {
         }
     }
 
-    /// Has what waits written, and no more.
+    /// Lets the task publish the records that wait, and then end.
     pub(super) fn release(mut self) {
         self.shared.state().is_released = true;
         self.shared.arrived.notify_one();
@@ -178,12 +180,12 @@ impl<S> Drop for Shared<S> {
 }
 
 async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, answer: oneshot::Sender<Records>) {
-    let mut term = Term::new(shared.clone(), owner, epoch);
-    let failure = match term.take_over().await {
+    let mut ownership = Ownership::new(shared.clone(), owner, epoch);
+    let failure = match ownership.take_over().await {
         Ok(records) => {
-            // An error: nobody waits for it any more; then nobody appends.
+            // An error means that nobody waits for the answer, so nobody will append.
             let _ = answer.send(Ok(records));
-            match term.write().await {
+            match ownership.write().await {
                 Ok(Released) => LogError::Lost,
                 Err(failure) => failure,
             }
@@ -201,41 +203,41 @@ async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, ans
     shared.progress.send_modify(|progress| progress.failure = Some(failure));
 }
 
-/// There is no more to write.
+/// Nothing is left to write.
 struct Released;
 
-/// From taking a log over to its end.
-struct Term<S> {
+/// One ownership of a log, from the take-over to its end.
+struct Ownership<S> {
     shared: Arc<Shared<S>>,
     owner: u128,
     epoch: Epoch,
-    /// The number of the message that was published last.
+    /// Number of the last message that was published.
     message: u64,
-    /// Where that is.
+    /// Sequence of that message in the store.
     last: u64,
-    /// The number of the record that the next message begins or goes on with.
+    /// Number of the record that the next message begins or continues.
     first: u64,
-    /// What was published as not needed.
+    /// The floor that was published last.
     floor_told: u64,
-    /// Messages that there may be, oldest first.
-    held: VecDeque<Held>,
+    /// Messages that may still be in the store, oldest first.
+    stored: VecDeque<StoredMessage>,
     purging: Option<JoinHandle<()>>,
 }
 
-/// Messages up to this one.
-struct Held {
+/// A message in the store; the first of them also stands for all before it.
+struct StoredMessage {
     sequence: u64,
-    /// The number behind all records of which anything is in them.
+    /// Number after the last record that has bytes in this message or an earlier one.
     end: u64,
     bytes: usize,
 }
 
-impl<S: Subjects> Term<S> {
+impl<S: Subjects> Ownership<S> {
     fn new(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch) -> Self {
-        // Large and by chance, so that no message of one term is taken for that of another.
+        // A random number, so that no message is mistaken for one of another ownership.
         let message = (shared.common.subjects.identity() as u64) >> 1;
-        let (held, purging) = (VecDeque::new(), None);
-        Self { shared, owner, epoch, message, last: 0, first: 0, floor_told: 0, held, purging }
+        let (stored, purging) = (VecDeque::new(), None);
+        Self { shared, owner, epoch, message, last: 0, first: 0, floor_told: 0, stored, purging }
     }
 
     async fn take_over(&mut self) -> Records {
@@ -248,7 +250,7 @@ impl<S: Subjects> Term<S> {
             gathered.records()
         });
         records.iter().for_each(|record| bytes += record.len());
-        self.held.push_back(Held { sequence: self.last, end: self.first, bytes });
+        self.stored.push_back(StoredMessage { sequence: self.last, end: self.first, bytes });
         let mut state = self.shared.state();
         (state.base, state.next, state.floor) = (self.first, self.first, self.floor_told);
         state.is_open = !state.is_released;
@@ -256,7 +258,7 @@ impl<S: Subjects> Term<S> {
         Ok(records)
     }
 
-    /// Shuts out whoever had it; tells whether nothing that it holds is needed.
+    /// Shuts out the former owner. Answers whether no record of the log is needed.
     async fn claim(&mut self, deadline: Instant) -> Result<bool, LogError> {
         let (common, partition) = (self.shared.common.clone(), self.shared.partition);
         let subjects = &common.subjects;
@@ -272,7 +274,7 @@ impl<S: Subjects> Term<S> {
             let claim = Stamp::claim(self.epoch, self.owner, self.message, last);
             if let Some(stamp) = last.and_then(|last| Stamp::of(last)) {
                 if stamp.is_same_message(&claim) {
-                    // Its answer was lost.
+                    // The claim was accepted before, and its answer was lost.
                     self.claimed(expected, &stamp);
                     return Ok(stamp.is_of_empty());
                 }
@@ -301,14 +303,14 @@ impl<S: Subjects> Term<S> {
         }
     }
 
-    /// Reads what there is before the claim.
-    async fn gather(&self, deadline: Instant) -> Result<Gathered, LogError> {
+    /// Reads the messages before the claim.
+    async fn gather(&self, deadline: Instant) -> Result<GatheredRecords, LogError> {
         let (common, partition) = (&self.shared.common, self.shared.partition);
         let _permit = common.reads.acquire().await;
-        // Waiting for others took as long as it took.
+        // The wait for the permit does not count.
         let deadline = deadline.max(Instant::now() + GIVE_UP_AFTER);
         loop {
-            let mut gathered = Gathered::default();
+            let mut gathered = GatheredRecords::default();
             match common.subjects.read(partition, self.last, &mut |message| gathered.push(&message)).await {
                 Ok(()) => {
                     if gathered.gaps > 0 {
@@ -326,7 +328,7 @@ impl<S: Subjects> Term<S> {
         }
     }
 
-    /// Publishes what waits, whenever somebody waits for it, until the log is released.
+    /// Publishes waiting records whenever a caller waits for them, until the log is released.
     async fn write(&mut self) -> Result<Released, LogError> {
         let shared = self.shared.clone();
         loop {
@@ -354,10 +356,10 @@ impl<S: Subjects> Term<S> {
         }
     }
 
-    /// When what is not needed goes.
+    /// When unneeded messages should be purged.
     fn purge_at(&self, state: &State) -> Option<Instant> {
         let unneeded =
-            self.held.iter().take_while(|held| held.end <= state.floor).map(|held| held.bytes).sum::<usize>();
+            self.stored.iter().take_while(|stored| stored.end <= state.floor).map(|stored| stored.bytes).sum::<usize>();
         let wait = if unneeded >= PURGE_BYTES { PURGE_SOON } else { PURGE_LATER };
         state.floor_rose_at.map(|rose_at| rose_at + wait)
     }
@@ -368,14 +370,14 @@ impl<S: Subjects> Term<S> {
             state.floor_rose_at = None;
             state.floor
         };
-        // First it is told, so that whoever reads between the two knows.
+        // The floor is published before the purge, so that a reader in between knows that nothing is missing.
         while self.floor_told < floor {
             self.publish().await?;
         }
         let mut before = None;
-        // The last one stays: by it the next is known to be next.
-        while self.held.len() > 1 && self.held.front().is_some_and(|held| held.end <= floor) {
-            before = self.held.pop_front().map(|held| held.sequence + 1);
+        // The last message stays: the number of the next one is checked against it.
+        while self.stored.len() > 1 && self.stored.front().is_some_and(|stored| stored.end <= floor) {
+            before = self.stored.pop_front().map(|stored| stored.sequence + 1);
         }
         if self.purging.as_ref().is_none_or(JoinHandle::is_finished) {
             self.purging = before.map(|before| {
@@ -383,7 +385,7 @@ impl<S: Subjects> Term<S> {
                 tokio::spawn(async move {
                     match shared.common.subjects.purge(shared.partition, before).await {
                         Ok(()) => shared.common.count(|stats| stats.purges += 1),
-                        // The next one does it too.
+                        // The next purge deletes these messages too.
                         Err(error) => tracing::debug!(%error, "a log of matches is not trimmed"),
                     }
                 })
@@ -392,13 +394,14 @@ impl<S: Subjects> Term<S> {
         Ok(())
     }
 
-    /// Publishes one message of what waits, if only what is not needed.
+    /// Publishes one message with waiting records, or with nothing but a new floor.
     async fn publish(&mut self) -> Result<(), LogError> {
         let (common, partition) = (self.shared.common.clone(), self.shared.partition);
         let (stamp, message, complete) = {
             let mut state = self.shared.state();
             let message = self.message.wrapping_add(1);
-            // What is not published yet may get lost, and then what is before it is needed still.
+            // Unpublished records may get lost, and then the records before them are still needed. So the floor stays
+            // below them.
             let floor = state.floor.min(self.first);
             let (epoch, owner, first) = (self.epoch, self.owner, self.first);
             let stamp = Stamp { is_claim: false, epoch, owner, message, floor, first };
@@ -414,7 +417,7 @@ impl<S: Subjects> Term<S> {
         self.first += complete;
         self.floor_told = stamp.floor;
         let is_cut = self.shared.state().waiting.is_cut();
-        self.held.push_back(Held { sequence, end: self.first + u64::from(is_cut), bytes });
+        self.stored.push_back(StoredMessage { sequence, end: self.first + u64::from(is_cut), bytes });
         {
             let mut state = self.shared.state();
             let done = state.counted - state.waiting.bytes;
@@ -432,7 +435,7 @@ impl<S: Subjects> Term<S> {
         Ok(())
     }
 
-    /// Publishes a message until it is there for certain, once; or cannot be any more.
+    /// Publishes a message until it is certain that it is stored exactly once, or can never be.
     async fn settle(&self, stamp: &Stamp, message: Bytes) -> Result<u64, LogError> {
         let (common, partition) = (&self.shared.common, self.shared.partition);
         let deadline = Instant::now() + GIVE_UP_AFTER;
@@ -441,7 +444,7 @@ impl<S: Subjects> Term<S> {
                 Ok(sequence) => return Ok(sequence),
                 Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
                 Err(PublishError::Unknown(reason)) => reason,
-                // This very message, whose answer was lost; or another's.
+                // The last message is this very one, whose answer was lost, or another owner's.
                 Err(PublishError::Conflict) => match common.subjects.last(partition).await {
                     Ok(Some((sequence, found))) if sequence > self.last => {
                         let found = Stamp::of(&found);
@@ -451,7 +454,7 @@ impl<S: Subjects> Term<S> {
                         common.count(|stats| stats.lost += 1);
                         return Err(LogError::Lost);
                     }
-                    // Whoever answered does not know yet.
+                    // The server that answered has not seen the last message yet.
                     Ok(_) => "others write it".to_owned(),
                     Err(error) => error.0,
                 },
@@ -462,7 +465,7 @@ impl<S: Subjects> Term<S> {
     }
 }
 
-/// Waits a little, unless it is too late: then the reason is why.
+/// Waits a little, or fails with `reason` if the deadline is too near.
 async fn pause(deadline: Instant, reason: &str) -> Result<(), LogError> {
     if Instant::now() + PAUSE > deadline {
         return Err(LogError::Failed(format!("the cluster's NATS does not take it: {reason}")));

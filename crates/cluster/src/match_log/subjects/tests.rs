@@ -1,4 +1,4 @@
-//! Logs in messages, as owners change, lines break and answers are lost: by chance, from seeds.
+//! Tests of logs in messages, from random seeds: owners change, lines break, answers are lost.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::*;
 use crate::hub::{Faults, Hub, HubLogs, Member};
 
-/// Records of one owner.
+/// The records of one owner.
 #[derive(Debug, Default)]
 struct Owner {
     appended: u64,
-    /// So many are kept for certain.
+    /// Number of its records that are certainly kept.
     kept: u64,
 }
 
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-/// Lets so many milliseconds of the paused clock pass, with all that happens in them.
+/// Lets milliseconds of the paused clock pass, with everything that happens in them.
 async fn pass(duration_ms: u64) {
     let nothing = tokio::time::timeout(Duration::from_millis(duration_ms), std::future::pending::<()>()).await;
     nothing.expect_err("nothing happens");
@@ -42,14 +42,15 @@ fn partition() -> Partition {
     Partition::new(5).expect("a partition")
 }
 
-/// A record that says whose it is, and which.
+/// A record that names its owner's epoch and its number.
 fn record(epoch: u64, number: u64, padding: usize) -> Vec<u8> {
     let mut record = [epoch.to_le_bytes(), number.to_le_bytes()].concat();
     record.resize(record.len() + padding, 9);
     record
 }
 
-/// Checks what a log holds: of each owner its first records, none missing that was kept unless it is before the floor.
+/// Checks a log's content: of each owner a prefix of its records, complete up to the last one that was kept, except for
+/// records before the floor.
 fn check(records: &[Bytes], owners: &BTreeMap<u64, Owner>, floor: (u64, u64)) {
     let number = |record: &Bytes, at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight"));
     let found: Vec<(u64, u64)> = records.iter().map(|record| (number(record, 0), number(record, 8))).collect();
@@ -89,7 +90,7 @@ async fn live(seed: u64) {
         owners.insert(epoch, Owner::default());
         let mut before = RecordNumber(0);
         for _ in 0..chance.usize(1..12) {
-            // The owner, or one that does not know yet that it is none.
+            // The true owner, or a former one that does not know yet that it lost the log.
             let is_owner = chance.u8(..3) > 0;
             let place = &places[if is_owner { next } else { chance.usize(..places.len()) }];
             match chance.u8(..8) {
@@ -113,7 +114,7 @@ async fn live(seed: u64) {
             let (wait, until) = (place.log.synced(partition(), Duration::ZERO), owner.appended);
             let mending = place.member.clone();
             match chance.u8(..3) {
-                // Whoever waits for it hears, though the line breaks meanwhile.
+                // A waiting caller gets its answer even if the line breaks meanwhile.
                 0 => {
                     let outcome = tokio::select! {
                         biased;

@@ -1,4 +1,4 @@
-//! What two owners of the same are asked: by sessions of several places, about a few things of one partition.
+//! The questions for the twins: from sessions of several places, about a few things in one partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use muster_live::{Delivery, Encoding, Millis, Partition, Place, Presence, Sessio
 
 use crate::random::Random;
 
-/// Places with sessions, one of them on the owner's node.
+/// Places with sessions; one of them is on the owner's node.
 pub const PLACES: [Place; 3] = [Place::new(1, 1), Place::new(2, 0), Place::new(3, 0)];
 
 const SESSIONS: u64 = 14;
@@ -29,12 +29,12 @@ const USERS: u64 = 9;
 const ROOMS: usize = 60;
 const JSON: [&str; 3] = ["1", "\"text\"", "{\"a\":[1,2]}"];
 
-/// The partition of the directory, of which everything is but the pool.
+/// The partition of the directory, to which everything belongs except the pool.
 pub fn partition() -> Partition {
     Owner::Directory.partition()
 }
 
-/// Those who ask, and what there is to ask about.
+/// The sessions that ask, and the things that they ask about.
 pub struct Scene {
     sessions: Vec<Presence>,
     streams: Vec<StreamKey>,
@@ -61,7 +61,7 @@ impl Scene {
         }
     }
 
-    /// Somebody asks or tells something.
+    /// A random question or message of a random session.
     pub fn ask(&self, step: u64, now: Millis, random: &mut Random) -> (Place, Up) {
         let by = &self.sessions[random.below(self.sessions.len())];
         let request = RequestRef { place: by.session.place, id: step };
@@ -88,7 +88,7 @@ impl Scene {
     }
 
     fn of_streams(&self, by: &Presence, request: RequestRef, random: &mut Random) -> Up {
-        // Most are on the first, which is large for that.
+        // Most go to the first stream, which is large for that reason.
         let stream = self.streams[random.below(self.streams.len()) * random.below(2)].clone();
         let listener = listener(by, request, random);
         let session = by.session;
@@ -153,7 +153,7 @@ impl Scene {
                 let asked = ListQuery { query: Arc::new(query), open: None, after: None, limit: 10 };
                 return Up::Parties { request, asked };
             }
-            // Whoever goes is told of by its place.
+            // A session that leaves is reported by its place.
             _ => return Up::Leave { stream, session, heard: None, reason: LeaveReason::Left },
         };
         Up::Party { request: Some(request), stream, ask: Box::new(ask) }
@@ -163,7 +163,7 @@ impl Scene {
         let caller =
             Caller { user_id: by.user_id, username: by.username.clone(), session: Some((by.session, by.session_id)) };
         let reply_to = Some(request);
-        // The first are asked about often, and nobody is placed there.
+        // The first rooms are asked about often, and nobody is placed there.
         let room = self.rooms[random.below(6)];
         match random.below(16) {
             0..3 => {
@@ -244,13 +244,13 @@ impl Scene {
     }
 }
 
-/// Ids of the partition.
+/// Ids that belong to the partition.
 fn ids() -> impl Iterator<Item = Uuid> {
     let ids = (1..).map(|n: u128| Uuid::from_u128(n << 64 | n));
     ids.filter(|id| StreamKey::about(mode::ROOM, *id).partition() == partition())
 }
 
-/// Templates whose desks are of the partition.
+/// Templates whose placement belongs to the partition.
 pub fn templates() -> Vec<Template> {
     let names = (0..).map(|n: u32| n.to_string());
     let names = names.filter(|name| Owner::Desk(name.as_str().into()).partition() == partition());
@@ -274,14 +274,14 @@ fn session(number: u64) -> Presence {
     }
 }
 
-/// A view of the lobby.
+/// A random view of the lobby.
 fn view(random: &mut Random) -> ViewKey {
     let (filter, interval_ms) = random.pick(&[("", 250), ("+open:T", 400)]);
     ViewKey { path: RoomPath::default(), filter: Arc::from(filter), interval_ms, rooms_max: 2 }
 }
 
 fn listener(by: &Presence, request: RequestRef, random: &mut Random) -> Listener {
-    // Of one session mostly the same.
+    // One session mostly uses the same encoding.
     let encoding = if by.session.key.number().is_multiple_of(2) { Encoding::Json } else { Encoding::Protobuf };
     Listener { session: by.session, encoding, serial: request.id as u32 + random.below(2) as u32 }
 }

@@ -1,11 +1,11 @@
-//! Durable matches of a shard: those that go on here, and those that go on elsewhere.
+//! Durable matches of a shard: how they go on here, come to rest, and go elsewhere.
 
 use std::collections::BTreeSet;
 
 use super::super::carried::CarriedMatch;
 use super::super::durable::Outline;
 use super::super::effect::{Effect, MatchEnd};
-use super::super::game::{Game, checked};
+use super::super::running::{RunningMatch, checked};
 use super::{MatchId, Matches};
 use crate::party::Member;
 use crate::place::Partition;
@@ -13,13 +13,13 @@ use crate::session::Millis;
 use crate::stream::SessionRef;
 
 impl Matches {
-    /// Whether there is such a match.
+    /// Whether a match is here.
     pub fn contains(&self, id: MatchId) -> bool {
-        self.games.contains_key(&id)
+        self.running.contains_key(&id)
     }
 
-    /// Goes on with a match as its log says, and with those of its players who are `inside` by their places. What is no
-    /// match that has begun, or is here already, is put away.
+    /// Goes on with a match from its log, and with those of its players who are still on its stream: `inside`, as their places
+    /// say. A match that has not begun, or is here already, does not go on: its players are expelled.
     pub fn resume(&mut self, now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<Effect>) {
         let id = outline.id;
         if !id.is_durable() || self.contains(id) || checked(outline.tick_rate, &outline.label).is_err() {
@@ -29,82 +29,84 @@ impl Matches {
             return;
         }
         let life = self.next_life();
-        let game = Game::resume(now, (outline, life), inside, out);
-        self.directory.put(&game.outline);
-        self.insert(id, game);
+        let running = RunningMatch::resume(now, outline, life, inside, out);
+        self.directory.put(&running.outline);
+        self.insert(id, running);
         self.stats.resumed += 1;
         self.set_timer(id);
     }
 
-    /// A match of which nothing was kept has ended.
+    /// Counts a match that has ended because its log had nothing of it.
     pub fn lose(&mut self) {
         self.stats.lost += 1;
     }
 
-    /// What a match is besides its handler's state.
+    /// The outline of a match.
     pub fn outline(&self, id: MatchId) -> Option<&Outline> {
-        self.games.get(&id).map(|game| &game.outline)
+        self.running.get(&id).map(|running| &running.outline)
     }
 
-    /// No call of a partition's durable matches begins any more. Answers whether none is under way.
+    /// Lets the durable matches of a partition come to rest: none of their calls begins any more, except the join of an accepted
+    /// attempt. Answers whether no call is under way.
     pub fn rest(&mut self, partition: Partition) -> bool {
-        let mut is_quiet = true;
+        let mut is_at_rest = true;
         for id in self.durable.get(&partition).into_iter().flatten() {
-            if let Some(game) = self.games.get_mut(id) {
-                is_quiet &= game.rest();
+            if let Some(running) = self.running.get_mut(id) {
+                is_at_rest &= running.rest();
             }
         }
-        is_quiet
+        is_at_rest
     }
 
-    /// The partitions of which there are durable matches here.
+    /// Partitions that have durable matches here.
     pub fn partitions(&self) -> Vec<Partition> {
         self.durable.keys().copied().collect()
     }
 
-    /// Whether there are any of a partition.
+    /// Whether a partition has durable matches here.
     pub fn has_durable(&self, partition: Partition) -> bool {
         self.durable.contains_key(&partition)
     }
 
-    /// Durable matches are not made any more: the server stops.
+    /// Refuses to make durable matches from now on, since the server stops.
     pub fn make_no_more(&mut self) {
         self.is_stopping = true;
     }
 
-    /// Takes out all matches of a partition, which rest.
+    /// Takes out the durable matches of all partitions for which `is_one` holds. They must be at rest.
     pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(Partition) -> bool) -> Vec<CarriedMatch> {
         let ids = self.durable.iter().filter(|(partition, _)| is_one(**partition)).flat_map(|(_, ids)| ids);
         let ids: Vec<MatchId> = ids.copied().collect();
         ids.into_iter().filter_map(|id| Some(self.remove(id)?.carried(now))).collect()
     }
 
-    /// Puts in what another owner has taken out. It rests until [`Self::wake`] says otherwise.
+    /// Puts in a match that another owner has taken out. It rests until [`Self::wake`].
     pub fn carry_in(&mut self, now: Millis, carried: CarriedMatch) {
         let life = self.next_life();
-        let (id, game) = (carried.outline.id, Game::carry_in(now, carried, life));
-        self.directory.put(&game.outline);
-        self.insert(id, game);
+        let (id, running) = (carried.outline.id, RunningMatch::carry_in(now, carried, life));
+        self.directory.put(&running.outline);
+        self.insert(id, running);
     }
 
-    /// Goes on with the matches of a partition that were carried in and whose logs are here. The others end.
+    /// Goes on with the matches of a partition that were carried in, if their logs are here (`are_here`). The others end.
     pub fn wake(&mut self, now: Millis, partition: Partition, are_here: &BTreeSet<MatchId>, out: &mut Vec<Effect>) {
         for id in self.durable.get(&partition).cloned().unwrap_or_default() {
-            match self.games.get_mut(&id) {
-                Some(game) if are_here.contains(&id) => game.wake(now, out),
-                // What is kept for it is left alone: it may yet be read.
+            match self.running.get_mut(&id) {
+                Some(running) if are_here.contains(&id) => running.wake(now, out),
+                // The log of the match stays: it may be read later.
                 _ => self.end(id, MatchEnd::Lost, out),
             }
             self.set_timer(id);
         }
     }
 
-    /// Who waits to be let into matches.
+    /// Sessions that wait for answers to their join attempts, with the matches.
     pub fn attempting(&self) -> impl Iterator<Item = (MatchId, SessionRef)> {
-        self.games.iter().flat_map(|(id, game)| game.attempting().map(|session| (*id, session)))
+        self.running.iter().flat_map(|(id, running)| running.attempting().map(|session| (*id, session)))
     }
 
-    /// Partitions are another's by now: their matches go on there. Answers of which there were some; nobody is told.
+    /// Removes the durable matches of all partitions that this place has lost to another. Players are not told, since the
+    /// matches go on there. Answers the partitions that had matches.
     pub fn forget(&mut self, is_lost: impl Fn(Partition) -> bool) -> BTreeSet<Partition> {
         let lost = self.durable.iter().filter(|(partition, _)| is_lost(**partition));
         let lost: Vec<(Partition, BTreeSet<MatchId>)> =

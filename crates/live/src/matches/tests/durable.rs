@@ -1,4 +1,4 @@
-//! Durable matches: what follows from the calls of a handler and their returns is what the match is.
+//! Durable matches: their outlines follow from the calls of their handlers and the returns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ fn call_of(world: &mut World) -> Option<Call> {
     world.calls.first().cloned()
 }
 
-/// What a handler answers, at random.
+/// A random answer of a handler.
 fn answer(rng: &mut Rng, callback: &Callback) -> Return {
     let outcome = match callback {
         Callback::JoinAttempt { .. } if rng.u32(0..4) == 0 => Outcome::Decided(Err("no".into())),
@@ -37,7 +37,7 @@ fn answer(rng: &mut Rng, callback: &Callback) -> Return {
     Return { outcome, acts }
 }
 
-/// Something happens to the match, or a call returns; what is folded follows.
+/// Takes a random step: something happens to the match, or a call returns, also to the folded outline.
 fn step(rng: &mut Rng, world: &mut World, folded: &mut Outline) {
     let number = rng.u32(1..=6);
     match rng.u32(0..12) {
@@ -56,7 +56,7 @@ fn step(rng: &mut Rng, world: &mut World, folded: &mut Outline) {
     }
 }
 
-/// Who hears from a handler that somebody came, and went.
+/// Takes in a callback that tells the handler who came or went. `here` are the players of whom the handler knows.
 fn hear(here: &mut BTreeSet<SessionId>, callback: &Callback) {
     match callback {
         Callback::Join(came) => came.iter().for_each(|it| assert!(here.insert(it.session_id), "came twice: {it:?}")),
@@ -103,7 +103,7 @@ fn a_match_that_goes_on_tells_its_handler_of_all_and_takes_in_who_is_there() {
                 hear(&mut here, &returned.callback);
             }
         }
-        // Some are still there, some of them at another place; and somebody whom nobody knows.
+        // Some players are still there, some of them at another place, and so is a session that is no player.
         let mut inside: BTreeMap<u32, Member> = BTreeMap::new();
         for number in 1..=7 {
             if number < 7 && rng.bool() {
@@ -154,11 +154,11 @@ fn a_match_that_goes_on_tells_its_handler_of_all_and_takes_in_who_is_there() {
 }
 
 #[test]
-fn whoever_goes_while_the_handler_lets_them_in_has_come_and_gone() {
+fn a_player_who_goes_during_the_attempt_joins_and_leaves() {
     let (mut world, _) = begun_world();
     world.attempt(1);
     world.gone(1);
-    // And asks again before the handler has answered.
+    // The player asks again before the handler has answered.
     world.attempt(1);
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(matches!(world.returns(goes()), Callback::Join(came) if came.len() == 1));
@@ -168,7 +168,7 @@ fn whoever_goes_while_the_handler_lets_them_in_has_come_and_gone() {
 }
 
 #[test]
-fn what_a_former_life_of_a_match_returns_is_for_nobody() {
+fn returns_of_calls_from_an_earlier_stay_are_dropped() {
     let (mut world, folded) = begun_world();
     world.pass(50);
     let former = world.calls.remove(0);
@@ -186,14 +186,14 @@ fn what_a_former_life_of_a_match_returns_is_for_nobody() {
 }
 
 #[test]
-fn who_makes_a_match_again_that_it_made_is_told_that_it_is_there() {
+fn a_repeated_request_to_create_a_match_is_answered_as_the_first() {
     let replies = |world: &mut World| {
         let reply = |effect| if let Effect::Reply(_, answer) = effect { Some(answer) } else { None };
         std::mem::take(&mut world.effects).into_iter().filter_map(reply).collect::<Vec<_>>()
     };
     let mut world = World::new(MatchesConfig::default());
     world.create(ID, 1);
-    // Whoever made it died before it had begun, and makes it again.
+    // The match that creates this one has died before the answer, and goes on: it sends the same request again.
     world.create(ID, 1);
     assert!(world.effects.is_empty());
     world.returns(begun(10, ""));
@@ -205,7 +205,7 @@ fn who_makes_a_match_again_that_it_made_is_told_that_it_is_there() {
 }
 
 #[test]
-fn what_a_match_cannot_begin_with_or_answer_ends_the_fold() {
+fn the_fold_ends_at_answers_that_do_not_fit() {
     let init = Callback::Init { params: Bytes::new(), created_at: Timestamp(1) };
     let folded = || Outline::new(durable_id(), "arena".into(), Timestamp(1));
     for (callback, outcome) in [

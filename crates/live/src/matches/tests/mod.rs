@@ -1,6 +1,8 @@
-//! Matches with handlers that the tests play.
+//! Tests of matches. The tests play the handlers.
 
+mod admission;
 mod durable;
+mod listing;
 mod random;
 mod rules;
 mod timers;
@@ -11,6 +13,7 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Error, Timestamp, UserId};
 
+use super::message::PlayerMessage;
 use super::*;
 use crate::party::Member;
 use crate::place::Place;
@@ -69,7 +72,7 @@ fn say(text: &'static str) -> Broadcast {
     Broadcast { op_code: 7, data: Bytes::from_static(text.as_bytes()), to: None, sender: None, reliable: true }
 }
 
-/// Matches, the calls that wait for a return, and what came of everything else.
+/// Matches, the calls that are under way, and all other effects so far.
 struct World {
     now: Millis,
     id: MatchId,
@@ -83,7 +86,7 @@ impl World {
         Self { now: 1_000, id: ID, matches: Matches::new(config), calls: Vec::new(), effects: Vec::new() }
     }
 
-    /// With a match that has begun.
+    /// A world with a match that has begun.
     fn with_match(config: MatchesConfig, tick_rate: u32) -> Self {
         Self::with_match_of(ID, config, tick_rate)
     }
@@ -127,7 +130,7 @@ impl World {
         self.step(|world, out| world.matches.attempt(world.now, attempt(world.id, number), out));
     }
 
-    /// Somebody comes in, and the handler has heard of it.
+    /// Lets a player join, up to the return of the join.
     fn come(&mut self, number: u32) {
         self.attempt(number);
         self.returns(done(Outcome::Decided(Ok(()))));
@@ -141,21 +144,26 @@ impl World {
     }
 
     fn input(&mut self, number: u32, text: &'static str) {
-        let message = (1, Bytes::from_static(text.as_bytes()), true);
-        self.matches.input(self.id, session(number), message, Timestamp::from_seconds(9));
+        let data = Bytes::from_static(text.as_bytes());
+        self.send(number, PlayerMessage { op_code: 1, data, reliable: true, received_at: Timestamp::from_seconds(9) });
+    }
+
+    fn send(&mut self, number: u32, message: PlayerMessage) {
+        self.matches.input(self.id, session(number), message);
     }
 
     fn signal(&mut self, number: u32) {
         self.signal_of(number, Vec::new());
     }
 
-    /// On behalf of matches that wait for it.
+    /// Sends a signal for whose answer these matches wait.
     fn signal_of(&mut self, number: u32, chain: Vec<MatchId>) {
-        let what = ("?".into(), chain.into());
-        self.step(|world, out| world.matches.signal(world.now, world.id, what, Some(request(number)), out));
+        self.step(|world, out| {
+            world.matches.signal(world.now, world.id, "?".into(), chain.into(), Some(request(number)), out);
+        });
     }
 
-    /// The first call that waits returns.
+    /// Returns the first call that is under way.
     fn returns(&mut self, returned: Return) -> Callback {
         let call = self.calls.remove(0);
         self.step(|world, out| world.matches.returned(world.now, call.reference(), returned, out));
@@ -171,7 +179,7 @@ impl World {
         self.now = until;
     }
 
-    /// The next call, whatever it is.
+    /// The callback of the first call that is under way.
     fn called(&self) -> Option<&Callback> {
         self.calls.first().map(|call| &call.callback)
     }
@@ -199,4 +207,8 @@ impl World {
         });
         told.collect()
     }
+}
+
+fn everything() -> ListQuery {
+    ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 }
 }

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, and however late handlers return.
+//! Random events in random order, with handlers that return at random moments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::*;
 
-/// What a handler was told of its players, and what players were told.
+/// Record of all that the handler and the players have been told.
 #[derive(Default)]
 struct Ledger {
     here: BTreeSet<SessionRef>,
@@ -17,7 +17,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// What a handler hears makes sense to it.
+    /// Checks that a callback fits what the handler has heard before.
     fn called(&mut self, callback: &Callback) {
         match callback {
             Callback::Join(came) => {
@@ -60,7 +60,7 @@ fn run(seed: u64) -> u64 {
                 world.attempt(number);
             }
             2 => {
-                // A shard tells once that a session has gone, and then hears no answer for it.
+                // A shard says once that a session has gone, and drops answers for the session from then on.
                 world.gone(number);
                 ledger.entered.remove(&session(number));
             }
@@ -68,8 +68,8 @@ fn run(seed: u64) -> u64 {
                 let sent = ledger.sent.entry(number).or_default();
                 *sent += 1;
                 let data = Bytes::copy_from_slice(&sent.to_be_bytes());
-                let stamp = Timestamp::from_seconds(1);
-                world.matches.input(ID, session(number), (1, data, true), stamp);
+                let received_at = Timestamp::from_seconds(1);
+                world.send(number, PlayerMessage { op_code: 1, data, reliable: true, received_at });
             }
             5 => {
                 *ledger.asked.entry(100).or_default() += 1;
@@ -100,7 +100,7 @@ fn run(seed: u64) -> u64 {
 }
 
 impl World {
-    /// The match ends, whatever is under way.
+    /// Ends the match by the return of the next call.
     fn returns_over(&mut self) {
         while self.calls.is_empty() {
             self.pass(1_000);

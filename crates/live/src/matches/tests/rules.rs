@@ -1,7 +1,6 @@
-//! Rules, one after the other.
+//! The rules of matches, one test for each.
 
 use muster_domain::ErrorKind;
-use muster_domain::query::Query;
 
 use super::*;
 
@@ -58,7 +57,7 @@ fn ticks_come_at_their_rate_and_missed_ones_are_not_made_up() {
     assert_eq!((ticks[0], ticks[1], ticks[59]), ((1_017, 0), (1_034, 1), (2_000, 59)));
     world.pass(17);
     assert!(matches!(world.called(), Some(Callback::Loop(_))));
-    // Ten ticks go by until it returns.
+    // The loop takes as long as ten ticks.
     world.pass(170);
     assert!(loops(&mut world).is_some());
     assert!(loops(&mut world).is_some(), "the one that should have been comes at once");
@@ -68,11 +67,11 @@ fn ticks_come_at_their_rate_and_missed_ones_are_not_made_up() {
 }
 
 #[test]
-fn who_is_accepted_is_there_before_the_answer_and_the_join() {
+fn an_accepted_player_enters_before_the_answer_and_the_join() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.attempt(1);
     assert!(matches!(world.called(), Some(Callback::JoinAttempt { presence: it, .. }) if **it == presence(1)));
-    // Whoever asks twice has asked.
+    // A second request of the same session is refused.
     world.attempt(1);
     assert!(matches!(world.answers()[..], [(1, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
     world.effects.clear();
@@ -90,7 +89,7 @@ fn who_is_accepted_is_there_before_the_answer_and_the_join() {
 }
 
 #[test]
-fn who_is_refused_learns_why() {
+fn a_refused_player_is_told_the_reason() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.attempt(1);
     world.returns(done(Outcome::Decided(Err("full".into()))));
@@ -100,7 +99,7 @@ fn who_is_refused_learns_why() {
 }
 
 #[test]
-fn several_who_came_or_went_meanwhile_are_told_together() {
+fn leaves_that_queue_up_are_one_call() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     (1..=3).for_each(|number| world.come(number));
     world.pass(100);
@@ -110,7 +109,7 @@ fn several_who_came_or_went_meanwhile_are_told_together() {
 }
 
 #[test]
-fn who_goes_before_being_let_in_never_was_there() {
+fn a_player_who_goes_before_the_answer_joins_and_leaves_for_the_handler_alone() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.attempt(1);
     world.attempt(2);
@@ -118,6 +117,8 @@ fn who_goes_before_being_let_in_never_was_there() {
     world.gone(2);
     world.effects.clear();
     world.returns(done(Outcome::Decided(Ok(()))));
+    assert!(matches!(world.returns(goes()), Callback::Join(came) if *came[0] == presence(1)));
+    assert!(matches!(world.returns(goes()), Callback::Leave(left) if left[0].presence.session == session(1)));
     assert!(world.effects.is_empty() && world.calls.is_empty(), "{:?} {:?}", world.effects, world.calls);
 }
 
@@ -128,7 +129,7 @@ fn ticks_are_counted_by_how_late_they_are_done_and_those_left_out_too() {
     world.returns(goes());
     let stats = world.matches.stats();
     assert_eq!((stats.lateness.sum_ms, stats.lateness.buckets[3], stats.ticks_skipped), (3, 1, 0));
-    // The second takes 250 ms: the third comes late, and the fourth with it.
+    // The second loop takes 250 ms, so that the third is late and the fourth is left out.
     world.pass(347);
     world.returns(goes());
     assert_eq!(world.matches.stats().lateness.sum_ms, 3 + 250);
@@ -191,7 +192,7 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
 }
 
 #[test]
-fn the_kicked_go_and_the_handler_hears_of_it() {
+fn kicked_players_leave_and_the_handler_hears_of_it() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.come(1);
     world.come(2);
@@ -287,7 +288,7 @@ fn signals_that_would_wait_for_themselves_are_refused() {
 }
 
 #[test]
-fn who_waits_for_an_answer_does_not_wait_for_ever() {
+fn callers_of_signals_are_refused_when_they_wait_too_long() {
     let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
     world.signal(3);
     world.pass(500);
@@ -306,7 +307,7 @@ fn who_waits_for_an_answer_does_not_wait_for_ever() {
 }
 
 #[test]
-fn who_wants_to_come_in_does_not_wait_for_ever() {
+fn join_attempts_are_refused_when_they_wait_too_long() {
     let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
     world.attempt(3);
     world.pass(500);
@@ -320,13 +321,14 @@ fn who_wants_to_come_in_does_not_wait_for_ever() {
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(world.answers().is_empty() && world.matches.list(&everything())[0].size == 0, "too late to be let in");
     world.attempt(3);
-    world.returns(goes());
+    let heard: Vec<_> = (0..3).map(|_| world.returns(goes())).collect();
+    assert!(matches!(&heard[..], [Callback::Join(_), Callback::Leave(_), Callback::Loop(_)]), "{heard:?}");
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(matches!(world.answers()[..], [(3, Ok(Answer::Entered(_)))]));
 }
 
 #[test]
-fn who_waits_too_long_or_among_too_many_is_told_so() {
+fn callers_are_refused_as_busy_when_too_many_wait_or_for_too_long() {
     let config = MatchesConfig { signals_max: 2, join_attempts_max: 1, ..MatchesConfig::default() };
     let mut world = World::with_match(config, 10);
     world.pass(100);
@@ -336,49 +338,13 @@ fn who_waits_too_long_or_among_too_many_is_told_so() {
     let busy: Vec<u64> = world.answers().iter().filter(|(_, answer)| answer.is_err()).map(|(id, _)| *id).collect();
     assert_eq!(busy, [3, 5]);
     world.effects.clear();
-    // The handler is stuck for longer than anybody waits.
+    // The handler takes longer than callers wait.
     world.pass(10_000);
     world.returns(goes());
     let mut late: Vec<u64> = world.answers().iter().map(|(id, _)| *id).collect();
     late.sort_unstable();
     assert_eq!(late, [1, 2, 4]);
     assert!(matches!(world.called(), Some(Callback::Loop(_))), "and nothing of theirs is called");
-}
-
-fn everything() -> ListQuery {
-    ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10 }
-}
-
-#[test]
-fn matches_are_found_by_their_labels_at_once_newest_first() {
-    let mut world = World::new(MatchesConfig::default());
-    let id = |number: u32| MatchId(Uuid::from_u128(u128::from(number)));
-    for number in 1..=5 {
-        world.create(id(number), i64::from(number));
-        let mode = if number % 2 == 0 { "duel" } else { "arena" };
-        world.returns(begun(10, &format!(r#"{{"mode":"{mode}","skill":{number}}}"#)));
-    }
-    let all = everything();
-    let found = |world: &World, asked: &ListQuery| -> Vec<u128> {
-        world.matches.list(asked).iter().map(|listed| listed.id.0.as_u128()).collect()
-    };
-    let query = |text: &str| Some(Arc::new(Query::parse(text).unwrap()));
-    assert_eq!(found(&world, &all), [5, 4, 3, 2, 1]);
-    let arena = ListQuery { query: query("+label.mode:arena"), ..all.clone() };
-    assert_eq!(found(&world, &arena), [5, 3, 1]);
-    assert_eq!(found(&world, &ListQuery { query: query("+label.skill:>=2 +label.mode:arena"), ..all.clone() }), [5, 3]);
-    assert_eq!(found(&world, &ListQuery { limit: 2, ..all.clone() }), [5, 4]);
-    let label = Some(r#"{"mode":"duel","skill":4}"#.into());
-    assert_eq!(found(&world, &ListQuery { label, ..all.clone() }), [4]);
-    assert_eq!(found(&world, &ListQuery { sizes: (1, 9), ..all.clone() }), []);
-    world.pass(100);
-    let acts = vec![Act::Label(r#"{"mode":"duel"}"#.into())];
-    let first = world.calls[0].id.0.as_u128();
-    world.returns(Return { outcome: Outcome::Goes, acts });
-    assert!(!found(&world, &arena).contains(&first));
-    let Ok(Answer::Listed(one)) = world.matches.get(id(2)) else { panic!("there is one") };
-    assert_eq!((one[0].size, one[0].tick_rate, &*one[0].handler), (0, 10, "arena"));
-    assert!(world.matches.get(id(9)).is_err());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Timers: when they fire, and what becomes of them.
+//! Timers of matches: when they fire, and how they are replaced and cancelled.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn with(acts: Vec<Act>) -> Return {
     Return { outcome: Outcome::Goes, acts }
 }
 
-/// Time passes until a call comes; answers it with the tick at which it came.
+/// Lets time pass until a call comes. Answers the tick and name of the call.
 fn next(world: &mut World) -> (u64, String) {
     while world.calls.is_empty() {
         world.pass(1);
@@ -23,7 +23,7 @@ fn next(world: &mut World) -> (u64, String) {
     (world.calls[0].tick, name)
 }
 
-/// Plays so many calls, all of which go on.
+/// Plays `count` calls, after each of which the match goes on.
 fn play(world: &mut World, count: usize) -> Vec<(u64, String)> {
     let mut seen = Vec::new();
     for _ in 0..count {
@@ -41,7 +41,7 @@ fn expect(calls: &[(u64, &str)]) -> Vec<(u64, String)> {
 fn timers_fire_before_the_first_loop_at_or_after_their_time() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     assert_eq!(next(&mut world), (0, "loop".to_owned()));
-    // At 10 ticks a second: 250 ms are three ticks, no time is one; of those due together the first set comes first.
+    // At 10 ticks per second 250 ms are three ticks, and 0 ms are one. Of timers that are due together the first set fires first.
     world.returns(with(vec![set("c", 300), set("a", 0), set("b", 250), set("d", 100)]));
     let seen = play(&mut world, 6);
     let expected = [(1, "a a!"), (1, "d d!"), (1, "loop"), (2, "loop"), (3, "c c!"), (3, "b b!")];
@@ -56,7 +56,7 @@ fn a_timer_is_set_anew_cancelled_and_set_by_itself() {
     world.returns(with(vec![set("late", 100), set("again", 100), set("gone", 100), set("late", 200)]));
     assert_eq!(next(&mut world), (1, "again again!".to_owned()));
     assert!(!world.calls[0].timers.has("nobody") && world.calls[0].timers.has("late"));
-    // It is over when it has fired, so that its callback may set it again.
+    // A timer is removed before the acts of its callback are done, so that the callback may set it again.
     world.returns(with(vec![set("again", 100), Act::CancelTimer("gone".into())]));
     let expected = [(1, "loop"), (2, "late late!"), (2, "again again!"), (2, "loop"), (3, "loop")];
     assert_eq!(play(&mut world, 5), expect(&expected));
@@ -69,16 +69,16 @@ fn a_timer_that_is_set_between_ticks_fires_no_earlier_than_it_may() {
     world.pass(50);
     world.attempt(1);
     world.returns(done(Outcome::Decided(Ok(()))));
-    // The next loop, of tick 1, is 50 ms away: 100 ms are over at that of tick 2.
+    // The loop of tick 1 comes 50 ms from now, and that of tick 2 is the first after 100 ms.
     world.returns(with(vec![set("join", 100)]));
     assert_eq!(play(&mut world, 3), expect(&[(1, "loop"), (2, "join join!"), (2, "loop")]));
 }
 
 #[test]
-fn what_a_match_is_follows_from_its_calls_with_timers_too() {
+fn timers_follow_from_the_calls_and_their_returns() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     let mut outline = Outline::new(ID, "game".into(), Timestamp(0));
-    outline.begun(10, "".into());
+    outline.begin(10, "".into());
     let mut step = |world: &mut World, returned: Return| {
         next(world);
         assert!(outline.returned(&world.calls[0].callback.clone(), &returned));

@@ -1,8 +1,8 @@
-//! A pool that another goes on with.
+//! A pool that moves to another owner.
 
 use super::*;
 
-/// The pool as another goes on with it, which may have another clock.
+/// The pool at its next owner, whose clock may differ.
 fn carried(pool: &mut Pool, now: Millis) -> Pool {
     let (tickets, passes) = pool.matchmaker.carry_out(pool.now);
     let mut matchmaker = Matchmaker::new(pool.matchmaker.config);
@@ -14,7 +14,7 @@ fn carried(pool: &mut Pool, now: Millis) -> Pool {
 
 #[test]
 fn a_pass_that_was_under_way_is_done_by_the_next_owner() {
-    // Each accepts one other alone, and searches actively in one pass only.
+    // Each ticket accepts one other alone, and searches in one pass only.
     let tickets = |count: u128| {
         (0..count).map(|number| {
             let (own, other) = (number.to_string(), (number ^ 1).to_string());
@@ -40,12 +40,12 @@ fn a_pass_that_was_under_way_is_done_by_the_next_owner() {
 #[test]
 fn tickets_are_as_old_and_as_patient_as_they_were() {
     let mut pool = Pool::new(3);
-    // Alone they match when they have lost their patience, in the third pass.
+    // Two tickets match below their maximum when they lose patience, in the third pass.
     [1, 2].into_iter().for_each(|number| pool.add(solo(number, (2, 4), "*")));
     assert_eq!(pool.pass(), [""; 0]);
     let mut next = carried(&mut pool, 1);
     assert_eq!(next.pass(), [""; 0]);
-    // A clock that began later than they came.
+    // This owner's clock began after the tickets were added.
     let mut last = carried(&mut next, 0);
     let waited = last.now.wrapping_sub(last.matchmaker.oldest().unwrap().added_at);
     assert_eq!(waited, 2_000);
@@ -57,7 +57,7 @@ fn tickets_are_as_old_and_as_patient_as_they_were() {
 fn tickets_of_a_dead_owner_go_on_as_patient_and_in_the_order_in_which_they_came() {
     let interval = Pool::new(3).matchmaker.config.interval_ms;
     let mut pool = Pool::new(3);
-    // They match when one has lost its patience, in its third pass.
+    // They match when one ticket loses its patience, in its third pass.
     for (number, waited_ms) in [(1, 2 * interval + 5), (2, 7), (3, 3)] {
         assert!(pool.matchmaker.resume(pool.now, solo(number, (2, 4), "*"), waited_ms));
     }
@@ -82,7 +82,7 @@ fn what_widened_is_as_wide_and_goes_on() {
         widening: vec![widening.clone()],
         ..solo(number, (2, 2), "+properties.rank:>=5 +properties.rank:<=5").number("rank", rank)
     };
-    // They accept each other after two steps.
+    // The two tickets accept each other after two steps.
     let mut pool = Pool::with([ticket(1, 3.0), ticket(2, 7.0)]);
     pool.matchmaker.config.max_intervals = 5;
     assert_eq!((pool.pass(), pool.pass()), (Vec::new(), Vec::new()));

@@ -1,4 +1,4 @@
-//! What an explanation says is what keeps tickets apart: without it they match.
+//! Explanations name exactly the terms that keep tickets apart: without those terms the tickets match.
 
 use muster_domain::query::{Query, Value};
 
@@ -34,7 +34,7 @@ fn an_explanation_names_the_closest_and_the_terms() {
     assert_eq!(pool.matchmaker.explain(&id("absent")), None);
 }
 
-/// The query of a ticket without the terms at these places.
+/// The query of a ticket without the terms at these positions.
 fn without(query: &str, places: &[usize]) -> String {
     let query = Query::parse(query).expect("it is in order");
     let kept = query.clauses().iter().enumerate().filter(|(place, _)| !places.contains(place));

@@ -1,4 +1,4 @@
-//! What the matchmaker promises: rules one by one, and all of them against brute force over random pools.
+//! The promises of the matchmaker: its rules one by one, and all of them compared with brute force over random pools.
 
 mod carry;
 mod explanations;
@@ -13,7 +13,7 @@ use muster_domain::ids::Uuid;
 
 use super::*;
 
-/// Seconds of the day at which tests begin.
+/// Second of the day at which tests begin.
 const START: i64 = 1_000;
 
 fn id(name: &str) -> TicketId {
@@ -28,7 +28,7 @@ fn member(number: u128) -> Member<u128> {
     Member { key: MemberKey::Session(session(number)), presence: number }
 }
 
-/// A ticket of one player, under whose number its id stands.
+/// A ticket of one player, whose number is the ticket's id.
 pub(super) fn solo(number: u128, counts: (u32, u32), query: &str) -> NewTicket<u128> {
     NewTicket {
         id: id(&number.to_string()),
@@ -74,7 +74,7 @@ impl NewTicket<u128> {
     }
 }
 
-/// A matchmaker whose passes run a second apart.
+/// A matchmaker whose passes are a second apart.
 struct Pool {
     matchmaker: Matchmaker<u128>,
     now: Millis,
@@ -96,7 +96,7 @@ impl Pool {
         self.matchmaker.add(ticket, self.now).expect("the ticket is in order");
     }
 
-    /// A whole pass; the ids of the tickets of each match.
+    /// Runs a whole pass and returns the ids of the tickets of each match.
     fn pass(&mut self) -> Vec<String> {
         let mut matches = Vec::new();
         self.now += 1_000;

@@ -1,5 +1,5 @@
-//! Random pools, checked by brute force: no match violates what any of its members asked for, and no group that could
-//! have been made is left.
+//! Random pools, checked by brute force: every match satisfies all its tickets, and no possible group is left
+//! unmatched.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use muster_domain::query::{Document, Query};
 
 use super::*;
 
-/// A ticket as the checker sees it, made from what was asked for alone.
+/// A ticket as the checker sees it, made only from the request.
 struct Asked {
     ticket: NewTicket<u128>,
     query: Query,
     document: Document,
-    /// The number of the first pass after it came.
+    /// Number of the first pass after the ticket was added.
     first_pass: u64,
 }
 
@@ -45,7 +45,7 @@ impl Asked {
     }
 }
 
-/// Whether everybody accepts everybody, and the number of players suits them all.
+/// Whether every ticket accepts every other, and the number of players satisfies all.
 fn is_sound(group: &[&Asked]) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().all(|asked| {
@@ -56,8 +56,8 @@ fn is_sound(group: &[&Asked]) -> bool {
     })
 }
 
-/// Whether one of them may end the others' waiting: it has its most, or `is_due` for less; and nobody with patience
-/// left hopes for more than it.
+/// Whether a ticket may form the group as its searcher: the group has the ticket's `max_count`, or has fewer players
+/// and the ticket is due. No ticket that is still patient may have a greater `max_count`.
 fn is_allowed(group: &[&Asked], pass: u64, max_intervals: u32, is_due: impl Fn(&Asked) -> bool) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().any(|searcher| {
@@ -97,7 +97,7 @@ pub(super) fn random_solo(random: &mut Random, number: u128, counts: (u32, u32))
     }
 }
 
-/// Anything that may stand in a pool: players 1 to 14, alone or in parties.
+/// A random ticket: players 1 to 14, alone or in parties.
 fn random_ticket(random: &mut Random, number: usize) -> NewTicket<u128> {
     let (min_count, max_count, multiple) = random.pick(&[
         (2, 2, 1),
@@ -163,7 +163,7 @@ impl Checked {
         }
     }
 
-    /// No group is left of which somebody has its most, or was in its last interval.
+    /// Checks that no possible group is left in which a ticket has its `max_count` or was in its last interval.
     fn check_nobody_left(&self, seed: u64) {
         let waiting: Vec<_> = self.asked.values().collect();
         let is_last = |asked: &Asked| self.pass + 1 == asked.first_pass + u64::from(self.max_intervals);

@@ -1,4 +1,4 @@
-//! The rules one by one.
+//! The rules of matching, one by one.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn tickets_that_accept_each_other_match() {
     check(ranked(1, "+properties.mode:casual"), ranked(2, "+properties.mode:ranked"), false);
     check(ranked(1, "+properties.mode:ranked"), ranked(2, "+properties.mode:casual"), false);
     check(ranked(1, "+properties.rank:>=20"), ranked(2, "+properties.rank:<=10"), true);
-    // One side alone does not suffice.
+    // Acceptance by one side alone is not enough.
     check(ranked(1, "+properties.rank:>=20"), ranked(2, "+properties.rank:>10"), false);
     check(ranked(1, "*"), ranked(2, "-properties.mode:ranked"), false);
     check(ranked(1, "+properties.absent:>1"), ranked(2, "*"), false);
@@ -87,7 +87,7 @@ fn multiples_leave_out_the_youngest() {
     let mut pool = Pool::with((1..=5).map(three_pairs));
     assert_eq!(pool.pass(), NOBODY);
     assert_eq!(pool.pass(), ["1 2 3 4"]);
-    // A party counts as many as it has.
+    // A party counts with each of its members.
     let mut pool = Pool::with([party("p", &[1, 2, 3], (2, 6), "*").multiple(2), three_pairs(4), three_pairs(5)]);
     pool.pass();
     assert_eq!(pool.pass(), ["p 4"]);
@@ -98,7 +98,7 @@ fn counts_must_suit_everybody() {
     let mut pool = Pool::with([solo(1, (2, 3), "*"), solo(2, (4, 4), "*")]);
     pool.pass();
     assert_eq!(pool.pass(), NOBODY);
-    // Neither range lies in the other; three players suit both.
+    // Neither range contains the other, but three players satisfy both.
     let mut pool = Pool::with([solo(1, (2, 3), "*"), solo(2, (3, 4), "*"), solo(3, (3, 3), "*")]);
     pool.pass();
     assert_eq!(pool.pass(), ["1 2 3"]);
@@ -106,7 +106,7 @@ fn counts_must_suit_everybody() {
 
 #[test]
 fn everybody_in_a_group_accepts_everybody() {
-    // 2 and 3 reject each other; 1 accepts both.
+    // Tickets 2 and 3 reject each other; ticket 1 accepts both.
     let team = |number, team: &str| {
         let query = format!("-properties.team:{team}");
         solo(number, (3, 3), &query).text("team", team)
@@ -124,7 +124,7 @@ fn parties_stay_together_and_count_each_member() {
         party("r", &[7, 8], (4, 4), "*"),
     ]);
     assert_eq!(pool.pass(), ["p r", "q 6"]);
-    // A party that fills a match by itself has nobody to be matched with.
+    // A party that fills a match by itself cannot be matched with others.
     assert_eq!(Pool::with([party("p", &[1, 2], (2, 2), "*"), solo(3, (2, 2), "*")]).pass(), NOBODY);
 }
 
@@ -166,11 +166,11 @@ fn queries_widen_step_by_step_up_to_a_limit() {
         let mut pool = Pool::with([first, near(2, 130.0, 1_000.0)]);
         (1..20).find(|_| !pool.pass().is_empty())
     };
-    // 5, 15, 25, 35.
+    // The query reaches 5, 15, 25 and 35 in its passes.
     assert_eq!(passes_until(100.0), Some(4));
     assert_eq!(passes_until(25.0), Some(4));
     assert_eq!(passes_until(24.0), None);
-    // A ticket that has widened as far as it may searches no more.
+    // A ticket that has reached the limit of its widening stops searching.
     let mut pool = Pool::with([NewTicket { widening: widening(10.0, 15.0), ..near(1, 100.0, 5.0) }]);
     let active: Vec<_> = (0..4).map(|_| (pool.pass(), pool.matchmaker.active_len()).1).collect();
     assert_eq!(active, [1, 1, 0, 0]);
@@ -295,7 +295,8 @@ fn slots_start_over_when_they_are_used_up() {
 
 #[test]
 fn patterns_are_tried_on_each_ticket_once() {
-    // Too many different names for the index to try them all; one in ten fits, and demands what nobody offers.
+    // The index cannot try this pattern on so many different names. It fits one name in ten, and those tickets demand
+    // what no ticket offers.
     let named =
         |number: u128, query: &str| solo(number, (2, 2), query).text("name", &format!("{}{number}", number % 10));
     let tickets = (1..=2_000).map(|number| {
@@ -310,7 +311,7 @@ fn patterns_are_tried_on_each_ticket_once() {
     pool.add(solo(3_000, (2, 2), "+properties.name:x*").text("name", "x"));
     pool.add(solo(3_001, (2, 2), "+properties.name:x*").text("name", "x"));
     assert_eq!(pool.pass(), ["3000 3001"]);
-    // Whoever leaves takes the demand along.
+    // A demand goes with the last ticket that makes it.
     for number in 1..=2_000 {
         pool.matchmaker.remove_session(session(number));
     }
@@ -329,7 +330,7 @@ fn more_combinations_of_counts_than_have_a_set_are_counted_and_match_all_the_sam
     pool.add(alike(1_002));
     assert_eq!(pool.matchmaker.totals().unclassed, 2);
     assert_eq!(pool.pass(), ["1001 1002"]);
-    // Whoever goes makes room.
+    // A removed ticket makes room for another combination.
     pool.matchmaker.remove_session(session(1));
     pool.pass();
     pool.add(alike(1_003));

@@ -1,8 +1,8 @@
-//! Slices end when their units are used up, whatever is being done: their number is that of the work there is.
+//! Slices end when their units are spent, whatever the pass is doing, so their number follows the amount of work.
 
 use super::*;
 
-/// How many slices of so many units a pass takes, and how many tickets it matches.
+/// Runs a pass in slices of this many units. Returns the number of slices and of matched tickets.
 fn slices(pool: &mut Pool, units: u32) -> (u32, usize) {
     let (mut slices, mut matches) = (1, Vec::new());
     pool.now += 1_000;
@@ -56,7 +56,7 @@ fn what_has_gone_leaves_the_indexes_in_many_slices() {
     while matches.is_empty() {
         pool.matchmaker.run_slice(1_000, &mut matches);
     }
-    // Nobody finds those who have gone, and nobody can take them back.
+    // Tickets that were matched are neither found nor removed by their owners.
     assert_eq!((pool.matchmaker.len(), pool.matchmaker.leaving.len()), (200, 200));
     assert_eq!(pool.matchmaker.oldest().map(|ticket| ticket.id.clone()), Some(id("201")));
     assert!(pool.matchmaker.remove_session(session(1)).is_empty());
@@ -69,7 +69,7 @@ fn a_group_is_tried_anew_when_somebody_goes_meanwhile() {
     let mut pool = Pool::with((1..=40).map(|number| solo(number, (20, 20), "+properties.mode:x").text("mode", "x")));
     let mut matches = Vec::new();
     pool.matchmaker.begin_pass(1_000);
-    // Somebody who stands in the group already.
+    // The ticket that leaves is already in the group that is being tried.
     while pool.matchmaker.pass.as_ref().is_none_or(|pass| pass.search.as_ref().is_none_or(|search| !search.is_trying()))
     {
         pool.matchmaker.run_slice(1, &mut matches);

@@ -1,10 +1,10 @@
-//! Parties as listings show them.
+//! Listings of parties.
 
 use muster_domain::query::Query;
 
 use super::*;
 
-/// Three parties of which one hides, made in this order, by the numbers of their ids.
+/// Three parties, made in this order and named by the numbers of their ids. One of them is hidden.
 fn listed() -> Parties {
     let mut parties = Parties::default();
     for (id, open, label) in
@@ -71,13 +71,13 @@ fn listing_page_by_page() {
 #[test]
 fn a_listing_looks_at_so_many_and_goes_on_from_there() {
     let mut parties = Parties::default();
-    // Only the last has what is looked for, in a way that no index knows.
+    // Only the last party matches, by a term that no index answers.
     let last = LISTING_SCAN_MAX as u128 + 10;
     for id in 1..=last {
         let text = if id == last { "needle" } else { &format!("hay-{id}") };
         let label = Label::new(&format!(r#"{{"text":"{text}"}}"#)).expect("the label is good");
         let settings = Settings { open: true, hidden: false, label };
-        // Clocks of shards differ: places keep the order all the same.
+        // The clocks of shards differ, but places keep the order all the same.
         let created_at = Timestamp(5);
         let request = Request::Create { leader: member('a'), settings, max_size: 2, created_at };
         parties.handle(PartyId(Uuid::from_u128(id)), request, &mut Vec::new()).expect("it is new");
@@ -88,7 +88,7 @@ fn a_listing_looks_at_so_many_and_goes_on_from_there() {
     assert_eq!(ids(&first.parties), [0; 0]);
     let second = parties.list(&asked(Some(first.until.expect("there is more"))));
     assert_eq!((ids(&second.parties), second.until), (vec![last], None));
-    // What weighs is ordered among those that were looked at.
+    // A query whose terms weigh differently orders the parties that were looked at.
     let weighed = find(&mut parties, "label.text:/nee.*/ max_size:2", None, None, 2);
     assert_eq!(ids(&weighed), [1, 2]);
 }
@@ -114,7 +114,7 @@ fn pages_of_shards_make_one() {
     };
     check(vec![page(&[(1, 1), (3, 3)], None), page(&[(2, 2)], None)], 3, &[1, 2, 3], None);
     check(vec![page(&[(1, 1), (3, 3)], None), page(&[(2, 2)], None)], 2, &[1, 2], Some(2));
-    // One shard stopped early: what lies behind is on the next page.
+    // One shard stopped early: the parties behind that place are on the next page.
     check(vec![page(&[(1, 1), (5, 5)], None), page(&[(2, 2)], Some((3, 3)))], 4, &[1, 2], Some(3));
     check(vec![page(&[], Some((9, 9))), page(&[], None)], 4, &[], Some(9));
 }

@@ -11,7 +11,7 @@ fn playing() -> (World, MatchId, SessionRef, Outline) {
     world.make_match_of(id);
     let ann = world.open(0);
     world.enter_match(ann, id);
-    let outline = world.planes[1].matches.outline(id).unwrap().clone();
+    let outline = world.planes[1].owners.things.matches.matches.outline(id).unwrap().clone();
     (world, id, ann, outline)
 }
 
@@ -62,7 +62,7 @@ fn a_server_that_stops_lets_calls_end_and_begins_none() {
     world.pass(100);
     world.step(1, |plane, now, out| {
         plane.terminate_matches(now, 5, out);
-        plane.rest_matches(out);
+        plane.rest_matches(now, out);
     });
     assert_eq!((world.calls.len(), world.releases.len()), (1, 0), "a tick is under way");
     assert!(matches!(world.returns(goes(Vec::new())), Callback::Loop(_)));
@@ -84,7 +84,7 @@ fn a_server_that_stops_lets_calls_end_and_begins_none() {
     assert!(
         matches!(world.replies.pop(), Some(Reply::Match(Err(why))) if why.kind == muster_domain::ErrorKind::Unavailable)
     );
-    world.step(0, |plane, _, out| plane.rest_matches(out));
+    world.step(0, |plane, now, out| plane.rest_matches(now, out));
     assert!(world.planes[0].are_matches_at_rest(), "there are none");
 }
 

@@ -71,8 +71,8 @@ impl World {
         self.begin_to_enter_match(session, id);
         let asked = self.returns(Return { outcome: Outcome::Decided(Ok(())), acts: Vec::new() });
         assert!(matches!(asked, Callback::JoinAttempt { metadata, .. } if metadata[0].1 == "red"));
-        let Some(Reply::Match(Ok(Answer::Entered(entered)))) = self.replies.pop() else { panic!("not let in") };
         assert!(matches!(self.returns(goes(Vec::new())), Callback::Join(came) if came[0].session == session));
+        let Some(Reply::Match(Ok(Answer::Entered(entered)))) = self.replies.pop() else { panic!("not let in") };
         assert_eq!(entered.presences.len(), entered.total);
         entered.total
     }
@@ -139,6 +139,8 @@ fn who_leaves_or_vanishes_is_gone_for_handler_and_players_alike() {
     world.begin_to_enter_match(dan, id);
     world.close(dan);
     world.returns(Return { outcome: Outcome::Decided(Ok(())), acts: Vec::new() });
+    assert!(matches!(world.returns(goes(Vec::new())), Callback::Join(came) if came[0].session == dan));
+    assert_eq!(left(world.returns(goes(Vec::new()))), [(dan, LeaveReason::Disconnected)]);
     assert!(world.calls.is_empty() && world.take_heard(ann).is_empty());
 }
 

@@ -31,7 +31,7 @@ struct Cluster {
     moves: BTreeMap<Partition, Move>,
     handed_over: Vec<(Partition, Epoch)>,
     /// What owners had kept, by what it is of.
-    kept: BTreeMap<Thing, Vec<Carried>>,
+    kept: BTreeMap<RecoveryKey, Vec<Carried>>,
     recovering: Vec<(Place, Partition, Epoch)>,
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
@@ -99,44 +99,61 @@ impl Cluster {
         SessionRef { place, key: plane.open(info, name, Encoding::Json) }
     }
 
-    fn step<R>(&mut self, place: Place, step: impl FnOnce(&mut Plane, Millis, &mut Output) -> R) -> R {
-        let mut out = Output::default();
+    fn step<R>(&mut self, place: Place, step: impl FnOnce(&mut Plane, Millis, &mut Effects) -> R) -> R {
+        let mut out = Effects::default();
         let result = step(self.planes.get_mut(&place).unwrap(), self.now, &mut out);
-        for (key, frame, _) in out.deliveries {
-            let heard = self.heard.entry(SessionRef { place, key }).or_default();
-            heard.push(String::from_utf8_lossy(&frame).into_owned());
-        }
-        for (to, message) in out.sends {
-            self.queues.entry((place, to)).or_default().push_back(message);
-        }
-        self.handed_over.extend(out.handed_over);
-        for order in out.handlers {
-            match order {
-                HandlerOrder::Call(call) => self.calls.push((place, *call)),
-                HandlerOrder::Drop(id) => drop(self.logs.remove(&id)),
-                HandlerOrder::TakeOver(partitions) => {
-                    self.taking.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
+        // What they lead to are steps of their own.
+        let mut told = Vec::new();
+        for effect in out {
+            match effect {
+                Effect::Matched(found) => {
+                    let members = found.tickets.iter().flat_map(|ticket| &ticket.members);
+                    let text = if found.match_id.is_some() { "to a match" } else { "matched" };
+                    told.extend(members.map(|member| (member.presence.session, text, found.ended_for(&member.key))));
                 }
-                HandlerOrder::Release(partition) => self.releases.push((place, partition)),
-                HandlerOrder::Forget(partition) => {
-                    self.calls.retain(|(at, call)| *at != place || call.id.partition() != partition);
-                }
+                Effect::EndTicket((session, ticket)) => told.push((session, "ticket lost", vec![ticket])),
+                effect => self.carry_out(place, effect),
             }
         }
-        self.kept.extend(out.recoverable.into_iter().map(|recoverable| (recoverable.thing, recoverable.parts)));
-        self.recovering.extend(out.recovering.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
-        self.replies.extend(out.replies.into_iter().map(|(_, reply)| reply));
-        self.asked_matches.extend(out.asked_matches.into_iter().map(|asked| (place, asked)));
-        let members = out.matches.iter().flat_map(|found| {
-            let members = found.tickets.iter().flat_map(|ticket| &ticket.members);
-            let told = if found.match_id.is_some() { "to a match" } else { "matched" };
-            members.map(move |member| (member.presence.session, told, found.ended_for(&member.key)))
-        });
-        let ended = out.ended_tickets.into_iter().map(|(session, ticket)| (session, "ticket lost", vec![ticket]));
-        for (session, text, tickets) in members.chain(ended).collect::<Vec<_>>() {
+        for (session, text, tickets) in told {
             self.tell_of_tickets(place, session, text, tickets);
         }
         result
+    }
+
+    fn carry_out(&mut self, place: Place, effect: Effect) {
+        match effect {
+            Effect::Deliver(key, frame, _) => {
+                let heard = self.heard.entry(SessionRef { place, key }).or_default();
+                heard.push(String::from_utf8_lossy(&frame).into_owned());
+            }
+            Effect::Send(to, message) => self.queues.entry((place, to)).or_default().push_back(message),
+            Effect::HandedOver(partitions) => self.handed_over.extend(partitions),
+            Effect::Handler(order) => self.order(place, order),
+            Effect::Keep(things) => self.kept.extend(things.into_iter().map(|kept| (kept.key, kept.parts))),
+            Effect::Recover(partitions) => {
+                self.recovering.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
+            }
+            Effect::Reply(_, reply) => self.replies.push(reply),
+            Effect::AskOfMatch(asked) => self.asked_matches.push((place, asked)),
+            // No test looks at them.
+            Effect::Close(..) | Effect::Depart(..) | Effect::Order(..) => {}
+            Effect::Matched(_) | Effect::EndTicket(_) => unreachable!("steps of their own"),
+        }
+    }
+
+    fn order(&mut self, place: Place, order: HandlerOrder) {
+        match order {
+            HandlerOrder::Call(call) => self.calls.push((place, *call)),
+            HandlerOrder::Drop(id) => drop(self.logs.remove(&id)),
+            HandlerOrder::TakeOver(partitions) => {
+                self.taking.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
+            }
+            HandlerOrder::Release(partition) => self.releases.push((place, partition)),
+            HandlerOrder::Forget(partition) => {
+                self.calls.retain(|(at, call)| *at != place || call.id.partition() != partition);
+            }
+        }
     }
 
     fn tell_of_tickets(&mut self, place: Place, to: SessionRef, text: &'static str, tickets: Vec<TicketId>) {

@@ -1,4 +1,4 @@
-//! A room as plain data, and back.
+//! The state of a room as plain data, and back. Never tells members anything.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::super::carry::{CarriedMember, CarriedMembers, CarriedRoom, PIECE_MEMB
 use super::super::password::Attempts;
 use super::super::seats::{Reservations, Seats};
 use super::super::variables::Variables;
-use super::{DeskLink, Member, News, Room, Users, settings};
+use super::{DeskLink, ListingUrgency, Member, Room, Users, settings};
 use crate::session::Millis;
 
 impl Room {
-    /// The room as it is, but for its members.
+    /// The state of the room without its members.
     pub(in super::super) fn carried(&self, now: Millis) -> CarriedRoom {
         let left = |at: Millis| at.saturating_sub(now);
         CarriedRoom {
@@ -44,18 +44,19 @@ impl Room {
         }
     }
 
-    /// Its members.
+    /// The members, in pieces.
     pub(in super::super) fn carried_members(&self) -> impl Iterator<Item = CarriedMembers> {
         (0..self.members.len()).step_by(PIECE_MEMBERS_MAX).map(|from| {
             let members = self.members.iter().skip(from).take(PIECE_MEMBERS_MAX);
-            CarriedMembers { room: self.id, members: members.map(carried_member).collect() }
+            let members = members.map(|(user_id, member)| carried_member(*user_id, member));
+            CarriedMembers { room: self.id, members: members.collect() }
         })
     }
 
-    /// A room that another owned, whose members are still to come.
+    /// A room from another owner's state; its members are yet to come.
     ///
     /// # Errors
-    /// `InvalidArgument` when no room is like that.
+    /// `InvalidArgument` when no room can have this state.
     pub(in super::super) fn of_carried(now: Millis, carried: CarriedRoom) -> Result<Self> {
         settings::check_capacity(carried.capacity)?;
         settings::check_spectators(carried.spectators_max)?;
@@ -92,11 +93,11 @@ impl Room {
             empty_ms: carried.empty_ms,
             closes_at: carried.closes_ms.map(at),
             ends_at: carried.ends_ms.map(at),
-            news: News::None,
+            listing_urgency: ListingUrgency::None,
         })
     }
 
-    /// Members that were in it where it was before.
+    /// Adds members from another owner's state.
     pub(in super::super) fn take_in(&mut self, members: Vec<CarriedMember>) {
         self.awaited = self.awaited.saturating_sub(members.len());
         for member in members {
@@ -111,9 +112,9 @@ impl Room {
     }
 }
 
-fn carried_member((user, member): (&UserId, &Member)) -> CarriedMember {
+fn carried_member(user_id: UserId, member: &Member) -> CarriedMember {
     CarriedMember {
-        user_id: *user,
+        user_id,
         username: member.username.clone(),
         session_id: member.session_id,
         listener: member.listener,

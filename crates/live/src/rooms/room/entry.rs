@@ -1,4 +1,5 @@
-//! Coming and going: seats held, taken and given back, who is kept out.
+//! Joining and leaving: how seats are held, taken and given back, and who is kept out. Never touches a socket or
+//! stream: effects say who is put on the stream and who is taken off.
 
 use std::sync::Arc;
 
@@ -9,17 +10,18 @@ use super::super::effect::{Answer, Effect, Event, Joined, LeaveReason, Reserved,
 use super::super::limits::{BAR_MS_MAX, BARRED_MAX};
 use super::super::message::{Caller, Entry};
 use super::super::variables::Variables;
-use super::{Member, News, Room};
+use super::{ListingUrgency, Member, Room};
 use crate::plane::Listener;
 use crate::session::Millis;
 use crate::stream::SessionRef;
 
 impl Room {
-    /// Holds a seat for somebody, without asking for a password: whoever sends players here answers for them.
+    /// Holds a seat for a user. No password is needed, because the desk or directory that sends the user vouches for
+    /// them.
     ///
     /// # Errors
-    /// `ResourceExhausted` when it is full, `FailedPrecondition` when it takes nobody, `PermissionDenied` when the user
-    /// was thrown out.
+    /// `ResourceExhausted` when the room is full, `FailedPrecondition` when it takes nobody, `PermissionDenied` while
+    /// the user is kept out.
     pub(in super::super) fn hold(&mut self, now: Millis, caller: &Caller, held_ms: Millis) -> Result<Answer> {
         let user = caller.user_id;
         self.check_barred(now, user)?;
@@ -31,11 +33,11 @@ impl Room {
         if present.is_none() {
             self.reservations.hold(user, seat, now + held_ms);
         }
-        self.changed(News::Soon);
+        self.changed(ListingUrgency::Soon);
         Ok(Answer::Reserved(Box::new(Reserved { room: Arc::new(self.summary()), seat, held_ms })))
     }
 
-    /// A player whom the desk sent was dealt with.
+    /// Counts a player of the desk as let in or refused.
     pub(in super::super) fn handled_from_desk(&mut self) {
         if let Some(desk) = &mut self.desk {
             desk.handled += 1;
@@ -65,12 +67,12 @@ impl Room {
         let member = Member { listener, session_id, username, seat, variables: Variables::default(), order };
         out.push(member.track(self.id, user));
         self.members.insert(user, member);
-        self.changed(News::Soon);
+        self.changed(ListingUrgency::Soon);
         self.pass_ownership(out);
         Ok(self.joined(user, seat))
     }
 
-    /// A user who is here comes again: by the same session, or by another, which takes the place of the first.
+    /// Handles a join of a user who is in the room: by the same session, or by another one, which replaces the first.
     fn rejoin(&mut self, caller: &Caller, session_id: SessionId, listener: Listener, out: &mut Vec<Effect>) -> Answer {
         let (room, user) = (self.id, caller.user_id);
         let Some(member) = self.members.get_mut(&user) else { return self.joined(user, None) };
@@ -87,7 +89,8 @@ impl Room {
         self.joined(user, seat)
     }
 
-    /// The variables stay when another session takes over; whoever is told that it came knows none of them.
+    /// Tells all members the public variables of a member whose new session took over. The variables stay, but the
+    /// members were told of the new session as of one without variables.
     fn tell_variables_of(&self, user: UserId, out: &mut Vec<Effect>) {
         let Some(member) = self.members.get(&user) else { return };
         let shown = member.variables.public();
@@ -101,7 +104,7 @@ impl Room {
         Answer::Joined(Box::new(Joined { seat, state: self.state(Some(user)) }))
     }
 
-    /// A seat for who comes to play, none for who comes to watch.
+    /// Takes a seat for a player, or a spectator's place, which has no seat.
     fn take_place(&mut self, now: Millis, user: UserId, entry: Entry) -> Result<Option<u32>> {
         if !entry.spectator
             && let Some(held) = self.reservations.remove(user)
@@ -141,14 +144,14 @@ impl Room {
         Ok(Answer::Done)
     }
 
-    /// A session went from the room's stream. Nothing happens if its user is here by another one meanwhile.
+    /// Removes a user whose session left the room's stream. A user who has another session in the room by now stays.
     pub(in super::super) fn session_gone(&mut self, user: UserId, session: SessionRef, out: &mut Vec<Effect>) {
         if self.members.get(&user).is_some_and(|member| member.listener.session == session) {
             self.remove(user, out);
         }
     }
 
-    /// A user's session goes on elsewhere.
+    /// Replaces the session of a member that goes on at another place.
     pub(in super::super) fn rebind(&mut self, user: UserId, from: SessionRef, to: SessionRef) {
         if let Some(member) = self.members.get_mut(&user).filter(|member| member.listener.session == from) {
             member.listener.session = to;
@@ -179,7 +182,7 @@ impl Room {
         }
         if let Some(held) = self.reservations.remove(user) {
             self.seats.free(held.seat);
-            self.changed(News::Soon);
+            self.changed(ListingUrgency::Soon);
         }
         if let Some(listener) = listener {
             self.put_out(listener, LeaveReason::Kicked, out);
@@ -210,7 +213,7 @@ impl Room {
         let event = Event::Seat(member.actor(caller.user_id), seat);
         out.push(member.track(room, caller.user_id));
         out.push(Effect::Tell { room, to: To::All, event });
-        self.changed(News::Soon);
+        self.changed(ListingUrgency::Soon);
         self.pass_ownership(out);
         Ok(Answer::Done)
     }
@@ -227,15 +230,15 @@ impl Room {
             Some(seat) => self.seats.free(seat),
             None => self.spectators -= 1,
         }
-        // A spectator may hold a seat to play on, which goes as well.
+        // A spectator may hold a reservation to become a player; it ends as well.
         if let Some(held) = self.reservations.remove(user) {
             self.seats.free(held.seat);
         }
-        self.changed(News::Soon);
+        self.changed(ListingUrgency::Soon);
         self.pass_ownership(out);
     }
 
-    /// Keeps a user out. The list is kept in the order of its ends.
+    /// Keeps a user out. The list is ordered by the times at which the bans end.
     fn bar(&mut self, user: UserId, now: Millis, until: Millis) -> Result<()> {
         let ended = self.barred.values().take_while(|until| **until <= now).count();
         self.barred.drain(..ended);

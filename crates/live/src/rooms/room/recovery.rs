@@ -1,4 +1,4 @@
-//! A room goes on at another owner with those of its members who are still there.
+//! A recovered room and the sessions that are still on its stream. Never reads or writes recovery data.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use crate::plane::Listener;
 use crate::stream::{Presence, SessionRef};
 
 impl Room {
-    /// Goes on with those who are `inside` by their places; the other members have left. Answers those whom it does not
-    /// know: they came in the last moment, and their seats are not known.
+    /// Reconciles the room with `inside`, the presences on its stream. Members who are not among them have left.
+    /// Returns sessions on the stream that the room does not know: they joined after the recovery data were written, so
+    /// their seats are unknown.
     pub(in super::super) fn meet(&mut self, inside: &[(Presence, Listener)], out: &mut Vec<Effect>) -> Vec<Listener> {
         let is_inside = |session: SessionRef| inside.iter().any(|(_, listener)| listener.session == session);
         self.awaited = 0;
         let mut strangers = Vec::new();
         for (presence, listener) in inside {
-            // By the same session, or by one that took its place.
+            // The presence's session is the member's, or replaced it.
             match self.members.get_mut(&presence.user_id) {
                 Some(member) if member.listener.session == listener.session || !is_inside(member.listener.session) => {
                     member.listener = *listener;
@@ -32,7 +33,7 @@ impl Room {
         strangers
     }
 
-    /// Tells everybody what it is like.
+    /// Tells all members the room's state.
     pub(in super::super) fn tell_all(&self, out: &mut Vec<Effect>) {
         if !self.members.is_empty() {
             let event = Event::Updated(Arc::new(self.summary()));
@@ -40,7 +41,7 @@ impl Room {
         }
     }
 
-    /// The seat of who is in it by a session: none of spectators.
+    /// The seat of a session: `None` if the session is not in the room, `Some(None)` for spectators.
     pub(in super::super) fn seat_of(&self, user: UserId, listener: Listener) -> Option<Option<u32>> {
         self.members.get(&user).filter(|member| member.listener == listener).map(|member| member.seat)
     }

@@ -1,4 +1,4 @@
-//! What the owner changes of a room, and what it may be.
+//! Settings of a room: what its owner may change, and which values are allowed. Never changes who is in the room.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::effect::{Answer, Effect, Event, To};
 use super::super::limits::{CAPACITY_MAX, EMPTY_MS_MAX, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX};
 use super::super::message::{Caller, Update};
 use super::super::variables::Editor;
-use super::{News, PROPERTIES, Room};
+use super::{ListingUrgency, PROPERTIES, Room};
 use crate::session::Millis;
 
 pub(super) fn check_name(name: &str) -> Result<()> {
@@ -48,7 +48,7 @@ impl Room {
         self.require_owner(caller)?;
         self.check_update(&update)?;
         let editor = Editor { user_id: caller.user_id, is_owner: true };
-        // The last that may fail.
+        // Everything that can fail has come before or is this.
         self.properties.apply(&update.properties, editor, PROPERTIES)?;
         if let Some(capacity) = update.capacity {
             self.seats.resize(capacity);
@@ -59,7 +59,7 @@ impl Room {
         self.spectators_max = update.spectators_max.unwrap_or(self.spectators_max);
         self.open = update.open.unwrap_or(self.open);
         self.password = update.password.unwrap_or(self.password);
-        self.changed(News::Now);
+        self.changed(ListingUrgency::Now);
         let event = Event::Updated(Arc::new(self.summary()));
         out.push(Effect::Tell { room: self.id, to: To::All, event });
         Ok(Answer::Done)
@@ -83,7 +83,8 @@ impl Room {
         self.check_desk(update)
     }
 
-    /// A desk counts on the size of its rooms, and sends players who know no password.
+    /// Refuses settings that a desk cannot work with: it counts on the size of its rooms, and its players know no
+    /// password.
     fn check_desk(&self, update: &Update) -> Result<()> {
         let sets_password = update.password.as_ref().is_some_and(Option::is_some);
         if self.desk.is_some() && (update.capacity.is_some() || sets_password) {

@@ -1,4 +1,4 @@
-//! What members tell each other: messages and variables.
+//! Messages of members, and changes of variables. Never keeps messages.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::effect::{Answer, Effect, Event, To};
 use super::super::limits::{MESSAGE_BYTES_MAX, PLAYER_VALUES_BYTES_MAX, PLAYER_VARIABLES_MAX, RECIPIENTS_MAX};
 use super::super::message::Caller;
 use super::super::variables::{Change, Editor, ValueLimits};
-use super::{News, Room, VARIABLES};
+use super::{ListingUrgency, Room, VARIABLES};
 
 const PLAYER_VARIABLES: ValueLimits =
     ValueLimits { count_max: PLAYER_VARIABLES_MAX, bytes_max: PLAYER_VALUES_BYTES_MAX };
@@ -21,7 +21,7 @@ impl Room {
         Ok(Answer::Done)
     }
 
-    /// All users must be in the room, or nobody is told.
+    /// Sends a private message. All receivers must be in the room, or nobody is told.
     pub(super) fn whisper(
         &mut self,
         caller: &Caller,
@@ -57,7 +57,7 @@ impl Room {
         let editor = Editor { user_id: caller.user_id, is_owner };
         let applied = self.variables.apply(change, editor, VARIABLES)?;
         if !applied.is_empty() {
-            self.changed(News::Soon);
+            self.changed(ListingUrgency::Soon);
             let event = Event::Variables(actor, applied.all());
             out.push(Effect::Tell { room: self.id, to: To::All, event });
         }

@@ -1,4 +1,4 @@
-//! Rooms that another owner goes on with.
+//! Rooms that move to another owner.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn rooms() -> Rooms {
     Rooms::new(Arc::new(RoomsConfig::default()))
 }
 
-/// Taken seats, of how many.
+/// Taken seats of each room, and its number of seats.
 fn occupancies(rooms: &Rooms) -> Vec<(u32, u32)> {
     rooms.rooms().map(|room| room.occupancy()).collect()
 }
@@ -28,7 +28,7 @@ fn nothing_of_a_room_is_due_before_all_of_it_is_there() {
     parts.retain(|part| part.owner() == Owner::Room(room));
     assert_eq!(parts.len(), 4, "the room, and its members in pieces");
     let Carried::Room(carried) = &mut parts[0] else { panic!() };
-    // Somebody is about to come, and does not.
+    // A seat is held for a user who never comes.
     carried.held.push(CarriedSeat { user_id: user(900), seat: 299, left_ms: 10 });
     let (mut next, mut out) = (rooms(), Vec::new());
     for part in parts {

@@ -1,4 +1,4 @@
-//! How rooms are made, changed and closed, and who is placed in them.
+//! Making, changing and closing rooms, and placing players in them.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn locked_rooms_want_their_password() {
     let digest = |text: &str| PasswordDigest::new(room, text).ok();
     let creation = Creation { password: digest("sesame"), ..Creation::plain(8) };
     world.ask(1, room, RoomAction::Create(Box::new(creation))).unwrap();
-    // Whoever made it holds a seat.
+    // The maker of the room holds a seat.
     world.join(1, room).unwrap();
     assert!(look(&mut world, 2, room).summary.locked);
     let mut join = |player, password| kind(world.join_by(player, room, Entry { password, spectator: false }));
@@ -88,7 +88,7 @@ fn a_room_placed_in_keeps_its_size_and_takes_no_password() {
     let close = Update { open: Some(false), ..Update::default() };
     world.ask(1, room, RoomAction::Update(Box::new(close))).unwrap();
     assert_ne!(place(&mut world, 3), room);
-    // Whoever was promised a seat gets it.
+    // A player who holds a seat still gets it.
     world.join(2, room).unwrap();
 }
 
@@ -101,7 +101,7 @@ fn rooms_that_players_filled_otherwise_turn_the_placed_away_to_others() {
         other => panic!("{other:?}"),
     };
     let room = placed(world.place(1, "duel", None));
-    // By its id, and at the same time as somebody is placed there.
+    // One player joins by the room's id while another is being placed there.
     let request = world.send_place(2, "duel", None);
     world.send_join(3, room, Entry::default());
     world.settle();
@@ -150,7 +150,7 @@ fn one_makes_a_bounded_number_of_rooms_and_a_shard_keeps_one() {
     assert_eq!(kind(world.place(3, "default", None)), exhausted);
     assert_eq!(world.shards[0].stats().limited, 3);
     assert_eq!(kind(world.ask(2, first, RoomAction::Create(Box::new(keep())))), Some(ErrorKind::AlreadyExists));
-    // They are empty, and go ten seconds after the seats are no longer held.
+    // The rooms are empty, and close ten seconds after the reservations have ended.
     world.wait(30_000);
     create(&mut world, 1, keep()).unwrap();
 }

@@ -90,7 +90,7 @@ fn rooms_are_found_by_path_and_by_what_they_say_of_themselves() {
     world.wait(world.now + LISTING_INTERVAL_MS);
     assert_eq!(names(&mut world, "", "+variables.round:1"), ["a"]);
 
-    // What is hidden or closed is not there.
+    // Hidden and closed rooms are not found.
     let hidden = Creation { hidden: true, ..Creation::plain(2) };
     let room = world.fresh_room();
     world.ask(5, room, RoomAction::Create(Box::new(hidden))).unwrap();
@@ -134,7 +134,7 @@ fn a_quick_join_goes_where_there_is_a_seat() {
     let rooms: Vec<_> =
         (1..=3).map(|n| room(&mut world, n, &n.to_string(), "quick", &[("level", &n.to_string())])).collect();
     world.wait(LISTING_INTERVAL_MS);
-    // Six ask for three seats, all before any room was heard of again.
+    // Six players ask for three seats before the directory hears of any room again.
     let quick = |filter: &str| DirectoryAction::QuickJoin(find("quick", filter));
     let mut went = Vec::new();
     for player in 11..=16 {
@@ -164,7 +164,7 @@ fn a_lobby_tells_merged_changes_at_its_budget() {
     world.look_up(9, DirectoryAction::Subscribe(view("elsewhere", ""))).unwrap();
     assert_eq!(world.shards.iter().map(|rooms| rooms.stats().views).sum::<usize>(), 2);
 
-    // Comings and goings within the interval are one change.
+    // A join and a leave within the interval are one change.
     world.join(2, first).unwrap();
     world.send_gone(2, first);
     world.settle();
@@ -178,7 +178,7 @@ fn a_lobby_tells_merged_changes_at_its_budget() {
     world.wait(3_000);
     assert_eq!(world.lobby.len(), 1);
 
-    // The next after a long silence comes at once.
+    // A change after a long silence is pushed at once.
     world.send_gone(4, second);
     world.settle();
     world.wait(3_000);
@@ -198,7 +198,7 @@ fn what_is_beyond_the_budget_waits_merged() {
     world.look_up(9, DirectoryAction::Subscribe(key)).unwrap();
     let rooms: Vec<_> = (1..=5).map(|n| room(&mut world, n, &n.to_string(), "", &[])).collect();
     world.wait(500);
-    // The last goes before anybody was told of it.
+    // The last room closes before any watcher was told of it.
     world.send_gone(5, rooms[4]);
     world.settle();
     world.wait(5_000);
@@ -239,7 +239,7 @@ fn views_have_limits() {
     for n in 0..LOBBY_VIEWS_MAX {
         world.look_up(9, DirectoryAction::Subscribe(view(&n.to_string(), ""))).unwrap();
     }
-    // One that is there costs nothing more.
+    // A view that exists already costs no further one.
     world.look_up(9, DirectoryAction::Subscribe(view("0", ""))).unwrap();
     let one_more = world.look_up(9, DirectoryAction::Subscribe(view("one-more", "")));
     assert_eq!(one_more.unwrap_err().kind, ErrorKind::ResourceExhausted);

@@ -1,4 +1,4 @@
-//! What happens in one room.
+//! Events and rules within one room.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) fn create(world: &mut World, player: u32, creation: Creation) -> Resu
     Ok(room)
 }
 
-/// A room with these players in it, the first of whom made it; nothing that was told so far is kept.
+/// A room with these players, of whom the first made it. Earlier events are discarded.
 pub(super) fn room_of(world: &mut World, players: &[u32], creation: Creation) -> RoomId {
     let room = create(world, players[0], creation).unwrap();
     for player in players {
@@ -77,7 +77,7 @@ fn players_take_the_lowest_seats_and_the_room_passes_to_the_oldest() {
     world.settle();
     assert_eq!(world.take_told(), [(vec![2, 3], Event::Owner(Some(user(2))))]);
     assert_eq!(joined(world.join(4, room)).seat, Some(1));
-    // Over HTTP, where a session is not known.
+    // The player leaves over HTTP, where no session is known.
     world.ask(2, room, RoomAction::Leave).unwrap();
     let told = [(vec![2], Event::Out(LeaveReason::Left)), (vec![3, 4], Event::Owner(Some(user(3))))];
     assert_eq!(world.take_told(), told);
@@ -112,7 +112,7 @@ fn a_seat_held_is_the_holders_until_the_deadline() {
     world.wait(9_999);
     assert_eq!(kind(world.join(2, room)), Some(ErrorKind::ResourceExhausted));
     world.wait(10_000);
-    // The maker did not come: the room is whose comes.
+    // The maker did not come, so the first who joins owns the room.
     assert_eq!(joined(world.join(2, room)).state.summary.owner, Some(user(2)));
     assert_eq!(kind(world.join(1, room)), Some(ErrorKind::ResourceExhausted));
 }
@@ -128,10 +128,10 @@ fn joining_again_changes_nothing_and_another_session_takes_over() {
     assert_eq!(joined(world.join(2, room)).seat, Some(2));
     assert_eq!((world.take_told(), world.streams[&room].len()), (vec![], 2));
 
-    // The same user by another socket.
+    // The same user joins by another socket.
     let again = joined(world.join(100_002, room));
     assert_eq!((again.seat, shown(&again.state.members[1].variables).as_str()), (Some(2), "cards=[1] ready=true"));
-    // The others hear of a new session, and what it keeps of the first: its public variables.
+    // The others are told of a new session and of the public variables that it took over from the first.
     let told = world.take_told();
     assert_eq!(told[0], (vec![2], Event::Out(LeaveReason::Replaced)));
     assert!(
@@ -141,7 +141,7 @@ fn joining_again_changes_nothing_and_another_session_takes_over() {
     );
     assert_eq!(world.streams[&room], [1, 100_002].into());
     assert_eq!(kind(world.ask(2, room, RoomAction::Say(Arc::from("?")))), Some(ErrorKind::FailedPrecondition));
-    // Whatever the old socket still does, the seat stays.
+    // Closing the old socket does not free the seat.
     world.send_gone(2, room);
     world.settle();
     assert_eq!(look(&mut world, 1, room).members_total, 2);
@@ -296,7 +296,7 @@ fn spectators_have_no_seat_and_may_take_one() {
     world.settle();
     world.ask(3, room, RoomAction::Spectate(false)).unwrap();
     world.take_told();
-    // The owner stands up: the room is another's.
+    // The owner becomes a spectator, so the room gets another owner.
     world.ask(1, room, RoomAction::Spectate(true)).unwrap();
     let told = world.take_told();
     assert!(matches!(&told[0].1, Event::Seat(who, None) if who.user_id == user(1)));

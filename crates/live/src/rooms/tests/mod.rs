@@ -1,7 +1,7 @@
 //! Tests of rooms on one shard, and a small world of shards that they share.
 
 mod carry;
-mod herd;
+mod crowd;
 mod keeping;
 mod lobby;
 mod members;

@@ -1,5 +1,5 @@
-//! Shards that own rooms, with a queue for each pair of them whose order is all that is kept: between pairs, a seed
-//! decides what arrives when.
+//! Shards that own rooms, with a queue for each pair of shards. Order holds within a queue only; a seed decides which
+//! queue delivers next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -33,16 +33,16 @@ impl Random {
     }
 }
 
-/// What one shard sends to another.
+/// A message from one shard to another.
 #[derive(Debug)]
 pub(super) enum Sent {
     Up(ToOwner),
-    /// A session closed, and goes from a room's stream.
+    /// A session closed, so it leaves a room's stream.
     Gone(RoomId, u32),
     Reply(u64, Result<Answer>),
 }
 
-/// Something told to sessions.
+/// An event, its room and its receivers.
 pub(super) type Told = (RoomId, Vec<u32>, Event);
 
 pub(super) struct World {
@@ -50,7 +50,7 @@ pub(super) struct World {
     queues: BTreeMap<(usize, usize), VecDeque<Sent>>,
     pub random: Random,
     pub now: Millis,
-    /// Who is on which room's stream.
+    /// The players on each room's stream.
     pub streams: BTreeMap<RoomId, BTreeSet<u32>>,
     pub told: Vec<Told>,
     pub lobby: Vec<LobbyDelta>,
@@ -78,7 +78,7 @@ impl World {
         usize::from(Routes::alone(self.shards.len() as ShardIndex).owner(owner.partition()).shard())
     }
 
-    /// The shard of a player's socket.
+    /// The shard that holds a player's socket.
     fn home(&self, player: u32) -> usize {
         player as usize % self.shards.len()
     }
@@ -87,7 +87,7 @@ impl World {
         SessionRef { place: crate::Place::from(self.home(player) as ShardIndex), key: SessionKey::of_test(player) }
     }
 
-    /// A player; of each thousand of players one user has each.
+    /// The caller of a player. Players whose numbers differ by a multiple of 100,000 are sessions of one user.
     pub(super) fn caller(&self, player: u32) -> Caller {
         let session_id = SessionId(Uuid::from_u128(u128::from(player) + 1));
         Caller { session: Some((self.session(player), session_id)), ..caller_of(player) }
@@ -97,7 +97,7 @@ impl World {
         RoomId(Uuid::from_u128(u128::from(self.random.next()) << 64 | u128::from(self.random.next())))
     }
 
-    /// Sends a request of a player on its way; answers its number.
+    /// Queues a request of a player and returns the request's number.
     pub(super) fn send(&mut self, player: u32, to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) -> u64 {
         self.requests += 1;
         let home = self.home(player);
@@ -118,7 +118,7 @@ impl World {
         self.send(player, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }))
     }
 
-    /// A player's socket closes: its shard tells the owner of a room that it joined or was about to join.
+    /// Closes a player's socket: its shard tells the owner of a room that the player joined or was joining.
     pub(super) fn send_gone(&mut self, player: u32, room: RoomId) {
         let owner = self.owner(&Owner::Room(room));
         self.queue(self.home(player), owner, Sent::Gone(room, player));
@@ -133,8 +133,8 @@ impl World {
         self.queues.entry((from, to)).or_default().push_back(sent);
     }
 
-    /// Delivers one message of a pair that the seed picks. Answers a reply's number if it was one, or whether there
-    /// was nothing.
+    /// Delivers one message of a queue that the seed picks. Returns `None` if no message waits, and the request's
+    /// number if it was a reply.
     pub(super) fn deliver(&mut self) -> Option<Option<u64>> {
         let busy: Vec<(usize, usize)> =
             self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(pair, _)| *pair).collect();
@@ -148,7 +148,7 @@ impl World {
         match sent {
             Sent::Up(up) => rooms.receive(self.now, up, &mut effects),
             Sent::Gone(room, player) => {
-                // As the plane does: only who is on the stream can go from it.
+                // Like the plane, lets only players leave a stream who are on it.
                 if self.streams.get_mut(&room).is_some_and(|stream| stream.remove(&player)) {
                     let session = SessionRef {
                         place: crate::Place::from((player as usize % self.shards.len()) as ShardIndex),
@@ -198,12 +198,12 @@ impl World {
         }
     }
 
-    /// Delivers everything.
+    /// Delivers all messages.
     pub(super) fn settle(&mut self) {
         while self.deliver().is_some() {}
     }
 
-    /// Moves the clock, stopping where something is due, and delivers what comes of it.
+    /// Moves the clock to each moment at which work is due, and delivers the messages that follow.
     pub(super) fn wait(&mut self, until: Millis) {
         loop {
             let due = self.shards.iter().filter_map(Rooms::next_due).min().filter(|due| *due <= until);
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// Sends a request and delivers everything; its answer.
+    /// Sends a request, delivers all messages, and returns the answer.
     pub(super) fn ask(&mut self, player: u32, room: RoomId, what: RoomAction) -> Result<Answer> {
         let request = self.send_room(player, room, what);
         self.answer(request)
@@ -250,19 +250,19 @@ impl World {
         self.replies.remove(&request).expect("an answer")
     }
 
-    /// What was told since the last time.
+    /// Events since the last call, with their receivers.
     pub(super) fn take_told(&mut self) -> Vec<(Vec<u32>, Event)> {
         std::mem::take(&mut self.told).into_iter().map(|(_, to, event)| (to, event)).collect()
     }
 
-    /// Taken seats and size of every room.
+    /// Taken seats and number of seats of every room.
     pub(super) fn occupancies(&self) -> BTreeMap<RoomId, (u32, u32)> {
         let rooms = self.shards.iter().flat_map(Rooms::rooms);
         rooms.map(|room| (room.id, room.occupancy())).collect()
     }
 }
 
-/// A player's user: players with the same last four digits are one.
+/// The user of a player: numbers that differ by a multiple of 100,000 share a user.
 pub(super) fn user(player: u32) -> UserId {
     UserId(Uuid::from_u128(u128::from(player % 100_000) + 1))
 }

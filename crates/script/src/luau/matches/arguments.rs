@@ -1,5 +1,5 @@
-//! What callbacks are given, as tables of Lua. Each is a table of its own, which the callback may change: what is said of a
-//! player again and again is kept as a table that nobody sees, and copied.
+//! Arguments of callbacks as tables of Lua. Each table belongs to its callback, which may change it. The presence of a
+//! player who sends again and again is kept as a table that game code never sees, and copied.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,10 +13,11 @@ use muster_live::matches::{Input, LeaveReason, Left};
 use crate::luau::context::text_of;
 use crate::luau::raw::{self, Pen};
 
-/// Names of a presence, and of a message.
+/// Number of entries of a presence, and of a message.
 const ROOM: usize = 5;
 
-/// The names of both, as texts of the machine.
+/// The names of these entries. Machines keep them as texts of Lua, in this order; the constants below are their
+/// indexes.
 const NAMES: [&str; 10] =
     ["user_id", "session_id", "username", "node", "reason", "sender", "op_code", "data", "reliable", "receive_time_ms"];
 const USER_ID: i64 = 1;
@@ -30,42 +31,42 @@ const DATA: i64 = 8;
 const RELIABLE: i64 = 9;
 const RECEIVE_TIME_MS: i64 = 10;
 
-/// Where the names, and what is kept of players, lie while something is written.
+/// Stack places of the names and of the list of kept presences while a table is written.
 const NAMES_AT: i32 = 1;
 const KEPT_AT: i32 = 2;
 
-/// Names and values, as the client said them.
+/// A table of the metadata with which a client asks to join.
 pub(super) fn metadata(lua: &Lua, pairs: &[(String, String)]) -> Result<LuaValue> {
     let fill = |table: &mut Pen| pairs.iter().for_each(|(name, value)| table.set_text(name, value));
     raw::table(lua, pairs.len(), fill).map(LuaValue::Table)
 }
 
-/// The names of a machine.
-pub(super) struct Shapes {
+/// Writes tables of presences and messages in one machine.
+pub(super) struct ArgumentTables {
     names: Table,
 }
 
-/// The players of a match who have sent something.
+/// The kept presences of the players of a match who have sent messages.
 pub(super) struct Senders {
-    /// A presence each, at places of a list.
+    /// List of tables of Lua, one for each kept presence.
     kept: Table,
-    places: RefCell<Places>,
+    places: RefCell<SenderPlaces>,
 }
 
 #[derive(Default)]
-struct Places {
-    /// With the presence that is kept there.
+struct SenderPlaces {
+    /// The index of each session's presence in the list, and the presence from which it was written.
     taken: HashMap<SessionId, (i64, Arc<Presence>)>,
     free: Vec<i64>,
 }
 
 impl Senders {
-    /// Nobody yet.
+    /// An empty list.
     pub(super) fn new(lua: &Lua) -> Result<Self> {
         Ok(Self { kept: lua.create_table()?, places: RefCell::default() })
     }
 
-    /// Whoever went sends nothing any more.
+    /// Frees the presences of players who left.
     pub(super) fn forget(&self, left: &[Left]) {
         let places = &mut *self.places.borrow_mut();
         for gone in left {
@@ -76,8 +77,9 @@ impl Senders {
     }
 }
 
-impl Places {
-    /// Where a presence is kept, or is to be: then it has to be put there, and noted.
+impl SenderPlaces {
+    /// The index of a presence in the list, and whether it is written there already. If not, the caller writes it and
+    /// calls [`note`](Self::note).
     fn of(&self, presence: &Arc<Presence>) -> (i64, bool) {
         if let Some((place, known)) = self.taken.get(&presence.session_id) {
             return (*place, Arc::ptr_eq(known, presence));
@@ -86,7 +88,7 @@ impl Places {
         (self.free.last().copied().unwrap_or(i64::try_from(next).unwrap_or(i64::MAX)), false)
     }
 
-    /// It is kept there now.
+    /// Notes that a presence was written at an index.
     fn note(&mut self, presence: &Arc<Presence>, place: i64) {
         if self.free.last() == Some(&place) {
             self.free.pop();
@@ -95,23 +97,23 @@ impl Places {
     }
 }
 
-impl Shapes {
-    /// Of a machine.
+impl ArgumentTables {
+    /// Prepares the names in a machine.
     pub(super) fn new(lua: &Lua) -> Result<Self> {
         Ok(Self { names: lua.create_sequence_from(NAMES)? })
     }
 
-    /// A presence that is there.
+    /// The table of a player's presence.
     pub(super) fn presence(&self, lua: &Lua, presence: &Presence, node: &str) -> Result<LuaValue> {
         self.write(lua, |pen| pen.table(0, ROOM, |pen| fill(pen, presence, node, None)))
     }
 
-    /// Those who came.
+    /// The list of players who joined.
     pub(super) fn presences(&self, lua: &Lua, came: &[Arc<Presence>], node: &str) -> Result<LuaValue> {
         self.write(lua, |pen| pen.list(came, |pen, who| pen.table(0, ROOM, |pen| fill(pen, who, node, None))))
     }
 
-    /// Those who went.
+    /// The list of players who left, with reasons.
     pub(super) fn left_presences(&self, lua: &Lua, left: &[Left], node: &str) -> Result<LuaValue> {
         let write = |pen: &mut Pen, gone: &Left| {
             pen.table(0, ROOM, |pen| fill(pen, &gone.presence, node, Some(gone.reason)));
@@ -119,7 +121,7 @@ impl Shapes {
         self.write(lua, |pen| pen.list(left, write))
     }
 
-    /// What players sent.
+    /// The list of messages that players sent.
     pub(super) fn messages(&self, lua: &Lua, inputs: &[Input], senders: &Senders, node: &str) -> Result<LuaValue> {
         if inputs.is_empty() {
             return lua.create_table().map(LuaValue::Table);
@@ -149,7 +151,7 @@ impl Shapes {
     }
 }
 
-/// A presence, and why it went if it did.
+/// Writes the entries of a presence; `reason` says why its player left.
 fn fill(pen: &mut Pen, presence: &Presence, node: &str, reason: Option<LeaveReason>) {
     let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
     set_text(pen, USER_ID, text_of(presence.user_id.0, &mut [0; 36]));

@@ -1,5 +1,6 @@
-//! By what a callback says what it wants done: one table for all matches of a machine, which works for the match whose
-//! callback runs. Its functions are called by Luau itself, as those of the host are.
+//! The dispatcher: the table of functions by which a callback sends messages, kicks players, changes the label and sets
+//! timers. One table serves all matches of a machine; a call of it works for the match whose callback runs. Luau calls
+//! its functions directly, as it does those of the host.
 
 #![expect(unsafe_code, reason = "mlua's callbacks guard each step by an error handler of its own")]
 
@@ -22,19 +23,19 @@ use crate::luau::vm::Vm;
 use crate::machine::matches::{PRESENCES_MAX, too_many_presences};
 use crate::value::allowance::Allowance;
 
-/// See the module.
+/// The dispatcher of a machine, see the module.
 pub(super) struct Dispatcher {
     pub(super) table: Table,
 }
 
-/// What its functions refer to, kept with the machine.
+/// Data behind the functions' upvalues, kept as long as the machine.
 struct Kept {
     host: Rc<Host>,
 }
 
 type Refused = String;
 
-/// Reads what a function was called with.
+/// Turns a function's arguments into an act.
 type Read = fn(Arguments<'_>) -> std::result::Result<Act, Refused>;
 
 const BROADCAST: usize = 0;
@@ -51,12 +52,12 @@ const NAMES: [&CStr; 4] = [c"broadcast_message", c"broadcast_message_deferred", 
 const FUNCTIONS: [ffi::lua_CFunction; 4] = [call::<BROADCAST>, call::<DEFER>, call::<KICK>, call::<RELABEL>];
 
 impl Dispatcher {
-    /// Its table in a machine.
+    /// Makes the dispatcher's table in a machine.
     pub(super) fn new(lua: &Lua, vm: &Vm) -> Result<Self> {
         let kept = Box::new(Kept { host: vm.host.clone() });
         let table = lua.create_table()?;
         for (name, function) in NAMES.into_iter().zip(FUNCTIONS) {
-            // SAFETY: the function's only upvalue is what it takes it for, which stays where it is as long as the machine.
+            // SAFETY: the only upvalue is the address of `kept`, which stays in place as long as the machine.
             let function: Function = unsafe {
                 lua.exec_raw((), |state| {
                     ffi::lua_pushlightuserdata(state, ptr::from_ref(&*kept).cast_mut().cast());
@@ -73,8 +74,8 @@ impl Dispatcher {
 }
 
 unsafe extern "C-unwind" fn call<const FUNCTION: usize>(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of what `new` made. What is to be dropped
-    // here is dropped before an error is raised, and by whatever Luau raises itself.
+    // SAFETY: Luau calls this with the state that runs; the upvalue is the address of the `Kept` that `new` made.
+    // Values of Rust are dropped before an error is raised here, and unwinding drops them when Luau raises one.
     unsafe {
         let kept = &*ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1)).cast::<Kept>();
         match say::<FUNCTION>(state, kept) {
@@ -90,14 +91,14 @@ unsafe fn say<const FUNCTION: usize>(state: *mut ffi::lua_State, kept: &Kept) ->
     let Kept { host } = kept;
     host.current.count(&host.process.metrics).map_err(|error| error.message.into_owned())?;
     let mut left = Allowance::new();
-    // SAFETY: as for this function.
+    // SAFETY: the caller passes the running state.
     let (reader, seat) = unsafe { (Reader::new(state, &mut left), seat_of(state)) };
     let of = NAMES[FUNCTION].to_str().unwrap_or_default();
     let act = READS[FUNCTION](Arguments { of, reader, taken: 0 })?;
     seat.ok_or("no callback of the match is running")?.sink.add(act)
 }
 
-/// What a function was called with.
+/// Reads a function's arguments one after the other.
 struct Arguments<'a> {
     of: &'static str,
     reader: Reader<'a>,
@@ -105,7 +106,7 @@ struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// The kind of the next one; nil if there is none.
+    /// Moves to the next argument and answers its type; nil if there is none.
     fn next(&mut self) -> c_int {
         self.taken += 1;
         if self.reader.is_given(self.taken) { self.reader.kind(self.taken) } else { ffi::LUA_TNIL }
@@ -140,7 +141,7 @@ impl Arguments<'_> {
         Ok(Broadcast { op_code, data, to, sender, reliable })
     }
 
-    /// The sessions of presences.
+    /// The session ids of a list of presences; `None` for nil.
     fn sessions(&mut self) -> std::result::Result<Option<Vec<SessionId>>, Refused> {
         match self.next() {
             ffi::LUA_TNIL => return Ok(None),
@@ -168,8 +169,8 @@ impl Arguments<'_> {
 
     fn sender(&mut self) -> std::result::Result<Sender, Refused> {
         let username = self.field("username", c"username", |name| Some(Arc::from(String::from_utf8_lossy(name))))?;
-        let (session_id, user_id): (SessionId, UserId) =
-            (self.id("session_id", c"session_id")?, self.id("user_id", c"user_id")?);
+        let session_id: SessionId = self.id("session_id", c"session_id")?;
+        let user_id: UserId = self.id("user_id", c"user_id")?;
         Ok(Sender { session_id, user_id, username })
     }
 
@@ -177,7 +178,7 @@ impl Arguments<'_> {
         self.field(name, field, |text| text_of(text)?.parse().ok())
     }
 
-    /// What a text of a presence says.
+    /// A field of the presence that is the current argument, parsed from its text.
     fn field<T>(
         &mut self,
         name: &str,

@@ -1,11 +1,11 @@
-//! The callbacks of a match's module, and what they may return.
+//! The callbacks of a match's module, and the meaning of what they return.
 
 use std::sync::Arc;
 
 use mlua::{Function, Result, Value as LuaValue};
 use muster_live::matches::{Callback, Outcome};
 
-/// The seven callbacks, and those that a module may have beside them.
+/// The seven callbacks that a module must have, and the two optional ones.
 pub(super) struct Handler {
     pub(super) init: Function,
     pub(super) join_attempt: Function,
@@ -18,8 +18,16 @@ pub(super) struct Handler {
     pub(super) migrate: Option<Function>,
 }
 
+/// The values that `match_init` returned.
+pub(super) struct InitReturn {
+    pub(super) state: LuaValue,
+    /// Ticks per second.
+    pub(super) tick_rate: u32,
+    pub(super) label: Arc<str>,
+}
+
 impl Handler {
-    /// What the module of this name returned.
+    /// The callbacks in the table that a module returned. `name` is the module's, for errors.
     pub(super) fn of(module: LuaValue, name: &str) -> Result<Self> {
         let LuaValue::Table(module) = module else {
             return Err(mlua::Error::runtime(format!(
@@ -49,13 +57,13 @@ impl Handler {
 }
 
 impl Handler {
-    /// The file of the module.
+    /// The name of the module's file.
     pub(super) fn file(&self) -> Arc<str> {
         self.run_loop.info().short_src.unwrap_or_default().into()
     }
 }
 
-/// What a module writes for a callback.
+/// The name of a callback in a module.
 pub(super) fn name(callback: &Callback) -> &'static str {
     match callback {
         Callback::Init { .. } => "match_init",
@@ -69,11 +77,11 @@ pub(super) fn name(callback: &Callback) -> &'static str {
     }
 }
 
-/// What the first callback returned: state, ticks a second and label.
+/// Reads the values that `match_init` returned.
 ///
 /// # Errors
-/// A sentence, when it returned anything else.
-pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<(LuaValue, u32, Arc<str>), Arc<str>> {
+/// A sentence, when the values are of other types.
+pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<InitReturn, Arc<str>> {
     let mut values = values.into_iter();
     let state = values.next().unwrap_or(LuaValue::Nil);
     if state.is_nil() {
@@ -91,13 +99,13 @@ pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<(LuaValue, u32
             return Err(format!("match_init returned a {} as label, which must be a string", other.type_name()).into());
         }
     };
-    Ok((state, tick_rate, label))
+    Ok(InitReturn { state, tick_rate, label })
 }
 
-/// What a callback answers behind the state.
+/// The outcome that a callback's answer behind the state means.
 ///
 /// # Errors
-/// A sentence, when it is of another kind than it must be.
+/// A sentence, when the answer is of a wrong type.
 pub(super) fn answer(
     callback: &Callback,
     name: &str,

@@ -1,34 +1,35 @@
-//! Matches that go over to newer code.
+//! Moves a match to a newer generation of its code: reads its state in the old machine, and gives it to `match_migrate`
+//! in the new one.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mlua::{MultiValue, Table, Value as LuaValue};
+use mlua::Value as LuaValue;
 use muster_live::matches::{Call, MatchId};
 
-use super::{Game, Handler, MatchVm, finish, memory, values, values_of};
+use super::{Handler, LoadedMatch, MatchVm, OpenedMatch, finish, memory, values, values_of};
 use crate::luau::seat::Seat;
 use crate::luau::vm::plain;
 use crate::machine::migrate::Migrating;
 use crate::value::Value;
 
-/// The new handler with its context and what its function answered; nothing if it has none.
-type Adopted = Result<Option<(Handler, Table, MultiValue)>, Arc<str>>;
+/// A match whose new handler has run `match_migrate`; `None` when the handler has no such function.
+type Adopted = Result<Option<OpenedMatch>, Arc<str>>;
 
 impl Migrating for MatchVm {
     fn state(&self, id: MatchId) -> Result<Value, Arc<str>> {
-        let game = self.games.borrow().get(&id).cloned();
-        let game = game.ok_or_else(|| Arc::from("the match is not in this machine"))?;
-        let state = game.state.borrow().clone();
+        let loaded = self.matches.borrow().get(&id).cloned();
+        let loaded = loaded.ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let state = loaded.state.borrow().clone();
         values::read(&self.vm.lua, state).map_err(|error| format!("its state: {}", plain(&error)).into())
     }
 
     async fn adopt(&self, call: &Call, state: Value, from_generation: u64) -> Result<bool, Arc<str>> {
-        let category = self.categories.borrow_mut().pop().unwrap_or(memory::COMMON);
+        let category = self.take_category();
         let adopted = self.adopt_under(category, call, state, from_generation).await;
         match adopted {
-            Ok(Some(game)) => {
-                self.games.borrow_mut().insert(call.id, game);
+            Ok(Some(loaded)) => {
+                self.matches.borrow_mut().insert(call.id, loaded);
                 Ok(true)
             }
             other => {
@@ -46,7 +47,7 @@ impl MatchVm {
         call: &Call,
         state: Value,
         from: u64,
-    ) -> Result<Option<Rc<Game>>, Arc<str>> {
+    ) -> Result<Option<Rc<LoadedMatch>>, Arc<str>> {
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
         let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
@@ -68,14 +69,14 @@ impl MatchVm {
             seat.context.replace(Some(context.clone()));
             let state = memory::counted(&lua, category, || values::write(&lua, &state))?;
             let results = seat.call((&migrate, &context, state, from as f64))?;
-            Ok(Ok(Some((handler, context, results))))
+            Ok(Ok(Some(OpenedMatch { handler, context, results })))
         };
         let ran = finish(self.vm.run(seat, self.limits.load_time, body).await)?;
-        let Some((handler, context, results)) = ran? else { return Ok(None) };
+        let Some(OpenedMatch { handler, context, results }) = ran? else { return Ok(None) };
         let state = values_of(&self.vm.lua, results)?.into_iter().next().unwrap_or(LuaValue::Nil);
         if state.is_nil() {
             return Err("match_migrate returned no state".into());
         }
-        Ok(Some(self.game((handler, context), (state, call.tick_rate), category)?))
+        Ok(Some(self.load(handler, context, state, call.tick_rate, category)?))
     }
 }

@@ -1,5 +1,5 @@
-//! Matches of game code in one machine. Each is an instance of the program with a state. While a callback waits, others'
-//! may run.
+//! Matches of game code in one machine. Each match is an instance of the program with a state. While the callback of
+//! one match waits, callbacks of others may run.
 
 mod arguments;
 mod dispatcher;
@@ -28,57 +28,61 @@ use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
-use arguments::{Senders, Shapes, metadata};
+use arguments::{ArgumentTables, Senders, metadata};
 use dispatcher::Dispatcher;
-use handler::Handler;
+use handler::{Handler, InitReturn};
 
-/// A machine for matches.
+/// A machine of Lua for many matches.
 pub struct MatchVm {
     vm: Vm,
     chunks: Rc<Chunks>,
     dispatcher: Dispatcher,
-    shapes: Rc<Shapes>,
-    games: RefCell<HashMap<MatchId, Rc<Game>>>,
-    /// Categories of memory that no match has.
+    tables: Rc<ArgumentTables>,
+    matches: RefCell<HashMap<MatchId, Rc<LoadedMatch>>>,
+    /// Memory categories that no match uses.
     categories: RefCell<Vec<u8>>,
     limits: Limits,
 }
 
-/// What a machine keeps of a match.
-struct Game {
+/// A match as its machine keeps it.
+struct LoadedMatch {
     handler: Handler,
     file: Arc<str>,
     context: Table,
-    /// What the context says that it is found by.
+    /// The label that the context holds.
     label: RefCell<Option<Arc<str>>>,
     senders: Senders,
     state: RefCell<LuaValue>,
     pace: Pace,
-    /// Under which what it holds is counted.
+    /// The memory category that the match's allocations count for.
     category: u8,
-    /// What it may have come to before it is looked at what of that is to be collected.
-    looked_at: Cell<usize>,
-    /// Why it ends with its next callback, whatever that is.
+    /// Bytes above which garbage is collected before the match's memory is measured.
+    collect_above: Cell<usize>,
+    /// The reason why the match fails at its next callback, whichever that is.
     condemned: RefCell<Option<Arc<str>>>,
 }
 
-/// What a callback returned: the state, and what else it answers.
+/// The values that a callback returned: the state, and an answer behind it.
 type Returned = Result<Vec<LuaValue>, Arc<str>>;
 
-/// What a match begins with: its callbacks, its context, and what the first of them returned, or its state.
-type Begun = Result<(Handler, Table, MultiValue), Arc<str>>;
+/// A match whose modules have run in a new instance.
+struct OpenedMatch {
+    handler: Handler,
+    context: Table,
+    /// Results of the protected call of `match_init`; of a thawed match its state alone.
+    results: MultiValue,
+}
 
-/// How a match comes into a machine.
+/// The way in which a match begins in a machine.
 enum Beginning {
-    /// By its first callback, with these parameters.
+    /// The match begins by `match_init`, with these parameters.
     Init(Value),
-    /// With a state that was kept.
+    /// The match goes on from the bytes of a state.
     Thaw(Vec<u8>),
 }
 
 impl MatchMachine for MatchVm {
     type Program = Program;
-    const LANGUAGE: &'static str = "Lua";
     const PARKS: bool = true;
 
     fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {
@@ -87,29 +91,32 @@ impl MatchMachine for MatchVm {
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
-        let shapes = Rc::new(Shapes::new(&vm.lua).map_err(failed)?);
+        let tables = Rc::new(ArgumentTables::new(&vm.lua).map_err(failed)?);
         let categories = RefCell::new(memory::CATEGORIES.collect());
-        Ok(Self { vm, chunks, dispatcher, shapes, games: RefCell::default(), categories, limits })
+        Ok(Self { vm, chunks, dispatcher, tables, matches: RefCell::default(), categories, limits })
     }
 
     fn freeze(&self, id: MatchId) -> Result<Vec<u8>, Arc<str>> {
-        let game =
-            self.games.borrow().get(&id).cloned().ok_or_else(|| Arc::from("the match is not in this machine"))?;
-        let frozen = state::freeze(&game.state.borrow())?;
+        let loaded =
+            self.matches.borrow().get(&id).cloned().ok_or_else(|| Arc::from("the match is not in this machine"))?;
+        let frozen = state::freeze(&loaded.state.borrow())?;
         let lua = &self.vm.lua;
-        let thawed = memory::counted(lua, game.category, || state::thaw(lua, &frozen));
-        game.state.replace(thawed.map_err(|error| Arc::from(plain(&error)))?);
+        let thawed = memory::counted(lua, loaded.category, || state::thaw(lua, &frozen));
+        loaded.state.replace(thawed.map_err(|error| Arc::from(plain(&error)))?);
         Ok(frozen)
     }
 
     async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>> {
         let Frozen { id, handler, tick_rate, state } = frozen;
         let beginning = Beginning::Thaw(state.to_vec());
-        let (handler, context, mut state, category) = self.open(id, handler, beginning).await?;
-        let state = state.pop_front().unwrap_or(LuaValue::Nil);
-        let game = self.game((handler, context), (state, tick_rate), category);
-        let game = game.inspect_err(|_| self.free(category))?;
-        self.games.borrow_mut().insert(id, game);
+        let category = self.take_category();
+        let opened = self.open(id, handler, beginning, category).await;
+        let loaded = opened.and_then(|mut opened| {
+            let state = opened.results.pop_front().unwrap_or(LuaValue::Nil);
+            self.load(opened.handler, opened.context, state, tick_rate, category)
+        });
+        let loaded = loaded.inspect_err(|_| self.free(category))?;
+        self.matches.borrow_mut().insert(id, loaded);
         Ok(())
     }
 
@@ -118,26 +125,26 @@ impl MatchMachine for MatchVm {
     }
 
     fn drop_match(&self, id: MatchId) {
-        if let Some(game) = self.games.borrow_mut().remove(&id) {
-            self.free(game.category);
+        if let Some(loaded) = self.matches.borrow_mut().remove(&id) {
+            self.free(loaded.category);
         }
     }
 
     async fn call(&self, call: &Call) -> (Return, bool) {
         let Call { id, tick, .. } = *call;
-        let game = if let Callback::Init { params, .. } = &call.callback {
+        let loaded = if let Callback::Init { params, .. } = &call.callback {
             match self.init(call, params).await {
-                Ok((game, begun)) => {
-                    self.games.borrow_mut().insert(id, game);
+                Ok((loaded, begun)) => {
+                    self.matches.borrow_mut().insert(id, loaded);
                     return (begun, false);
                 }
                 Err(why) => return (failed(why), false),
             }
         } else {
-            self.games.borrow().get(&id).cloned()
+            self.matches.borrow().get(&id).cloned()
         };
-        let Some(game) = game else { return (failed("the match is not in this machine".into()), false) };
-        if let Some(why) = game.condemned.take() {
+        let Some(loaded) = loaded else { return (failed("the match is not in this machine".into()), false) };
+        if let Some(why) = loaded.condemned.take() {
             return (failed(why), false);
         }
         let limit = match call.callback {
@@ -149,28 +156,28 @@ impl MatchMachine for MatchVm {
             Err(error) => return (failed(plain(&error).into()), false),
         };
         seat.sink.open();
-        if game.handler.timer.is_some() {
+        if loaded.handler.timer.is_some() {
             seat.sink.let_set(&call.timers, call.callback.timer());
         }
-        seat.category.set(game.category);
-        seat.budget.at(game.file.clone());
+        seat.category.set(loaded.category);
+        seat.budget.at(loaded.file.clone());
         let (lua, node, table, its) =
-            (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), game.clone());
-        let (callback, label, shapes) = (call.callback.clone(), call.label.clone(), self.shapes.clone());
+            (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), loaded.clone());
+        let (callback, label, tables) = (call.callback.clone(), call.label.clone(), self.tables.clone());
         let arguments = move |seat: &Seat| -> mlua::Result<MultiValue> {
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
                 Callback::JoinAttempt { presence: who, metadata: said } => {
                     let said = metadata(&lua, said)?;
-                    (&its.handler.join_attempt, shapes.presence(&lua, who, &node)?, Some(said))
+                    (&its.handler.join_attempt, tables.presence(&lua, who, &node)?, Some(said))
                 }
-                Callback::Join(came) => (&its.handler.join, shapes.presences(&lua, came, &node)?, None),
+                Callback::Join(came) => (&its.handler.join, tables.presences(&lua, came, &node)?, None),
                 Callback::Leave(left) => {
                     its.senders.forget(left);
-                    (&its.handler.leave, shapes.left_presences(&lua, left, &node)?, None)
+                    (&its.handler.leave, tables.left_presences(&lua, left, &node)?, None)
                 }
                 Callback::Loop(inputs) => {
-                    (&its.handler.run_loop, shapes.messages(&lua, inputs, &its.senders, &node)?, None)
+                    (&its.handler.run_loop, tables.messages(&lua, inputs, &its.senders, &node)?, None)
                 }
                 Callback::Terminate { grace_sec } => {
                     (&its.handler.terminate, LuaValue::Number((*grace_sec).into()), None)
@@ -192,7 +199,7 @@ impl MatchMachine for MatchVm {
             arguments.extend(second);
             Ok(MultiValue::from_vec(arguments))
         };
-        let (lua, category) = (self.vm.lua.clone(), game.category);
+        let (lua, category) = (self.vm.lua.clone(), loaded.category);
         let body = move |seat: &Seat| seat.call(memory::counted(&lua, category, || arguments(seat))?);
         let its = seat.clone();
         let ran = self.vm.run(seat, limit, body).await;
@@ -200,40 +207,40 @@ impl MatchMachine for MatchVm {
         let spent = ran.spent;
         let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
-            // What it took when it is called again says nothing of the match.
+            // A repeated call's time says nothing of the match's pace.
             let spent = if self.vm.host.current.is_again() { Duration::ZERO } else { spent };
-            game.pace.looped(spent, &self.limits)
+            loaded.pace.looped(spent, &self.limits)
         } else {
             (false, Ok(()))
         };
-        let within = self.look_at_memory(&game);
-        let outcome = in_time.and(within).and(returned).and_then(|values| game.outcome(&call.callback, values));
+        let within = self.look_at_memory(&loaded);
+        let outcome = in_time.and(within).and(returned).and_then(|values| loaded.outcome(&call.callback, values));
         (Return { outcome: outcome.unwrap_or_else(Outcome::Failed), acts }, is_late)
     }
 }
 
 impl MatchVm {
-    /// Whether a match holds no more than it may. When the machine is nearly full, the one that holds most is to end: it is
-    /// not the one whose call finds no memory who is at fault.
-    fn look_at_memory(&self, game: &Game) -> Result<(), Arc<str>> {
+    /// Checks that a match holds no more memory than it may. When the machine is nearly full, the match that holds most
+    /// is made to fail at its next callback: the match whose call finds no memory is not the one at fault.
+    fn look_at_memory(&self, loaded: &LoadedMatch) -> Result<(), Arc<str>> {
         let lua = &self.vm.lua;
-        if game.category == memory::COMMON {
+        if loaded.category == memory::COMMON {
             return Ok(());
         }
-        let held = memory::bytes(lua, game.category);
-        if held > game.looked_at.get() {
-            let held = self.collected(game.category);
+        let held = memory::bytes(lua, loaded.category);
+        if held > loaded.collect_above.get() {
+            let held = self.collected(loaded.category);
             if held > self.limits.match_bytes {
                 return Err(holds_too_much(held));
             }
-            game.looked_at.set(self.limits.match_bytes.max(held + self.limits.match_bytes / 2));
+            loaded.collect_above.set(self.limits.match_bytes.max(held + self.limits.match_bytes / 2));
         }
         let is_full = || lua.used_memory() > self.limits.machine_bytes / 4 * 3;
         if is_full() {
-            self.collected(game.category);
+            self.collected(loaded.category);
             if is_full() {
-                let games = self.games.borrow();
-                let most = games.values().max_by_key(|game| memory::bytes(lua, game.category));
+                let matches = self.matches.borrow();
+                let most = matches.values().max_by_key(|loaded| memory::bytes(lua, loaded.category));
                 if let Some(most) = most {
                     most.condemned.replace(Some(holds_too_much(memory::bytes(lua, most.category))));
                 }
@@ -242,7 +249,7 @@ impl MatchVm {
         Ok(())
     }
 
-    /// What is counted under a category when all that can be is collected.
+    /// Bytes that count for a category after garbage was collected.
     fn collected(&self, category: u8) -> usize {
         if let Err(error) = self.vm.lua.gc_collect() {
             tracing::error!(%error, "the memory of game code cannot be collected");
@@ -250,19 +257,21 @@ impl MatchVm {
         memory::bytes(&self.vm.lua, category)
     }
 
-    async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<Game>, Return), Arc<str>> {
+    async fn init(&self, call: &Call, params: &[u8]) -> Result<(Rc<LoadedMatch>, Return), Arc<str>> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
-        let opened = self.open(call.id, &call.handler, Beginning::Init(params)).await?;
-        let (handler, context, results, category) = opened;
-        let begun = values_of(&self.vm.lua, results).and_then(handler::begun);
-        let begun = begun.and_then(|(state, tick_rate, label)| {
-            let game = self.game((handler, context), (state, tick_rate), category)?;
-            Ok((game, Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
+        let category = self.take_category();
+        let opened = self.open(call.id, &call.handler, Beginning::Init(params), category).await;
+        let begun = opened.and_then(|OpenedMatch { handler, context, results }| {
+            let InitReturn { state, tick_rate, label } = handler::begun(values_of(&self.vm.lua, results)?)?;
+            let loaded = self.load(handler, context, state, tick_rate, category)?;
+            Ok((loaded, Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
         });
-        if begun.is_err() {
-            self.free(category);
-        }
-        begun
+        begun.inspect_err(|_| self.free(category))
+    }
+
+    /// A memory category for a new match: the common one when no other is left.
+    fn take_category(&self) -> u8 {
+        self.categories.borrow_mut().pop().unwrap_or(memory::COMMON)
     }
 
     fn free(&self, category: u8) {
@@ -271,29 +280,21 @@ impl MatchVm {
         }
     }
 
-    /// Makes an instance of the modules for a match.
+    /// Makes an instance of the modules for a match, and calls `match_init` or reads the match's state.
     async fn open(
         &self,
         id: MatchId,
         handler: &Arc<str>,
         beginning: Beginning,
-    ) -> Result<(Handler, Table, MultiValue, u8), Arc<str>> {
-        let category = self.categories.borrow_mut().pop().unwrap_or(memory::COMMON);
-        let opened = self.try_open(id, handler.clone(), beginning, category).await;
-        if opened.is_err() {
-            self.free(category);
-        }
-        let (handler, context, results) = opened?;
-        Ok((handler, context, results, category))
-    }
-
-    async fn try_open(&self, id: MatchId, name: Arc<str>, beginning: Beginning, category: u8) -> Begun {
+        category: u8,
+    ) -> Result<OpenedMatch, Arc<str>> {
+        let name = handler.clone();
         let seat = self.vm.seat().map_err(|error| Arc::from(plain(&error)))?;
         seat.category.set(category);
         let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let host = self.vm.host.clone();
         let public_id = format!("{id}.{}", host.node);
-        let body = move |seat: &Seat| -> mlua::Result<Begun> {
+        let body = move |seat: &Seat| -> mlua::Result<Result<OpenedMatch, Arc<str>>> {
             let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
             let module = match values_of(&lua, seat.call((require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
@@ -318,21 +319,23 @@ impl MatchVm {
                     MultiValue::from_vec(vec![state])
                 }
             };
-            Ok(Ok((handler, context, results)))
+            Ok(Ok(OpenedMatch { handler, context, results }))
         };
         finish(self.vm.run(seat, self.limits.load_time, body).await)?
     }
 
-    /// What is kept of a match that begins here, unless it holds too much already.
-    fn game(
+    /// Makes the machine's record of a match, unless the match already holds too much memory.
+    fn load(
         &self,
-        (handler, context): (Handler, Table),
-        (state, tick_rate): (LuaValue, u32),
+        handler: Handler,
+        context: Table,
+        state: LuaValue,
+        tick_rate: u32,
         category: u8,
-    ) -> Result<Rc<Game>, Arc<str>> {
+    ) -> Result<Rc<LoadedMatch>, Arc<str>> {
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
         let senders = memory::counted(&self.vm.lua, category, || Senders::new(&self.vm.lua));
-        let game = Game {
+        let loaded = LoadedMatch {
             file: handler.file(),
             handler,
             context,
@@ -341,11 +344,11 @@ impl MatchVm {
             state: RefCell::new(state),
             pace: Pace::default(),
             category,
-            looked_at: Cell::new(self.limits.match_bytes),
+            collect_above: Cell::new(self.limits.match_bytes),
             condemned: RefCell::default(),
         };
-        self.look_at_memory(&game)?;
-        Ok(Rc::new(game))
+        self.look_at_memory(&loaded)?;
+        Ok(Rc::new(loaded))
     }
 }
 
@@ -353,7 +356,7 @@ fn finish<T>(ran: Ran<T>) -> Result<T, Arc<str>> {
     if ran.is_over { Err(OVER.into()) } else { ran.result.map_err(Arc::from) }
 }
 
-/// What a protected call says: `true` and the results, or `false` and what was raised.
+/// The results of a protected call, whose values are `true` and the results, or `false` and an error.
 fn values_of(lua: &Lua, results: MultiValue) -> Returned {
     let mut results = results.into_iter();
     match results.next() {
@@ -362,8 +365,8 @@ fn values_of(lua: &Lua, results: MultiValue) -> Returned {
     }
 }
 
-impl Game {
-    /// The context says by what the match is found.
+impl LoadedMatch {
+    /// Writes the match's label into its context if it has changed.
     fn tell_label(&self, label: Arc<str>) -> mlua::Result<()> {
         let mut told = self.label.borrow_mut();
         if !told.as_ref().is_some_and(|told| Arc::ptr_eq(told, &label)) {
@@ -373,7 +376,7 @@ impl Game {
         Ok(())
     }
 
-    /// What a callback's values mean. The state is kept.
+    /// The outcome that a callback's values mean. Keeps the state among them.
     fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
         let mut values = values.into_iter();
         let name = handler::name(callback);

@@ -1,4 +1,5 @@
-//! A match's state as bytes: plain data, the keys of tables in their order.
+//! A match's state as bytes. Only plain data can be written; the keys of tables are sorted, so that equal states have
+//! equal bytes.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use crate::value::DEPTH_MAX;
 
-/// Of what form it is.
+/// Version of the byte format.
 const FORM: u8 = 1;
 
 const NIL: u8 = 0;
@@ -19,16 +20,16 @@ const FROZEN_TABLE: u8 = 6;
 const VECTOR: u8 = 7;
 const BUFFER: u8 = 8;
 
-/// Most bytes of a state.
+/// Most bytes of a written state.
 const STATE_BYTES_MAX: usize = 8 << 20;
 
-/// Why a state cannot be kept.
+/// A sentence on why a state cannot be written.
 type Refused = Arc<str>;
 
 /// Writes a state.
 ///
 /// # Errors
-/// A sentence that names what is no plain data.
+/// A sentence that names the path of the value that is no plain data.
 pub(super) fn freeze(state: &LuaValue) -> Result<Vec<u8>, Refused> {
     let mut writing = Writing { out: vec![FORM], path: vec!["state".to_owned()] };
     writing.value(state)?;
@@ -37,7 +38,7 @@ pub(super) fn freeze(state: &LuaValue) -> Result<Vec<u8>, Refused> {
 
 struct Writing {
     out: Vec<u8>,
-    /// Where in the state it is.
+    /// The path to the value that is being written, for errors.
     path: Vec<String>,
 }
 
@@ -96,16 +97,16 @@ impl Writing {
             Ok(())
         });
         collected.map_err(|error| Refused::from(crate::luau::vm::plain(&error)))?;
-        // The same state is the same bytes, whatever its tables have gone through.
+        // Equal states must have equal bytes, whatever the history of their tables.
         entries.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         self.out.extend((list as u64).to_le_bytes());
         self.out.extend((entries.len() as u64).to_le_bytes());
         entries.iter().try_for_each(|(_, name, value)| self.entry(name, value))
     }
 
-    /// Where a key stands among those of its table.
+    /// The sort key of a table's key.
     fn key(&self, name: &LuaValue) -> Result<(u8, u64, Vec<u8>), Refused> {
-        // Bits of numbers that are in the order of the numbers.
+        // Maps numbers to bits that sort as the numbers do.
         let ordered = |number: f64| {
             let bits = number.to_bits();
             if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -145,7 +146,7 @@ impl Writing {
 /// Reads a state.
 ///
 /// # Errors
-/// For bytes that were not written here, and when the machine has no memory left.
+/// For bytes that [`freeze`] did not write, and when the machine has no memory left.
 pub(super) fn thaw(lua: &Lua, state: &[u8]) -> mlua::Result<LuaValue> {
     let mut reading = Reading { lua, rest: state };
     match reading.byte()? {
@@ -209,7 +210,7 @@ impl<'a> Reading<'a> {
 
     fn table(&mut self) -> mlua::Result<Table> {
         let (list, entries) = (self.count()?, self.count()?);
-        // Each takes two bytes at least: a count that is not true makes no room.
+        // An entry takes at least two bytes, so a false count reserves no memory.
         let most = self.rest.len() / 2;
         let list = list.min(most);
         let table = self.lua.create_table_with_capacity(list, entries.min(most).saturating_sub(list))?;
@@ -283,7 +284,7 @@ mod tests {
             for byte in [0, 4, 5, 7, 8, 9, 0xff] {
                 let mut changed = bytes.clone();
                 changed[at] = byte;
-                // Whatever it says, it is read or refused.
+                // Any bytes must be read or refused, without a panic.
                 let _ = thaw(&lua, &changed);
             }
         }

@@ -1,4 +1,4 @@
-//! By what a callback sets timers of its match.
+//! The dispatcher's functions `set_timer` and `cancel_timer`, by which a callback sets timers of its match.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use muster_live::matches::Act;
 
 use crate::luau::vm::Vm;
 
-/// Adds the functions to the dispatcher's table.
+/// Adds both functions to the dispatcher's table.
 pub(super) fn add(lua: &Lua, vm: &Vm, dispatcher: &Table) -> Result<()> {
     put(lua, vm, dispatcher, "set_timer", set)?;
     put(lua, vm, dispatcher, "cancel_timer", |mut values| {

@@ -1,4 +1,4 @@
-//! What callbacks are given, as objects of JavaScript.
+//! Arguments of callbacks as objects of JavaScript.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rquickjs::{Array, Ctx, IntoJs, Object, Result, Value as JsValue};
 
 use crate::quickjs::{binary, values};
 
-/// Names and values, as the client said them.
+/// An object of the metadata with which a client asks to join.
 pub(super) fn metadata<'js>(ctx: &Ctx<'js>, pairs: &[(String, String)]) -> Result<JsValue<'js>> {
     let object = Object::new(ctx.clone())?;
     for (name, value) in pairs {
@@ -17,7 +17,7 @@ pub(super) fn metadata<'js>(ctx: &Ctx<'js>, pairs: &[(String, String)]) -> Resul
     Ok(object.into_value())
 }
 
-/// A presence, and why it went if it did.
+/// The object of a presence; `reason` says why its player left.
 pub(super) fn presence<'js>(
     ctx: &Ctx<'js>,
     presence: &Presence,
@@ -38,17 +38,17 @@ pub(super) fn presence<'js>(
     Ok(object)
 }
 
-/// Those who came.
+/// The array of players who joined.
 pub(super) fn presences<'js>(ctx: &Ctx<'js>, came: &[Arc<Presence>], node: &str) -> Result<JsValue<'js>> {
     list(ctx, came, |who| presence(ctx, who, node, None))
 }
 
-/// Those who went.
+/// The array of players who left, with reasons.
 pub(super) fn left_presences<'js>(ctx: &Ctx<'js>, left: &[Left], node: &str) -> Result<JsValue<'js>> {
     list(ctx, left, |left| presence(ctx, &left.presence, node, Some(left.reason)))
 }
 
-/// What players sent.
+/// The array of messages that players sent.
 pub(super) fn messages<'js>(ctx: &Ctx<'js>, inputs: &[Input], node: &str) -> Result<JsValue<'js>> {
     list(ctx, inputs, |input| {
         let object = Object::new(ctx.clone())?;

@@ -1,4 +1,5 @@
-//! By what a callback says what it wants done.
+//! The dispatcher: the object by whose methods a callback sends messages, kicks players, changes the label and sets
+//! timers.
 
 use std::rc::Rc;
 use std::str::FromStr;
@@ -18,26 +19,26 @@ use crate::quickjs::errors::{throw, throw_refusal};
 use crate::quickjs::values::{kind, text};
 use crate::quickjs::{binary, globals};
 
-/// See the module.
+/// A machine's dispatcher, and the sink that collects the acts of the callback that runs.
 pub(super) struct Dispatcher {
     pub(super) object: Persistent<Object<'static>>,
     pub(super) sink: Rc<Sink>,
 }
 
 impl Dispatcher {
-    /// Its object in a machine.
+    /// Makes the dispatcher of a machine.
     pub(super) fn new(ctx: &Ctx<'_>, host: &Rc<Host>, deferred_max: usize) -> Result<Self> {
         let sink = Rc::new(Sink::new(deferred_max));
         let object = Object::new(ctx.clone())?;
-        put(&object, (host, &sink), "broadcastMessage", |arguments| arguments.broadcast().map(Act::Broadcast))?;
-        put(&object, (host, &sink), "broadcastMessageDeferred", |arguments| arguments.broadcast().map(Act::Defer))?;
-        put(&object, (host, &sink), "matchKick", |mut arguments| {
+        put(&object, host, &sink, "broadcastMessage", |arguments| arguments.broadcast().map(Act::Broadcast))?;
+        put(&object, host, &sink, "broadcastMessageDeferred", |arguments| arguments.broadcast().map(Act::Defer))?;
+        put(&object, host, &sink, "matchKick", |mut arguments| {
             let sessions = arguments.sessions()?;
             Ok(Act::Kick(sessions.unwrap_or_default()))
         })?;
-        put(&object, (host, &sink), "matchLabelUpdate", |mut arguments| arguments.label().map(Act::Label))?;
-        put(&object, (host, &sink), "setTimer", Arguments::timer)?;
-        put(&object, (host, &sink), "cancelTimer", |mut arguments| arguments.name().map(Act::CancelTimer))?;
+        put(&object, host, &sink, "matchLabelUpdate", |mut arguments| arguments.label().map(Act::Label))?;
+        put(&object, host, &sink, "setTimer", Arguments::timer)?;
+        put(&object, host, &sink, "cancelTimer", |mut arguments| arguments.name().map(Act::CancelTimer))?;
         globals::freeze_object(&object)?;
         Ok(Self { object: Persistent::save(ctx, object), sink })
     }
@@ -45,7 +46,8 @@ impl Dispatcher {
 
 fn put<'js>(
     object: &Object<'js>,
-    (host, sink): (&Rc<Host>, &Rc<Sink>),
+    host: &Rc<Host>,
+    sink: &Rc<Sink>,
     name: &'static str,
     read: fn(Arguments<'js>) -> Result<Act>,
 ) -> Result<()> {
@@ -58,7 +60,7 @@ fn put<'js>(
     object.set(name, Function::new(object.ctx().clone(), run)?.with_name(name)?)
 }
 
-/// What a function was called with.
+/// Reads a method's arguments one after the other.
 struct Arguments<'js> {
     of: &'static str,
     ctx: Ctx<'js>,
@@ -67,7 +69,7 @@ struct Arguments<'js> {
 }
 
 impl<'js> Arguments<'js> {
-    /// The next one; none if it is null or undefined.
+    /// The next argument; `None` if it is null or undefined.
     fn next(&mut self) -> Option<JsValue<'js>> {
         self.taken += 1;
         self.values.next().filter(|value| !value.is_null() && !value.is_undefined())
@@ -106,7 +108,7 @@ impl<'js> Arguments<'js> {
         Ok(Broadcast { op_code, data, to, sender, reliable })
     }
 
-    /// The sessions of presences.
+    /// The session ids of an array of presences; `None` for null and undefined.
     fn sessions(&mut self) -> Result<Option<Vec<SessionId>>> {
         const EXPECTED: &str = "an array of presences";
         let Some(given) = self.next() else { return Ok(None) };
@@ -116,7 +118,7 @@ impl<'js> Arguments<'js> {
             let Some(presence) = presence.as_object() else { return Err(self.unfit(EXPECTED, Some(&presence))) };
             self.id(presence, "sessionId")
         };
-        // The library takes lengths beyond 2^31 for a fault.
+        // The library panics on lengths beyond 2^31.
         let length: f64 = presences.as_object().get("length")?;
         if length > PRESENCES_MAX as f64 {
             return Err(throw(&self.ctx, Code::InvalidArgument, &too_many_presences(self.of)));
@@ -127,8 +129,8 @@ impl<'js> Arguments<'js> {
     fn sender(&self, presence: &JsValue<'js>) -> Result<Sender> {
         let Some(presence) = presence.as_object() else { return Err(self.unfit("a presence", Some(presence))) };
         let username = self.field(presence, "username")?;
-        let (session_id, user_id): (SessionId, UserId) =
-            (self.id(presence, "sessionId")?, self.id(presence, "userId")?);
+        let session_id: SessionId = self.id(presence, "sessionId")?;
+        let user_id: UserId = self.id(presence, "userId")?;
         Ok(Sender { session_id, user_id, username: username.into() })
     }
 

@@ -1,23 +1,23 @@
-//! The callbacks of a match, and what they may return.
+//! The callbacks of a match, and the meaning of what they return.
 
 use std::sync::Arc;
 
 use muster_live::matches::{Callback, Outcome};
 use rquickjs::{Ctx, Object, Persistent, Value as JsValue};
 
-use super::Ended;
+use super::MatchResult;
 use crate::quickjs::errors::raised;
 use crate::quickjs::register::{CALLBACKS, TIMER};
 use crate::quickjs::values::{kind, text};
 
-/// What the first callback returned.
-pub(super) struct Begun {
+/// The properties of the object that `matchInit` returned.
+pub(super) struct InitReturn {
     pub(super) state: Persistent<JsValue<'static>>,
     pub(super) tick_rate: u32,
     pub(super) label: Arc<str>,
 }
 
-/// Which of the functions that a match must have it is, and its name; none for the others.
+/// The index of a callback in [`CALLBACKS`] and its name. The callback for timers is optional and has no index.
 pub(super) fn callback(callback: &Callback) -> (Option<usize>, &'static str) {
     let index = match callback {
         Callback::Init { .. } => 0,
@@ -32,11 +32,11 @@ pub(super) fn callback(callback: &Callback) -> (Option<usize>, &'static str) {
     (Some(index), CALLBACKS[index])
 }
 
-/// What the first callback returned: `{ state, tickRate, label }`.
+/// Reads the object that `matchInit` returned: `{ state, tickRate, label }`.
 ///
 /// # Errors
-/// A sentence, when it returned anything else.
-pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> Ended<Begun> {
+/// A sentence, when it returned another value.
+pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<InitReturn> {
     let Some(object) = returned.as_object() else {
         let got = kind(&returned);
         return Err(
@@ -52,20 +52,21 @@ pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> Ended<Begun>
         return Err("matchInit must return a whole number as tickRate".into());
     };
     let label = text_of(ctx, object, "matchInit", "label")?;
-    Ok(Begun { state: Persistent::save(ctx, state), tick_rate: tick_rate as u32, label })
+    Ok(InitReturn { state: Persistent::save(ctx, state), tick_rate: tick_rate as u32, label })
 }
 
-/// What a callback's answer means: `null` ends the match, `{ state }` goes on with that state.
+/// The outcome that a callback's return means: `null` ends the match, `{ state }` continues with that state, which
+/// `keep` is given.
 ///
 /// # Errors
-/// A sentence, when it is of another kind than it must be.
+/// A sentence, when the return is of a wrong type.
 pub(super) fn outcome<'js>(
     ctx: &Ctx<'js>,
     callback: &Callback,
     name: &str,
     returned: JsValue<'js>,
     keep: impl FnOnce(JsValue<'js>),
-) -> Ended<Outcome> {
+) -> MatchResult<Outcome> {
     if returned.is_null() || returned.is_undefined() {
         return Ok(Outcome::Over);
     }
@@ -98,12 +99,12 @@ pub(super) fn outcome<'js>(
     }
 }
 
-fn get<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Ended<JsValue<'js>> {
+fn get<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> MatchResult<JsValue<'js>> {
     object.get(name).map_err(|error| raised(ctx, &error).message.into())
 }
 
-/// A text that may be missing.
-fn text_of<'js>(ctx: &Ctx<'js>, object: &Object<'js>, of: &str, name: &str) -> Ended<Arc<str>> {
+/// A property that must be a string; empty if it is missing. `of` names the callback in errors.
+fn text_of<'js>(ctx: &Ctx<'js>, object: &Object<'js>, of: &str, name: &str) -> MatchResult<Arc<str>> {
     let value = get(ctx, object, name)?;
     if value.is_null() || value.is_undefined() {
         return Ok(Arc::default());

@@ -1,4 +1,5 @@
-//! A match of game code in a machine of its own, in which the modules have run, with a state.
+//! A match of game code in a machine of its own: the modules have run there, and the match has a state. The machine
+//! never serves a second match.
 
 mod arguments;
 mod dispatcher;
@@ -32,49 +33,63 @@ use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
-use handler::Begun;
+use handler::InitReturn;
 
-/// A machine for a match.
+/// A machine of JavaScript for one match.
 pub struct MatchVm {
-    game: RefCell<Option<Rc<Game>>>,
-    /// A match has begun or failed to: there cannot be another.
+    loaded: RefCell<Option<Rc<LoadedMatch>>>,
+    /// Whether a match has begun or has failed to begin: no other may begin here.
     is_used: Cell<bool>,
     dispatcher: Dispatcher,
     engine: Rc<Engine>,
-    sources: Arc<Sources>,
-    answers: Answers,
+    script: Script,
     limits: Limits,
-    /// What the machine held before the script ran in it.
+    /// Bytes that the machine held before the script ran.
     bytes_before: usize,
 }
 
-/// What a machine keeps of its match.
-struct Game {
+/// The files that a machine runs before its match begins.
+#[derive(Clone)]
+struct Script {
+    sources: Arc<Sources>,
+    /// The host's answers to the first run of `InitModule`.
+    answers: Answers,
+}
+
+/// A match that has begun.
+struct OpenedMatch {
+    loaded: LoadedMatch,
+    tick_rate: u32,
+    label: Arc<str>,
+}
+
+/// A match as its machine keeps it.
+struct LoadedMatch {
     callbacks: Callbacks,
-    shown: Persistent<Object<'static>>,
+    context: Persistent<Object<'static>>,
     state: RefCell<Persistent<JsValue<'static>>>,
     pace: Pace,
     calls: Cell<u32>,
 }
 
-/// How a match comes into a machine.
+/// The way in which a match begins in a machine.
 enum Beginning {
-    /// By its first callback, with these parameters.
+    /// The match begins by `matchInit`, with these parameters.
     Init(Value),
-    /// With a state that was kept.
+    /// The match goes on from the bytes of a state.
     Thaw { tick_rate: u32, state: Vec<u8> },
 }
 
-/// Memory is looked at once in so many callbacks: to know it all of it is looked at.
+/// Callbacks between two measurements of memory: QuickJS visits all of its memory to count it.
 const CALLS_PER_LOOK: u32 = 64;
 
-/// What comes of a callback, or why it failed.
-type Ended<T> = std::result::Result<T, Arc<str>>;
+/// A result, or a sentence on why the match's code failed.
+type MatchResult<T> = std::result::Result<T, Arc<str>>;
 
 impl MatchMachine for MatchVm {
     type Program = Bundle;
-    const LANGUAGE: &'static str = "JavaScript";
-    /// Frames of what runs are kept by the runtime, so of matches that share one only one could wait, and not for another.
+    /// A runtime keeps the frames of running code on one stack: of several matches in it only one could wait, and never
+    /// for another of them.
     const MATCHES_MAX: usize = 1;
 
     fn new(
@@ -86,40 +101,39 @@ impl MatchMachine for MatchVm {
         let engine = Engine::new(host, &limits, is_recorded)?;
         let dispatcher = engine.briefly(limits.load_time, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
-        let (sources, answers) = (program.sources.clone(), program.answers.clone());
+        let script = Script { sources: program.sources.clone(), answers: program.answers.clone() };
         Ok(Self {
-            game: RefCell::default(),
+            loaded: RefCell::default(),
             is_used: Cell::new(false),
             dispatcher,
             bytes_before: engine.bytes(),
             engine,
-            sources,
-            answers,
+            script,
             limits,
         })
     }
 
-    fn freeze(&self, _: MatchId) -> Ended<Vec<u8>> {
-        let game = self.game()?;
-        self.engine.briefly(self.limits.call_time, |ctx| -> Ended<Vec<u8>> {
+    fn freeze(&self, _: MatchId) -> MatchResult<Vec<u8>> {
+        let loaded = self.loaded()?;
+        self.engine.briefly(self.limits.call_time, |ctx| -> MatchResult<Vec<u8>> {
             let told = |error: rquickjs::Error| Arc::<str>::from(raised(&ctx, &error).message);
-            let frozen = state::freeze(&game.state.borrow().clone().restore(&ctx).map_err(told)?)?;
+            let frozen = state::freeze(&loaded.state.borrow().clone().restore(&ctx).map_err(told)?)?;
             let thawed = state::thaw(&ctx, &frozen).map_err(told)?;
-            game.state.replace(Persistent::save(&ctx, thawed));
+            loaded.state.replace(Persistent::save(&ctx, thawed));
             Ok(frozen)
         })
     }
 
-    async fn thaw(&self, frozen: Frozen<'_>) -> Ended<()> {
+    async fn thaw(&self, frozen: Frozen<'_>) -> MatchResult<()> {
         self.is_used.set(true);
         let Frozen { id, handler, tick_rate, state } = frozen;
-        let (game, ..) = self.open((id, handler.clone()), Beginning::Thaw { tick_rate, state: state.to_vec() }).await?;
-        self.game.replace(Some(Rc::new(game)));
+        let opened = self.open(id, handler.clone(), Beginning::Thaw { tick_rate, state: state.to_vec() }).await?;
+        self.loaded.replace(Some(Rc::new(opened.loaded)));
         Ok(())
     }
 
     fn drop_match(&self, _: MatchId) {
-        self.game.take();
+        self.loaded.take();
     }
 
     fn is_spent(&self) -> bool {
@@ -132,8 +146,8 @@ impl MatchMachine for MatchVm {
             let begun = self.begin(call, params).await.unwrap_or_else(failed);
             return (begun, false);
         }
-        let game = match self.game() {
-            Ok(game) => game,
+        let loaded = match self.loaded() {
+            Ok(loaded) => loaded,
             Err(why) => return (failed(why), false),
         };
         let limit = match call.callback {
@@ -141,10 +155,10 @@ impl MatchMachine for MatchVm {
             _ => self.limits.call_time,
         };
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
-        let (engine, its, called) = (self.engine.clone(), game.clone(), call.clone());
+        let (engine, its, called) = (self.engine.clone(), loaded.clone(), call.clone());
         let dispatcher = self.dispatcher.object.clone();
         self.dispatcher.sink.open();
-        if game.callbacks.timer.is_some() {
+        if loaded.callbacks.timer.is_some() {
             self.dispatcher.sink.let_set(&call.timers, call.callback.timer());
         }
         budget.begin(limit);
@@ -157,29 +171,29 @@ impl MatchMachine for MatchVm {
         };
         let acts = self.dispatcher.sink.close();
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
-            // What it took when it is called again says nothing of the match.
+            // A repeated call's time says nothing of the match's pace.
             let is_again = self.engine.means.host.current.is_again();
             let spent = if is_again { Duration::ZERO } else { budget.spent() };
-            game.pace.looped(spent, &self.limits)
+            loaded.pace.looped(spent, &self.limits)
         } else {
             (false, Ok(()))
         };
-        let outcome = in_time.and(returned).and_then(|outcome| self.within_memory(&game, outcome));
+        let outcome = in_time.and(returned).and_then(|outcome| self.within_memory(&loaded, outcome));
         (Return { outcome: outcome.unwrap_or_else(Outcome::Failed), acts }, is_late)
     }
 }
 
 impl MatchVm {
-    /// Its match.
-    fn game(&self) -> Ended<Rc<Game>> {
-        let game = self.game.borrow().clone().filter(|_| !self.engine.is_lost());
-        game.ok_or_else(|| Arc::from("the match is not in this machine"))
+    /// The machine's match.
+    fn loaded(&self) -> MatchResult<Rc<LoadedMatch>> {
+        let loaded = self.loaded.borrow().clone().filter(|_| !self.engine.is_lost());
+        loaded.ok_or_else(|| Arc::from("the match is not in this machine"))
     }
 
-    /// Whether the match keeps no more memory than it may, which is looked at now and then.
-    fn within_memory(&self, game: &Game, outcome: Outcome) -> Ended<Outcome> {
-        game.calls.set(game.calls.get().wrapping_add(1));
-        if !game.calls.get().is_multiple_of(CALLS_PER_LOOK) {
+    /// Checks now and then that the match holds no more memory than it may.
+    fn within_memory(&self, loaded: &LoadedMatch, outcome: Outcome) -> MatchResult<Outcome> {
+        loaded.calls.set(loaded.calls.get().wrapping_add(1));
+        if !loaded.calls.get().is_multiple_of(CALLS_PER_LOOK) {
             return Ok(outcome);
         }
         let kept = self.engine.bytes().saturating_sub(self.bytes_before);
@@ -193,28 +207,24 @@ impl MatchVm {
         self.engine.has_room() && self.engine.bytes().saturating_sub(self.bytes_before) <= self.limits.match_bytes
     }
 
-    async fn begin(&self, call: &Call, params: &[u8]) -> Ended<Return> {
+    async fn begin(&self, call: &Call, params: &[u8]) -> MatchResult<Return> {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
-        let opened = self.open((call.id, call.handler.clone()), Beginning::Init(params)).await?;
-        let (game, tick_rate, label) = opened;
-        self.game.replace(Some(Rc::new(game)));
+        let opened = self.open(call.id, call.handler.clone(), Beginning::Init(params)).await?;
+        let OpenedMatch { loaded, tick_rate, label } = opened;
+        self.loaded.replace(Some(Rc::new(loaded)));
         Ok(Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() })
     }
 
-    /// Runs the modules, and what a match begins with.
-    async fn open(&self, (id, name): (MatchId, Arc<str>), beginning: Beginning) -> Ended<(Game, u32, Arc<str>)> {
+    /// Runs the modules on the machine's stack, and begins the match.
+    async fn open(&self, id: MatchId, name: Arc<str>, beginning: Beginning) -> MatchResult<OpenedMatch> {
         let (fiber, budget) = (&self.engine.means.fiber, &self.engine.means.budget);
-        let (engine, sources, answers) = (self.engine.clone(), self.sources.clone(), self.answers.clone());
+        let (engine, script) = (self.engine.clone(), self.script.clone());
         budget.begin(self.limits.load_time);
-        let body = move || -> Ended<(Game, u32, Arc<str>)> {
-            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, (&sources, &answers), (id, &name), beginning));
-            // Only what the match needs of it stays.
+        let body = move || -> MatchResult<OpenedMatch> {
+            let made = enter(&engine.context, |ctx| begin(&ctx, &engine, &script, id, &name, beginning));
+            // Only the match's own callbacks are kept.
             *engine.registered.borrow_mut() = Default::default();
-            let (callbacks, shown, begun) = made?;
-            let Begun { state, tick_rate, label } = begun;
-            let game =
-                Game { callbacks, shown, state: RefCell::new(state), pace: Pace::default(), calls: Cell::default() };
-            Ok((game, tick_rate, label))
+            made
         };
         let ended = fiber.run(budget, body).await;
         if budget.is_over() {
@@ -224,36 +234,37 @@ impl MatchVm {
     }
 }
 
-/// Runs the modules, and the match's first callback if it begins by that.
+/// Runs the modules, and calls `matchInit` or reads the match's state.
 fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
-    (sources, answers): (&Arc<Sources>, &Answers),
-    (id, name): (MatchId, &str),
+    script: &Script,
+    id: MatchId,
+    name: &str,
     beginning: Beginning,
-) -> Ended<(Callbacks, Persistent<Object<'static>>, Begun)> {
+) -> MatchResult<OpenedMatch> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
-    engine.load(ctx, sources, Some(answers)).map_err(|error| Arc::from(error.to_string()))?;
+    engine.load(ctx, &script.sources, Some(&script.answers)).map_err(|error| Arc::from(error.to_string()))?;
     let callbacks = engine.registered.borrow_mut().matches.remove(name);
     let callbacks =
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
     let host = &engine.means.host;
-    let shown = || -> Result<_> {
-        let shown = context_of(ctx, "match", &host.surroundings())?;
-        shown.set("matchId", format!("{id}.{}", host.node))?;
-        shown.set("matchNode", &*host.node)?;
-        Ok(shown)
+    let context = || -> Result<_> {
+        let context = context_of(ctx, "match", &host.surroundings())?;
+        context.set("matchId", format!("{id}.{}", host.node))?;
+        context.set("matchNode", &*host.node)?;
+        Ok(context)
     };
-    let shown = shown().map_err(thrown)?;
+    let context = context().map_err(thrown)?;
     let begun = match beginning {
         Beginning::Thaw { tick_rate, state } => {
             let state = Persistent::save(ctx, state::thaw(ctx, &state).map_err(thrown)?);
-            Begun { state, tick_rate, label: Arc::default() }
+            InitReturn { state, tick_rate, label: Arc::default() }
         }
         Beginning::Init(params) => {
             let prepare = || -> Result<_> {
                 let mut arguments = Args::new(ctx.clone(), 4);
-                arguments.push_arg(shown.clone())?;
+                arguments.push_arg(context.clone())?;
                 arguments.push_arg(engine.logger.clone())?;
                 arguments.push_arg(engine.nk.clone())?;
                 let params = match params {
@@ -268,18 +279,23 @@ fn begin(
             handler::begun(ctx, returned)?
         }
     };
-    shown.set("matchTickRate", begun.tick_rate).map_err(thrown)?;
-    Ok((callbacks, Persistent::save(ctx, shown), begun))
+    context.set("matchTickRate", begun.tick_rate).map_err(thrown)?;
+    let InitReturn { state, tick_rate, label } = begun;
+    Ok(OpenedMatch { loaded: LoadedMatch::new(callbacks, Persistent::save(ctx, context), state), tick_rate, label })
 }
 
-impl Game {
+impl LoadedMatch {
+    fn new(callbacks: Callbacks, context: Persistent<Object<'static>>, state: Persistent<JsValue<'static>>) -> Self {
+        Self { callbacks, context, state: RefCell::new(state), pace: Pace::default(), calls: Cell::default() }
+    }
+
     fn call(
         &self,
         ctx: &Ctx<'_>,
         engine: &Engine,
         dispatcher: Persistent<Object<'static>>,
         call: &Call,
-    ) -> Ended<Outcome> {
+    ) -> MatchResult<Outcome> {
         let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
         let (index, name) = handler::callback(&call.callback);
         let node = &*engine.means.host.node;
@@ -299,10 +315,10 @@ impl Game {
                 }
                 Callback::Signal(data) => (values::write(ctx, Value::text(&**data))?, None),
             };
-            let shown = self.shown.clone().restore(ctx)?;
-            shown.set("matchLabel", &*call.label)?;
+            let context = self.context.clone().restore(ctx)?;
+            context.set("matchLabel", &*call.label)?;
             let mut arguments = Args::new_unsized(ctx.clone());
-            arguments.push_arg(shown)?;
+            arguments.push_arg(context)?;
             arguments.push_arg(engine.logger.clone())?;
             arguments.push_arg(engine.nk.clone())?;
             arguments.push_arg(dispatcher)?;

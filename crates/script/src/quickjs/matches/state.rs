@@ -1,16 +1,16 @@
-//! A match's state as bytes: plain data, with the names of objects in the order in which they have them.
+//! A match's state as bytes. Only plain data can be written; the properties of objects keep their order.
 
 use std::sync::Arc;
 
 use rquickjs::object::Filter;
 use rquickjs::{Array, BigInt, Ctx, IntoJs as _, Object, Result, String as JsString, TypedArray, Value as JsValue};
 
-use super::Ended;
+use super::MatchResult;
 use crate::quickjs::values::{kind, put, text};
 use crate::quickjs::{binary, errors};
 use crate::value::DEPTH_MAX;
 
-/// Of what form it is.
+/// Version of the byte format.
 const FORM: u8 = 1;
 
 const UNDEFINED: u8 = 0;
@@ -30,8 +30,8 @@ const STATE_BYTES_MAX: usize = 8 << 20;
 /// Writes a state.
 ///
 /// # Errors
-/// A sentence that names what is no plain data.
-pub(super) fn freeze(state: &JsValue<'_>) -> Ended<Vec<u8>> {
+/// A sentence that names the path of the value that is no plain data.
+pub(super) fn freeze(state: &JsValue<'_>) -> MatchResult<Vec<u8>> {
     let mut writing = Writing { out: vec![FORM], path: vec!["state".to_owned()] };
     writing.value(state)?;
     Ok(writing.out)
@@ -39,12 +39,12 @@ pub(super) fn freeze(state: &JsValue<'_>) -> Ended<Vec<u8>> {
 
 struct Writing {
     out: Vec<u8>,
-    /// Where in the state it is.
+    /// The path to the value that is being written, for errors.
     path: Vec<String>,
 }
 
 impl Writing {
-    fn value(&mut self, value: &JsValue<'_>) -> Ended<()> {
+    fn value(&mut self, value: &JsValue<'_>) -> MatchResult<()> {
         let told = |error: rquickjs::Error| Arc::<str>::from(errors::raised(value.ctx(), &error).message);
         if let Some(flag) = value.as_bool() {
             self.out.push(if flag { TRUE } else { FALSE });
@@ -79,7 +79,7 @@ impl Writing {
         self.out.extend(bytes);
     }
 
-    fn object(&mut self, object: &Object<'_>) -> Ended<()> {
+    fn object(&mut self, object: &Object<'_>) -> MatchResult<()> {
         let told = |error: rquickjs::Error| Arc::<str>::from(errors::raised(object.ctx(), &error).message);
         if self.path.len() > DEPTH_MAX {
             return Err(self.refused("is nested too deeply, or holds itself"));
@@ -90,7 +90,7 @@ impl Writing {
             return Ok(());
         }
         if let Some(array) = object.as_array() {
-            // The library takes lengths beyond 2^31 for a fault. Each element takes a byte at least.
+            // The library panics on lengths beyond 2^31. Each element takes at least one byte.
             let length: f64 = object.get("length").map_err(told)?;
             if length > STATE_BYTES_MAX as f64 {
                 return Err(self.refused("has too many elements"));
@@ -123,7 +123,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Whether an object is one that braces make.
+    /// Checks that an object has no class: its prototype is that of an object in braces, or null.
     fn plain(&self, object: &Object<'_>) -> Result<std::result::Result<(), &'static str>> {
         let Some(prototype) = object.get_prototype() else { return Ok(Ok(())) };
         let usual: Object<'_> = object.ctx().globals().get::<_, Object<'_>>("Object")?.get("prototype")?;
@@ -142,7 +142,7 @@ impl Writing {
 /// Reads a state.
 ///
 /// # Errors
-/// For bytes that were not written here, and when the machine has no memory left.
+/// For bytes that [`freeze`] did not write, and when the machine has no memory left.
 pub(super) fn thaw<'js>(ctx: &Ctx<'js>, state: &[u8]) -> Result<JsValue<'js>> {
     let mut reading = Reading { ctx, rest: state };
     match reading.byte()? {

@@ -1,5 +1,5 @@
-//! How instances end: by calls that take too much, by panics that nothing catches, and by what WebAssembly traps. What comes
-//! then is a new one.
+//! Ends of instances: calls over a limit, panics that nothing catches, and traps of WebAssembly. After each a new
+//! instance starts.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,16 +15,16 @@ use muster_wire::code::Code;
 use super::{built, functions, host, limits};
 use crate::world::{block_on, call, store};
 
-/// Each ends an instance in a way of its own: by time, by memory, with its stack, by a panic, by leaving, and by a trap.
+/// Functions that end an instance by time, by memory, by its stack, by a panic, by leaving, and by a trap.
 pub const BOMBS: [&str; 6] = ["loop", "hog", "deep", "goroutine", "exit", "trap"];
 
-/// What tests wait for.
+/// Time that tests wait for an end.
 pub fn quick() -> Limits {
     let time = Duration::from_millis(200);
     Limits { call_time: time, tick_time_max: time, ..limits() }
 }
 
-/// The answer of a new instance, once there is one. Until then calls are refused.
+/// The answer of a new instance, once one has started. Until then calls are refused.
 async fn answer_of_next(functions: &GoFunctions) -> String {
     loop {
         match call(functions, "count", "").await {

@@ -4,6 +4,7 @@ use muster_script::value::Value;
 
 use super::endings::{BOMBS, quick};
 use super::{built, host, limits};
+use crate::matches::admission::four_are_let_in;
 use crate::matches::{Hall, run};
 use crate::world::store;
 
@@ -38,6 +39,13 @@ fn a_match_lives_from_its_creation_to_its_end() {
 }
 
 #[test]
+fn four_seats_take_four_players() {
+    run(async {
+        four_are_let_in(Hall::in_go(built(), host(store()), limits(), "seats").await).await;
+    });
+}
+
+#[test]
 fn timers_call_their_match() {
     run(async {
         let hall = Hall::in_go(built(), host(store()), limits(), "bells").await;
@@ -61,7 +69,7 @@ fn matches_end_with_their_instance() {
             hall.create(2, Value::Nil).await.unwrap();
             hall.enter(1, 1).await.unwrap();
             hall.send(1, 1, 9, kind).await;
-            // The other match's loop may be over by then: its next one tells it.
+            // The loop of the other match may have run before the signal; its next loop sees it.
             hall.pass(100).await;
             assert!(hall.list().is_empty(), "{kind}");
         });

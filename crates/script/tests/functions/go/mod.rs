@@ -1,4 +1,4 @@
-//! What studios rely on of game code in Go, by the module of `tests/e2e/modules-go`, built by the Go tool.
+//! Behaviour that studios rely on in Go, tested with the module of `tests/e2e/modules-go`, which the Go tool builds.
 
 mod endings;
 mod matches;
@@ -31,7 +31,7 @@ fn built() -> &'static Path {
     })
 }
 
-/// A host that keeps what is compiled, for the next test.
+/// A host that keeps the compiled module for the next test.
 fn host(store: Rc<dyn Store>) -> Rc<Host> {
     let mut host = host_over(store, built());
     let process = Arc::get_mut(&mut host.process).unwrap();
@@ -39,16 +39,16 @@ fn host(store: Rc<dyn Store>) -> Rc<Host> {
     Rc::new(host)
 }
 
-/// The module's functions, to be used where they are made.
+/// The functions of the module. They stay on the thread that made them.
 async fn functions(store: Rc<dyn Store>, limits: Limits) -> (GoFunctions, Arc<ScriptMetrics>) {
     let host = host(store);
     let module = GoModule::load(built(), &host, &limits).await.unwrap();
-    // What a shard counts, and what the instance's thread does.
+    // The shard and the thread of the instance share these counters.
     let metrics = host.process.metrics.clone();
     (GoFunctions::new(Arc::new(module), host, limits, metrics.clone()), metrics)
 }
 
-/// What one instance may use in tests: its calls come at the same time.
+/// Limits of one instance in tests, whose calls run at the same time.
 fn limits() -> Limits {
     Limits { machine_bytes: 256 << 20, matches_per_machine: usize::MAX, ..Limits::default() }
 }

@@ -8,7 +8,7 @@ use muster_wire::code::Code;
 use super::{answer, load};
 use crate::world::{block_on, call};
 
-/// What the body of a function answers with limits that nothing here may need.
+/// The answer of a function with this body, with limits that no test here comes near.
 fn run(body: &str) -> Result<String, (Code, String)> {
     let text = format!(
         "function f(ctx, logger, nk, payload) {{\n{body}\n}}
@@ -63,7 +63,7 @@ fn what_tells_another_length_each_time_is_not_believed() {
         "Array.from({ n: 0, get length() { return this.n++ ? 2 ** 32 - 1 : 0; } })",
         "'a'.repeat(2 ** 20).indexOf({ n: 0, toString() { return this.n++ ? 'a'.repeat(2 ** 19) + 'b' : ''; } })",
     ] {
-        // It may be what it told first, or what is refused; it is not what it told later.
+        // The length may be the first one told, or be refused. It must not be a later one.
         let body =
             format!("try {{ {expression}; }} catch (e) {{ if (e.name !== 'RangeError') throw e; }} return 'done';");
         assert_eq!(run(&body), Ok("done".to_owned()), "{expression}");

@@ -1,5 +1,5 @@
 //! Every builtin that JavaScript can reach, called with huge arguments: each answers or fails within its call's budget.
-//! What counts is the processor's time that the thread used.
+//! Time is the CPU time of the thread.
 
 use std::time::Duration;
 
@@ -16,16 +16,17 @@ use super::matches::{hall, script as with_match};
 use crate::matches::run;
 use crate::world::{block_on, call};
 
-/// What a call may take in all, of which its budget is a small part: the machine may be slow, and code is not optimised in tests.
+/// Most time of a call. Its budget is a small part of that, because the computer may be slow and test builds are not
+/// optimised.
 const TAKES_MAX: Duration = Duration::from_millis(250);
 
 const BUDGET: Duration = Duration::from_millis(8);
 
-/// The builtins by name, what they are called on, and arguments of every kind that are as large as they may be.
+/// The builtins by name, the objects that they are called on, and the largest possible arguments of every kind.
 const SCRIPT: &str = include_str!("builtins.js");
 
 fn functions(call_time: Duration) -> JsFunctions {
-    // They stay changeable: frozen ones would refuse what is to be tried.
+    // The globals stay changeable, because frozen ones would refuse these calls.
     let limits = Limits { call_time, js_read_only_globals: false, ..Limits::default() };
     load(&[("index.js", SCRIPT)], limits).unwrap()
 }
@@ -64,7 +65,7 @@ fn no_builtin_goes_on_beyond_its_budget() {
     });
 }
 
-/// What goes wrong in a body, wherever that stands.
+/// Bodies that go wrong wherever they are called.
 const BOMBS: &[&str] = &[
     "for (;;) {}",
     "for (;;) { try { throw new Error('x'); } catch {} }",
@@ -92,7 +93,8 @@ const BOMBS: &[&str] = &[
     "({ get x() { for (;;) {} } }).x;",
 ];
 
-/// A bomb in a function, in a hook and in a match's loop; what is defined last counts.
+/// A script with a bomb in a function, in a hook and in the loop of a match. Of several definitions the last one
+/// counts.
 fn bombed(bomb: &str) -> String {
     format!(
         "function bomb() {{ {bomb} }}

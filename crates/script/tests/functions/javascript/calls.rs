@@ -18,7 +18,7 @@ fn with_init(functions: &str, init: &str) -> String {
     format!("{functions}\nfunction InitModule(ctx, logger, nk, initializer) {{\n{init}\n}}")
 }
 
-/// What a hook before an operation answers to a message; `null` if it returned nothing.
+/// The answer of a hook before an operation to a message; `null` if it returned nothing.
 fn before(functions: &JsFunctions, name: &str, input: Option<&dyn Payload>) -> Result<Value, Failure> {
     let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
     let answer = block_on(functions.before(subject(name), invocation, input))?;

@@ -14,12 +14,12 @@ fn check(expression: &str, expect: &str) {
     assert_eq!(answer(&format!("return String({expression});"), ""), Ok(expect.to_owned()), "{expression}");
 }
 
-/// What a function throws: its message and its code.
+/// Message and code of the error that a function throws.
 fn thrown(statement: &str) -> String {
     answer(&format!("try {{ {statement} }} catch (e) {{ return e.code + ' ' + e.message; }}"), "").unwrap()
 }
 
-/// What the original's JavaScript calls `nk`, by its server.
+/// The methods of `nk` in the original, as its server lists them.
 const ORIGINAL: &str = include_str!("original.txt");
 
 #[test]
@@ -30,12 +30,12 @@ fn every_function_of_the_host_and_of_the_original_is_there() {
     assert!(missing.is_empty(), "{missing:?}");
     let in_lua = functions().chain(pending()).map(|function| function.name);
     let in_lua = in_lua.filter(|name| !name.starts_with("register_")).count();
-    // Two names for one function, and the two functions for bytes.
+    // `nk` has two names for one function, and two functions for bytes.
     assert_eq!(there.len(), in_lua + 3);
     assert_eq!(thrown("nk.friendsList('x')"), "12 nk.friendsList is not available on this server yet.");
 }
 
-/// The names of methods that an interface of the declarations has.
+/// The names of the methods of an interface in the declarations.
 fn declared(interface: &str) -> BTreeSet<String> {
     let all = muster_script::typings::typescript();
     let (_, from) = all.split_once(&format!("interface {interface} ")).unwrap();
@@ -84,7 +84,7 @@ fn encodings_and_digests() {
         "nk.base16Encode(nk.hmacSha256Hash('a', 'k'))",
         "78da91511e675587f5b9df78bedebaf5560da2abb88162ee875dcdf744951d9e",
     );
-    // Texts of base 64, as in the original.
+    // The results are base 64, as in the original.
     check("nk.aes128Decrypt(nk.aes128Encrypt('hello', 'goldenbridge_key'), 'goldenbridge_key')", "hello");
     check("/^[A-Za-z0-9+\\/]+=*$/.test(nk.aes128Encrypt('hello', 'goldenbridge_key'))", "true");
     check("nk.secureRandomBytes(5).byteLength", "5");

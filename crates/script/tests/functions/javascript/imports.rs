@@ -7,7 +7,7 @@ use super::load;
 use crate::matches::{Hall, run};
 use crate::world::{block_on, call};
 
-/// What the function `f` of a program answers.
+/// The answer of the function `f` of a program.
 fn answer(files: &[(&str, &str)]) -> Result<String, (Code, String)> {
     block_on(call(&load(files, Limits::default()).unwrap(), "f", ""))
 }
@@ -33,7 +33,7 @@ fn modules_import_each_other() {
         &[("index.mjs", &entry), ("lib/index.js", "export * from './f';"), lib, words, ("data.json", "\"hi\"")],
         "hi",
     );
-    // Two that need each other, and a name that is looked up later.
+    // Two modules that import each other, and a name that is looked up later.
     let a = (
         "a.js",
         "import { b } from './b.js'; export const a = () => 'a'; export const f = async () => b() + (await import('./c.js')).c;",
@@ -84,11 +84,11 @@ fn typescript_is_run_as_it_is_written() {
         &[("index.ts", entry), ("hand.ts", hand), ("types.d.ts", "export interface Only { a: number }")],
         "6,Green,m,3,1,annx,1",
     );
-    // Names of files are written as they will be, or as they are.
+    // An import may name the compiled file or the source file.
     for name in ["./hand.js", "./hand.ts"] {
         check(&[("index.ts", &entry.replace("./hand", name)), ("hand.ts", hand)], "6,Green,m,3,1,annx,1");
     }
-    // A script of its own, without import and export, and one beside a bundle.
+    // A script without import and export, and one beside a bundle.
     let alone = "function f(): string { return 'alone'; }
         function InitModule(ctx: unknown, l: unknown, nk: unknown, i: any): void { i.registerRpc('f', f); }";
     check(&[("index.ts", alone)], "alone");
@@ -181,7 +181,7 @@ fn matches_and_hooks_are_found_in_modules() {
         hall.pass(300).await;
         hall.create(2, muster_script::value::Value::Nil).await.unwrap();
         hall.pass(100).await;
-        // Variables of modules are a match's own too.
+        // Each match has variables of modules of its own.
         assert_eq!(hall.signal(1, "").await.unwrap(), "4");
         assert_eq!(hall.signal(2, "").await.unwrap(), "1");
     });

@@ -33,15 +33,15 @@ fn what_both_have_is_lua_s() {
     let bundle = bundle(&files, &host, &limits);
     let metrics = Arc::new(ScriptMetrics::default());
     let go = Arc::new(GoModule::default());
-    let matches = Rc::new(LanguageMatches::new(
+    let matches = Rc::new(LanguageMatches::new(vec![
         Rc::new(GoMatches::new(go.clone(), host.clone(), limits, metrics.clone(), |_, _| ())),
         Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, metrics.clone(), |_, _| ())),
         Rc::new(JsMatches::new(bundle.clone(), host.clone(), limits, metrics.clone(), |_, _| ())),
-    ));
+    ]));
     let go = GoFunctions::new(go, host.clone(), limits, metrics.clone());
     let lua = LuaFunctions::new(program, host.clone(), limits, metrics.clone());
     let javascript = JsFunctions::new(bundle, host, limits, metrics);
-    let both = Languages::new(go, lua, javascript, matches);
+    let both = Languages::new(vec![Box::new(go), Box::new(lua), Box::new(javascript)], matches);
     block_on(async {
         for (id, expect) in [("both", "lua"), ("of_lua", "lua"), ("of_javascript", "nothing")] {
             assert!(both.has(id));

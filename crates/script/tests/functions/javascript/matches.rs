@@ -5,9 +5,10 @@ use std::time::Duration;
 use muster_script::Limits;
 use muster_script::value::Value;
 
+use crate::matches::admission::four_are_let_in;
 use crate::matches::{Hall, run};
 
-/// A script with a match `game` of these functions; those that are left out are plain.
+/// A script with a match handler `game` of these functions. Functions that are left out do nothing.
 pub fn script(functions: &str) -> String {
     format!(
         "function matchInit(ctx, logger, nk, params) {{ return {{ state: {{ params }}, tickRate: 10, label: '' }}; }}
@@ -108,7 +109,28 @@ fn a_match_lives_from_its_creation_to_its_end() {
     });
 }
 
-/// A machine each, of half a megabyte: as many as a test may hold.
+#[test]
+fn four_seats_take_four_players() {
+    let hall = hall(
+        "function matchInit() { return { state: { count: 0 }, tickRate: 10, label: '' }; }
+        function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state) {
+            return { state, accept: state.count < 4, rejectMessage: 'full' };
+        }
+        function matchJoin(ctx, logger, nk, dispatcher, tick, state, presences) {
+            state.count += presences.length;
+            return { state };
+        }
+        function matchLeave(ctx, logger, nk, dispatcher, tick, state, presences) {
+            state.count -= presences.length;
+            return { state };
+        }
+        function matchSignal(ctx, logger, nk, dispatcher, tick, state) { return { state, data: String(state.count) }; }",
+        Limits::default(),
+    );
+    run(four_are_let_in(hall));
+}
+
+/// Count of matches, each with a machine of half a megabyte: as many as a test may hold.
 const MATCHES: u128 = 200;
 
 #[test]
@@ -171,7 +193,7 @@ fn each_match_has_its_own_variables_and_globals() {
     });
 }
 
-/// A match goes wrong when it is told to; another, of the same machine, ticks on.
+/// A match goes wrong when it is told to. Another match goes on.
 fn end_one_of_two(harm: &str, limits: Limits) {
     let hall = hall(
         &format!(

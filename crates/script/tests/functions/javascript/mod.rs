@@ -1,4 +1,4 @@
-//! What studios rely on of game code in JavaScript.
+//! Behaviour that studios rely on in JavaScript.
 
 mod bounds;
 mod budgets;
@@ -43,12 +43,12 @@ pub fn script(text: &str) -> JsFunctions {
     load(&[("index.js", text)], Limits::default()).unwrap()
 }
 
-/// Why a script is refused.
+/// The error of a script that is refused.
 pub fn refused(text: &str) -> String {
     load(&[("index.js", text)], Limits::default()).err().unwrap().to_string()
 }
 
-/// What the body of a function answers to a payload.
+/// The answer of a function with this body to a payload.
 pub fn answer(body: &str, payload: &str) -> Result<String, (Code, String)> {
     let text = format!(
         "function f(ctx, logger, nk, payload) {{\n{body}\n}}

@@ -49,7 +49,7 @@ fn what_init_module_asks_happens_once_however_many_machines_there_are() {
         }";
     let (first, second) = {
         let functions = load_over(&[("index.js", text)], &host(&store), Limits::default()).unwrap();
-        // The machine that a call needs is another than the one that loaded.
+        // The machine of a call is not the one in which the script was loaded.
         let first = block_on(call(&functions, "f", "")).unwrap();
         (first, block_on(call(&functions, "f", "")).unwrap())
     };
@@ -79,7 +79,8 @@ fn functions_need_no_global_names() {
 
 #[test]
 fn scripts_of_the_originals_template_run() {
-    // As its compiler writes them: version 5 of the language, one file, a last line against dead code removal.
+    // The output of the TypeScript compiler: version 5 of the language, one file, a last line against dead code
+    // removal.
     let functions = script(
         "\"use strict\";
         var __assign = (this && this.__assign) || function () { return Object.assign.apply(Object, arguments); };

@@ -7,7 +7,7 @@ use muster_script::value::Value;
 
 use super::{Hall, module, run};
 
-/// A match goes wrong when it is told to; another, of the same machine, ticks on.
+/// A match goes wrong when it is told to. Another match of the same machine goes on.
 fn end_one_of_two(harm: &str, limits: Limits) {
     let text = module(&format!(
         "local ticks = 0
@@ -111,7 +111,7 @@ fn what_a_callback_sends_has_an_end() {
         for _ = 1, 20 do dispatcher.broadcast_message(1, text) end";
     end_one_of_two(text, Limits::default());
     end_one_of_two("while true do dispatcher.broadcast_message(1, '') end", Limits::default());
-    // A presence is no more than it says of itself here, and a list counts among what is sent.
+    // A presence is only its session id here, and a list of presences counts among the bytes that are sent.
     let list = "local list = table.create(10000, { session_id = '00000000-0000-4000-8000-000000000000' })";
     for harm in [
         "for _ = 1, 200 do dispatcher.broadcast_message(1, '', list) end",

@@ -1,4 +1,4 @@
-//! Matches that go on while the code of new ones is another.
+//! Matches that go on in their own code while new matches have newer code.
 
 use muster_script::value::Value;
 
@@ -11,7 +11,7 @@ fn says(text: &str) -> String {
 #[test]
 fn a_match_keeps_the_code_that_it_began_with() {
     let hall = Hall::with(&says("old"));
-    // Before the runtime runs: loading needs one of its own.
+    // Loaded before the runtime runs, because loading starts a runtime itself.
     let later = [("new", 2), ("newer", 3)].map(|(text, generation)| (hall.program(&says(text)), generation));
     run(async {
         hall.create(1, Value::Nil).await.unwrap();
@@ -44,7 +44,7 @@ fn machines_of_earlier_code_go_with_their_last_match() {
     });
 }
 
-/// Counts its ticks; says what it is, and how many there were.
+/// A handler that counts its ticks, and answers its name and the count.
 fn counting(name: &str, more: &str) -> String {
     format!(
         "function M.match_init(context, params) return {{ ticks = 0, list = {{ 1, 2 }}, came = {{}} }}, 10, 'label' end
@@ -84,7 +84,7 @@ fn a_match_goes_over_to_newer_code_that_takes_it() {
         hall.pass(500).await;
         assert_eq!(hall.signal(1, "").await.unwrap(), "new 10 3 user-1");
         assert_eq!((hall.machines(), hall.list()[0].size), (1, 1), "the old machine has gone, the player has not");
-        // What has no function for it stays, and may be taken by what comes after.
+        // A handler without `match_migrate` keeps its matches, which may migrate to a later generation.
         hall.lua.renew(newer, 3);
         assert_eq!(hall.signal(1, "").await.unwrap(), "new 10 3 user-1");
         hall.lua.renew(newest, 4);

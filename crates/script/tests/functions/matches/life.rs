@@ -1,10 +1,10 @@
-//! The life of a match: what its callbacks are given, and what comes of what they answer.
+//! The life of a match: the arguments of its callbacks, and the consequences of their results.
 
 use muster_script::value::Value;
 
 use super::{Hall, presence, run};
 
-/// Keeps a line for each call in its state, and answers them to a signal.
+/// A handler that keeps a line for each call in its state, and answers these lines to a signal.
 const DIARY: &str = r#"
     local function note(state, line) table.insert(state, line) return state end
     local function names(presences)
@@ -196,7 +196,7 @@ fn each_message_has_a_sender_of_its_own_that_may_be_changed() {
             hall.pass(100).await;
             assert_eq!(hall.take_told(), players.map(expect));
         }
-        // Whoever comes behind one that has left is not taken for that one.
+        // A player who joins after another one has left is not mistaken for that one.
         hall.lose(1, 1).await;
         hall.enter(1, 3).await.unwrap();
         hall.send(1, 3, 7, "").await;

@@ -1,5 +1,6 @@
-//! A shard's matches: the plane's rules for them, and the code of one folder.
+//! The matches of one shard: the rules of the plane, and the game code of one folder.
 
+pub mod admission;
 mod containment;
 mod durable;
 mod generations;
@@ -32,7 +33,7 @@ use muster_script::{
 
 use crate::world;
 
-/// See the module.
+/// The matches of one shard.
 pub struct Hall {
     rules: RefCell<Matches>,
     code: Rc<LanguageMatches>,
@@ -44,9 +45,9 @@ pub struct Hall {
     now: Cell<Millis>,
     requests: Cell<u64>,
     answers: RefCell<BTreeMap<u64, Result<Answer, String>>>,
-    /// What players were told: op code, message, and to how many sessions, none for all.
+    /// Messages to players: op code, text, and count of receivers, `None` for all.
     pub told: RefCell<Vec<(i64, String, Option<usize>)>>,
-    /// Who was let in, refused and expelled.
+    /// A line for each player who was let in, refused or expelled.
     pub came_and_went: RefCell<Vec<String>>,
 }
 
@@ -59,18 +60,19 @@ impl Hall {
     pub fn of(files: &[(&str, &str)], limits: Limits) -> Self {
         let (program, host) = world::program(files, &limits);
         let bundle = world::bundle(files, &host, &limits);
-        Self::with_code(Arc::default(), (program, bundle), host, limits)
+        Self::with_code(Arc::default(), program, bundle, host, limits)
     }
 
-    /// A hall whose matches are one of the module in Go of a folder.
+    /// A hall whose matches have a handler of the Go module in a folder.
     pub async fn in_go(folder: &Path, host: Rc<Host>, limits: Limits, handler: &'static str) -> Self {
         let module = GoModule::load(folder, &host, &limits).await.unwrap();
-        Self { handler, ..Self::with_code(Arc::new(module), Default::default(), host, limits) }
+        Self { handler, ..Self::with_code(Arc::new(module), Arc::default(), Arc::default(), host, limits) }
     }
 
     fn with_code(
         go: Arc<GoModule>,
-        (program, bundle): (Arc<Program>, Arc<Bundle>),
+        program: Arc<Program>,
+        bundle: Arc<Bundle>,
         host: Rc<Host>,
         limits: Limits,
     ) -> Self {
@@ -85,7 +87,7 @@ impl Hall {
         let javascript = JsMatches::new(bundle, host, limits, metrics.clone(), returns());
         Self {
             rules: RefCell::new(Matches::new(MatchesConfig::default())),
-            code: Rc::new(LanguageMatches::new(Rc::new(go), lua.clone(), Rc::new(javascript))),
+            code: Rc::new(LanguageMatches::new(vec![Rc::new(go), lua.clone(), Rc::new(javascript)])),
             lua,
             handler: "game",
             metrics,
@@ -99,18 +101,18 @@ impl Hall {
         }
     }
 
-    /// A hall whose module `game` has the callbacks of `body`, which begins with the table `M`; those that it leaves out
-    /// are plain.
+    /// A hall whose module `game` has the callbacks of `body`, which adds them to the table `M`. Callbacks that it
+    /// leaves out do nothing.
     pub fn with(body: &str) -> Self {
         Self::of(&[("game.lua", &module(body))], Limits::default())
     }
 
-    /// Code that new matches may be of.
+    /// A program for new matches.
     fn program(&self, body: &str) -> Arc<Program> {
         world::program(&[("game.lua", &module(body))], &Limits::default()).0
     }
 
-    /// Machines that there are.
+    /// Count of machines.
     fn machines(&self) -> i64 {
         self.metrics.match_machines.load(Ordering::Relaxed)
     }
@@ -125,13 +127,25 @@ impl Hall {
 
     /// Brings a player to a match.
     pub async fn enter(&self, number: u128, player: u32) -> Result<(), String> {
-        let presence = presence(player);
-        let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
-        let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
-        self.ask(number, MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata }).await.map(drop)
+        self.ask(number, join(player)).await.map(drop)
     }
 
-    /// A player sends something.
+    /// So many players want to come to a match at once. Answers what each was told.
+    pub async fn crowd(&self, number: u128, count: u32) -> Vec<Result<(), String>> {
+        let first = self.requests.get() + 1;
+        self.requests.set(self.requests.get() + u64::from(count));
+        self.step(|rules, now, out| {
+            for (request, player) in (first..).zip(1..=count) {
+                let reply_to = RequestRef { place: Place::new(0, 0), id: request };
+                rules.receive(now, id(number), join(player), Some(reply_to), out);
+            }
+        })
+        .await;
+        let mut answers = self.answers.borrow_mut();
+        (first..).take(count as usize).map(|request| answers.remove(&request).unwrap().map(drop)).collect()
+    }
+
+    /// Sends a message of a player.
     pub async fn send(&self, number: u128, player: u32, op_code: i64, text: &str) {
         let (session, data) = (presence(player).session, Bytes::copy_from_slice(text.as_bytes()));
         let received_at = Timestamp::from_seconds(world::NOW_SEC);
@@ -139,7 +153,7 @@ impl Hall {
         self.step(|rules, now, out| rules.receive(now, id(number), ask, None, out)).await;
     }
 
-    /// What the handler answers to a signal.
+    /// The answer of the handler to a signal.
     pub async fn signal(&self, number: u128, text: &str) -> Result<String, String> {
         match self.ask(number, MatchAsk::Signal { data: text.into(), chain: Chain::default() }).await? {
             Answer::Signalled(answer) => Ok(answer.as_ref().to_owned()),
@@ -147,7 +161,7 @@ impl Hall {
         }
     }
 
-    /// A player's socket closes.
+    /// Closes the socket of a player.
     pub async fn lose(&self, number: u128, player: u32) {
         let (session, why) = (presence(player).session, muster_live::matches::LeaveReason::Disconnected);
         self.step(|rules, now, out| rules.gone(now, id(number), session, why, out)).await;
@@ -157,7 +171,7 @@ impl Hall {
         self.step(|rules, now, out| rules.terminate(now, grace_sec, out)).await;
     }
 
-    /// Time passes, to the millisecond.
+    /// Lets time pass, millisecond by millisecond.
     pub async fn pass(&self, millis: Millis) {
         let until = self.now.get() + millis;
         let next_due = || self.rules.borrow().next_due().filter(|due| *due <= until);
@@ -184,7 +198,7 @@ impl Hall {
         self.answers.borrow_mut().remove(&request).unwrap()
     }
 
-    /// One step of the rules, and all that comes of it.
+    /// Makes one step of the rules, and carries out its effects.
     async fn step(&self, step: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>)) {
         let mut effects = Vec::new();
         step(&mut self.rules.borrow_mut(), self.now.get(), &mut effects);
@@ -226,6 +240,14 @@ impl Hall {
     fn note(&self, what: char, whom: &str) {
         self.came_and_went.borrow_mut().push(format!("{what}{whom}"));
     }
+}
+
+/// The request of a player to join.
+fn join(player: u32) -> MatchAsk {
+    let presence = presence(player);
+    let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
+    let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
+    MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata }
 }
 
 /// The text of a module with the callbacks of `body`.

@@ -1,4 +1,4 @@
-//! Timers, as game code of both languages sets and hears them.
+//! Timers of matches in Lua and JavaScript.
 
 use muster_script::Limits;
 use muster_script::value::Value;

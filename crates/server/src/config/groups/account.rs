@@ -1,4 +1,4 @@
-//! Passwords: who hashes them, and how guessing is limited.
+//! Passwords: the threads that hash them, and limits on guessing.
 
 use super::super::key::{Origin, at_least, honoured, number};
 
@@ -19,11 +19,13 @@ honoured! {
         account_attempts: u32 = "10", at_least(1), Origin::Ours;
         /// Window for one account, in seconds.
         account_window_sec: u64 = "600", at_least(1), Origin::Ours;
-        /// First lock-out of one account, in seconds. Short, because others can cause it; each further one is twice as long.
+        /// First lock-out of one account, in seconds. Short, because others can cause it; each further one is twice as
+        /// long.
         account_lockout_first_sec: u64 = "10", at_least(1), Origin::Ours;
         /// Longest lock-out of one account, in seconds.
         account_lockout_max_sec: u64 = "600", at_least(1), Origin::Ours;
-        /// Wrong passwords from one address (of IPv6 its /64 network) that are tolerated within its window. Many players may share an address.
+        /// Wrong passwords from one address (of IPv6 its /64 network) that are tolerated within its window. Many
+        /// players may share an address.
         address_attempts: u32 = "100", at_least(1), Origin::Ours;
         /// Window for one address, in seconds.
         address_window_sec: u64 = "600", at_least(1), Origin::Ours;
@@ -31,7 +33,7 @@ honoured! {
         address_lockout_first_sec: u64 = "30", at_least(1), Origin::Ours;
         /// Longest lock-out of one address, in seconds.
         address_lockout_max_sec: u64 = "1800", at_least(1), Origin::Ours;
-        /// How many accounts, and how many addresses, are remembered; the one untouched for longest is forgotten first.
+        /// Accounts, and addresses, that are remembered; the one untouched for longest is forgotten first.
         max_tracked: usize = "65536", at_least(1), Origin::Ours;
     }
 }

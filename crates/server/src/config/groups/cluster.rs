@@ -1,4 +1,4 @@
-//! Several servers as one.
+//! Several servers as one cluster.
 
 use std::path::PathBuf;
 
@@ -9,19 +9,19 @@ use super::super::{
 };
 
 choice! {
-    /// How many servers of NATS keep what the cluster must not lose.
+    /// Number of NATS servers that keep each value of the cluster.
     pub enum Replicas {
-        /// For trials.
+        /// One server: for trials.
         One = "1",
-        /// One of them may be lost.
+        /// Three servers: one of them may be lost.
         Three = "3",
-        /// Two of them may be lost.
+        /// Five servers: two of them may be lost.
         Five = "5",
     }
 }
 
 impl Replicas {
-    /// As a number.
+    /// The number of servers.
     pub fn count(self) -> usize {
         match self {
             Self::One => 1,
@@ -31,9 +31,9 @@ impl Replicas {
     }
 }
 
-/// What a node may be for.
+/// The roles that a node can have.
 pub const ROLES: [&str; 3] = ["gateway", "live", "jobs"];
-/// Characters of a cluster's name.
+/// Most characters in a cluster's name.
 pub const CLUSTER_NAME_MAX: usize = 32;
 
 impl Cluster {
@@ -47,7 +47,7 @@ impl Cluster {
         self.roles.is_empty() || self.roles.iter().any(|of_node| of_node == role)
     }
 
-    /// Whether the name can stand in subjects of NATS and names of its buckets.
+    /// Whether the name may stand in subjects of NATS and in names of its buckets.
     pub(crate) fn has_plain_name(&self) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         (1..=CLUSTER_NAME_MAX).contains(&self.name.len()) && self.name.bytes().all(is_plain)
@@ -55,31 +55,37 @@ impl Cluster {
 }
 
 honoured! {
-    /// Several servers as one.
+    /// Several servers as one cluster.
     pub struct Cluster in "cluster." {
-        /// Servers of one NATS cluster (2.12 or newer, with JetStream), as `nats://host:port` or `tls://host:port`. With it this server is a node of a cluster; all nodes need the same database, and that is PostgreSQL.
+        /// Servers of one NATS cluster (2.12 or newer, with JetStream), as `nats://host:port` or `tls://host:port`. If
+        /// set, this server is a node of a cluster. All nodes need the same PostgreSQL database.
         nats: Vec<String> = "", Kind::List, Origin::Ours;
-        /// Keeps clusters apart that share servers of NATS, and ends the ids of parties: ASCII letters, digits, `-` and `_`. The same on all nodes.
+        /// Name of the cluster, which keeps clusters apart that share servers of NATS, and ends the ids of parties:
+        /// ASCII letters, digits, `-` and `_`. The same on all nodes.
         name: String = "muster", Kind::Text, Origin::Ours;
-        /// What the node does: `gateway` (players connect to it), `live` (it owns streams, parties, rooms and tickets), `jobs` (it does what is due from time to time). Without any it does all.
+        /// Roles of the node: `gateway` (players connect to it), `live` (it owns streams, parties, rooms and tickets),
+        /// `jobs` (it runs periodic jobs). A node without roles here has all of them.
         roles: Vec<String> = "", Kind::List, Origin::Ours;
-        /// The node's share of what is owned, against the other nodes' shares.
+        /// Weight of the node: live state is shared out over nodes in proportion to it.
         weight: u32 = "100", number(1, 10_000), Origin::Ours;
-        /// A node that uses more than so much of a core for each shard, for some ten seconds, is busy: it gives a quarter of what it owns to nodes that are not, and gets it back when its load has been below 60 % of this for a while. 0: never.
+        /// A node that uses more than this share of a core for each shard, for some ten seconds, is busy: it gives a
+        /// quarter of what it owns to nodes that are not, and gets it back when its load has been below 60 % of this
+        /// for a while. 0 turns this off.
         busy_percent: u32 = "80", number(0, 100), Origin::Ours;
         /// User name at NATS.
         nats_user: String = "", Kind::Text, Origin::Ours;
         /// Password at NATS.
         nats_password: Secret = "", Kind::Secret, Origin::Ours;
-        /// Token for NATS, where it asks for one instead of a user.
+        /// Token for NATS, if it asks for one instead of a user.
         nats_token: Secret = "", Kind::Secret, Origin::Ours;
         /// File with a user's token and key, as `nsc` writes it.
         nats_credentials_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
-        /// File with the certificates to trust at NATS instead of the system's. With it nothing goes without TLS.
+        /// File with the certificates to trust at NATS instead of the system's. If set, only TLS connections are made.
         nats_ca_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
-        /// How many servers of NATS keep what the cluster must not lose.
+        /// Number of NATS servers that keep each value of the cluster.
         nats_replicas: Replicas = "1", Replicas::KIND, Origin::Ours;
-        /// Parties survive the crash of the node that owns them: what they are is written to JetStream whenever it changes. The same on all nodes.
+        /// Whether parties survive the crash of the node that owns them: their state is written to JetStream whenever
+        /// it changes. The same on all nodes.
         recover_parties: bool = "true", Kind::Flag, Origin::Ours;
     }
 }

@@ -1,4 +1,5 @@
-//! The admin console. Its password and signing key are generated at first start like the other keys, so that they are there when it comes.
+//! The admin console. Its password and signing key are generated at first start like the other keys, so that they exist
+//! when the console comes.
 
 use super::super::key::{Key, Kind, Origin, PORT, Status, at_least};
 

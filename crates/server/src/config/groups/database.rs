@@ -1,4 +1,4 @@
-//! Where durable data is kept, and how many connections to it there are.
+//! The database of durable data, and the number of connections to it.
 
 use super::super::{
     address::DatabaseAddress,
@@ -8,11 +8,12 @@ use super::super::{
 honoured! {
     /// The database.
     pub struct Database in "database." {
-        /// Where the data is: `sqlite:PATH`, `postgres://user:password@host:port/name`, or the same without a scheme. Of several only the first is used. Without one it is the file `muster.db` in `data_dir`.
+        /// Address of the database: `sqlite:PATH`, `postgres://user:password@host:port/name`, or the same without a
+        /// scheme. Of several only the first is used. The default is the file `muster.db` in `data_dir`.
         address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
         /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
         conn_max_lifetime_ms: u64 = "3600000", at_least(0);
-        /// Most connections to PostgreSQL at a time. A shard makes use of 16 at most: statements share them.
+        /// Most connections to PostgreSQL at a time. A shard uses 16 at most, since statements share them.
         max_open_conns: usize = "100", at_least(1);
     }
 }

@@ -1,4 +1,4 @@
-//! Keys without a group: the node's name, its data folder, its end, and the configuration files.
+//! Keys without a group: the node's name, its data folder, its shutdown, and the configuration files.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,17 @@ honoured! {
     pub struct General in "" {
         /// Name of this node, 1 to 16 characters, different on every node. It stands in logs and metrics.
         name: String = "muster", Kind::Text, Origin::Differs { original: "nakama", why: "it names this server" };
-        /// Folder for the generated keys and, unless `database.address` says otherwise, the database. Created when missing.
+        /// Folder for the generated keys and, unless `database.address` says otherwise, the database. Created when
+        /// missing.
         data_dir: PathBuf = "data", Kind::Path;
-        /// Configuration files (YAML), read in order; what a later one says counts. Given as a flag or by the environment, never inside a file.
+        /// Configuration files (YAML), read in order; a later one overrides an earlier one. Given as a flag or by the
+        /// environment, never inside a file.
         config: Vec<String> = "", Kind::List;
-        /// How long, after a request to stop, what game code does then, open requests and sockets may take to end in good order, in seconds; then they are cut.
+        /// Time that the shutdown code of the game, open requests and sockets have to end in good order after a request
+        /// to stop, in seconds; then they are cut.
         shutdown_drain_sec: u64 = "10", at_least(0), Origin::Ours;
-        /// How long matches of game code may go on after a request to stop, in seconds; their code is told. 0 ends them at once.
+        /// Time that matches of game code have to end after a request to stop, in seconds; their code is told. 0 ends
+        /// them at once.
         shutdown_grace_sec: u32 = "0", at_least(0);
     }
 }

@@ -1,4 +1,4 @@
-//! Logs: how much, where to, in which format.
+//! Logs: their level, outputs and format.
 
 use std::path::PathBuf;
 
@@ -8,27 +8,27 @@ use super::super::{
 };
 
 choice! {
-    /// The least level that is written.
+    /// The lowest level that is written.
     pub enum LogLevel {
-        /// What an operator wants to know.
+        /// Events that operators want to know of.
         Info = "info",
         /// Details for finding faults.
         Debug = "debug",
-        /// What may need attention.
+        /// Events that may need attention.
         Warn = "warn",
-        /// What went wrong.
+        /// Faults.
         Error = "error",
     }
 }
 
 choice! {
-    /// How a line is written.
+    /// Format of log lines.
     pub enum LogFormat {
-        /// Human on a terminal, JSON otherwise.
+        /// `Human` on a terminal, `Json` otherwise.
         Auto = "auto",
-        /// For reading.
+        /// For people.
         Human = "human",
-        /// One JSON object a line.
+        /// One JSON object per line.
         Json = "json",
         /// Not built yet: written as JSON, and reported.
         Stackdriver = "stackdriver",
@@ -38,11 +38,12 @@ choice! {
 honoured! {
     /// Logs.
     pub struct Logger in "logger." {
-        /// The least level that is written.
+        /// The lowest level that is written.
         level: LogLevel = "info", LogLevel::KIND;
         /// Write to standard output.
         stdout: bool = "true", Kind::Flag;
-        /// Also append to this file, as JSON unless `logger.format` is `human`. Tools that rotate by copying and truncating work with it.
+        /// File to which lines are also appended, as JSON unless `logger.format` is `human`. Tools that rotate by
+        /// copying and truncating work with it.
         file: Option<PathBuf> = "", Kind::Path;
         /// `auto` is `human` on a terminal and `json` otherwise. `stackdriver` is not built yet and writes JSON.
         format: LogFormat = "auto", LogFormat::KIND, Origin::Differs { original: "json", why: "people read terminals" };

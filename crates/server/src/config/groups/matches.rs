@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::super::key::{Key, Kind, Origin, at_least, honoured};
 
 honoured! {
-    /// What waits for a match, and how long one is there for nobody.
+    /// Limits of matches.
     pub struct Matches in "match." {
         /// Most messages that may wait for a match's next tick; further ones are dropped and counted.
         input_queue_size: usize = "128", at_least(1);
@@ -17,8 +17,8 @@ honoured! {
         deferred_queue_size: usize = "128", at_least(1);
         /// How long a match may be empty before it ends, in seconds; 0 for any time.
         max_empty_sec: u32 = "0", at_least(0);
-        /// Folder into which durable matches are recorded, to be played again by `muster match`; empty for none. Recordings
-        /// hold all that a match knows, its secret seed too.
+        /// Folder into which durable matches are recorded, to be replayed by `muster match`; empty for none. Recordings
+        /// hold the whole state of a match, including its secret seed.
         record_dir: Option<PathBuf> = "", Kind::Path, Origin::Ours;
     }
 }

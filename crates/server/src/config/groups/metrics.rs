@@ -11,7 +11,7 @@ honoured! {
         namespace: String = "", Kind::Text;
         /// Prefix of the metrics' names; empty for none. The default keeps dashboards of the original working.
         prefix: String = "nakama", Kind::Text;
-        /// Prefix of the metrics that game code makes, in place of the other; empty for none.
+        /// Prefix of the metrics that game code makes, in place of `metrics.prefix`; empty for none.
         custom_prefix: String = "custom", Kind::Text;
         /// Most metrics that game code may make, each with its tags; 0 for no limit.
         custom_scope_limit: usize = "10000", at_least(0);

@@ -1,5 +1,5 @@
-//! The groups of keys, one file each: a struct of the honoured keys and rows for the others.
-//! To honour a key, move its row into the struct of its group.
+//! The groups of keys, one file each: a struct of the honoured keys, and rows for the others. To honour a key, move its
+//! row into the struct of its group.
 
 pub mod account;
 pub mod chat;
@@ -27,7 +27,7 @@ pub mod tracker;
 
 use super::key::Key;
 
-/// Some keys under a heading of the reference page.
+/// Keys under one heading of the reference page.
 pub struct Group {
     /// Heading.
     pub title: &'static str,

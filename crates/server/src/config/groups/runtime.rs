@@ -1,4 +1,4 @@
-//! Game code: where it is, its environment, and its pools.
+//! Game code: its folder, its environment, and the pools of its machines.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,25 +11,30 @@ use super::super::{
 honoured! {
     /// Game code.
     pub struct Runtime in "runtime." {
-        /// Folder of the modules, of which Lua files and one script are loaded; without one it is `modules` in `data_dir`, if there is such a folder.
+        /// Folder of the modules: Lua files, one script and one Go module are loaded from it. The default is `modules`
+        /// in `data_dir`, if that folder exists.
         path: Option<PathBuf> = "", Kind::Path;
         /// Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.
         env: BTreeMap<String, Secret> = "", Kind::Pairs { secret: true };
-        /// Most Lua machines of the server, shared out among its shards; further calls wait.
+        /// Most Lua machines of the server, shared out among its shards. Further calls wait.
         lua_max_count: usize = "48", at_least(1);
-        /// The script to run, relative to `runtime.path`; without one it is the first of `index.js`, `index.mjs`, `index.ts` and `index.mts` that is there.
+        /// The script to run, relative to `runtime.path`. The default is the first existing file of `index.js`,
+        /// `index.mjs`, `index.ts` and `index.mts`.
         js_entrypoint: Option<PathBuf> = "", Kind::Path;
-        /// Most JavaScript machines of the server for functions and hooks, shared out among its shards; further calls wait.
+        /// Most JavaScript machines of the server for functions and hooks, shared out among its shards. Further calls
+        /// wait.
         js_max_count: usize = "32", at_least(1);
-        /// JavaScript machines that are made when the server starts, shared out among its shards; further ones are made when calls need them.
+        /// JavaScript machines that are made when the server starts, shared out among its shards; further ones are made
+        /// when calls need them.
         js_min_count: usize = "16", at_least(0);
-        /// Whether what stands in JavaScript's global object, and that object itself, cannot be changed when the script has run.
+        /// Whether JavaScript's global object and the values in it are frozen once the script has run.
         js_read_only_globals: bool = "true", Kind::Flag;
-        /// Most events that may wait for game code, shared out among the shards; further ones are dropped.
+        /// Most events that may wait for game code, shared out among the shards. Further events are dropped.
         event_queue_size: usize = "65536", at_least(1);
-        /// Events that game code is told of at a time, shared out among the shards.
+        /// Events that game code handles at a time, shared out among the shards.
         event_queue_workers: usize = "8", number(1, 1024);
-        /// Key with which servers of yours call functions of the game code over HTTP. Generated at first start.
+        /// Key with which other servers of the studio call functions of the game code over HTTP. Generated at first
+        /// start.
         http_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaulthttpkey", why: "a published key lets anyone call" };
     }
 }

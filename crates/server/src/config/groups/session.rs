@@ -1,4 +1,4 @@
-//! Session tokens: their keys, their life, and how many a user may hold.
+//! Session tokens: their keys, their lifetimes, and how many a user may hold.
 
 use super::super::{
     key::{Kind, Origin, at_least, honoured},
@@ -16,21 +16,23 @@ honoured! {
         refresh_encryption_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaultrefreshencryptionkey", why: "a published key lets anyone sign tokens" };
         /// Life of a refresh token, in seconds.
         refresh_token_expiry_sec: u64 = "3600", at_least(1);
-        /// A user may have one session: signing in ends the older ones.
+        /// Whether a user may have only one session: signing in ends the older ones.
         single_session: bool = "false", Kind::Flag;
-        /// A user may have one socket: a new one closes the older ones.
+        /// Whether a user may have only one socket: a new one closes the older ones.
         single_socket: bool = "false", Kind::Flag;
-        /// A user may be in one match: joining another leaves the first. Needs `session.single_socket`.
+        /// Whether a user may be in only one match: joining another leaves the first. Needs `session.single_socket`.
         single_match: bool = "false", Kind::Flag;
-        /// A user may be in one party: joining another leaves the first. Needs `session.single_socket`.
+        /// Whether a user may be in only one party: joining another leaves the first. Needs `session.single_socket`.
         single_party: bool = "false", Kind::Flag;
-        /// How long a session that asked for it waits for its next socket when it has lost one, in milliseconds. 0: none waits.
+        /// Time that a session with resumption waits for its next socket after it has lost one, in milliseconds. 0
+        /// turns resumption off.
         resume_grace_ms: u64 = "15000", at_least(0), Origin::Ours;
-        /// Bytes kept of what was sent to such a session, until its client is known to have them, besides what `socket.outgoing_queue_bytes` leaves free. Who missed more begins anew.
+        /// Bytes of sent messages that are kept for such a session until its client confirms them, besides the room
+        /// that `socket.outgoing_queue_bytes` leaves. A client that missed more begins anew.
         resume_buffer_bytes: usize = "131072", at_least(0), Origin::Ours;
-        /// Messages kept of what was sent to such a session, besides what `socket.outgoing_queue_size` leaves free.
+        /// Sent messages that are kept for such a session, besides the room that `socket.outgoing_queue_size` leaves.
         resume_buffer_frames: usize = "4096", at_least(0), Origin::Ours;
-        /// Most sessions that wait for their next socket at a time; beyond, sessions end with their socket.
+        /// Most sessions that may wait for their next socket at a time; further sessions end with their socket.
         resume_max_waiting: usize = "10000", at_least(0), Origin::Ours;
     }
 }

@@ -1,4 +1,4 @@
-//! What clients connect to: the HTTP and WebSocket listener, its time limits and its size limits.
+//! The listener for clients (HTTP and WebSocket), its time limits and its size limits.
 
 use std::{
     collections::BTreeMap,
@@ -13,13 +13,13 @@ use super::super::{
 };
 
 choice! {
-    /// Which addresses the listener accepts.
+    /// Versions of IP that the listener accepts.
     pub enum Protocol {
         /// IPv4 and IPv6.
         Tcp = "tcp",
-        /// IPv4 alone.
+        /// IPv4 only.
         Tcp4 = "tcp4",
-        /// IPv6 alone.
+        /// IPv6 only.
         Tcp6 = "tcp6",
     }
 }
@@ -27,11 +27,13 @@ choice! {
 honoured! {
     /// The listener for clients.
     pub struct Socket in "socket." {
-        /// Key that clients send to sign in. It tells games apart and is no secret to players. Generated at first start.
+        /// Key that clients send to sign in. It tells games apart and is no secret to players. Generated at first
+        /// start.
         server_key: Secret = "", Kind::Secret, Origin::Differs { original: "defaultkey", why: "a published key keeps nobody out" };
         /// TCP port for HTTP and WebSocket. 0 takes any free one.
         port: u16 = "7350", PORT;
-        /// IP address of the interface to listen on; empty for all. `muster dev` listens on 127.0.0.1 unless this is set.
+        /// IP address of the interface to listen on; empty for all. `muster dev` listens on 127.0.0.1 unless this is
+        /// set.
         address: Option<IpAddr> = "", Kind::Interface;
         /// `tcp` for IPv4 and IPv6, `tcp4` or `tcp6` for one of them.
         protocol: Protocol = "tcp", Protocol::KIND;
@@ -49,7 +51,8 @@ honoured! {
         idle_timeout_ms: u64 = "60000", at_least(1);
         /// Longest time that writing to a socket may take without progress, in milliseconds; then it is closed.
         write_wait_ms: u64 = "5000", at_least(1);
-        /// Longest silence of a socket, in milliseconds; then it is closed. Must be longer than `socket.ping_period_ms`.
+        /// Longest silence of a socket, in milliseconds; then it is closed. Must be longer than
+        /// `socket.ping_period_ms`.
         pong_wait_ms: u64 = "25000", at_least(1);
         /// Time between pings to a socket, in milliseconds.
         ping_period_ms: u64 = "15000", at_least(1);
@@ -57,19 +60,24 @@ honoured! {
         ping_backoff_threshold: u32 = "20", at_least(0);
         /// How long to wait for a client's close frame before the connection is cut, in milliseconds.
         close_ack_wait_ms: u64 = "2000", at_least(1);
-        /// Most messages that may wait for a socket; one more closes it with a reason. `socket.outgoing_queue_bytes` is the limit on memory.
+        /// Most messages that may wait for a socket; one more closes it with a reason. `socket.outgoing_queue_bytes` is
+        /// the limit on memory.
         outgoing_queue_size: usize = "16384", at_least(1), Origin::Differs { original: "64", why: "a client that reads survives a burst; memory is bounded by bytes" };
-        /// Most bytes that may wait for a socket; more closes it with a reason. A slow client costs at most this memory.
+        /// Most bytes that may wait for a socket; more closes it with a reason. A slow client costs at most this
+        /// memory.
         outgoing_queue_bytes: usize = "262144", at_least(4096), Origin::Ours;
-        /// Most connections at a time; at the limit accepting pauses until one ends. 0 derives it from the limit on open files.
+        /// Most connections at a time; at the limit accepting pauses until one ends. 0 derives it from the limit on
+        /// open files.
         max_connections: usize = "0", at_least(0), Origin::Ours;
-        /// Certificate file (PEM) for TLS; needs `socket.ssl_private_key`. A proxy in front is the better place for TLS.
+        /// Certificate file (PEM) for TLS; needs `socket.ssl_private_key`. A proxy in front is the better place for
+        /// TLS.
         ssl_certificate: Option<PathBuf> = "", Kind::Path;
         /// Private key file (PEM) for TLS; needs `socket.ssl_certificate`.
         ssl_private_key: Option<PathBuf> = "", Kind::Path;
         /// Headers added to every answer that does not have them, as `Name=value`.
         response_headers: BTreeMap<String, String> = "", Kind::Pairs { secret: false };
-        /// Number of proxies in front that append to `X-Forwarded-For`; the client's address is the one that the outermost of them saw. With 0 the header is not believed.
+        /// Number of proxies in front that append to `X-Forwarded-For`; the client's address is the one that the
+        /// outermost of them saw. With 0 the header is ignored.
         proxy_count: usize = "0", at_least(0), Origin::Differs { original: "1", why: "with no proxy in front, a client could forge its address" };
     }
 }
@@ -93,8 +101,8 @@ pub const OTHERS: &[Key] = &[
 ];
 
 impl Socket {
-    /// Where to listen. For all interfaces that is `[::]` unless only IPv4 is wanted; whoever binds accepts IPv4 on it
-    /// too when the protocol is [`Protocol::Tcp`].
+    /// The address to listen on. For all interfaces it is `[::]`, unless only IPv4 is wanted; for [`Protocol::Tcp`] the
+    /// caller makes the socket accept IPv4 too.
     pub fn listen_address(&self) -> SocketAddr {
         let everywhere = match self.protocol {
             Protocol::Tcp4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

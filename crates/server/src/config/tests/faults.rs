@@ -1,4 +1,4 @@
-//! Every kind of wrong value, and what its message says.
+//! Tests of wrong values of every kind, and of their messages.
 
 use super::Case;
 
@@ -38,7 +38,7 @@ fn values_that_do_not_fit_their_type() {
         "`database.address` cannot be `mysql://u:(secret)@db/game`: expected sqlite:PATH, \
          postgres://user:password@host:port/name or user:password@host:port/name; this one has another scheme",
     );
-    // Checked although nothing uses it yet: what is wrong now would surprise later.
+    // The key has no effect yet, and is checked all the same: a wrong value would surprise later.
     check(
         "match.input_queue_size",
         "0",
@@ -62,7 +62,8 @@ fn a_fault_names_where_it_comes_from() {
     let case = Case::new().file("game.yml", "name: ok\nsocket:\n  port: x\n").variable("MUSTER_LIVE__SHARDS", "-1");
     assert_eq!(
         case.faults(),
-        "environment variable MUSTER_LIVE__SHARDS: `live.shards` cannot be `-1`: expected a whole number from 0 to 1024\n\
+        "environment variable MUSTER_LIVE__SHARDS: `live.shards` cannot be `-1`: expected a whole number from 0 \
+         to 1024\n\
          game.yml:3: `socket.port` cannot be `x`: expected a whole number from 0 to 65535"
     );
 }

@@ -1,4 +1,4 @@
-//! YAML files: shapes, anchors, and what is refused.
+//! Tests of YAML files: their shapes, anchors, and refused features.
 
 use std::path::Path;
 
@@ -110,7 +110,8 @@ fn a_missing_file_is_a_fault() {
     assert!(case.faults().starts_with("cannot read the configuration file /nowhere/game.yml: "), "{}", case.faults());
 }
 
-/// Each text with bytes replaced, removed and doubled, always the same ones: nothing may panic, hang or grow without bound.
+/// Each text with bytes replaced, removed and doubled, the same ones in each run. Nothing may panic, hang or grow
+/// without bound.
 #[test]
 fn mutilated_texts_are_read_or_refused() {
     const TEXTS: [&str; 4] = [

@@ -1,4 +1,4 @@
-//! Which source counts over which.
+//! Tests of the precedence of sources.
 
 use std::path::PathBuf;
 

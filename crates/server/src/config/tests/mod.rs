@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{KeyFile, Loaded, Mode, Problems, from_pairs, load};
 
-/// A folder with configuration files, and everything else that a command gets.
+/// A folder with configuration files, and the other inputs of a command.
 struct Case {
     folder: TempDir,
     flags: Vec<(String, String)>,

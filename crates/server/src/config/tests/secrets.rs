@@ -1,4 +1,4 @@
-//! Secrets: never shown, and never the published ones under `serve`.
+//! Tests of secrets: they are never shown, and the published ones are refused under `serve`.
 
 use super::{
     super::{Mode, check::check, from_pairs},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::keys::GENERATED;
 
-/// Every key that is secret, with a value that must not turn up anywhere.
+/// A case that sets every secret key to a value that must not turn up anywhere.
 fn secretive() -> Case {
     super::super::keys::all()
         .filter(|key| key.secret())

@@ -1,4 +1,4 @@
-//! The table of keys: it is complete, consistent, and its page is up to date.
+//! Tests of the table of keys: complete, consistent, and with an up-to-date reference page.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -63,7 +63,7 @@ fn whatever_is_called_a_secret_is_one() {
             ["secret", "password", "encryption_key", "signing_key", "server_key", "http_key", "private_key"]
                 .iter()
                 .any(|word| last.contains(word));
-        // Not the secrets themselves: a path, and settings of what checks passwords.
+        // Paths, and settings of password checks, are not secret themselves.
         let is_about = matches!(key.kind, Kind::Path | Kind::Number { .. });
         assert!(key.secret() || !sounds_secret || is_about, "{}", key.name);
     }
@@ -79,7 +79,7 @@ fn the_reference_page_is_up_to_date() {
     assert!(committed == reference::markdown(), "run: UPDATE_DOCS=1 cargo test -p muster-server reference");
 }
 
-/// The keys and defaults of the original, release 3.40; lists and computed defaults are empty.
+/// Keys and defaults of the original, release 3.40; lists and computed defaults are empty.
 #[rustfmt::skip]
 const ORIGINAL: [(&str, &str); 139] = [
     ("name", "nakama"),

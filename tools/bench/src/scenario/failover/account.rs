@@ -1,31 +1,32 @@
-//! What a match of `failover` has of a player, and what a wallet must hold: both follow from how far they got.
+//! A match's account of a player in `failover`, and the expected content of the player's wallet; both follow from the
+//! player's latest number.
 
 use serde::Deserialize;
 
-/// The match pays when number and phase add up to a multiple of this.
+/// The match pays when the sum of number and phase is a multiple of this.
 const PAID_EVERY: u64 = 10;
 
-/// Matches pay at different numbers, so that at any time some do.
+/// The phase of a match, so that at any time some matches pay.
 pub fn phase_of(number: usize) -> u64 {
     number as u64 % PAID_EVERY
 }
 
-/// What a match has of a player.
+/// A match's account of a player.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Account {
-    /// The latest number that it has taken.
+    /// The latest number that the match has taken.
     pub number: u64,
     pub count: u64,
     pub sum: u64,
     pub paid: u64,
-    /// How often it paid.
+    /// Number of payments.
     pub steps: u64,
     /// Messages that came twice, or late.
     pub again: u64,
 }
 
 impl Account {
-    /// Whether all that was said up to this number was taken once, and paid for once.
+    /// Whether every number up to the latest was taken once and paid for once.
     pub fn is_right(&self, phase: u64) -> bool {
         let paid = (1..=self.number).filter(|number| (number + phase).is_multiple_of(PAID_EVERY));
         let (steps, coins) = paid.fold((0, 0), |(steps, coins), number| (steps + 1, coins + number));
@@ -34,7 +35,7 @@ impl Account {
     }
 }
 
-/// What a player's wallet has, and the sum and number of the ledger's items.
+/// The content of a player's wallet, and the sum and number of the ledger's items.
 #[derive(Deserialize)]
 pub struct Purse {
     coins: u64,
@@ -43,7 +44,7 @@ pub struct Purse {
 }
 
 impl Purse {
-    /// Whether it is what the match says that it paid.
+    /// Whether the wallet has exactly the payments that the match reports.
     pub fn holds(&self, account: Option<&Account>) -> bool {
         let (paid, steps) = account.map_or((0, 0), |account| (account.paid, account.steps));
         (self.coins, self.ledger_coins, self.ledger_steps) == (paid, paid, steps)
@@ -56,7 +57,7 @@ mod tests {
 
     fn account(number: u64, change: impl FnOnce(&mut Account)) -> Account {
         let sum = number * (number + 1) / 2;
-        // With phase 3 it pays for 7, 17 and 27.
+        // With phase 3 the match pays for 7, 17 and 27.
         let mut account = Account { number, count: number, sum, paid: 51, steps: 3, again: 0 };
         change(&mut account);
         account

@@ -1,10 +1,10 @@
-//! `failover`: the node that runs durable matches is killed, and their players, who are on the other nodes, tell how soon
-//! they heard an answer of their match again, and whether it goes on as they knew it.
+//! `failover`: the node that runs durable matches is killed. Their players, who are on the other nodes, measure the
+//! time until their match answers again, and check that its state is right.
 //!
-//! Each player sends one number after the other, again at every beat until it is answered. The match takes each once, adds
-//! it up, pays for every tenth into the player's wallet, and answers with what it has; so every answer follows from its
-//! number alone, whatever became of the node in between. In the end the wallet and its ledger must hold what the match
-//! says that it paid.
+//! Each player sends one number after the other, again at every beat until it is answered. The match takes each once,
+//! adds it up, pays for every tenth into the player's wallet, and answers with what it has; so every answer follows
+//! from its number alone, whatever became of the node in between. In the end the wallet and its ledger must hold what
+//! the match says that it paid.
 
 mod account;
 
@@ -38,9 +38,9 @@ use crate::worker::{Worker, say};
 /// Functions of game code, see `tools/bench/modules`.
 const MAKE_MATCH: &str = "bench_make_failover";
 const READ_PURSE: &str = "bench_failover_purse";
-/// Numbers a second of each player, unless the command says otherwise.
+/// Numbers per second of each player, unless the command line gives a rate.
 const EACH: f64 = 4.0;
-/// Players who come, and ask for their purses, at the same time.
+/// Players who come, or ask for their wallets, at the same time.
 const AT_ONCE_MAX: usize = 32;
 const OP_NUMBER: i64 = 1;
 
@@ -60,7 +60,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     worker.expect_answers(seats.len() as u64);
     kill_process(victim, Signal::KILL).context("cannot signal the process of --victim-pid")?;
     worker.drain().await;
-    // They play on for as long as before.
+    // The players go on for as long as they played before.
     tokio::time::sleep(worker.plan.warmup).await;
     phase.send_replace(Phase::Over);
     while players.join_next().await.is_some() {}
@@ -73,16 +73,16 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(Connections::new())
 }
 
-/// What players do.
+/// Phases of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
     Playing,
-    /// Nothing new is sent.
+    /// No new numbers are sent.
     Over,
 }
 
-/// What all players share.
+/// State that all players share.
 struct Failover {
     worker: Rc<Worker>,
     /// When the victim was killed.
@@ -95,7 +95,7 @@ impl Failover {
         Self { worker, struck: Cell::default(), reading_purses: Semaphore::new(AT_ONCE_MAX) }
     }
 
-    /// The nodes but the last, which is the victim.
+    /// Number of nodes without the last, which is the victim.
     fn survivors(&self) -> usize {
         self.worker.plan.addresses.len() - 1
     }
@@ -104,7 +104,7 @@ impl Failover {
         self.worker.plan.talk.room_size.unwrap_or(1)
     }
 
-    /// A player of the victim has all matches made, and goes.
+    /// Makes all matches, by a player of the victim, who then leaves.
     async fn make_matches(&self) -> anyhow::Result<Vec<String>> {
         let mut maker = sockets::arrive(&self.worker, self.survivors()).await.context("a player of the victim")?;
         let mut matches = Vec::new();
@@ -116,7 +116,7 @@ impl Failover {
         Ok(matches)
     }
 
-    /// Lets the players come, each to one of the other nodes in turn.
+    /// Lets the players come, to the surviving nodes in turn.
     async fn gather(
         self: &Rc<Self>,
         matches: &[String],
@@ -172,7 +172,7 @@ struct Seat {
     index: usize,
     phase: u64,
     match_id: String,
-    /// The number under way, or the latest; when it was said first.
+    /// The number under way, or the latest one, and when it was first sent.
     asked: Cell<u64>,
     asked_at: Cell<Option<Instant>>,
     answered: Cell<u64>,
@@ -184,8 +184,19 @@ struct Seat {
 
 impl Seat {
     fn new(failover: Rc<Failover>, index: usize, phase: u64, match_id: String) -> Self {
-        let (asked, asked_at, answered, sent, latest, has_resumed, fault) = Default::default();
-        Self { failover, index, phase, match_id, asked, asked_at, answered, sent, latest, has_resumed, fault }
+        Self {
+            failover,
+            index,
+            phase,
+            match_id,
+            asked: Cell::default(),
+            asked_at: Cell::default(),
+            answered: Cell::default(),
+            sent: Cell::default(),
+            latest: RefCell::default(),
+            has_resumed: Cell::default(),
+            fault: RefCell::default(),
+        }
     }
 
     async fn live(self: Rc<Self>, mut player: Player, mut phase: watch::Receiver<Phase>) {
@@ -195,7 +206,7 @@ impl Seat {
         }
     }
 
-    /// Plays until that is over and the last number is answered, and looks into its purse.
+    /// Plays until the run is over and the last number is answered, and then checks the wallet.
     async fn play(&self, player: &mut Player, phase: &mut watch::Receiver<Phase>) -> Result<(), Fault> {
         let worker = &self.failover.worker;
         self.attend(player, phase, Phase::Playing, None).await?;
@@ -213,7 +224,7 @@ impl Seat {
         tokio::time::timeout(worker.plan.patience, ending).await.unwrap_or(Err(Fault::Unanswered))
     }
 
-    /// Listens, and talks at each beat, until a phase begins.
+    /// Listens, and sends at each beat, until phase `until` begins.
     async fn attend(
         &self,
         player: &mut Player,
@@ -223,7 +234,7 @@ impl Seat {
     ) -> Result<(), Fault> {
         loop {
             tokio::select! {
-                // An error: nobody waits for this player any more.
+                // An error means that nobody waits for this player any more.
                 _ = phase.wait_for(|phase| *phase == until) => return Ok(()),
                 outcome = self.hear_or_say(player, beat.as_deref_mut()) => outcome?,
             }
@@ -253,7 +264,7 @@ impl Seat {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Says the next number, or the latest again.
+    /// Sends the next number, or the latest one again.
     fn say(&self, player: &Player) -> Result<(), Fault> {
         if self.answered.get() == self.asked.get() {
             self.asked.set(self.asked.get() + 1);
@@ -290,7 +301,7 @@ impl Seat {
                 Some(Message::MatchPresenceEvent(event)) if !event.leaves.is_empty() => {
                     Err(Fault::Wrong("a leave: nobody went"))
                 }
-                // While the match has no node.
+                // The match has no node at the moment.
                 Some(Message::Error(_)) => {
                     self.failover.worker.tally.borrow_mut().count(names::REFUSED, 1);
                     Ok(())
@@ -321,7 +332,8 @@ impl Seat {
         Ok(())
     }
 
-    /// What was asked after the blow only another node can answer: the first such answer ends the wait.
+    /// Notes an answer. A number sent first after the kill can only be answered by another node, so its answer ends the
+    /// wait.
     fn note_answer(&self, now: Instant) {
         let (Some(struck), Some(asked_at)) = (self.failover.struck.get(), self.asked_at.get()) else { return };
         if asked_at < struck || self.has_resumed.replace(true) {

@@ -1,7 +1,7 @@
-//! `matchmake`: tickets arrive by the clock, wait for opponents, and are matched; those who were matched come again.
+//! `matchmake`: tickets arrive by the clock, wait for opponents, and are matched; matched players come again.
 //!
-//! A latency is a ticket's wait: from when it was meant to be added until its player is told of the match. Every player
-//! checks its match against what it asked for; in the end nobody may wait who could be matched with somebody who waits.
+//! A latency is a ticket's wait: from its intended arrival until its player is told of the match. Every player checks
+//! its match against its ticket. In the end no two waiting tickets may be compatible.
 
 mod wish;
 
@@ -14,7 +14,7 @@ use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, MatchmakerMatched};
 
 use self::wish::{Wish, user_id};
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, LOOK_INTERVAL, names};
 use crate::load::frames::Opcode;
 use crate::load::incoming::{self, Incoming};
@@ -58,7 +58,8 @@ struct Pool {
     idle: RefCell<VecDeque<Rc<Seeker>>>,
     /// Tickets that wait for an idle player.
     due: RefCell<VecDeque<Instant>>,
-    /// By members: how many of those in this process have been told of the match, out of how many.
+    /// Matches by their members: number of members in this process that were told of the match, and number of members
+    /// here.
     told: RefCell<HashMap<Vec<String>, (usize, usize)>>,
     standing_left: Cell<usize>,
 }
@@ -66,29 +67,36 @@ struct Pool {
 struct Seeker {
     writer: Rc<SocketWriter>,
     user: String,
-    /// Its tickets stand all along.
+    /// Whether its tickets wait throughout the run.
     is_standing: bool,
     is_open: Cell<bool>,
     ticket: RefCell<Option<Ticket>>,
-    /// Counts its tickets: the cid of the request.
+    /// Number of its latest ticket, which is the cid of the request.
     number: Cell<u32>,
 }
 
 struct Ticket {
     wish: Wish,
     intended: Instant,
-    /// Unknown until the server has answered.
+    /// The ticket's id; unknown until the server has answered.
     id: Option<String>,
 }
 
 impl Pool {
     fn new(worker: Rc<Worker>) -> Self {
         let standing_left = Cell::new(worker.plan.standing);
-        let (seekers, users, idle, due, told) = Default::default();
-        Self { worker, seekers, users, idle, due, told, standing_left }
+        Self {
+            worker,
+            seekers: RefCell::default(),
+            users: RefCell::default(),
+            idle: RefCell::default(),
+            due: RefCell::default(),
+            told: RefCell::default(),
+            standing_left,
+        }
     }
 
-    async fn enter(&self, mut player: Player, _: Arrival) -> Result<(Player, Rc<Seeker>), Fault> {
+    async fn enter(&self, mut player: Player, _: ArrivingPlayer) -> Result<(Player, Rc<Seeker>), Fault> {
         let standing = self.standing_left.get().min(TICKETS_PER_SESSION);
         self.standing_left.set(self.standing_left.get() - standing);
         let mut early = Vec::new();
@@ -151,7 +159,7 @@ impl Pool {
         let mut frame = Vec::new();
         let envelope = Envelope::reply(seeker.number.get().to_string(), request);
         envelopes::write_envelope(self.worker.plan.format, &envelope, &mut frame);
-        // A lost connection is the reader's to report.
+        // The reader reports a lost connection.
         if let Ok(Sent::Queued) = seeker.writer.send_now(&frame) {
             sockets::flush_later(seeker.writer.clone());
         }
@@ -171,7 +179,7 @@ impl Pool {
     fn take(&self, seeker: &Rc<Seeker>, envelope: Envelope) -> Result<(), Fault> {
         match envelope.message {
             Some(Message::Error(error)) => {
-                // Whatever it was about, the ticket under way is not answered any more.
+                // The error may be about any request; the ticket under way will get no answer.
                 self.worker.end_operations(seeker.ticket.take().iter().len() as u64);
                 Err(Fault::Refused(error.code))
             }
@@ -218,7 +226,8 @@ impl Pool {
         }
     }
 
-    /// Waits for the last matches, with the plan's patience. Those who still wait may do so if nobody fits them.
+    /// Waits for the last matches, with the plan's patience. Tickets that are compatible with no other may go on
+    /// waiting.
     async fn settle(&self) {
         let is_settled = || self.seekers.borrow().iter().all(|seeker| seeker.ticket.borrow().is_none());
         let deadline = Instant::now() + self.worker.plan.patience;

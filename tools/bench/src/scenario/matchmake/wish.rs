@@ -1,4 +1,4 @@
-//! What a ticket asks for and offers, and whether what came fits.
+//! The content of a ticket: what it asks for and offers, and whether a match fits it.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ const MODE: &str = "mode";
 const RANK: &str = "rank";
 const DUEL: &str = "duel";
 const SQUAD: &str = "squad";
-/// Ranks of those who can be matched, and how much weaker an opponent may be: for two who look for each other, how far
-/// they may be apart.
+/// Ranks of tickets that can be matched, and the largest difference: two tickets may be matched if their ranks are no
+/// further apart.
 const RANKS: std::ops::Range<u32> = 100..200;
 const RANK_REACH: u32 = 20;
-/// Below and above all others: whom standing tickets offer and ask for.
+/// Ranks below and above all others, which standing tickets offer and ask for.
 const RANK_OF_NOBODY: u32 = 0;
 const RANK_OUT_OF_REACH: u32 = 1_000;
 
@@ -28,7 +28,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// One opponent, or one to three.
+    /// A wish for one opponent, or for one to three.
     pub fn new(duels_percent: f64, random: &mut fastrand::Rng) -> Self {
         let is_duel = random.f64() * 100.0 < duels_percent;
         let (mode, size_max) = if is_duel { (DUEL, 2) } else { (SQUAD, 4) };
@@ -36,7 +36,7 @@ impl Wish {
         Self { mode, rank, rank_least: rank - RANK_REACH, size_max }
     }
 
-    /// Fits nobody, but only the rank tells.
+    /// A wish that is compatible with no other, which only its rank shows.
     pub fn standing() -> Self {
         Self { mode: DUEL, rank: RANK_OF_NOBODY, rank_least: RANK_OUT_OF_REACH, size_max: 2 }
     }
@@ -52,12 +52,12 @@ impl Wish {
         }
     }
 
-    /// Whether both ask for what the other offers.
+    /// Whether each of the two asks for what the other offers.
     pub fn is_compatible(&self, other: &Self) -> bool {
         self.mode == other.mode && self.rank >= other.rank_least && other.rank >= self.rank_least
     }
 
-    /// Checks a match from one member's side; if each of them finds it right, it is mutual.
+    /// Checks a match for one member. If every member's check succeeds, the match is right.
     pub fn check(&self, own_user: &str, matched: &MatchmakerMatched) -> Result<(), Fault> {
         let users = &matched.users;
         if !(2..=self.size_max).contains(&users.len()) {
@@ -90,7 +90,7 @@ impl Wish {
     }
 }
 
-/// Empty if the server said nothing.
+/// The user's id; empty if the server gave none.
 pub fn user_id(user: &MatchmakerUser) -> &str {
     user.presence.as_ref().map(|presence| presence.user_id.as_str()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Which of this process's players is in which room; and, where the server does not place them, which seats are free.
+//! The players of this process by room and, if the server does not place players, the free seats.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::resident::Resident;
 
-/// Seats of a room, at random, unless the command says otherwise: SmartFoxServer's published test.
+/// Random number of seats of a room unless the command line gives one, as in SmartFoxServer's published test.
 const SEATS: std::ops::RangeInclusive<usize> = 3..=8;
 
 /// A server, and a room's id as its messages name it.
@@ -27,8 +27,8 @@ struct Seats {
 }
 
 impl Board {
-    /// Takes a seat in the oldest room of this lane that has one free, or opens the next room. Returns its name and
-    /// number of seats.
+    /// Takes a seat in the oldest room of this lane that has one free, or opens the next room. Returns the room's name
+    /// and number of seats.
     pub fn take_seat(
         &self,
         lane: usize,
@@ -54,7 +54,7 @@ impl Board {
         }
     }
 
-    /// Those who were in the room before.
+    /// Adds a resident to its room. Returns those who were there before.
     pub fn enter(&self, resident: &Rc<Resident>) -> Vec<Rc<Resident>> {
         let mut members = self.members.borrow_mut();
         let members = members.entry(key(resident)).or_default();

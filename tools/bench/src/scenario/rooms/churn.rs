@@ -1,7 +1,7 @@
-//! What makes a soak unpleasant: players replaced all the time, readers that stop, peers that vanish.
+//! The disturbances of a soak: players are replaced all the time, readers stop, and peers vanish.
 //!
-//! The ill ones say their last message first, so that nobody misses what they do not say; what is judged is how the
-//! healthy ones fare beside them.
+//! Ill players say their last message first, so that nobody misses their messages; the check is how the healthy ones
+//! fare beside them.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use crate::load::envelopes;
 use crate::pacing::{Arrivals, PreciseTimer, Spread, run_arrivals};
 use crate::plan::{Scenario, Window};
 use crate::scenario::names;
-use crate::scenario::sockets::{self, Arrival, Player};
+use crate::scenario::sockets::{self, ArrivingPlayer, Player};
 
-/// After this long, whoever is ill is gone, and the next one falls ill.
+/// Time after which an ill player goes, and the next one falls ill.
 const ILLNESS: Duration = Duration::from_secs(60);
-/// How often a stopped reader pings, and the length of the pings' cids, which come back with the pongs: 4 KB a second
+/// Interval of a stopped reader's pings, and the length of their cids, which come back with the pongs: 4 KB per second
 /// that nobody reads.
 const PING_INTERVAL: Duration = Duration::from_millis(250);
 const PING_CID_LEN: usize = 1_000;
-/// Bytes that the kernel keeps for a stopped reader, as small as it allows: the rest waits in the server.
+/// Size of the kernel's buffer for a stopped reader, as small as possible: everything else waits in the server.
 const RECEIVE_BUFFER_LEN: usize = 4 << 10;
 
 /// Replaces players and lets some fall ill until the measured part ends.
@@ -55,25 +55,25 @@ pub async fn run(hall: &Rc<Hall>, window: Window) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Any healthy resident.
+/// A random healthy resident.
 fn pick(hall: &Hall) -> Option<Rc<Resident>> {
     let residents = hall.residents.borrow();
     let healthy: Vec<_> = residents.iter().filter(|resident| resident.is_healthy()).collect();
     (!healthy.is_empty()).then(|| healthy[hall.worker.random.borrow_mut().usize(..healthy.len())].clone())
 }
 
-/// Lets somebody new come, who is then told `order`.
+/// Lets a new player come, who is then given `order`.
 fn invite(hall: &Rc<Hall>, intended: Instant, order: Order) {
     let index = hall.next_index.get();
     hall.next_index.set(index + 1);
     hall.coming.set(hall.coming.get() + 1);
     let guest = hall.clone();
     let mut newcomers = hall.newcomers.borrow_mut();
-    // Those who have gone need not be remembered.
+    // Newcomers whose task has ended are forgotten.
     while newcomers.try_join_next().is_some() {}
     newcomers.spawn_local(async move {
         let enter = async |player, arrival| guest.enter(player, arrival).await;
-        let entered = sockets::come(&guest.worker, Arrival { index, intended }, enter).await;
+        let entered = sockets::come(&guest.worker, ArrivingPlayer { index, intended }, enter).await;
         guest.coming.set(guest.coming.get() - 1);
         if let Some((player, resident)) = entered {
             if order != Order::Stay {
@@ -84,7 +84,7 @@ fn invite(hall: &Rc<Hall>, intended: Instant, order: Order) {
     });
 }
 
-/// Keeps the connection without reading it; then it goes without a word, and somebody else falls ill.
+/// Keeps the connection without reading it, then drops it without a close frame and makes another player ill.
 pub async fn be_ill(hall: &Rc<Hall>, player: Player, resident: &Rc<Resident>, order: Order) {
     let name = if order == Order::StopReading { names::STOPPED_READERS } else { names::HALF_OPEN };
     hall.worker.tally.borrow_mut().count(name, 1);
@@ -105,7 +105,7 @@ pub async fn be_ill(hall: &Rc<Hall>, player: Player, resident: &Rc<Resident>, or
 
 /// Goes on sending until the server closes the connection.
 async fn stop_reading(hall: &Hall, player: &Player, resident: &Resident) {
-    // A kernel that refuses keeps more for the reader; it still does not read.
+    // If the kernel refuses, it buffers more, but the player still does not read.
     let _ = player.reader.shrink_receive_buffer(RECEIVE_BUFFER_LEN);
     let mut frame = Vec::new();
     let ping = Envelope::reply("0".repeat(PING_CID_LEN), Message::Ping(Ping {}));

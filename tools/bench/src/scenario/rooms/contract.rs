@@ -1,6 +1,7 @@
-//! How rooms are asked for: the server's own ones by name, or chat rooms that any server of the protocol has.
+//! The protocol of rooms: the server's own rooms by their functions, or chat rooms, which any server of the protocol
+//! has.
 //!
-//! What the server's rooms are called, ask and answer stands here and nowhere else.
+//! Only this file knows the names, requests and answers of the server's rooms.
 
 use muster_wire::api::Rpc;
 use muster_wire::realtime::envelope::Message;
@@ -8,18 +9,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::load::Fault;
-use crate::load::incoming::{Said, Way};
+use crate::load::incoming::{PlayerMessage, Way};
 use crate::options::Via;
 use crate::scenario::talk;
 
-/// Puts the caller into an open room of a template, or opens one.
+/// Function that puts the caller into an open room of a template, or opens one.
 const PLACE: &str = "muster.rooms.place";
-/// Says something to everybody in a room.
+/// Function that sends a message to everybody in a room.
 const SEND: &str = "muster.rooms.send";
 /// Mode of the streams on which rooms push.
 const ROOM_MODE: i64 = 201;
 
-/// Public messages come back to their sender too.
+/// Whether public messages come back to their sender too.
 pub const SENDERS_HEAR_THEMSELVES: bool = true;
 
 #[derive(Deserialize)]
@@ -33,15 +34,15 @@ struct RoomAnswer {
     capacity: usize,
 }
 
-/// The room that a player was put into.
+/// The answer of the function that places a player.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
-    /// As messages name it.
+    /// The room's id, as messages name it.
     pub id: String,
     pub capacity: usize,
 }
 
-/// Asks the server for a place.
+/// Request for a place in a room.
 pub fn place_request(template: &str, size: Option<usize>) -> Message {
     let payload = match size {
         Some(size) => json!({ "template": template, "size": size }),
@@ -57,7 +58,7 @@ pub fn read_placed(answer: Option<Message>) -> Result<Placed, Fault> {
     Ok(Placed { id: answer.room.id, capacity: answer.room.capacity })
 }
 
-/// Says `message`, which needs no escaping.
+/// Request to say `message`, which needs no escaping.
 pub fn say_request(via: Via, room: &str, message: &[u8]) -> Message {
     match via {
         Via::Chat => talk::channel_message_send(room, message),
@@ -68,8 +69,8 @@ pub fn say_request(via: Via, room: &str, message: &[u8]) -> Message {
     }
 }
 
-/// Whether a message came as those of rooms do.
-pub fn is_way(via: Via, said: &Said<'_>) -> bool {
+/// Whether a message came by the way of the rooms in use.
+pub fn is_way(via: Via, said: &PlayerMessage<'_>) -> bool {
     match via {
         Via::Chat => said.way == Way::Chat,
         Via::Rooms => said.way == Way::Stream && said.code == ROOM_MODE,

@@ -1,4 +1,4 @@
-//! Lets many residents talk at a steady beat of their own, each from the moment it joins: one timer for all of them.
+//! Lets many residents talk at a steady beat of their own, each from the moment it joins, by one timer for all.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::resident::Resident;
 use crate::pacing::PreciseTimer;
 
-/// Beats in one go before the other tasks of the worker get their turn.
+/// Beats that are handled together before the other tasks of the worker get a turn.
 const BURST_LEN_MAX: u32 = 64;
 
 pub struct Metronome {
@@ -30,7 +30,7 @@ impl Metronome {
         self.period
     }
 
-    /// From `first` on, `resident` talks once a period.
+    /// Lets `resident` talk once a period, from `first` on.
     pub fn add(&self, resident: Rc<Resident>, first: Instant) {
         self.due.borrow_mut().push(Reverse((first, resident.number)));
         self.residents.borrow_mut().insert(resident.number, resident);
@@ -41,7 +41,7 @@ impl Metronome {
         self.residents.borrow_mut().remove(&resident.number);
     }
 
-    /// Beats until `end`.
+    /// Calls `say` at each beat, until `end`.
     pub async fn run(&self, end: Instant, say: impl Fn(&Rc<Resident>, Instant)) -> std::io::Result<()> {
         let timer = PreciseTimer::new()?;
         let mut burst_len = 0;
@@ -52,7 +52,7 @@ impl Metronome {
             }
             if next > Instant::now() {
                 burst_len = 0;
-                // Whoever joins may be due before those who are here.
+                // A new resident may be due before those who are here.
                 tokio::select! {
                     slept = timer.sleep_until(next.min(end)) => drop(slept?),
                     () = self.earlier.notified() => {}
@@ -70,7 +70,7 @@ impl Metronome {
         }
     }
 
-    /// Takes the beat that is due and puts the resident's next one in its place.
+    /// Takes the beat that is due and schedules the resident's next one.
     fn take(&self) -> Option<(Instant, Rc<Resident>)> {
         let mut due = self.due.borrow_mut();
         let Reverse((at, number)) = due.pop()?;

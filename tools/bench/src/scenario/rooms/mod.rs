@@ -1,8 +1,8 @@
-//! `rooms` and `churn`: players come at a rate, are put into rooms of 3 to 8, say something every four seconds, stay for
-//! the measured part, and leave at a rate.
+//! `rooms` and `churn`: players come at a rate, are put into rooms of 3 to 8, say something every four seconds, stay
+//! for the measured part, and leave at a rate.
 //!
-//! A latency is a delivery's: from when the message was meant to be said until a receiver has it. Since everybody
-//! speaks once a period, a receiver knows what should have come by when, from senders of other processes too.
+//! A latency is that of a delivery: from the intended start of the message until a receiver has it. Since everybody
+//! talks once a period, a receiver knows which messages should have come by now, even from senders of other processes.
 
 mod board;
 mod churn;
@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use self::board::Board;
 use self::metronome::Metronome;
 use self::resident::{Order, Place, Resident};
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, LOOK_INTERVAL, names, talk};
 use crate::load::Fault;
 use crate::load::frames::Opcode;
@@ -47,7 +47,7 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
     Ok(connections)
 }
 
-/// What the players of a worker share.
+/// State that the players of a worker share.
 pub struct Hall {
     worker: Rc<Worker>,
     board: Board,
@@ -56,12 +56,12 @@ pub struct Hall {
     /// Players who came after the first ones.
     newcomers: RefCell<JoinSet<()>>,
     next_index: Cell<usize>,
-    /// Newcomers on their way.
+    /// Number of newcomers on their way.
     coming: Cell<usize>,
     first_have_come: Cell<bool>,
 }
 
-/// Messages of a room that came before the answer which told what room it is.
+/// Messages that came before the answer that tells the player's room.
 type Early = Vec<(Opcode, Vec<u8>)>;
 
 impl Hall {
@@ -69,9 +69,16 @@ impl Hall {
         let each = worker.plan.talk.each(worker.plan.scenario).unwrap_or(1.0);
         let period = Duration::try_from_secs_f64(1.0 / each).unwrap_or(Duration::MAX);
         let next_index = Cell::new(worker.plan.connections);
-        let (board, residents, newcomers, coming, first_have_come) = Default::default();
-        let metronome = Metronome::new(period);
-        Self { worker, board, metronome, residents, newcomers, next_index, coming, first_have_come }
+        Self {
+            worker,
+            board: Board::default(),
+            metronome: Metronome::new(period),
+            residents: RefCell::default(),
+            newcomers: RefCell::default(),
+            next_index,
+            coming: Cell::default(),
+            first_have_come: Cell::default(),
+        }
     }
 
     async fn let_first_players_come(self: Rc<Self>) -> anyhow::Result<Connections> {
@@ -86,7 +93,7 @@ impl Hall {
         Ok(connections)
     }
 
-    /// The measured part is one with everybody there.
+    /// Checks that every player has arrived before the measured part begins.
     async fn check_arrivals(&self, window: Window) -> anyhow::Result<()> {
         tokio::time::sleep_until(window.measure_from.into()).await;
         if !self.first_have_come.get() {
@@ -97,7 +104,7 @@ impl Hall {
     }
 
     /// Puts a player into a room.
-    async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Resident>), Fault> {
+    async fn enter(&self, mut player: Player, arrival: ArrivingPlayer) -> Result<(Player, Rc<Resident>), Fault> {
         let number = talk::player_number(&self.worker, arrival.index);
         let mut early = Vec::new();
         let place = self.place(&mut player, arrival.index, &mut early).await?;
@@ -114,7 +121,7 @@ impl Hall {
         Ok((player, resident))
     }
 
-    /// What is said in the room before the answer comes is kept.
+    /// Asks for a room. Messages that come before the answer are kept in `early`.
     async fn place(&self, player: &mut Player, index: usize, early: &mut Early) -> Result<Place, Fault> {
         let talk = &self.worker.plan.talk;
         let keep = |opcode, payload: &[u8]| early.push((opcode, payload.to_vec()));
@@ -142,14 +149,14 @@ impl Hall {
         }
     }
 
-    /// From now on the resident talks, and those in the room hear each other.
+    /// Lets the resident talk from now on, and the others in the room expect its messages.
     fn meet(&self, resident: &Rc<Resident>, joined: Instant, capacity: usize) -> Result<(), Fault> {
-        // Jitter, so that those who come together do not talk together.
+        // The random wait keeps those who come together from talking together.
         let wait = self.metronome.period().mul_f64(self.worker.random.borrow_mut().f64());
         let period_before = joined.checked_sub(self.metronome.period() - wait).unwrap_or(joined);
         resident.begin_at(self.worker.clock.time_us(period_before));
         let others = self.board.enter(resident);
-        // One who is about to leave may still have its place.
+        // A resident who is about to leave may still have its seat.
         if others.iter().filter(|other| other.is_healthy()).count() >= capacity {
             self.board.leave(resident);
             return Err(Fault::Wrong("more players than seats"));
@@ -166,7 +173,7 @@ impl Hall {
         Ok(())
     }
 
-    /// What a resident does until it goes.
+    /// The life of a resident, until it goes.
     async fn live(self: Rc<Self>, mut player: Player, resident: Rc<Resident>) {
         let order = loop {
             let hear = |opcode, payload: &[u8]| resident.hear(&self, opcode, payload);
@@ -194,7 +201,7 @@ impl Hall {
         }
     }
 
-    /// Hears until everything said has been acknowledged.
+    /// Receives until all messages of the resident are acknowledged.
     async fn hear_out(&self, player: &mut Player, resident: &Resident) -> Result<(), Fault> {
         while resident.unacknowledged() > 0 {
             let hear = |opcode, payload: &[u8]| resident.hear(self, opcode, payload);
@@ -230,7 +237,7 @@ impl Hall {
         self.residents.borrow_mut().retain(|other| other.number != resident.number);
     }
 
-    /// Waits until everything said has come everywhere, with the plan's patience; what has not is lost.
+    /// Waits until all messages have come everywhere, for the plan's patience at most. The rest is lost.
     async fn settle_all(&self, end: Instant) {
         let end_us = self.worker.clock.time_us(end);
         let period = self.metronome.period();
@@ -242,7 +249,7 @@ impl Hall {
                 tokio::time::sleep(LOOK_INTERVAL).await;
             }
         };
-        // What is missing is counted below.
+        // Missing messages are counted below.
         let _ = tokio::time::timeout(self.worker.plan.patience, settled).await;
         let residents = self.residents.borrow();
         let healthy = residents.iter().filter(|resident| resident.is_healthy());
@@ -250,7 +257,7 @@ impl Hall {
         self.worker.tally.borrow_mut().fail_many(Fault::MessageLost.to_string(), lost);
     }
 
-    /// Everybody leaves at the plan's rate; only then is the run over.
+    /// Lets everybody leave at the plan's rate, which ends the run.
     async fn let_all_leave(&self) -> anyhow::Result<()> {
         self.worker.drain().await;
         let leaving: Vec<_> = self.residents.borrow().iter().filter(|one| one.is_healthy()).cloned().collect();

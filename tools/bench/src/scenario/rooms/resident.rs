@@ -1,4 +1,4 @@
-//! One player in a room: what it says, what it hears, and how it goes.
+//! One player in a room: its messages, the messages that it receives, and the way it goes.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::Hall;
 use crate::load::frames::{self, Opcode};
-use crate::load::incoming::{self, Incoming, Said};
+use crate::load::incoming::{self, Incoming, PlayerMessage};
 use crate::load::socket::{Sent, SocketWriter};
 use crate::load::stamp::{Origin, Stamp};
 use crate::load::{Fault, envelopes};
@@ -18,25 +18,25 @@ use crate::scenario::inbox::Inbox;
 use crate::scenario::rooms::contract;
 use crate::scenario::sockets::{self, Player};
 
-/// Messages that others meant to send this long before somebody left were sent before it left: the generator itself
-/// may be late.
+/// Messages whose intended start lies this long before a resident's end must have been sent before that end, even by a
+/// late generator.
 const LATENESS_MAX: Duration = Duration::from_secs(1);
 
-/// What a resident is told to do.
+/// An order to a resident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Stay,
-    /// Say the last message, wait for its acknowledgement, and close.
+    /// Send the last message, wait for its acknowledgement, and close.
     Leave,
-    /// Say the last message; then neither read nor write, and keep the connection.
+    /// Send the last message; then neither read nor write, and keep the connection.
     Vanish,
-    /// Say the last message; then go on sending, but read nothing.
+    /// Send the last message; then go on sending, but read nothing.
     StopReading,
     /// Close: nobody talks any more.
     Close,
 }
 
-/// Where a player was put.
+/// The place of a player.
 pub struct Place {
     pub room: String,
     pub seat: Option<String>,
@@ -44,25 +44,25 @@ pub struct Place {
 }
 
 pub struct Resident {
-    /// One for the whole run.
+    /// Number of the player, unique in the whole run.
     pub number: u32,
-    /// Which of the servers it plays on.
+    /// The server or cluster that it plays on.
     pub lane: usize,
-    /// As messages name it.
+    /// Id of the room, as messages name it.
     pub room: String,
-    /// The seat to give back, if the generator keeps them.
+    /// The seat to give back, if the generator keeps seats.
     pub seat: Option<String>,
     pub writer: Rc<SocketWriter>,
     pub user: String,
-    /// By the machine's clock.
+    /// Time of joining, by the machine's clock.
     pub joined_us: u64,
     pub order: Cell<Order>,
     pub ordered: Notify,
     said: Cell<u32>,
     acknowledged: Cell<u32>,
-    /// Nothing more is to be expected of it.
+    /// Whether the last message has been sent.
     has_said_last: Cell<bool>,
-    /// When the latest message was meant to leave, or a period before the first.
+    /// Intended start of the latest message, or a period before that of the first.
     latest_us: Cell<u64>,
     inbox: RefCell<Inbox>,
 }
@@ -96,13 +96,13 @@ impl Resident {
         self.order.get() == Order::Stay
     }
 
-    /// The first message is meant to leave a period after `before_us`.
+    /// Sets the intended start of the first message to a period after `before_us`.
     pub fn begin_at(&self, before_us: u64) {
         self.latest_us.set(before_us);
     }
 
-    /// From now on this one must hear everything that `other` says. One who has said its last may still have its place:
-    /// whether that was before this one came only the server knows.
+    /// Expects every message of `other` from now on. A player that has sent its last message may still be in the room:
+    /// only the server knows whether that was before this one came.
     pub fn expect(&self, other: &Self) {
         if other.has_said_last.get() {
             return;
@@ -114,17 +114,17 @@ impl Resident {
         self.inbox.borrow().is_complete(time_us, period)
     }
 
-    /// Messages meant to leave before `time_us` that never came.
+    /// Number of messages with an intended start before `time_us` that never came.
     pub fn lost_before(&self, time_us: u64, period: Duration) -> u64 {
         self.inbox.borrow().lost_before(time_us, period)
     }
 
-    /// Messages without an acknowledgement.
+    /// Number of messages without an acknowledgement.
     pub fn unacknowledged(&self) -> u64 {
         u64::from(self.said.get() - self.acknowledged.get())
     }
 
-    /// Says something that was meant to be said at `intended`.
+    /// Sends a message whose intended start is `intended`.
     pub fn say(&self, hall: &Hall, intended: Instant, is_last: bool) {
         let number = self.said.get() + 1;
         self.said.set(number);
@@ -151,7 +151,7 @@ impl Resident {
     }
 
     fn send_frame(&self, frame: &[u8]) {
-        // A lost connection is the reader's to report.
+        // The reader reports a lost connection.
         if let Ok(Sent::Queued) = self.writer.send_now(frame) {
             sockets::flush_later(self.writer.clone());
         }
@@ -181,7 +181,7 @@ impl Resident {
         }
     }
 
-    fn take_said(&self, hall: &Hall, said: &Said<'_>) -> Result<(), Fault> {
+    fn take_said(&self, hall: &Hall, said: &PlayerMessage<'_>) -> Result<(), Fault> {
         let talk = &hall.worker.plan.talk;
         if !contract::is_way(talk.via, said) || said.origin().room != self.room.as_bytes() {
             return Err(Fault::Wrong("a message for another room"));
@@ -206,7 +206,7 @@ impl Resident {
         Ok(())
     }
 
-    /// What this one has not heard although it was said before it went.
+    /// Counts the messages that this player did not receive although they were sent before it went.
     pub fn settle(&self, hall: &Hall, until: Instant) {
         let until = until.checked_sub(LATENESS_MAX).unwrap_or(until);
         let lost = self.lost_before(hall.worker.clock.time_us(until), hall.metronome.period());
@@ -217,7 +217,7 @@ impl Resident {
 /// Close code 1000 of RFC 6455.
 const NORMAL_CLOSURE: u16 = 1000;
 
-/// Senders speak once a period: the number of the first message that left after the receiver had joined.
+/// The number of the first message that left after the receiver had joined, given that senders talk once a period.
 fn first_due(stamp: &Stamp, joined_us: u64, period: Duration) -> u32 {
     let period_us = u64::try_from(period.as_micros()).unwrap_or(u64::MAX).max(1);
     let after_us = stamp.time_us.saturating_sub(joined_us + 1);

@@ -1,4 +1,4 @@
-//! How players come to where they talk.
+//! The ways in which players come to the place where they talk.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ use super::{Group, Talk, channel_join};
 use crate::load::Fault;
 use crate::scenario::sockets::{self, Player};
 
-/// The function of game code that answers a match with a free seat, see `tools/bench/modules`.
+/// The function of game code that answers a match with a free seat; see `tools/bench/modules`.
 const FIND_MATCH: &str = "bench_find_match";
-/// Seats of such a match unless the command says otherwise.
+/// Seats of such a match, unless the command line gives a number.
 const SEATS: usize = 10;
-/// The error of a match that does not take a player: others took the seat meanwhile.
+/// Error code of a match that does not take a player, since others took the seat meanwhile.
 const JOIN_REJECTED: i32 = 5;
-/// How often a player looks for a match.
+/// Attempts of a player to find a match.
 const TRIES_MAX: usize = 100;
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ impl Talk {
         Ok(match_id)
     }
 
-    /// Game code finds a match with a free seat, or makes one; others may be faster.
+    /// Finds a match with a free seat by game code, which makes one if necessary. Others may take the seat first.
     pub(super) async fn find_match(&self, player: &mut Player) -> Result<(Rc<Group>, String), Fault> {
         let seats = self.worker.plan.talk.room_size.unwrap_or(SEATS);
         let run = format!("r{:016x}", self.worker.plan.seed);

@@ -1,8 +1,8 @@
-//! Messages of matches: to whom they go, and by which op codes that is told.
+//! Kinds of match messages: the players that each is for, and the op codes that tell the kind.
 //!
-//! In relayed matches all messages go to the others, and odd and even ones differ in their op codes, so that one mixed up is
-//! noticed. In matches of game code each second message goes to all, and the others come back to their sender alone; each
-//! kind is counted by itself, since others hear of one alone.
+//! In relayed matches all messages go to the other members; odd and even ones differ in their op codes, so that a
+//! mix-up is noticed. In matches of game code every second message goes to all members, and the rest come back to their
+//! sender only. The kinds are numbered separately, since the other members see only one of them.
 
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, MatchDataSend};
@@ -10,15 +10,15 @@ use muster_wire::realtime::{Envelope, MatchDataSend};
 use super::{Talk, Talker};
 use crate::load::stamp::Stamp;
 
-/// In a stamp's sender: the message comes back to its sender alone.
+/// Flag in a stamp's sender: the message comes back to its sender only.
 pub(super) const ECHO: u32 = 1 << 31;
 
-/// What game code sends back to the sender, and what it sends to all.
+/// Op codes of messages that game code sends back to the sender, and of those that it sends to all.
 const OP_ECHO: i64 = 1;
 const OP_TO_ALL: i64 = 2;
 
 impl Talk {
-    /// The sender and number of the `number`th message of a player, from 1.
+    /// Sender and number for the stamp of a player's `number`th message, from 1.
     pub(super) fn stamped(&self, talker: &Talker, number: u32) -> (u32, u32) {
         if !self.is_game {
             return (talker.number, number);
@@ -27,7 +27,7 @@ impl Talk {
         (talker.number | kind, number.div_ceil(2))
     }
 
-    /// Whether a message may come to a player.
+    /// Whether a message may come to this player.
     pub(super) fn is_for(&self, talker: &Talker, stamp: &Stamp) -> bool {
         if self.is_game {
             stamp.sender & ECHO == 0 || stamp.sender & !ECHO == talker.number
@@ -36,7 +36,7 @@ impl Talk {
         }
     }
 
-    /// How many players hear a message in a match of so many.
+    /// Number of players who receive a message in a match of `members`.
     pub(super) fn hearers(&self, stamp: &Stamp, members: u64) -> u64 {
         match (self.is_game, stamp.sender & ECHO) {
             (false, _) => members.saturating_sub(1),

@@ -1,8 +1,8 @@
-//! `chat`, `relay`, `match` and `hop`: groups of players who talk, known to one process as a whole.
+//! `chat`, `relay`, `match` and `hop`: groups of players who talk; one process knows all members of a group.
 //!
-//! Every message carries a stamp, and every receiver checks it: an operation is one delivery. Closed loop (chat): each
-//! player says something once all of its group have heard what it said before and the server has acknowledged it. Open
-//! loop: messages leave by the clock, by the players in turn.
+//! Every message carries a stamp, and every receiver checks it; an operation is one delivery. Closed loop (chat): each
+//! player sends its next message once all of its group have received the one before and the server has acknowledged it.
+//! Open loop: messages leave by the clock, by the players in turn.
 
 mod enter;
 mod kinds;
@@ -19,10 +19,10 @@ use tokio::sync::OnceCell;
 use self::kinds::ECHO;
 use super::hop::{self, Pair};
 use super::inbox::Inbox;
-use super::sockets::{self, Arrival, Player};
+use super::sockets::{self, ArrivingPlayer, Player};
 use super::{Connections, names};
 use crate::load::frames::Opcode;
-use crate::load::incoming::{self, Incoming, Said, Way};
+use crate::load::incoming::{self, Incoming, PlayerMessage, Way};
 use crate::load::socket::{Sent, SocketWriter};
 use crate::load::stamp::{Origin, Stamp};
 use crate::load::{Fault, envelopes};
@@ -30,9 +30,9 @@ use crate::pacing::{Arrivals, run_arrivals};
 use crate::plan::{Event, Scenario};
 use crate::worker::{Worker, say};
 
-/// Players of a group unless the command says otherwise.
+/// Players of a group, unless the command line gives a number.
 const GROUP_LEN: usize = 5;
-/// Players of one process; with the process's number before it, a player's number is one for the whole run.
+/// Players per process. Process number times this, plus the player's number, is unique in the whole run.
 pub const PLAYERS_PER_PROCESS: usize = 1 << 20;
 
 pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
@@ -69,14 +69,14 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
 struct Talk {
     worker: Rc<Worker>,
     way: Way,
-    /// Only some pairs talk at a time.
+    /// Whether only some pairs talk at a time.
     is_hop: bool,
-    /// Game code runs the matches: it puts players into them, and passes on what they say.
+    /// Whether game code runs the matches: it puts players into them, and passes on their messages.
     is_game: bool,
     groups: RefCell<Vec<Rc<Group>>>,
-    /// Those into which game code has put players, by the ids of their matches.
+    /// Groups that game code has put players into, by the ids of their matches.
     found: RefCell<HashMap<String, Rc<Group>>>,
-    /// By index; those who never arrived are missing.
+    /// Players by index; those who never arrived are missing.
     talkers: RefCell<Vec<Option<Rc<Talker>>>>,
     next: Cell<usize>,
     frame: RefCell<Vec<u8>>,
@@ -84,7 +84,7 @@ struct Talk {
 
 struct Group {
     name: String,
-    /// Made by the first member, entered by the others.
+    /// Id of the match, which the first member makes and the others enter.
     match_id: OnceCell<String>,
     members_len: Cell<u64>,
 }
@@ -98,14 +98,14 @@ impl Group {
 struct Talker {
     writer: Rc<SocketWriter>,
     group: Rc<Group>,
-    /// One for the whole run.
+    /// Number of the player, unique in the whole run.
     number: u32,
     user: String,
-    /// The channel's or match's id.
+    /// Id of the channel or match.
     room: String,
     said: Cell<u32>,
     acknowledged: Cell<u32>,
-    /// Closed loop: what is still to come of the message under way.
+    /// Closed loop: deliveries and acknowledgements of the message under way that are still to come.
     awaited: Cell<u64>,
     is_open: Cell<bool>,
     inbox: RefCell<Inbox>,
@@ -116,7 +116,6 @@ impl Talk {
         let way = if worker.plan.scenario == Scenario::Chat { Way::Chat } else { Way::Match };
         let connections = worker.plan.connections;
         let talkers = RefCell::new(vec![None; connections]);
-        let (next, frame) = Default::default();
         let lanes = worker.endpoints.lanes();
         let (is_hop, is_game) = (worker.plan.scenario == Scenario::Hop, worker.plan.scenario == Scenario::Match);
         let group_len = if is_hop { 2 } else { worker.plan.talk.room_size.unwrap_or(GROUP_LEN) };
@@ -125,10 +124,20 @@ impl Talk {
         let group = |number| Rc::new(Group::new(name(number)));
         let groups_per_lane = connections.div_ceil(lanes).div_ceil(group_len);
         let groups = RefCell::new((0..groups_per_lane * lanes).map(group).collect());
-        Self { worker, way, is_hop, is_game, groups, found: RefCell::default(), talkers, next, frame }
+        Self {
+            worker,
+            way,
+            is_hop,
+            is_game,
+            groups,
+            found: RefCell::default(),
+            talkers,
+            next: Cell::default(),
+            frame: RefCell::default(),
+        }
     }
 
-    /// Players of one server fill one group after the other.
+    /// The group of a player. Players of one server fill one group after the other.
     fn group(&self, index: usize) -> Rc<Group> {
         if self.is_hop {
             let (number, _) = self.pair_of(index);
@@ -150,7 +159,7 @@ impl Talk {
         window.is_none_or(|window| Pair::in_turn(&window, intended) == self.pair_of(index).1)
     }
 
-    /// Counts a delivery by where its two ends are.
+    /// Counts a delivery by the nodes of its two ends.
     fn note_hop(&self, talker: &Talker, intended: Instant) {
         if self.is_hop && self.worker.window().is_some_and(|window| window.covers(intended)) {
             let (_, pair) = self.pair_of(talker.number as usize % PLAYERS_PER_PROCESS);
@@ -158,7 +167,7 @@ impl Talk {
         }
     }
 
-    async fn enter(&self, mut player: Player, arrival: Arrival) -> Result<(Player, Rc<Talker>), Fault> {
+    async fn enter(&self, mut player: Player, arrival: ArrivingPlayer) -> Result<(Player, Rc<Talker>), Fault> {
         let (group, room) = if self.is_game {
             let (group, room) = self.find_match(&mut player).await?;
             self.worker.tally.borrow_mut().record_other(names::ARRIVAL, arrival.intended.elapsed());
@@ -188,7 +197,7 @@ impl Talk {
         Ok((player, talker))
     }
 
-    /// Hears everything that one player is told, until its socket ends.
+    /// Receives the messages for one player, until its socket ends.
     async fn listen(self: Rc<Self>, mut player: Player, talker: Rc<Talker>) {
         let fault = loop {
             let hear = |opcode, payload: &[u8]| self.hear(&talker, opcode, payload);
@@ -197,7 +206,7 @@ impl Talk {
             }
         };
         talker.is_open.set(false);
-        // What is said from now on need not reach it.
+        // Later messages need not reach it.
         talker.group.members_len.set(talker.group.members_len.get() - 1);
         self.worker.fail(&fault);
     }
@@ -209,7 +218,7 @@ impl Talk {
             Ok(Incoming::ChatAck { cid }) => self.take_acknowledgement(talker, cid),
             Ok(Incoming::Other(envelope)) => match envelope.message {
                 Some(Message::Error(error)) => Err(Fault::Refused(error.code)),
-                // Presence events, which all groups see as they fill.
+                // Presence events, which all groups get as they fill.
                 _ => Ok(()),
             },
             Err(fault) => Err(fault),
@@ -219,7 +228,7 @@ impl Talk {
         }
     }
 
-    fn take_said(&self, talker: &Talker, said: &Said<'_>) -> Result<(), Fault> {
+    fn take_said(&self, talker: &Talker, said: &PlayerMessage<'_>) -> Result<(), Fault> {
         if said.way != self.way || said.origin().room != talker.room.as_bytes() {
             return Err(Fault::Wrong("a message for another room"));
         }
@@ -238,7 +247,7 @@ impl Talk {
                 self.note_hop(talker, intended);
             }
             Err(Fault::MessageOutOfOrder) => {}
-            // It is nobody's first delivery: nothing waits for it.
+            // A faulty delivery ends no expected one.
             Err(fault) => return Err(fault),
         }
         self.end_one(stamp.sender);
@@ -255,7 +264,7 @@ impl Talk {
         Ok(())
     }
 
-    /// One of the answers to the message of `sender` has come; after the last the next message leaves.
+    /// Notes that one of the answers to the message of `sender` has come. After the last one the next message leaves.
     fn end_one(&self, sender: u32) {
         self.worker.end_operation();
         if self.worker.plan.rate.is_some() {
@@ -270,7 +279,7 @@ impl Talk {
         }
     }
 
-    /// Lets the next player talk; false if nobody is left.
+    /// Lets the next player talk. Answers false if no player is left.
     fn say_in_turn(&self, intended: Instant) -> bool {
         let talker = {
             let talkers = self.talkers.borrow();
@@ -311,7 +320,7 @@ impl Talk {
         match talker.writer.send_now(&frame) {
             Ok(Sent::Whole) => {}
             Ok(Sent::Queued) => sockets::flush_later(talker.writer.clone()),
-            // The reader meets the same end and reports it; what is under way stays without an answer.
+            // The reader sees the same end and reports it; the message under way gets no answer.
             Err(_) => talker.is_open.set(false),
         }
     }

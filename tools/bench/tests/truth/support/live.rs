@@ -1,4 +1,4 @@
-//! The stub's meeting places: chat rooms, relayed matches, the server's own rooms, and a metrics page.
+//! The places of the stub where players meet: chat rooms, relayed matches, the server's own rooms; and a metrics page.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::Manner;
 use super::matching::Pool;
 
-/// Mode of the stub's rooms as streams.
+/// Mode of the streams on which the stub's rooms push.
 const ROOM_MODE: i32 = 201;
 const ROOM_LEN: usize = 3;
 
@@ -66,7 +66,7 @@ impl Session {
 
 pub struct Live {
     manner: Manner,
-    /// Who is where, by channel, match or room id.
+    /// Sessions by the id of their channel, match or room.
     places: Mutex<HashMap<String, Vec<Session>>>,
     sessions: Mutex<i64>,
     deliveries: Mutex<u64>,
@@ -76,8 +76,14 @@ pub struct Live {
 
 impl Live {
     pub fn new(manner: Manner) -> Self {
-        let (places, sessions, deliveries, names) = Default::default();
-        Self { manner, places, sessions, deliveries, names, pool: Mutex::new(Pool::new(manner)) }
+        Self {
+            manner,
+            places: Mutex::default(),
+            sessions: Mutex::default(),
+            deliveries: Mutex::default(),
+            names: Mutex::default(),
+            pool: Mutex::new(Pool::new(manner)),
+        }
     }
 
     pub fn connect(&self, stream: &TcpStream, head: &str) -> Session {
@@ -93,7 +99,7 @@ impl Live {
     }
 
     pub fn disconnect(&self, session: &Session) {
-        // Others hold clones of the stream.
+        // Other threads hold clones of the stream.
         let _ = session.line.lock().unwrap().stream.shutdown(Shutdown::Both);
         *self.sessions.lock().unwrap() -= 1;
         for members in self.places.lock().unwrap().values_mut() {
@@ -113,7 +119,7 @@ impl Live {
         )
     }
 
-    /// Answers one envelope, and delivers what it brings about.
+    /// Answers one envelope, and makes the deliveries that it causes.
     pub fn take(&self, session: &Session, payload: &[u8]) -> std::io::Result<()> {
         let Envelope { cid, message } = envelope::decode(payload, session.format).unwrap();
         let reply = |message| session.send(&Envelope::reply(&cid, message));
@@ -205,19 +211,19 @@ impl Live {
         session.send(&Envelope::reply(cid, Message::Rpc(answer)))
     }
 
-    /// Rooms tell of more than what is said.
+    /// Sends another event of the room, as real rooms do.
     fn tell_seats(&self, room: &str) -> std::io::Result<()> {
         let stream = Some(Stream { mode: ROOM_MODE, subject: room.to_owned(), ..Stream::default() });
         let data = r#"{"type":"owner","owner":null}"#.to_owned();
         let event = Envelope::push(Message::StreamData(StreamData { stream, data, ..StreamData::default() }));
         for member in self.places.lock().unwrap().get(room).into_iter().flatten() {
-            // A player that has gone is no fault of the stub.
+            // A player may have gone, which is no fault of the stub.
             let _ = member.send(&event);
         }
         Ok(())
     }
 
-    /// The first room with a free seat, else a new one.
+    /// The first room with a free seat, or a new one.
     fn place(&self, session: &Session) -> (String, usize) {
         let limit = if self.manner == Manner::Overfills { ROOM_LEN + 1 } else { ROOM_LEN };
         let mut places = self.places.lock().unwrap();
@@ -231,7 +237,7 @@ impl Live {
         (id, 0)
     }
 
-    /// The first match of game code with a free seat, else a new one.
+    /// The first match of game code with a free seat, or a new one.
     fn find_match(&self, seats: u64) -> String {
         let mut places = self.places.lock().unwrap();
         let has_seat =
@@ -244,7 +250,7 @@ impl Live {
         })
     }
 
-    /// Those who were there before.
+    /// Adds a session to a place. Answers those who were there before.
     fn join(&self, id: &str, session: &Session) -> Vec<Session> {
         let mut places = self.places.lock().unwrap();
         let members = places.entry(id.to_owned()).or_default();
@@ -259,7 +265,7 @@ impl Live {
         *names
     }
 
-    /// Delivers to everybody there, in one order for all; in matches not to the sender.
+    /// Delivers to everybody in a place, in the same order for all; in matches not to the sender.
     fn deliver(&self, place: &str, sender: &Session, said: impl Fn(String, String) -> Message) -> std::io::Result<()> {
         let hears = |member: &Session| !place.starts_with("match-") || member.user != sender.user;
         self.deliver_to(place, sender, hears, said)
@@ -304,7 +310,7 @@ impl Live {
                 Manner::ClosesAfter(count) if number > count => drop(line.stream.shutdown(Shutdown::Both)),
                 _ => {}
             }
-            // A player that has gone is no fault of the stub.
+            // A player may have gone, which is no fault of the stub.
             let _ = line.stream.write_all(&frame);
             if matches!(self.manner, Manner::DoublesEvery(every) if bad(every)) {
                 let _ = line.stream.write_all(&frame);
@@ -317,13 +323,13 @@ impl Live {
     }
 }
 
-/// How many players a match takes; its id says so if it is one of game code.
+/// Number of players that a match takes, which the id of a match of game code tells.
 fn seats_of(match_id: &str) -> usize {
     let game = match_id.strip_prefix("game-").and_then(|rest| rest.trim_end_matches('.').split_once('-'));
     game.map_or(usize::MAX, |(_, seats)| seats.parse().unwrap())
 }
 
-/// What a message of a match brings, of somebody in a place.
+/// Makes the delivery of a match message, by its sender and place.
 fn match_data(send: &MatchDataSend) -> impl Fn(String, String) -> Message {
     let (op_code, data) = (send.op_code, send.data.clone());
     move |match_id, user_id| {

@@ -1,4 +1,4 @@
-//! The stub's matchmaker: first come, first served, with the few queries that the tool writes.
+//! The matchmaker of the stub: first come, first served, with the few queries that the tool writes.
 
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::matchmaker_matched::{Id, MatchmakerUser};
@@ -30,7 +30,8 @@ impl Ticket {
         }
     }
 
-    /// Whether the other has what this one asks for. Terms: `+properties.NAME:VALUE`, `+properties.NAME:>=NUMBER`.
+    /// Whether the other ticket has what this one asks for. Terms are `+properties.NAME:VALUE` and
+    /// `+properties.NAME:>=NUMBER`.
     fn accepts(&self, other: &Self, by_mode_alone: bool) -> bool {
         self.add.query.split_ascii_whitespace().all(|term| {
             let (name, wanted) = term.strip_prefix("+properties.").and_then(|term| term.split_once(':')).unwrap();

@@ -1,4 +1,4 @@
-//! What players do about rooms: coming, going and talking.
+//! Actions of players about rooms: joining, leaving and talking.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use muster_live::rooms::{
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{Entering, Known, ROOMS_FROM, RoomAsked, RoomNo};
+use super::{Entering, OpenRoomRequest, ROOMS_FROM, RoomModel, RoomNo};
 use crate::frames::StreamId;
 use crate::model::{Audience, Ledger, Order, Receiver};
-use crate::scenario::rooms::{FILTERS, PATHS, RoomAct, TEMPLATES, TEMPLATES_COUNT, Then, VIEWS, template};
+use crate::scenario::rooms::{FILTERS, PATHS, RoomAct, SeatPlan, TEMPLATES, TEMPLATES_COUNT, VIEWS, template};
 use crate::scenario::{Who, pick};
 use crate::violation::Checked;
 
@@ -35,11 +35,11 @@ impl World {
                 let ask = |caller, reply_to| {
                     ToOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
                 };
-                self.ask_rooms(who, RoomAsked::Other, ask)
+                self.ask_rooms(who, OpenRoomRequest::Other, ask)
             }
             act => {
                 let is_in_one = self.rooms.ties.iter().any(|((_, other), tie)| *other == who && tie.may_hear);
-                // Who is in none mostly wants to be.
+                // A session that is in no room mostly tries to join one.
                 let act = if is_in_one || self.rng.u8(0..5) == 0 { act } else { RoomAct::Join };
                 let Some(room) = self.some_room(who, act == RoomAct::Join) else { return Ok(()) };
                 self.act_about(who, room, act)
@@ -51,7 +51,7 @@ impl World {
         match act {
             RoomAct::Join => self.join_room(who, room),
             RoomAct::Leave => self.leave_room(who, room),
-            RoomAct::Look => self.ask_room(who, room, RoomAsked::Other, RoomAction::Look),
+            RoomAct::Look => self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::Look),
             RoomAct::Say => self.say_in_room(who, room, None),
             RoomAct::Whisper => {
                 let whom = (0..self.rng.usize(1..=2)).filter_map(|_| self.some_member(room, who)).collect();
@@ -63,14 +63,14 @@ impl World {
             RoomAct::Spectate => {
                 self.rooms.filling.disturb();
                 let spectate = self.rng.bool();
-                self.ask_room(who, room, RoomAsked::Other, RoomAction::Spectate(spectate))
+                self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::Spectate(spectate))
             }
             RoomAct::Update => self.update_room(who, room),
             _ => Ok(()),
         }
     }
 
-    /// One of the rooms that there may be; mostly one that the session is in, unless it wants to come in.
+    /// A room to act on. A session that does not want to join mostly picks a room that it is in.
     fn some_room(&mut self, who: Who, comes: bool) -> Option<RoomNo> {
         let ties = self.rooms.ties.iter();
         let own: Vec<RoomNo> =
@@ -78,7 +78,7 @@ impl World {
         if !comes && !own.is_empty() && self.rng.u8(0..10) > 0 {
             return Some(pick(&mut self.rng, &own));
         }
-        // Where its user is by another session, it takes over.
+        // A room where the same user is by another session, so that the new session takes over.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let elsewhere: Vec<RoomNo> = ties
             .filter(|((_, other), _)| *other != who && user_id(*other) == user_id(who))
@@ -87,7 +87,7 @@ impl World {
         if comes && !elsewhere.is_empty() && self.rng.bool() {
             return Some(pick(&mut self.rng, &elsewhere));
         }
-        // Mostly one where somebody is, or may soon be, and mostly the same.
+        // Mostly a room with members or reservations, and mostly the same one.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.may_hear || tie.held.is_some());
         let used: BTreeSet<RoomNo> = ties.map(|((room, _), _)| *room).collect();
         if let Some(first) = used.first().filter(|_| self.rng.u8(0..8) > 0) {
@@ -99,7 +99,7 @@ impl World {
         (!all.is_empty()).then(|| pick(&mut self.rng, &all))
     }
 
-    /// Somebody who is in a room as far as somebody who is knows, or anybody.
+    /// A member of a room as other members know it, or any session.
     pub(super) fn some_member(&mut self, room: RoomNo, asker: Who) -> Option<Who> {
         let ties = self.rooms.ties.range((room, 0)..=(room, Who::MAX));
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.mirror.is_some()).map(|((_, who), _)| *who).collect();
@@ -116,7 +116,7 @@ impl World {
         Find { path, filter, limit, after: None }
     }
 
-    /// A room's id that belongs to the shard where its creator's rooms are counted.
+    /// An id for a room whose owner is the shard that counts the creator's rooms.
     pub(super) fn room_id_for(&mut self, who: Who) -> RoomId {
         let owner = self.owning_shard(&StreamKey::notifications(user_id(who)));
         loop {
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    fn create_room(&mut self, who: Who, then: Then) -> Checked {
+    fn create_room(&mut self, who: Who, then: SeatPlan) -> Checked {
         let id = self.room_id_for(who);
         let capacity = pick(&mut self.rng, &[1, 2, 3, 4, 12, 12]);
         let base =
@@ -146,36 +146,36 @@ impl World {
             variables: first.clone(),
             ..base
         };
-        let room = self.rooms.add(Known {
+        let room = self.rooms.add(RoomModel {
             creator: Some(user_id(who)),
             hidden: creation.hidden,
             is_brief: creation.life_ms.is_some(),
             ledger: Ledger::new(first),
             is_locked,
-            ..known(id, creation.capacity)
+            ..room_model(id, creation.capacity)
         });
         let asked = self.hold(who, then, Some(room));
         self.ask_room(who, room, asked, RoomAction::Create(Box::new(creation)))
     }
 
-    fn hold(&mut self, who: Who, then: Then, fresh: Option<RoomNo>) -> RoomAsked {
-        if then != Then::Join {
+    fn hold(&mut self, who: Who, then: SeatPlan, fresh: Option<RoomNo>) -> OpenRoomRequest {
+        if then != SeatPlan::Join {
             self.rooms.filling.disturb();
         }
-        RoomAsked::Hold { who, then, at: self.now, fresh, departures: self.rooms.departures(who) }
+        OpenRoomRequest::Hold { who, then, at: self.now, fresh, departures: self.rooms.departures(who) }
     }
 
-    fn seek_place(&mut self, who: Who, number: usize, then: Then) -> Checked {
+    fn seek_place(&mut self, who: Who, number: usize, then: SeatPlan) -> Checked {
         let fresh = RoomId(Uuid::from_u128(self.rng.u128(..)));
         let (smallest, largest) = template(number).sizes;
         let size = (self.rng.u8(0..4) == 0).then(|| self.rng.u32(smallest..=largest + 1));
         let desk = Some(number).filter(|number| *number < TEMPLATES_COUNT);
         let made_of = template(number);
-        let room = self.rooms.add(Known {
+        let room = self.rooms.add(RoomModel {
             desk,
             hidden: made_of.hidden,
             is_brief: made_of.life_ms.is_some(),
-            ..known(fresh, size.unwrap_or(largest).min(largest))
+            ..room_model(fresh, size.unwrap_or(largest).min(largest))
         });
         self.rooms.filling.placed(user_id(who));
         let random = self.rng.u32(..);
@@ -184,7 +184,7 @@ impl World {
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
     }
 
-    fn quick_join(&mut self, who: Who, then: Then) -> Checked {
+    fn quick_join(&mut self, who: Who, then: SeatPlan) -> Checked {
         let find = self.some_find();
         let asked = self.hold(who, then, None);
         let what = DirectoryAction::QuickJoin(find);
@@ -199,7 +199,7 @@ impl World {
         self.enter(Entering { who, room, entry, held })
     }
 
-    /// As the rim: who is there, or on its way, only looks.
+    /// Joins a room like the rim does: a session that is in it, or on its way, only looks.
     pub(in super::super) fn enter(&mut self, entering: Entering) -> Checked {
         let Entering { who, room, entry, .. } = entering;
         let (at, known) = (self.clients[&who].at, &self.rooms.known[room]);
@@ -207,11 +207,11 @@ impl World {
         let comes = !self.planes[usize::from(at.place.shard())].is_on(at.key, &id.stream());
         let tie = self.rooms.tie(room, who);
         if comes {
-            // If it asked before, that was refused, though it may not have heard so yet.
+            // An earlier join was refused, though the session may not have heard so yet.
             tie.generation += 1;
             tie.may_hear = true;
         }
-        let asked = RoomAsked::Enter { entering, generation: tie.generation, comes, barred_until };
+        let asked = OpenRoomRequest::Enter { entering, generation: tie.generation, comes, barred_until };
         if !comes {
             return self.ask_room(who, room, asked, RoomAction::Look);
         }
@@ -224,10 +224,10 @@ impl World {
         self.rooms.departed(who);
         self.control += super::CONTROL;
         if self.rng.u8(0..5) == 0 {
-            // Over HTTP: whichever session is in it is told.
+            // A request over HTTP leaves the room for whichever session of the user is in it.
             self.rooms.known[room].expulsions += 1;
             let (id, what) = (self.rooms.known[room].id, RoomAction::Leave);
-            return self.ask_rooms(who, RoomAsked::Other, |caller, reply_to| {
+            return self.ask_rooms(who, OpenRoomRequest::Other, |caller, reply_to| {
                 let caller = Caller { session: None, ..caller };
                 ToOwner::Room(id, Request { caller, reply_to, what })
             });
@@ -259,7 +259,7 @@ impl World {
             Some(whom) => RoomAction::Whisper(whom.into_iter().map(user_id).collect(), text),
             None => RoomAction::Say(text),
         };
-        self.ask_room(who, room, RoomAsked::Say { id }, what)
+        self.ask_room(who, room, OpenRoomRequest::Say { id }, what)
     }
 
     pub(super) fn is_in(&self, who: Who, room: RoomNo) -> bool {
@@ -267,9 +267,9 @@ impl World {
     }
 }
 
-/// A room of which only its size is known.
-pub(super) fn known(id: RoomId, capacity_max: u32) -> Known {
-    Known {
+/// The model of a room of which only the size is known.
+pub(super) fn room_model(id: RoomId, capacity_max: u32) -> RoomModel {
+    RoomModel {
         id,
         desk: None,
         creator: None,

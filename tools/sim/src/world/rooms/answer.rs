@@ -1,4 +1,4 @@
-//! What owners of rooms answered, held against what was promised before.
+//! Answers of owners of rooms, compared with what was promised before.
 
 use muster_domain::{Error, ErrorKind};
 use muster_live::Millis;
@@ -8,17 +8,17 @@ use muster_live::rooms::{Answer, Joined, Reserved, RoomState, Summary};
 use super::super::World;
 use super::super::act::{session_id, user_id};
 use super::change::SECRET;
-use super::{Entering, Held, RoomAnswer, RoomAsked, RoomNo};
+use super::{Entering, HeldSeat, OpenRoomRequest, RoomAnswer, RoomNo};
 use crate::model::Mirror;
 use crate::scenario::Who;
-use crate::scenario::rooms::Then;
+use crate::scenario::rooms::SeatPlan;
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    pub(in super::super) fn rooms_answered(&mut self, asked: RoomAsked, reply: Reply) -> Checked {
+    pub(in super::super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
         let answer: RoomAnswer = match reply {
             Reply::Rooms(answer) => answer,
-            // Its session closed in between, or is on too many streams.
+            // The session closed meanwhile, or is on too many streams.
             Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
@@ -26,36 +26,36 @@ impl World {
         };
         self.check_shown_in(&answer)?;
         match asked {
-            RoomAsked::Hold { who, fresh, .. } => match &answer {
+            OpenRoomRequest::Hold { who, fresh, .. } => match &answer {
                 Ok(Answer::Reserved(held)) => self.held(&asked, held),
                 Err(refusal) => self.check_limit_of_maker(who, fresh, refusal),
                 Ok(_) => wrong(&asked, &answer),
             },
-            RoomAsked::Enter { .. } => self.entered(&asked, answer),
-            RoomAsked::Say { id } if answer.is_err() => self.messages.retract(id),
-            RoomAsked::Set { room, change } => {
+            OpenRoomRequest::Enter { .. } => self.entered(&asked, answer),
+            OpenRoomRequest::Say { id } if answer.is_err() => self.messages.retract(id),
+            OpenRoomRequest::Set { room, change } => {
                 if let Ok(Answer::Version(version)) = answer {
                     self.rooms.known[room].ledger.add(version, change);
                 }
                 Ok(())
             }
-            RoomAsked::Kick { room, user, until, expulsions } => {
+            OpenRoomRequest::Kick { room, user, until, expulsions } => {
                 let known = &mut self.rooms.known[room];
                 if answer.is_ok() && known.expulsions == expulsions {
                     known.barred.insert(user, until);
                 }
                 Ok(())
             }
-            RoomAsked::Watch { who, view, period } => self.watch_answered(who, view, period, answer),
-            RoomAsked::Probe(number) => {
+            OpenRoomRequest::Watch { who, view, period } => self.watch_answered(who, view, period, answer),
+            OpenRoomRequest::Probe(number) => {
                 self.rooms.probes.insert(number, answer);
                 Ok(())
             }
-            RoomAsked::Say { .. } | RoomAsked::Other => Ok(()),
+            OpenRoomRequest::Say { .. } | OpenRoomRequest::Other => Ok(()),
         }
     }
 
-    /// Who may make no more rooms has made as many.
+    /// Checks a refusal to make more rooms: the user has indeed made as many as allowed.
     fn check_limit_of_maker(&mut self, who: Who, fresh: Option<RoomNo>, refusal: &Error) -> Checked {
         self.rooms.filling.disturb();
         let limit = self.scenario.config.rooms.rooms_per_creator_max as usize;
@@ -68,9 +68,9 @@ impl World {
         })
     }
 
-    /// A seat is held.
-    fn held(&mut self, asked: &RoomAsked, reserved: &Reserved) -> Checked {
-        let RoomAsked::Hold { who, then, at, departures, .. } = *asked else { return Ok(()) };
+    /// Notes a reservation and lets the session act on it.
+    fn held(&mut self, asked: &OpenRoomRequest, reserved: &Reserved) -> Checked {
+        let OpenRoomRequest::Hold { who, then, at, departures, .. } = *asked else { return Ok(()) };
         let longest = self.scenario.config.rooms.reservation_ms;
         ensure(Check::Seats, reserved.held_ms <= longest, || {
             format!("a seat is promised to session {who} for {} ms, and held for {longest}", reserved.held_ms)
@@ -78,27 +78,28 @@ impl World {
         let Some(room) = self.rooms.numbers.get(&reserved.room.id).copied() else { return Ok(()) };
         let known = &mut self.rooms.known[room];
         known.held.insert(user_id(who));
-        let held = Held { seat: reserved.seat, until: at + reserved.held_ms, expulsions: known.expulsions, departures };
+        let held =
+            HeldSeat { seat: reserved.seat, until: at + reserved.held_ms, expulsions: known.expulsions, departures };
         self.rooms.tie(room, who).held = Some(held);
         if !self.clients[&who].is_open {
             return Ok(());
         }
         match then {
-            Then::Join => {
+            SeatPlan::Join => {
                 self.rooms.tie(room, who).held = None;
                 let entering = Entering { who, room, entry: Default::default(), held: Some(held) };
                 self.rooms.entering.push(entering);
             }
-            Then::Wait => {}
-            Then::Die if self.closing.contains(&who) => {}
-            Then::Die => self.closing.push(who),
+            SeatPlan::Wait => {}
+            SeatPlan::Die if self.closing.contains(&who) => {}
+            SeatPlan::Die => self.closing.push(who),
         }
         Ok(())
     }
 
-    fn not_entered(&mut self, asked: &RoomAsked) -> Checked {
+    fn not_entered(&mut self, asked: &OpenRoomRequest) -> Checked {
         self.rooms.filling.disturb();
-        if let RoomAsked::Enter { entering: Entering { who, room, .. }, generation, .. } = *asked {
+        if let OpenRoomRequest::Enter { entering: Entering { who, room, .. }, generation, .. } = *asked {
             let tie = self.rooms.tie(room, who);
             if tie.generation == generation {
                 tie.go();
@@ -107,14 +108,14 @@ impl World {
         Ok(())
     }
 
-    fn entered(&mut self, asked: &RoomAsked, answer: RoomAnswer) -> Checked {
-        let RoomAsked::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
+    fn entered(&mut self, asked: &OpenRoomRequest, answer: RoomAnswer) -> Checked {
+        let OpenRoomRequest::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
         let Entering { who, room, held, .. } = entering;
         if comes {
             self.check_promise(&entering, generation, &answer)?;
             self.check_entry(&entering, barred_until, &answer)?;
         }
-        // Who came late may have taken another seat than the one held, which went back.
+        // A session that came too late may have another seat than the reserved one, which was freed.
         if held.is_none_or(|held| self.now >= held.until) {
             self.rooms.filling.disturb();
         }
@@ -140,12 +141,12 @@ impl World {
         }
     }
 
-    /// Whoever was promised a seat, and comes in time, has it.
+    /// Checks that a session with a valid reservation got the seat.
     fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomAnswer) -> Checked {
         let Entering { who, room, held: Some(held), .. } = *entering else { return Ok(()) };
         let known = &self.rooms.known[room];
         let tie = self.rooms.ties.get(&(room, who));
-        // Who is in it by another session takes over whatever place that has.
+        // A user who is in the room by another session keeps that session's place.
         let is_due = !self.may_be_in_otherwise(who, room)
             && self.now < held.until
             && !known.is_brief
@@ -177,7 +178,7 @@ impl World {
         ensure(Check::Entry, !known.is_locked || knows || is_invited, || {
             format!("session {who} came into room {room} without its password")
         })?;
-        // Whoever threw the user out may have done so again, for another time.
+        // The user may have been kicked again meanwhile, for another time.
         let is_barred = known.barred.get(&user_id(who)) == Some(&barred_until) && self.now < barred_until;
         ensure(Check::Entry, !is_barred, || {
             format!("session {who} came into room {room} at {}, and is kept out until {barred_until}", self.now)
@@ -201,7 +202,7 @@ impl World {
         ensure(Check::Hidden, secret.is_none(), || format!("session {who} is shown {secret:?} of another"))
     }
 
-    /// Whatever is shown of rooms adds up.
+    /// Checks that descriptions of rooms add up.
     fn check_shown_in(&self, answer: &RoomAnswer) -> Checked {
         match answer {
             Ok(Answer::Joined(joined)) => self.check_state(&joined.state),
@@ -234,7 +235,7 @@ impl World {
         })
     }
 
-    /// Seats that are taken at the same time.
+    /// Checks that the taken seats differ and exist.
     pub(super) fn check_seats(&self, room: RoomNo, seats: &mut Vec<u32>, capacity: u32) -> Checked {
         let count = seats.len();
         seats.sort_unstable();
@@ -243,12 +244,12 @@ impl World {
         ensure(Check::Seats, is_right, || format!("{count} players on seats {seats:?} of {capacity} in room {room}"))
     }
 
-    /// The session of a public id.
+    /// Whether the actor of an event is this session.
     pub(super) fn is_session(&self, who: Who, actor: &muster_live::rooms::Actor) -> bool {
         actor.session_id == session_id(who)
     }
 }
 
-fn wrong(asked: &RoomAsked, answer: &RoomAnswer) -> Checked {
+fn wrong(asked: &OpenRoomRequest, answer: &RoomAnswer) -> Checked {
     Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") })
 }

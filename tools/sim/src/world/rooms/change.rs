@@ -1,4 +1,4 @@
-//! What members change: variables, the room, and who is in it.
+//! Changes that members make: variables, settings of the room, and kicks.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use muster_live::rooms::{Change, PasswordDigest, RoomAction, Update, Value};
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{RoomAsked, RoomNo};
+use super::{OpenRoomRequest, RoomNo};
 use crate::scenario::{Who, pick};
 use crate::violation::Checked;
 
-/// What values begin with that only their player may see.
+/// The beginning of values that only their own player may see.
 pub(super) const SECRET: &str = "\"secret";
 
 impl World {
-    /// A change of a few of a few variables.
+    /// A random change of a few variables.
     pub(super) fn some_change(&mut self) -> Change {
         let name = |number: u8| -> Arc<str> { format!("v{number}").into() };
         let mut change = Change { private: self.rng.u8(0..4) == 0, ..Change::default() };
@@ -26,7 +26,7 @@ impl World {
         change
     }
 
-    /// The version that the session knows, sometimes; the owner may have another meanwhile.
+    /// The version that the session knows, in some requests; the owner's may differ by now.
     fn expected_version(&mut self, who: Who, room: RoomNo) -> Option<u64> {
         let mirror = self.rooms.tie(room, who).mirror.as_ref().map(|mirror| mirror.version);
         mirror.filter(|_| self.rng.u8(0..3) == 0)
@@ -35,7 +35,7 @@ impl World {
     pub(super) fn set_variables(&mut self, who: Who, room: RoomNo) -> Checked {
         let expected_version = self.expected_version(who, room);
         let change = Change { expected_version, ..self.some_change() };
-        let asked = RoomAsked::Set { room, change: change.clone() };
+        let asked = OpenRoomRequest::Set { room, change: change.clone() };
         self.ask_room(who, room, asked, RoomAction::SetVariables(change))
     }
 
@@ -47,7 +47,7 @@ impl World {
                 *value = secret.unwrap_or_else(|_| value.clone());
             }
         }
-        self.ask_room(who, room, RoomAsked::Other, RoomAction::SetOwn(change))
+        self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::SetOwn(change))
     }
 
     pub(super) fn kick(&mut self, who: Who, room: RoomNo) -> Checked {
@@ -58,9 +58,9 @@ impl World {
         self.rooms.barred_until = self.rooms.barred_until.max(until + 1_000);
         let known = &mut self.rooms.known[room];
         known.expulsions += 1;
-        // From now on it may be another time.
+        // From now on the ban may end at another time.
         known.barred.remove(&user);
-        let asked = RoomAsked::Kick { room, user, until, expulsions: known.expulsions };
+        let asked = OpenRoomRequest::Kick { room, user, until, expulsions: known.expulsions };
         self.ask_room(who, room, asked, RoomAction::Kick(user, bar_ms))
     }
 
@@ -88,6 +88,6 @@ impl World {
         known.may_be_shut |= update.open == Some(false);
         known.is_locked &= update.password.is_none();
         known.capacity_max = known.capacity_max.max(update.capacity.unwrap_or_default());
-        self.ask_room(who, room, RoomAsked::Other, RoomAction::Update(Box::new(update)))
+        self.ask_room(who, room, OpenRoomRequest::Other, RoomAction::Update(Box::new(update)))
     }
 }

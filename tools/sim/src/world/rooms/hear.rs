@@ -1,4 +1,4 @@
-//! What those in rooms are told, and what they conclude.
+//! Messages that sessions in rooms receive, and the conclusions that they draw.
 
 use muster_live::ShardIndex;
 use muster_live::rooms::{Event, RoomId};
@@ -14,7 +14,7 @@ use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// Somebody is told something of a room or the lobby.
+    /// Checks a message about a room or the lobby, and lets the receiver's view follow.
     pub(in super::super) fn hear_tale(&mut self, who: Who, number: u32) -> Checked {
         let told = self.encoder.tales.get(number).map(|told| told.clone());
         let Some(Told { stream, tale, .. }) = told else {
@@ -30,7 +30,7 @@ impl World {
         };
         let tie = self.rooms.tie(room, who);
         ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in room {room}, and hears {tale:?}"))?;
-        // What is for some alone has its place among what is for all.
+        // A message for some only takes its place among the messages for all.
         let is_for_all = match &tale {
             Tale::Event(event) => !matches!(event, Event::Private(..) | Event::PlayerVariables(..) | Event::Out(_)),
             Tale::CameAndWent(..) | Tale::Lobby(_) => true,
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// Who was in a room that something is told of, and is no more.
+    /// Sessions that were in the room of a message and have left it.
     pub(in super::super) fn room_leavers(&self, number: u32) -> Vec<Who> {
         let room = self.encoder.tales.get(number).and_then(|told| RoomId::of_stream(&told.stream));
         let Some(room) = room.and_then(|id| self.rooms.numbers.get(&id)) else { return Vec::new() };
@@ -85,7 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// At every moment: in the rooms of a shard everybody sits alone.
+    /// Checks at any moment that players in the rooms of a shard have different seats.
     pub(in super::super) fn check_owned_rooms(&self, shard: ShardIndex) -> Checked {
         for (room, known) in self.rooms.known.iter().enumerate().filter(|(_, known)| !known.is_gone) {
             let stream = known.id.stream();

@@ -1,10 +1,10 @@
-//! Watching the lobby.
+//! Sessions that watch views of the lobby, and the checks of the pages and changes that they get.
 
 use muster_live::StreamKey;
 use muster_live::rooms::{Answer, DirectoryAction, Request, ToOwner};
 
 use super::super::World;
-use super::{CONTROL, RoomAnswer, RoomAsked};
+use super::{CONTROL, OpenRoomRequest, RoomAnswer};
 use crate::frames::tales::Tale;
 use crate::model::Watching;
 use crate::scenario::Who;
@@ -12,7 +12,7 @@ use crate::scenario::rooms::{VIEWS, view};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// Hearing first: what changes behind the first page is not missed.
+    /// Listens before it asks for the first page, so that no later change is missed.
     pub(super) fn watch(&mut self, who: Who, number: usize) -> Checked {
         let watch = self.rooms.watches.entry((number, who)).or_default();
         if watch.watching.is_none() {
@@ -22,7 +22,8 @@ impl World {
         let (period, at, stream) = (watch.period, self.clients[&who].at, view(number).stream());
         self.control += CONTROL;
         self.step(at.place.shard(), |plane, now, out| plane.listen(now, at.key, stream, None, out))?;
-        let (asked, what) = (RoomAsked::Watch { who, view: number, period }, DirectoryAction::Subscribe(view(number)));
+        let (asked, what) =
+            (OpenRoomRequest::Watch { who, view: number, period }, DirectoryAction::Subscribe(view(number)));
         self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
     }
 

@@ -1,5 +1,5 @@
-//! Rest: what owners of rooms know is compared with what was done, with what members and watchers concluded, and with
-//! what the directory shows; and in the end nothing remains.
+//! Rest: the state of owners of rooms is compared with the actions of players, with the views of members and watchers,
+//! and with the directory. At the end nothing remains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use muster_live::rooms::{
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{RoomAnswer, RoomAsked, RoomNo};
+use super::{OpenRoomRequest, RoomAnswer, RoomNo};
 use crate::frames::who as who_is;
 use crate::model::{Mirror, PartFilled, Values, seat_of};
 use crate::scenario::rooms::{TEMPLATES, TEMPLATES_COUNT, VIEWS, template, view};
@@ -21,7 +21,7 @@ use crate::scenario::{SESSIONS_MAX, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// At rest everything about rooms is as it should be.
+    /// Checks everything about rooms at rest.
     pub(in super::super) fn check_rooms(&mut self) -> Checked {
         let (again, over) = (self.encoder.tales.encoded_again(), self.encoder.tales.over_budget());
         ensure(Check::Encoding, again.is_none(), || format!("encoded more than once: {again:?}"))?;
@@ -36,7 +36,7 @@ impl World {
         self.check_filling(&states)
     }
 
-    /// Asks something as nobody in particular.
+    /// Sends a request on behalf of a user without a session.
     fn probe(
         &mut self,
         number: usize,
@@ -44,7 +44,7 @@ impl World {
         to: impl FnOnce(Caller, Option<muster_live::plane::RequestRef>) -> ToOwner,
     ) -> Checked {
         let shard = self.rng.u16(0..self.scenario.shards);
-        let request = self.ask_of_rooms(shard, RoomAsked::Probe(number));
+        let request = self.ask_of_rooms(shard, OpenRoomRequest::Probe(number));
         let ask = to(Caller { user_id: user, username: "".into(), session: None }, Some(request));
         self.step(shard, |plane, now, out| plane.ask_rooms(now, ask, out))
     }
@@ -54,7 +54,7 @@ impl World {
         Ok(std::mem::take(&mut self.rooms.probes))
     }
 
-    /// What the rooms are like that there are. Those that are not there are forgotten.
+    /// The state of all rooms that exist. Rooms that are not found are marked as gone.
     fn look_at_rooms(&mut self) -> Checked<BTreeMap<RoomNo, RoomState>> {
         for room in 0..self.rooms.known.len() {
             let known = &self.rooms.known[room];
@@ -82,7 +82,8 @@ impl World {
         Ok(states)
     }
 
-    /// Owner, sessions' shards and sessions agree on who is in, and all seats that are taken are used.
+    /// Checks that owner, sessions' shards and sessions agree on the members, and that exactly the members' seats are
+    /// taken.
     fn check_room(&self, room: RoomNo, state: &RoomState) -> Checked {
         let known = &self.rooms.known[room];
         let stream = known.id.stream();
@@ -116,14 +117,14 @@ impl World {
         })
     }
 
-    /// What members concluded is what the owner tells them when they ask.
+    /// Checks that each member's view of its room agrees with the owner's answer to it.
     fn check_mirrors(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let members: Vec<(RoomNo, Who)> = ties.map(|(tie, _)| *tie).collect();
         for (number, (room, who)) in members.iter().enumerate() {
-            self.ask_room(*who, *room, RoomAsked::Probe(number), RoomAction::Look)?;
+            self.ask_room(*who, *room, OpenRoomRequest::Probe(number), RoomAction::Look)?;
         }
-        // Those of whom many are told together may have changed something before they were told of.
+        // When joins are told merged, members may have changed their variables before the others hear of them.
         let is_merged = self.scenario.config.merge_above < SESSIONS_MAX;
         let seen = |mirror: Mirror| if is_merged { mirror.without_own() } else { mirror };
         let answers = self.probed()?;
@@ -157,7 +158,7 @@ impl World {
         }
     }
 
-    /// Listings show the rooms that there are, page by page, and so do the views that are watched.
+    /// Checks that listings, page by page, and watched views show the rooms that exist.
     fn check_directory(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
         let mut listed = Vec::new();
         let limit = self.rng.usize(1..=5);
@@ -227,7 +228,7 @@ impl World {
         self.rooms.known.iter().try_for_each(|known| known.order.check())
     }
 
-    /// When all have gone: desks know of no room any more, and nobody has rooms that count.
+    /// Checks at the end that desks know no rooms and that no user's rooms are still counted.
     pub(in super::super) fn check_rooms_forgotten(&mut self) -> Checked {
         let turned_away =
             |world: &Self| -> u64 { world.planes.iter().map(|plane| plane.stats().rooms.turned_away).sum() };
@@ -236,7 +237,7 @@ impl World {
         for (number, name) in TEMPLATES.iter().enumerate().take(TEMPLATES_COUNT) {
             let fresh = RoomId(Uuid::from_u128(self.rng.u128(..)));
             let desk = Some(number);
-            self.rooms.add(super::Known { desk, ..super::act::known(fresh, template(number).sizes.1) });
+            self.rooms.add(super::RoomModel { desk, ..super::act::room_model(fresh, template(number).sizes.1) });
             let what = Place { template: (*name).into(), size: None, fresh, random: 0, tried: Vec::new() };
             self.probe(number, user, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))?;
             let answer = self.probed()?.remove(&number);
@@ -249,7 +250,7 @@ impl World {
         for (number, user) in creators.into_iter().enumerate() {
             let who = self.clients.keys().copied().find(|who| user_id(*who) == user).unwrap_or_default();
             let id = self.room_id_for(who);
-            self.rooms.add(super::act::known(id, 1));
+            self.rooms.add(super::act::room_model(id, 1));
             let create = RoomAction::Create(Box::new(Creation::plain(1)));
             self.probe(number, user, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what: create }))?;
             let answer = self.probed()?.remove(&number);

@@ -1,4 +1,5 @@
-//! A disk in memory that loses what was not synced, in whole or part, and that can be full or broken.
+//! A disk in memory for tests. A loss of power destroys unsynced data, in whole or in part; the disk can also be full
+//! or broken.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,21 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::super::layer::{Layer, LayerFile};
 use crate::match_log::frame::ReadAt;
 
-/// The grain in which a disk writes.
+/// Bytes that the disk writes as a unit.
 const SECTOR: usize = 64;
 
-/// Clones are the same disk.
+/// A handle of a disk; clones share the disk.
 #[derive(Clone, Default)]
 pub(super) struct Disk(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     files: Vec<Contents>,
-    /// Which there are now, and which there would be after a crash.
+    /// Files by number: those that exist now, and those that would exist after a crash.
     names: BTreeMap<u32, usize>,
     names_synced: BTreeMap<u32, usize>,
     faults: Faults,
-    /// Writes and syncs so far.
+    /// Number of writes and syncs so far.
     pub(super) steps: u64,
 }
 
@@ -32,14 +33,14 @@ struct Contents {
     synced: Vec<u8>,
 }
 
-/// What goes wrong.
+/// Faults of the disk.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Faults {
-    /// From this step on nothing works.
+    /// Step from which on every operation fails.
     pub(super) dead_at: Option<u64>,
-    /// No more bytes than this in all files.
+    /// Limit of the bytes in all files.
     pub(super) bytes_max: Option<usize>,
-    /// Syncs of files fail, and what they were for is anybody's guess.
+    /// Syncs of files fail and leave the unsynced bytes in an uncertain state.
     pub(super) has_no_sync: bool,
 }
 
@@ -52,7 +53,7 @@ impl Disk {
         self.state().faults = faults;
     }
 
-    /// What it holds after a loss of power now.
+    /// The disk as it would be after a loss of power now.
     pub(super) fn after_crash(&self, chance: &mut fastrand::Rng) -> Self {
         let state = self.state();
         let mut files = Vec::new();
@@ -70,7 +71,7 @@ impl Disk {
         Self(Arc::new(Mutex::new(State { files, names, names_synced, ..State::default() })))
     }
 
-    /// Changes a file, as nobody should.
+    /// Changes the bytes of a file behind the log's back.
     pub(super) fn spoil(&self, number: u32, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
         let file = state.names[&number];
@@ -91,7 +92,7 @@ impl Disk {
     }
 }
 
-/// A file of which each sector that was not synced is there or not, or is something else.
+/// The file after a crash: each unsynced sector is there, is missing, or holds other bytes.
 fn torn(contents: &Contents, chance: &mut fastrand::Rng) -> Vec<u8> {
     let Contents { now, synced } = contents;
     if now == synced {

@@ -1,4 +1,4 @@
-//! The log in files: what synced records survive, and what happens to damaged ones and on failing disks.
+//! Tests of the log in files: synced records survive crashes, and damaged files and failing disks are noticed.
 
 mod disk;
 
@@ -25,27 +25,28 @@ async fn take(log: &FileLog, number: u16) -> Vec<Bytes> {
     log.take_over(partition(number), Epoch(0)).await.expect("taken over")
 }
 
-/// Appends and waits until it is kept.
+/// Appends a record and waits until it is synced.
 async fn keep(log: &FileLog, number: u16, record: &[u8]) -> Result<RecordNumber, LogError> {
     let at = log.append(partition(number), record)?;
     log.synced(partition(number), Duration::ZERO).await?;
     Ok(at)
 }
 
-/// What one partition must have after a crash.
+/// Expected content of one partition after a crash.
 #[derive(Default)]
 struct Model {
-    /// All that was appended, by their numbers over all runs.
+    /// All records that were appended, by their numbers over all runs.
     appended: Vec<Vec<u8>>,
-    /// So many of them are kept for certain.
+    /// Number of records that are certainly kept.
     kept: usize,
-    /// What is before this may be missing.
+    /// Records before this number may be missing.
     floor: usize,
-    /// The number of this run's first record.
+    /// Number of this run's first record.
     base: usize,
 }
 
-/// One run of a server: takes everything over, checks it, appends, trims and waits until the power goes.
+/// One run of a server: takes over all partitions, checks their records, then appends, trims and waits until the power
+/// fails.
 fn run(disk: &Disk, chance: &mut fastrand::Rng, models: &mut BTreeMap<u16, Model>, dead_at: Option<u64>) {
     let faults = Faults { dead_at, ..Faults::default() };
     disk.set(faults);
@@ -57,7 +58,7 @@ fn run(disk: &Disk, chance: &mut fastrand::Rng, models: &mut BTreeMap<u16, Model
     block_on(async {
         for (number, model) in &mut *models {
             let Ok(records) = log.take_over(partition(*number), Epoch(0)).await else { return };
-            // Whatever is answered is the end of what was appended, but for what was never promised.
+            // The records found must be a prefix of those appended, at least up to the last one that was promised.
             let end = (model.kept..=model.appended.len()).find(|end| {
                 let start = end.checked_sub(records.len()).filter(|start| *start <= model.floor);
                 start.is_some_and(|start| model.appended[start..*end].iter().eq(records.iter()))
@@ -79,7 +80,7 @@ fn run(disk: &Disk, chance: &mut fastrand::Rng, models: &mut BTreeMap<u16, Model
                 assert_eq!(at.0 as usize, model.appended.len() - model.base);
                 model.appended.push(record);
                 if chance.u8(..4) == 0 {
-                    // As engines do: a snapshot first, and only then what was before it goes.
+                    // As an engine does: first a snapshot, and only then a trim of the records before it.
                     let before = chance.usize(model.base..=model.appended.len());
                     model.floor = model.floor.max(before);
                     log.trim(partition(number), RecordNumber((before - model.base) as u64));
@@ -166,7 +167,7 @@ fn damage_before_the_end_is_told() {
     damage(&|disk| disk.spoil(1, |bytes| bytes.truncate(100)), "disk/1 from byte");
     damage(&|disk| disk.spoil(0, |bytes| bytes[3] ^= 1), "disk/0 from byte 0");
     damage(&|disk| disk.spoil(0, Vec::clear), "disk/0 from byte 0");
-    // In the last one too, as what follows was written when this had been synced.
+    // The last segment counts too: the frames behind the damage were written after it had been synced.
     damage(&|disk| disk.spoil(3, |bytes| bytes[100] ^= 1), "disk/3 from byte");
     damage(&|disk| disk.spoil(3, |bytes| bytes[3] ^= 1), "disk/3 from byte 0");
     damage(&|disk| disk.delete(2), "lacks disk/2");
@@ -236,7 +237,7 @@ fn too_much_that_waits_is_refused() {
     let log = logs.handle();
     block_on(async {
         take(&log, 1).await;
-        // Nobody waits, so nothing is written.
+        // No caller waits, so nothing is written.
         log.append(partition(1), &[0; 800]).expect("room");
         let told = log.append(partition(1), &[0; 800]).expect_err("no room");
         assert!(told.to_string().contains("disk"), "{told}");
@@ -298,7 +299,7 @@ fn who_has_time_shares_a_sync_with_who_comes_next() {
         log.append(partition(1), b"has time").expect("room");
         let mut waits = std::pin::pin!(log.synced(partition(1), HOUR));
         assert!(futures_util::poll!(waits.as_mut()).is_pending());
-        // Whoever takes over is answered at once, and what waited has been written by then.
+        // A take-over is answered at once, and the records that waited have been written by then.
         take(&log, 3).await;
         waits.await.expect("kept");
         assert_eq!(logs.stats().syncs, 2);

@@ -1,7 +1,7 @@
 //! Matches of which game code is asked, while their players move and nodes come and go.
 
 use super::*;
-use crate::plane::pool::POOL;
+use crate::plane::owners::pool::POOL;
 
 /// A cluster whose game code is asked of matches, the node that owns the pool, and two others.
 fn cluster() -> (Cluster, [NodeNumber; 3]) {

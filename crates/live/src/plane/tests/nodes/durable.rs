@@ -306,8 +306,8 @@ fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
     let (place, call) = &cluster.calls[0];
     assert!(*place == first(3) && matches!(call.callback, Callback::JoinAttempt { .. }), "{call:?}");
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
-    assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Ok(_)))), "whoever asked is answered");
     cluster.returns(Outcome::Goes, Vec::new());
+    assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Ok(_)))), "whoever asked is answered");
     assert_eq!(texts(&cluster.returns(Outcome::Goes, Vec::new())), ["a1", "a2", "b1"]);
     assert_eq!(cluster.tick(cid, &stream, "c1"), ["c1"]);
     let stats = cluster.match_stats(&stream);
@@ -362,6 +362,8 @@ fn players_who_die_while_their_match_is_on_its_way_have_left_it() {
     cluster.tell_all();
     // The former owner asks the handler whether to let in who has gone meanwhile.
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
+    assert!(cluster.releases.is_empty(), "not between an attempt and its join");
+    assert!(matches!(cluster.returns(Outcome::Goes, Vec::new()), Callback::Join(_)));
     cluster.arrive();
     cluster.recover();
     let mut gone = BTreeSet::new();

@@ -60,8 +60,8 @@ impl Cluster {
     pub(super) fn enter(&mut self, session: SessionRef, stream: &StreamKey) {
         self.begin_to_enter(session, stream);
         self.returns(Outcome::Decided(Ok(())), Vec::new());
-        assert!(matches!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Entered(_))))));
         assert!(matches!(self.returns(Outcome::Goes, Vec::new()), Callback::Join(_)));
+        assert!(matches!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Entered(_))))));
     }
 
     /// What the handler hears in the next tick from this session; it answers all.

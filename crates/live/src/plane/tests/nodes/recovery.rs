@@ -169,7 +169,7 @@ fn a_party_that_ended_is_kept_no_longer_and_one_that_moved_is_kept_by_its_next_o
     let ann = cluster.open(first(1));
     cluster.make(ann, &stream, true);
     cluster.pass(RECOVERY_INTERVAL_MS);
-    let thing = Thing::Party(party::PartyId(stream.subject));
+    let thing = RecoveryKey::Party(party::PartyId(stream.subject));
     assert_eq!(cluster.kept[&thing].len(), 1);
     cluster.kept.clear();
     cluster.hand(stream.partition(), first(2));

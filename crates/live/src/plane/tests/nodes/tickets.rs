@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::matchmaker::MatchmakerConfig;
-use crate::plane::pool::POOL;
+use crate::plane::owners::pool::POOL;
 
 const DONE: Reply = Reply::Pool(Ok(PoolReply::Done));
 
@@ -175,7 +175,7 @@ fn what_was_to_be_cancelled_when_the_owner_died_is_cancelled_at_the_next() {
     let [ann, bob] = [one, two].map(|node| cluster.open(first(node)));
     cluster.add_party(&[ann, bob], "party");
     // On its way to an owner who has died.
-    cluster.step(ann.place, |plane, now, out| plane.cancel(now, Owner::Party("party".into()), false, out));
+    cluster.step(ann.place, |plane, now, out| plane.cancel_tickets(now, Owner::Party("party".into()), false, out));
     cluster.queues.remove(&(ann.place, first(owner)));
     cluster.crash(owner);
     cluster.tell_all();

@@ -103,7 +103,8 @@ fn check(world: &mut World, sessions: &[SessionRef], single: bool) {
         for session in sessions {
             let plane = &world.planes[usize::from(session.place.shard())];
             assert_eq!(plane.hears(session.key, &stream), members.contains(session), "who hears is a member");
-            let is_known = world.planes[owner].parties.knows(party::PartyId(stream.subject), *session);
+            let is_known =
+                world.planes[owner].owners.things.parties.parties.knows(party::PartyId(stream.subject), *session);
             assert_eq!(plane.is_on(session.key, &stream), is_known, "who is noted is a member, or waits");
         }
         world.replies.clear();

@@ -1,4 +1,5 @@
-//! A log that dies with its process when it is told to, and then has what was synced and perhaps some of what was not.
+//! A log on a disk of a process that dies on demand. Afterwards it holds the records that were synced, and perhaps some
+//! others.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,26 +13,28 @@ use muster_script::durable::recording::{Recorder, Recording};
 use muster_wire::match_log::Record;
 use muster_wire::match_log::record::What;
 
-/// See the module.
+/// The disk of one process.
 #[derive(Default)]
 pub struct Disk {
     logs: RefCell<BTreeMap<Partition, Log>>,
-    /// So many appends and syncs go well still.
+    /// Appends and syncs that still succeed.
     left: Cell<u64>,
-    /// Then it fails, and the process goes on.
+    /// Whether the disk fails after them and the process goes on. Otherwise the process dies.
     fails: Cell<bool>,
     pub is_dead: Cell<bool>,
     recording: Rc<RefCell<Vec<Bytes>>>,
+    /// Syncs that were asked for.
+    pub syncs: Cell<u64>,
 }
 
 #[derive(Default)]
 struct Log {
     kept: Vec<Bytes>,
     unsynced: Vec<Bytes>,
-    /// Of the records that are there, how many there were before.
+    /// Count of the records that were trimmed.
     trimmed: u64,
     taken_at: u64,
-    /// What is before it is not needed, as far as it is kept.
+    /// The number of the first record that is needed.
     floor: u64,
     has_failed: bool,
 }
@@ -45,26 +48,26 @@ impl Log {
 }
 
 impl Disk {
-    /// One that dies after so many appends and syncs.
+    /// A disk whose process dies after so many appends and syncs.
     pub fn dying(after: u64) -> Rc<Self> {
         let disk = Self::default();
         disk.left.set(after);
         Rc::new(disk)
     }
 
-    /// One that fails after so many appends and syncs, which the process outlives.
+    /// A disk that fails after so many appends and syncs, while its process goes on.
     pub fn failing(after: u64) -> Rc<Self> {
         let disk = Self::dying(after);
         disk.fails.set(true);
         disk
     }
 
-    /// It goes well again.
+    /// Ends the failure.
     pub fn heal(&self) {
         self.left.set(u64::MAX);
     }
 
-    /// What is found when the process starts again: what was synced, and so much of what was not.
+    /// The disk as the next process finds it, with the synced records and `of_unsynced` of the others.
     pub fn found(&self, of_unsynced: impl Fn(usize) -> usize, dying_after: u64) -> Rc<Self> {
         let log = |(partition, log): (&Partition, &Log)| {
             let more = of_unsynced(log.unsynced.len()).min(log.unsynced.len());
@@ -75,31 +78,31 @@ impl Disk {
         Rc::new(Self { logs: RefCell::new(logs), left: Cell::new(dying_after), ..Self::default() })
     }
 
-    /// Records that are there.
+    /// Count of records.
     pub fn records(&self) -> usize {
         self.logs.borrow().values().map(|log| log.kept.len() + log.unsynced.len()).sum()
     }
 
-    /// The number of the latest call that was written down; none if the match was not even begun.
+    /// The number of the latest call in the log; `None` if the match has not begun.
     pub fn calls(&self) -> Option<u64> {
         let logs = self.logs.borrow();
         let records = logs.values().flat_map(|log| &log.kept);
         records.filter_map(|record| call_of(&Record::from_bytes(record.clone()).unwrap())).max()
     }
 
-    /// Records that are not synced.
+    /// Count of records that are not synced.
     pub fn unsynced(&self) -> usize {
         self.logs.borrow().values().map(|log| log.unsynced.len()).sum()
     }
 
-    /// Adds what nobody wrote.
+    /// Adds a damaged record to each log.
     pub fn spoil(&self) {
         for log in self.logs.borrow_mut().values_mut() {
             log.kept.push(Bytes::from_static(b"\xff\xff"));
         }
     }
 
-    /// What was recorded of the match of this process.
+    /// The recording of the match of this process.
     pub fn recording(&self) -> Vec<Bytes> {
         self.recording.borrow().clone()
     }
@@ -108,7 +111,7 @@ impl Disk {
         self.logs.borrow().keys().copied().collect()
     }
 
-    /// Whether something goes well.
+    /// Counts an append or a sync. Answers whether it succeeds.
     fn lives(&self) -> bool {
         match self.left.get() {
             0 if self.fails.get() => return false,
@@ -125,7 +128,7 @@ impl Recorder for Disk {
     }
 }
 
-/// Recordings outlive the process, whatever it is.
+/// A part of a recording. It outlives the process.
 struct Part(Rc<RefCell<Vec<Bytes>>>);
 
 impl Recording for Part {
@@ -150,7 +153,7 @@ impl MatchLog for Disk {
             return Box::pin(std::future::ready(Err(failed())));
         }
         if log.has_failed {
-            // What was not synced is gone.
+            // Records that were not synced are gone.
             log.unsynced.clear();
             log.has_failed = false;
         }
@@ -179,6 +182,7 @@ impl MatchLog for Disk {
     }
 
     fn synced(&self, partition: Partition, _: Duration) -> LogFuture<()> {
+        self.syncs.set(self.syncs.get() + 1);
         let lives = self.lives();
         if let Some(log) = self.logs.borrow_mut().get_mut(&partition) {
             if log.has_failed || !lives && self.fails.get() {
@@ -197,7 +201,7 @@ impl MatchLog for Disk {
         if !lives {
             return Box::pin(std::future::pending());
         }
-        // Others have their turn meanwhile, as with a disk.
+        // Other tasks have a turn meanwhile, as with a real disk.
         Box::pin(async {
             tokio::task::yield_now().await;
             Ok(())
@@ -219,7 +223,7 @@ fn failed() -> LogError {
     LogError::Failed("no room".to_owned())
 }
 
-/// The latest call that a record tells of.
+/// The number of the latest call in a record.
 fn call_of(record: &Record) -> Option<u64> {
     match record.what.as_ref().unwrap() {
         What::Begun(_) => Some(0),

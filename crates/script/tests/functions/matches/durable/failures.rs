@@ -1,4 +1,4 @@
-//! What befalls the log of durable matches, and what becomes of them.
+//! Failures of the log of durable matches, and their consequences for the matches.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::life::{Shelf, match_id};
 use super::node::{Gate, Node};
 use crate::world;
 
-/// A handler that counts its ticks, with this in its loop.
+/// A handler that counts its ticks, with this code in its loop.
 fn counting(body: &str) -> String {
     format!(
         "local nk = require('nakama')
@@ -36,14 +36,14 @@ fn counting(body: &str) -> String {
 const PAY: &str =
     "nk.wallet_update('d0000000-0000-4000-8000-000000000063', { gold = 5 }, { of = context.match_id }, true)";
 
-/// What all disks hold that are found again: all that was appended.
+/// Keeps all unsynced records when a disk is found again.
 const ALL: fn(usize) -> usize = |count| count;
 
 fn run<T>(future: impl Future<Output = T>) -> T {
     world::block_on(future)
 }
 
-/// Plays matches that pay once, whatever becomes of their log, and looks at what was paid.
+/// Plays matches that pay once while their log fails, and checks what was paid.
 fn pays_once(body: &str, disk_of: fn(u64) -> Rc<Disk>, found: fn(usize) -> usize) {
     let (shelf, code) = (Shelf::new(), counting(body));
     let files = [("game.lua", code.as_str())];
@@ -58,7 +58,7 @@ fn pays_once(body: &str, disk_of: fn(u64) -> Rc<Disk>, found: fn(usize) -> usize
             while has_begun && node.tick(id).await == Some(Outcome::Goes) {}
             has_begun
         });
-        // It goes on in another process, as far as the log has it.
+        // The match goes on in another process from the end of the log.
         disk = disk.found(found, u64::MAX);
         run(async {
             let node = Node::start(&files, &shelf, &disk).await;
@@ -126,7 +126,7 @@ fn a_match_that_cannot_go_on_does_not_keep_others_from_it_and_is_not_forgotten()
         let node = Node::start(&both, &shelf, &disk).await;
         node.make(1, "other").await.unwrap();
         node.make(2, "game").await.unwrap();
-        // More than one record takes.
+        // The message is larger than one record.
         for _ in 0..3 {
             assert_eq!(node.tick_with(match_id(1), 7 << 20).await, Some(Outcome::Goes));
         }
@@ -206,14 +206,14 @@ fn a_match_that_cannot_go_on_is_kept_for_seven_days_from_when_it_could_not() {
             node.take_over().await.unwrap()
         })
     };
-    // It is old when it cannot go on for the first time.
+    // The match was stranded for long before this process starts.
     for day in [30, 36] {
         disk = disk.found(ALL, u64::MAX);
         assert_eq!(goes_on(&disk, &both[..1], day), [match_id(2)]);
     }
     let restored = disk.found(ALL, u64::MAX);
     assert_eq!(goes_on(&restored, &both, 36), [match_id(1), match_id(2)]);
-    // It grows old while the process runs, and what is of it goes.
+    // The match is stranded for long while the process runs, and its records are trimmed.
     let running = disk.found(ALL, u64::MAX);
     run(async {
         let node = Node::start(&both[..1], &shelf, &running).await;
@@ -226,7 +226,7 @@ fn a_match_that_cannot_go_on_is_kept_for_seven_days_from_when_it_could_not() {
     });
     let running = running.found(ALL, u64::MAX);
     assert_eq!(goes_on(&running, &both, 38), [match_id(2)]);
-    // Or while none does.
+    // Or while no process runs.
     disk = disk.found(ALL, u64::MAX);
     assert_eq!(goes_on(&disk, &both[..1], 38), [match_id(2)]);
     disk = disk.found(ALL, u64::MAX);
@@ -305,7 +305,7 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
         while gate.unsynced.borrow().is_empty() {
             tokio::task::yield_now().await;
         }
-        // Its partition went, and has come back.
+        // The partition was released, and has come back.
         node.process.code.order(HandlerOrder::Forget(Node::partition()));
         node.begin_take_over(2);
         assert_eq!(node.taken_over().await.unwrap(), [id]);

@@ -1,4 +1,4 @@
-//! A process that runs one durable match, from where the log says to the end of a script, or until it dies.
+//! A process that runs one durable match from the end of its log to the end of a script, or until the process dies.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use muster_live::matches::{
 };
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
-use muster_script::durable::fate::{MatchClock, MatchEntropy};
 use muster_script::durable::logs::Logs;
+use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
 use muster_script::durable::recording::Recorder;
-use muster_script::durable::tape::Tape;
+use muster_script::durable::transcript::Transcript;
 use muster_script::host::{Current, HttpClient, NoHttp};
 use muster_script::languages::DurableOwner;
 use muster_script::matches::replay::Replayed;
@@ -35,12 +35,12 @@ use super::disk::Disk;
 use crate::matches::presence;
 use crate::world;
 
-/// The match of a life.
+/// The id of the match with this number.
 pub fn match_id(number: u64) -> MatchId {
     MatchId::of_partition(Partition::of_name("durable"), Uuid::from_u128(u128::from(number) << 64))
 }
 
-/// What was paid, and why.
+/// A change of the wallet, and its metadata.
 type LedgerItem = (BTreeMap<String, i64>, String);
 
 /// A database that outlives processes.
@@ -56,7 +56,7 @@ impl Shelf {
         Self { store }
     }
 
-    /// What the payee has, and how it came to that.
+    /// The wallet of the payee, and its ledger.
     pub fn wallet(&self) -> (String, Vec<LedgerItem>) {
         let store = self.store.clone();
         world::block_on(async move {
@@ -70,7 +70,7 @@ impl Shelf {
         })
     }
 
-    /// Objects that were stored.
+    /// Keys and values of the stored objects.
     pub fn objects(&self) -> Vec<(String, String)> {
         let store = self.store.clone();
         world::block_on(async move {
@@ -87,16 +87,16 @@ impl Shelf {
     }
 }
 
-/// What happens to a match, call by call.
+/// The calls of a match.
 pub struct Script {
     moves: Vec<(Timestamp, u64, Callback)>,
     secret: u64,
-    /// Of lives that share a database no two have the same match.
+    /// The number of the match. Scripts that share a database have different ones.
     number: u64,
 }
 
 impl Script {
-    /// Of as many ticks, and a question at the end.
+    /// A script of as many ticks, with a signal at the end.
     pub fn of_ticks(ticks: u64) -> Self {
         let mut script = Self { moves: Vec::new(), secret: 1, number: 7 };
         script.add(0, init(true));
@@ -111,7 +111,7 @@ impl Script {
         Self { secret, ..self }
     }
 
-    /// Of a match of its own.
+    /// The same script for the match with another number.
     pub fn of_match(self, number: u64) -> Self {
         Self { number, secret: number, ..self }
     }
@@ -130,7 +130,15 @@ impl Script {
                     script.add(tick, Callback::JoinAttempt { presence: who.clone(), metadata });
                     if team == "red" && !inside.contains(&player) {
                         inside.push(player);
-                        script.add(tick, Callback::Join(vec![who]));
+                        let mut came = vec![who];
+                        // In logs of earlier builds others were asked about between an attempt and its join.
+                        if let Some(other) = (1..6).find(|it| !inside.contains(it)).filter(|_| random.bool()) {
+                            inside.push(other);
+                            let (presence, metadata) = (Arc::new(presence(other)), Arc::from([]));
+                            came.push(presence.clone());
+                            script.add(tick, Callback::JoinAttempt { presence, metadata });
+                        }
+                        script.add(tick, Callback::Join(came));
                     }
                 }
                 10..15 if !inside.is_empty() => {
@@ -180,7 +188,7 @@ impl Clock for SetClock {
     }
 }
 
-/// Draws the same all the time.
+/// Randomness that is always the same.
 struct Secret(u64);
 
 impl Entropy for Secret {
@@ -189,7 +197,7 @@ impl Entropy for Secret {
     }
 }
 
-/// What the plane was told of a log that was taken over.
+/// Keeps the matches of a log that was taken over.
 #[derive(Clone, Default)]
 pub struct Owner(pub Rc<RefCell<Option<Vec<Outline>>>>);
 
@@ -201,31 +209,32 @@ impl DurableOwner for Owner {
     fn released(&self, _: Partition) {}
 }
 
-/// What was seen of a process.
+/// The part of a script that one process has played.
 #[derive(Default)]
 pub struct Life {
-    /// By the numbers of moves.
+    /// The returns of calls, by their positions in the script.
     pub seen: BTreeMap<usize, Return>,
-    /// The move that was the latest before the process began, and what is sent of it again.
+    /// The position of the last call in the log when the process began, and the broadcasts of that call that are sent
+    /// again.
     pub again: Option<(usize, Vec<Broadcast>)>,
-    /// What the plane knows of the match.
+    /// The outline of the match in the plane.
     pub outline: Option<Outline>,
-    /// The script was played to its end.
+    /// Whether the script was played to its end.
     pub is_over: bool,
-    /// The log has the match, but it does not go on.
+    /// Whether the log has the match but it could not be resumed.
     pub is_gone: bool,
 }
 
 impl Life {
-    /// Plays a script from where the log says.
+    /// Plays a script from the end of the log on.
     pub fn run(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<Disk>) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        // Dropped with all that runs in it: the process dies.
+        // Dropping the tasks with everything that runs in them is the death of the process.
         let tasks = tokio::task::LocalSet::new();
         tasks.block_on(&runtime, play(script, files, shelf, disk))
     }
 
-    /// What a move sent.
+    /// The broadcasts of a call.
     pub fn sent(&self, number: usize) -> Vec<Broadcast> {
         let Some(returned) = self.seen.get(&number) else { return Vec::new() };
         let (mut sent, mut deferred) = (Vec::new(), Vec::new());
@@ -241,13 +250,13 @@ impl Life {
     }
 }
 
-/// The modules as a process has them.
+/// A process with its modules.
 pub struct Process {
     pub code: Rc<LanguageMatches>,
     pub owner: Owner,
     pub returned: Rc<RefCell<Vec<(CallRef, Return)>>>,
     pub now: Rc<Cell<Timestamp>>,
-    /// They hear of events.
+    /// Kept for its listeners of events.
     _functions: LuaFunctions,
     _folder: tempfile::TempDir,
 }
@@ -283,22 +292,25 @@ pub async fn start(
     let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
     let javascript = JsMatches::new(bundle, host.clone(), limits, metrics, returns()).with_logs(logs.clone());
     let owner = Owner::default();
-    let code = LanguageMatches::new(Rc::new(go), Rc::new(lua), Rc::new(javascript))
-        .with_durable(logs, Box::new(owner.clone()));
+    let code = LanguageMatches::new(vec![Rc::new(go), Rc::new(lua), Rc::new(javascript)]).with_durable(
+        host.clock.clone(),
+        logs,
+        Box::new(owner.clone()),
+    );
     let code = Rc::new(code);
     host.handlers.set(&code);
     Process { code, owner, returned, now, _functions: functions, _folder: folder }
 }
 
-/// Plays the recording of a disk with these files. Answers what came of it, and what was different.
+/// Replays the recording of a disk with these files. Answers the result, and the differences.
 pub fn replay(script: &Script, files: &[(&str, &str)], disk: &Rc<Disk>) -> (Replayed, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let shelf = Shelf::new();
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let process = start((script.secret, "muster", Rc::new(NoHttp)), files, &shelf, &Disk::dying(0)).await;
-        let tape = Tape::read(disk.recording()).unwrap();
+        let transcript = Transcript::read(disk.recording()).unwrap();
         let mut differences = Vec::new();
-        let replayed = process.code.replay(tape, &mut |played| differences.extend(played.difference)).await;
+        let replayed = process.code.replay(transcript, &mut |played| differences.extend(played.difference)).await;
         (replayed.unwrap(), differences)
     })
 }
@@ -338,7 +350,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     life
 }
 
-/// Waits for something, unless the process dies before.
+/// Waits until `ready` answers something. Answers `None` if the process dies before.
 pub async fn wait<T>(disk: &Disk, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         if let Some(ready) = ready() {

@@ -1,5 +1,6 @@
-//! Durable matches: killed wherever it may be, they go on as twins do that were never killed.
+//! Durable matches. Wherever their process is killed, they go on as twins do whose process was never killed.
 
+mod admission;
 mod disk;
 mod failures;
 mod life;
@@ -140,10 +141,11 @@ const JAVASCRIPT: &str = "
     };
     function InitModule(ctx, logger, nk, initializer) { initializer.registerMatch('game', handler); }";
 
-/// Plays lives that are killed again and again, and compares them with those of twins. One in eight pays and stores.
+/// Plays scripts in processes that are killed again and again, and compares each match with a twin. One in eight pays
+/// and stores objects.
 fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
     let (mut kills, mut repeated) = (0, 0);
-    // Lives that do not pay leave nothing there.
+    // Only matches that pay leave anything in this database.
     let unpaid = Shelf::new();
     for life in 0..lives {
         let mut random = fastrand::Rng::with_seed(seed * 1_000_000 + life);
@@ -166,7 +168,7 @@ fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
             }
             if let Some((number, sent)) = played.again.clone() {
                 repeated += 1;
-                // Some of what it said, to whom it was said then: of the latest move all.
+                // Some of its broadcasts are sent again, to the same receivers; all broadcasts of the last call are.
                 let bare = |said: Vec<Broadcast>| said.into_iter().map(|said| (said.op_code, said.data));
                 let all: Vec<_> = (0..=number).flat_map(|number| bare(twin.sent(number))).collect();
                 let again: Vec<_> = bare(sent).collect();
@@ -226,7 +228,7 @@ fn what_a_match_pays_it_pays_once_whenever_it_is_killed() {
     for life in 0..LIVES {
         let mut random = fastrand::Rng::with_seed(life);
         let script = Script::of_ticks(55).of_match(life);
-        // Most of the time around the moment at which it pays.
+        // Mostly around the call that pays.
         let mut disk = Disk::dying(if life % 4 == 0 { random.u64(..120) } else { random.u64(96..112) });
         loop {
             let played = Life::run(&script, &files, &shelf, &disk);
@@ -297,7 +299,7 @@ fn a_match_whose_code_answers_otherwise_now_is_kept_until_it_fits_again() {
 fn a_recording_tells_where_other_code_does_something_else() {
     let script = Script::of_ticks(40);
     let files = [("game.lua", LUA), ("helper.lua", HELPER)];
-    // It dies, and goes on in another process, whose recording begins where that one begins.
+    // The process dies, and the recording of the next process begins where that one begins.
     let (shelf, disk) = (Shelf::new(), Disk::dying(60));
     assert!(!Life::run(&script, &files, &shelf, &disk).is_over);
     let second = disk.found(|count| count, u64::MAX);
@@ -309,7 +311,7 @@ fn a_recording_tells_where_other_code_does_something_else() {
 
     let said = LUA.replace("'paid ' ..", "'was paid ' ..");
     let (replayed, differences) = replay(&script, &[("game.lua", &said), ("helper.lua", HELPER)], &disk);
-    // The third tick is the fourth call of all, the first included.
+    // The third tick is the fourth call, counting the first callback.
     assert_eq!((replayed.calls, replayed.differences), (4, 1), "it ends where another match begins");
     assert!(differences[0].starts_with("its act 1 is Some(Deferred(Broadcast"), "{differences:?}");
 
@@ -322,7 +324,7 @@ fn a_recording_tells_where_other_code_does_something_else() {
     assert!(differences[0].starts_with("its state is another: "), "{differences:?}");
 }
 
-/// What a signal answered.
+/// The answer to a signal.
 fn answer(returned: &Return) -> Option<Json> {
     match &returned.outcome {
         Outcome::Signalled(data) => serde_json::from_str(data).ok(),

@@ -1,4 +1,4 @@
-//! A process with several durable matches of one partition, as its plane has them.
+//! A process with several durable matches of one partition, and their outlines as the plane keeps them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use super::life::{Process, Shelf, match_id, start, wait};
 use crate::matches::presence;
 use crate::world;
 
-/// See the module.
+/// A process with several durable matches of one partition.
 pub struct Node {
     pub process: Process,
     disk: Rc<Disk>,
@@ -31,7 +31,7 @@ impl Node {
         Self::of(("muster", Rc::new(NoHttp)), files, shelf, disk).await
     }
 
-    /// Of this name, and with this way to other servers.
+    /// Starts a process of the node with this name and HTTP client.
     pub async fn of(
         (name, http): (&str, Rc<dyn HttpClient>),
         files: &[(&str, &str)],
@@ -40,20 +40,19 @@ impl Node {
     ) -> Self {
         let process = start((1, name, http), files, shelf, disk).await;
         process.now.set(Timestamp::from_seconds(world::NOW_SEC));
-        let (outlines, lives) = Default::default();
-        Self { process, disk: disk.clone(), outlines, lives }
+        Self { process, disk: disk.clone(), outlines: RefCell::default(), lives: Cell::default() }
     }
 
     pub fn partition() -> Partition {
         match_id(0).partition()
     }
 
-    /// Has the engine take the log over, without waiting for it.
+    /// Begins to take the log over.
     pub fn begin_take_over(&self, epoch: u64) {
         self.process.code.order(HandlerOrder::TakeOver(vec![(Self::partition(), Epoch(epoch))]));
     }
 
-    /// Which matches go on; none if the process dies before.
+    /// The matches that were resumed; `None` if the process dies before.
     pub async fn taken_over(&self) -> Option<Vec<MatchId>> {
         let found = wait(&self.disk, || self.process.owner.0.take()).await?;
         let mut outlines = self.outlines.borrow_mut();
@@ -61,10 +60,16 @@ impl Node {
         Some(found.iter().map(|outline| outline.id).collect())
     }
 
-    /// Takes the log over and goes on with what is in it.
+    /// Takes the log over. Answers the matches that were resumed.
     pub async fn take_over(&self) -> Option<Vec<MatchId>> {
         self.begin_take_over(0);
         self.taken_over().await
+    }
+
+    /// The same where there is one match: what the plane knows of it.
+    pub async fn take_over_one(&self) -> Outline {
+        let found = self.take_over().await.unwrap();
+        self.outlines.borrow()[&found[0]].clone()
     }
 
     /// Orders a call of a match.
@@ -78,7 +83,7 @@ impl Node {
         self.process.code.order(HandlerOrder::Call(Box::new(call)));
     }
 
-    /// What comes of it; nothing if the process dies before.
+    /// Calls a match. Answers the return; `None` if the process dies before.
     pub async fn call(&self, id: MatchId, callback: Callback) -> Option<Return> {
         self.begin(id, callback.clone());
         let life = self.lives.get();
@@ -97,21 +102,21 @@ impl Node {
         Some(what)
     }
 
-    /// All that can goes on for a while.
+    /// Lets other tasks run for a while.
     pub async fn rest(&self) {
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Orders a match to be made.
+    /// The id and the first callback of a new match.
     pub fn begin_to_make(&self, number: u64, handler: &str) -> (MatchId, Callback) {
         let (id, created_at) = (match_id(number), Timestamp::from_seconds(world::NOW_SEC));
         self.outlines.borrow_mut().insert(id, Outline::new(id, handler.into(), created_at));
         (id, Callback::Init { params: Value::Map(Vec::new()).encode().into(), created_at })
     }
 
-    /// Makes a match. Answers what came of its first callback.
+    /// Makes a match. Answers the outcome of its first callback.
     pub async fn make(&self, number: u64, handler: &str) -> Option<Outcome> {
         let (id, first) = self.begin_to_make(number, handler);
         Some(self.call(id, first).await?.outcome)
@@ -128,7 +133,7 @@ impl Node {
         Some(self.call(id, Callback::Loop(vec![input])).await?.outcome)
     }
 
-    /// What a match answers to a signal.
+    /// The answer of a match to a signal.
     pub async fn ask(&self, id: MatchId) -> Option<String> {
         match self.call(id, Callback::Signal("how".into())).await?.outcome {
             Outcome::Signalled(answer) => Some(answer.to_string()),
@@ -137,7 +142,8 @@ impl Node {
     }
 }
 
-/// Answers all requests but the first, which waits if it is held, and looks at what was synced when each came.
+/// An HTTP client that notes the count of unsynced records at each request. The first request waits while the gate is
+/// held.
 #[derive(Default)]
 pub struct Gate {
     pub disk: Rc<Disk>,

@@ -1,0 +1,81 @@
+//! Requests and answers over HTTP as whole values, and the codes of refusals.
+
+use std::net::IpAddr;
+
+use muster_domain::ErrorKind;
+use muster_wire::code::{Code, error_body};
+use muster_wire::operations::{Match, RouteError};
+
+use crate::game::{Headers, Origin};
+
+/// The content type of all answers but unwrapped results of game functions.
+pub const JSON: &str = "application/json";
+
+/// A request that [`muster_wire::operations::route`] found an operation for.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpRequest<'a> {
+    /// Its operation and path parameters.
+    pub matched: Match<'a>,
+    /// Text behind the question mark; empty without any.
+    pub query: &'a str,
+    /// The whole body, decompressed.
+    pub body: &'a [u8],
+    /// The `authorization` header.
+    pub authorization: Option<&'a str>,
+    /// The client's address, behind trusted proxies its own.
+    pub address: Option<IpAddr>,
+    /// The port behind that address, where nobody stands between.
+    pub port: Option<u16>,
+    /// All headers.
+    pub headers: &'a dyn Headers,
+}
+
+impl<'a> HttpRequest<'a> {
+    pub(crate) fn origin(&self) -> Origin<'a> {
+        Origin { address: self.address, port: self.port, query: self.query, headers: self.headers }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpResponse {
+    /// HTTP status.
+    pub status: u16,
+    /// Content type.
+    pub content_type: &'static str,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+impl HttpResponse {
+    /// An error in the protocol's form: `{"code":5,"message":"…"}`.
+    pub fn error(code: Code, message: &str) -> Self {
+        Self { status: code.http_status(), content_type: JSON, body: error_body(code, message) }
+    }
+
+    /// The answer to a path or method that does not exist.
+    pub fn not_routed(error: RouteError) -> Self {
+        match error {
+            RouteError::NotFound => Self::error(Code::NotFound, "There is nothing at this path."),
+            RouteError::WrongMethod => {
+                Self::error(Code::Unimplemented, "This path does not take requests of this method.")
+            }
+        }
+    }
+}
+
+/// The protocol's code of a refusal.
+pub fn code(kind: ErrorKind) -> Code {
+    match kind {
+        ErrorKind::InvalidArgument => Code::InvalidArgument,
+        ErrorKind::NotFound => Code::NotFound,
+        ErrorKind::AlreadyExists => Code::AlreadyExists,
+        ErrorKind::PermissionDenied => Code::PermissionDenied,
+        ErrorKind::Unauthenticated => Code::Unauthenticated,
+        ErrorKind::FailedPrecondition => Code::FailedPrecondition,
+        ErrorKind::ResourceExhausted => Code::ResourceExhausted,
+        ErrorKind::Unavailable => Code::Unavailable,
+        ErrorKind::Unimplemented => Code::Unimplemented,
+        ErrorKind::Internal => Code::Internal,
+    }
+}

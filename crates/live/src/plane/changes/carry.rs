@@ -1,0 +1,70 @@
+//! Carrying all that an owner knows of a partition to the partition's next owner, as plain data.
+//!
+//! It is taken out and put in without a word to anybody; from then on the one place does what the other would have done.
+//! Data in several pieces are put in piece by piece in order; nothing of them is due before the last piece.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::place::Partition;
+use crate::plane::Plane;
+use crate::plane::effect::Effects;
+use crate::plane::options::Timer;
+use crate::plane::owners::Owning;
+use crate::plane::owners::owned::Owned;
+use crate::plane::owners::things::Carried;
+use crate::session::Millis;
+
+impl Plane {
+    /// Takes out all that this place knows of partitions that it owns; those of which there is nothing are left out.
+    /// Nobody is told, and nothing of them is due here any more. Each piece has a bounded size; those of a partition are to
+    /// be given to [`Self::carry_in`] in this order. Several partitions at once cost hardly more than one.
+    ///
+    /// Messages for them that wait here, for a free way down say, are not among it.
+    pub fn carry_out(&mut self, now: Millis, partitions: &BTreeSet<Partition>) -> BTreeMap<Partition, Vec<Carried>> {
+        let is_one = |partition: Partition| partitions.contains(&partition);
+        let mut parts = self.owners.streams.carry_out(now, is_one);
+        for things in self.owners.things.all_mut() {
+            parts.extend(things.carry_out(now, &is_one));
+        }
+        let mut of_partitions: BTreeMap<Partition, Vec<Carried>> = BTreeMap::new();
+        for part in parts {
+            of_partitions.entry(part.partition()).or_default().push(part);
+        }
+        of_partitions
+    }
+
+    /// Goes on with what another place knew of a partition, or a part of that. Nobody is told. Parts of another partition
+    /// are passed over.
+    ///
+    /// Sessions of places that have gone meanwhile are among it as they were: they are still to be taken off.
+    pub fn carry_in(&mut self, now: Millis, partition: Partition, parts: Vec<Carried>) {
+        let mut none = Effects::default();
+        let (mut owning, things) = self.owning(now, &mut none);
+        for part in parts.into_iter().filter(|part| part.partition() == partition) {
+            match part {
+                Carried::Stream(stream) => owning.streams.carry_in(stream),
+                Carried::News(news) => {
+                    if let Some((at, stream)) = owning.streams.carry_in_news(now, news) {
+                        owning.wheel.set(at, Timer::Tell(stream));
+                    }
+                }
+                part => {
+                    if let Some(things) = things.of_kind(part.kind()) {
+                        owning.carry_in(things, part);
+                    }
+                }
+            }
+        }
+        assert!(none.is_empty(), "data that are put in have no effects");
+    }
+}
+
+impl Owning<'_> {
+    /// Puts in a part of a thing. Recovery data of the former owner go with it.
+    pub(crate) fn carry_in(&mut self, things: &mut dyn Owned, part: Carried) {
+        if let Some(key) = part.recovery_key() {
+            self.note_change(key);
+        }
+        things.carry_in(self, part);
+    }
+}

@@ -1,0 +1,92 @@
+//! Sessions that go on at another place, as the owners of their streams see it: nobody on a stream is told anything.
+
+use super::moves::Rebind;
+use super::rebuild::PART_MAX;
+use crate::matches::LeaveReason;
+use crate::place::Place;
+use crate::plane::message::{Down, RequestRef, Standing};
+use crate::plane::owners::Owning;
+use crate::plane::owners::rosters::RosterCause;
+use crate::plane::owners::things::Things;
+use crate::stream::{Encoding, SessionRef, StreamKey};
+
+impl Things {
+    /// Tells the new place first: messages of the stream from here on go there. The former place hears of it behind all
+    /// messages that were for it.
+    pub(crate) fn rebind(&mut self, owning: &mut Owning<'_>, request: RequestRef, rebind: Rebind) {
+        let Rebind { from, to, standing } = rebind;
+        let stream = standing.stream.clone();
+        // The new place knows all that the session was told.
+        owning.tell_all_kept(&stream);
+        let standing = if owning.sessions.is_there(to.place) {
+            self.rebind_here(owning, from, to, standing)
+        } else {
+            // The session has gone with its new place.
+            let listened = standing.listener.filter(|_| !standing.by_join);
+            let heard = listened.map(|listener| listener.encoding);
+            self.depart(owning, &stream, from, heard, LeaveReason::Disconnected);
+            self.unheard(owning, &stream);
+            None
+        };
+        let rebound = Down::Rebound { request: request.id, stream, session: from.key, standing };
+        owning.down(from.place, rebound);
+    }
+
+    fn rebind_here(
+        &mut self,
+        owning: &mut Owning<'_>,
+        from: SessionRef,
+        to: SessionRef,
+        standing: Standing,
+    ) -> Option<Standing> {
+        let Standing { stream, presence, listener, by_join, latest } = standing;
+        let here = owning.rebind_presence(&stream, from, to);
+        let listened = listener.filter(|_| !by_join).map(|listener| listener.encoding);
+        let heard = listened.or(here.flatten());
+        let shown = presence.as_ref().filter(|_| here.is_some());
+        let things = self.of_mode(stream.mode);
+        let may_enter = things.is_some_and(|things| things.rebind(owning, &stream, from, to, shown));
+        let is_known = here.is_some() || may_enter;
+        if !is_known && listened.is_none() {
+            return None;
+        }
+        let presence = presence.filter(|_| is_known);
+        let listener = listener.filter(|_| heard.is_some() || may_enter);
+        let standing = Standing { stream: stream.clone(), presence, listener, by_join, latest };
+        let arrived = Down::Arrived { session: to.key, standing: standing.clone(), hears: heard.is_some() };
+        owning.down(to.place, arrived);
+        if let (Some(listener), Some(encoding)) = (listener, heard) {
+            if !owning.count_in(&stream, listener) {
+                owning.remind(&stream, to.place);
+            }
+            owning.discount(&stream, from, encoding);
+        }
+        Some(standing)
+    }
+}
+
+impl Owning<'_> {
+    /// Answers the encoding in which the session hears by its join, if it is there.
+    fn rebind_presence(&mut self, stream: &StreamKey, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
+        let known = self.streams.map.get_mut(stream)?;
+        let heard = known.presences.rebind(from, to)?;
+        known.news.rebind(from, to);
+        Some(heard)
+    }
+
+    /// Tells a place once more who is on a stream: of those who heard it there the last may have left, which is on its way,
+    /// and the place knows no more who is there. A large stream would cost too much for so rare a case.
+    fn remind(&mut self, stream: &StreamKey, place: Place) {
+        let known = self.streams.map.get(stream);
+        let is_small = known.is_some_and(|known| known.presences.len() <= PART_MAX);
+        if place.node() != self.sessions.me.node() && is_small {
+            self.send_roster(stream, place, RosterCause::Begins);
+        }
+    }
+
+    fn discount(&mut self, stream: &StreamKey, session: SessionRef, encoding: Encoding) {
+        if let Some(stream) = self.streams.map.get_mut(stream) {
+            stream.discount_listener(session.place, encoding);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Views of the cluster: what a place does when it is told which nodes are there and who owns what.
+
+use std::collections::BTreeSet;
+
+use crate::matches::LeaveReason;
+use crate::place::{Partition, Place, Routes};
+use crate::plane::Plane;
+use crate::plane::effect::Effects;
+use crate::plane::owners::Owning;
+use crate::plane::owners::things::Things;
+use crate::session::Millis;
+use crate::stream::{SessionRef, StreamKey};
+
+impl Plane {
+    /// Sets who is there and who owns what from now on. Sessions of nodes that have gone leave everything that this place
+    /// owns, as if they had closed; messages on their way there are lost, and questions to them are answered with a refusal
+    /// that says to ask again. Partitions that have new owners are rebuilt there from what places know of their sessions;
+    /// things of which nothing was kept end with their owner. Partitions on their way from a living owner are handed over
+    /// with all that is in them; [`Effect::HandedOver`](crate::plane::Effect::HandedOver) tells when they have arrived.
+    ///
+    /// To be called on the plane's own thread, once for each view from the first in which this node is, in their order;
+    /// views in between may be left out.
+    pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
+        // All other changes come first: a view in between may be missing.
+        let before = routes.before_moves(|partition| routes.epoch(partition) > self.sessions.routes.epoch(partition));
+        self.change_owners(now, before, out);
+        self.begin_moves(now, routes, out);
+        for (from, messages) in std::mem::take(&mut self.changes.early) {
+            messages.into_iter().for_each(|message| self.receive(now, from, message, out));
+        }
+        self.repeat_unconfirmed(now, out);
+    }
+
+    fn change_owners(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
+        let former = std::mem::replace(&mut self.sessions.routes, routes);
+        let routes = &self.sessions.routes;
+        let gone: Vec<Place> = former.places().iter().copied().filter(|place| !routes.has(*place)).collect();
+        let is_changed = |partition: &Partition| routes.epoch(*partition) > former.epoch(*partition);
+        let changed: BTreeSet<Partition> = Partition::all().filter(is_changed).collect();
+        self.sessions.give_up(|_, question| question.partition.is_some_and(|about| changed.contains(&about)), out);
+        if !changed.is_empty() {
+            self.changes.handovers.forget(&changed);
+            self.take_over(now, &changed, out);
+        }
+        if !gone.is_empty() {
+            self.lose(now, &gone, out);
+            self.sessions.moves_with_owners(&gone.iter().map(|place| Partition::anchored(*place)).collect());
+            let (mut owning, things) = self.owning(now, out);
+            things.all_mut().for_each(|things| things.end_with_places(&mut owning));
+        }
+        if !changed.is_empty() {
+            self.tell_owners(now, &changed, out);
+        }
+    }
+
+    fn lose(&mut self, now: Millis, gone: &[Place], out: &mut Effects) {
+        gone.iter().for_each(|place| self.sessions.lanes.forget(*place));
+        self.owners.held.retain(|(from, _)| !gone.contains(from));
+        self.sessions.give_up(|_, question| question.may_wander || gone.contains(&question.of), out);
+        let (mut owning, things) = self.owning(now, out);
+        things.lose(&mut owning, gone);
+        self.after_owning(now, out);
+        self.await_no_more(now, gone, out);
+        self.pass_without(now, gone, out);
+        self.release_held(now, out);
+    }
+}
+
+impl Things {
+    /// The sessions of these places leave everything.
+    pub(crate) fn lose(&mut self, owning: &mut Owning<'_>, gone: &[Place]) {
+        self.all_mut().for_each(|things| things.lose(owning, gone));
+        // Streams that are still arriving from their former owner follow when they are here.
+        let arriving = owning.rebuilding.iter().filter(|(_, it)| it.former.is_some());
+        let arriving: BTreeSet<Partition> = arriving.map(|(partition, _)| *partition).collect();
+        // In an order that another run has too.
+        let mut streams = owning.streams.deafen(gone, |stream| !arriving.contains(&stream.partition()));
+        streams.sort_unstable();
+        for stream in streams {
+            self.lose_on(owning, &stream, gone);
+        }
+        let node = owning.config.node.clone();
+        for things in self.all_mut() {
+            let is_lost = |(stream, session): &(StreamKey, SessionRef)| {
+                !arriving.contains(&stream.partition()) && gone.contains(&session.place)
+            };
+            let mut waiting: Vec<(StreamKey, SessionRef)> = things.waiting(&node).into_iter().filter(is_lost).collect();
+            waiting.sort_unstable();
+            for (stream, session) in waiting {
+                things.leaving(owning, &stream, session);
+                things.left(owning, &stream, session, None, LeaveReason::Disconnected);
+            }
+        }
+    }
+
+    /// The sessions of these places leave a stream.
+    fn lose_on(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, gone: &[Place]) {
+        let sessions = owning.streams.presences(stream).map(|presence| presence.session);
+        let left: Vec<SessionRef> = sessions.filter(|session| gone.contains(&session.place)).collect();
+        // While the stream is being rebuilt nobody is told of it yet; then each place is told the difference.
+        let is_silent = owning.rebuilding.contains_key(&stream.partition());
+        for session in left {
+            if is_silent {
+                owning.remove(stream, session);
+            } else {
+                self.depart(owning, stream, session, None, LeaveReason::Disconnected);
+            }
+        }
+        owning.drop_if_unused(stream);
+        self.unheard(owning, stream);
+    }
+}

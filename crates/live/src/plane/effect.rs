@@ -1,0 +1,149 @@
+//! The effects of steps: everything that a plane wants done outside of itself, in one ordered list.
+//!
+//! Effects are carried out in the order in which they stand. So an answer that shows who is on a stream reaches its asker
+//! before the events that follow it: an answer behind later events would undo them.
+
+use bytes::Bytes;
+
+use super::changes::moves::Claim;
+use super::changes::recovery::Recoverable;
+use super::message::{Message, Reply, RequestRef};
+use super::owners::asked_matches::AskedMatch;
+use super::owners::pool::Matched;
+use super::sessions::orders::Order;
+use super::sessions::tickets::EndedTicket;
+use crate::close::CloseReason;
+use crate::matches::{Call, MatchId};
+use crate::outbox::Delivery;
+use crate::place::{Epoch, Partition, Place};
+use crate::registry::SessionKey;
+
+/// An order to the engines that run match handlers.
+#[derive(Debug)]
+pub enum HandlerOrder {
+    /// A handler is to be called. The return of the call is for [`super::Plane::match_returned`].
+    Call(Box<Call>),
+    /// The match has ended: its state is to be put away.
+    Drop(MatchId),
+    /// These partitions are this place's from an epoch on: the logs of their matches are to be taken over, and the matches
+    /// found in each log are for [`super::Plane::matches_taken_over`]. Calls of matches that are found there come after that;
+    /// the first call of a new match may come before, and is to wait.
+    TakeOver(Vec<(Partition, Epoch)>),
+    /// No call of the partition's durable matches is under way, and none comes. Their log is to be given up once everything
+    /// in it is kept, together with what lets the next owner go on soon; then [`super::Plane::matches_released`] is to be
+    /// told.
+    Release(Partition),
+    /// The partition was given to another place, or anew to this one: its matches are to be put away as they are. Nothing more
+    /// is to be written to their log, and returns of their calls are dropped.
+    Forget(Partition),
+}
+
+/// One thing that a step wants done.
+#[derive(Debug)]
+pub enum Effect {
+    /// The answer to a question of this shard, by the question's number.
+    Reply(u64, Reply),
+    /// A frame for a session of this shard.
+    Deliver(SessionKey, Bytes, Delivery),
+    /// A session of this shard closes, behind the frames that it was sent.
+    Close(SessionKey, CloseReason),
+    /// A message for another shard.
+    Send(Place, Message),
+    /// The matchmaker has matched players, who are to be told.
+    Matched(Box<Matched>),
+    /// The matchmaker has matched players, and game code is to be asked where they go before they are told.
+    AskOfMatch(AskedMatch),
+    /// A ticket ended without a match, and this player is to be told.
+    EndTicket(EndedTicket),
+    /// Partitions that this place has handed over arrived at their next owners, who own them since these epochs.
+    HandedOver(Vec<(Partition, Epoch)>),
+    /// A session of this shard is to go on elsewhere; the asker is to be told the outcome.
+    Depart(RequestRef, Claim),
+    /// An order to the engines that run match handlers.
+    Handler(HandlerOrder),
+    /// An order about sessions of this shard; the asker is to be told the outcome.
+    Order(RequestRef, Box<Order>),
+    /// Recovery data for whoever owns these things after a crash. Nobody waits for them.
+    Keep(Vec<Recoverable>),
+    /// This place owns these partitions of dead owners from an epoch on: their recovery data are for
+    /// [`super::Plane::recovered`].
+    Recover(Vec<(Partition, Epoch)>),
+}
+
+/// The effects of a step, to be carried out in this order.
+#[derive(Debug, Default)]
+pub struct Effects(Vec<Effect>);
+
+impl Effects {
+    /// Adds an effect behind those that there are.
+    pub fn push(&mut self, effect: Effect) {
+        self.0.push(effect);
+    }
+
+    /// Adds an answer to a question of this shard.
+    pub fn reply(&mut self, request: u64, reply: Reply) {
+        self.0.push(Effect::Reply(request, reply));
+    }
+
+    /// Adds an answer to a question that somebody may wait for.
+    pub(crate) fn reply_if_asked(&mut self, request: Option<RequestRef>, reply: Reply) {
+        if let Some(request) = request {
+            self.reply(request.id, reply);
+        }
+    }
+
+    /// Adds a frame for a session of this shard.
+    pub(crate) fn deliver(&mut self, session: SessionKey, frame: Bytes, delivery: Delivery) {
+        self.0.push(Effect::Deliver(session, frame, delivery));
+    }
+
+    /// Adds a message for another shard.
+    pub(crate) fn send(&mut self, to: Place, message: Message) {
+        self.0.push(Effect::Send(to, message));
+    }
+
+    /// Adds an order to the engines that run match handlers.
+    pub(crate) fn order_handler(&mut self, order: HandlerOrder) {
+        self.0.push(Effect::Handler(order));
+    }
+
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number of effects.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The effects in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Effect> {
+        self.0.iter()
+    }
+
+    /// The effects in their order, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Effect> {
+        self.0.iter_mut()
+    }
+
+    /// Takes the effects out in their order; the list keeps its capacity.
+    pub fn drain(&mut self) -> impl Iterator<Item = Effect> {
+        self.0.drain(..)
+    }
+}
+
+impl Extend<Effect> for Effects {
+    fn extend<I: IntoIterator<Item = Effect>>(&mut self, effects: I) {
+        self.0.extend(effects);
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = Effect;
+    type IntoIter = std::vec::IntoIter<Effect>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

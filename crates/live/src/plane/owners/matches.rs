@@ -1,0 +1,361 @@
+//! Matches of game code on the plane: questions reach their owner, and their handlers' decisions reach their stream.
+//!
+//! A session that asks to be let in is noted on its shard as on its way to the match's stream, so that the owner learns
+//! when it is gone; until it is let in it is in no event and hears nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_domain::ids::Uuid;
+
+use super::Owning;
+use super::match_logs::Rests;
+use super::owned::Owned;
+use super::things::{Carried, Kind};
+use crate::matches::{
+    Answer, CallRef, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, MatchStats, Matches, Outline, Return,
+    ended,
+};
+use crate::outbox::Delivery;
+use crate::party::Member;
+use crate::place::{Epoch, Partition, Place};
+use crate::plane::Plane;
+use crate::plane::changes::recovery::Awaited;
+use crate::plane::effect::{Effects, HandlerOrder};
+use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
+use crate::plane::options::PlaneConfig;
+use crate::registry::SessionKey;
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, StreamKey, mode};
+
+impl MatchId {
+    /// The stream of a match, whose owner is the match's. `node` is the part of public ids behind the dot.
+    pub fn stream(self, node: &str) -> StreamKey {
+        StreamKey::new(mode::MATCH_AUTHORITATIVE, self.0, Uuid::nil(), node)
+    }
+
+    /// The match of a stream.
+    pub fn of_stream(stream: &StreamKey) -> Option<Self> {
+        (stream.mode == mode::MATCH_AUTHORITATIVE).then_some(Self(stream.subject))
+    }
+}
+
+impl Plane {
+    /// Brings a session to a match of game code. The answer is [`Reply::Match`], or [`Reply::Joined`] if the session cannot
+    /// come anywhere.
+    pub fn come_to_match(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        metadata: Arc<[(String, String)]>,
+        request: RequestRef,
+        out: &mut Effects,
+    ) {
+        if self.owner_of_match(&stream).is_none() {
+            out.reply(request.id, Reply::Match(Err(ended())));
+            return;
+        }
+        if let Some(member) = self.set_out(key, &stream, true, request, out) {
+            let ask = MatchAsk::Join { member: Box::new(member), metadata };
+            self.ask_match(now, stream, ask, Some(request), out);
+        }
+    }
+
+    /// Asks something of a match. The answer to `request` is [`Reply::Match`].
+    pub fn ask_match(
+        &mut self,
+        now: Millis,
+        stream: StreamKey,
+        ask: MatchAsk,
+        request: Option<RequestRef>,
+        out: &mut Effects,
+    ) {
+        match self.owner_of_match(&stream) {
+            Some(owner) => self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out),
+            None => out.reply_if_asked(request, Reply::Match(Err(ended()))),
+        }
+    }
+
+    /// The owner of a match. There is none if the match is another cluster's, or its place has gone.
+    fn owner_of_match(&self, stream: &StreamKey) -> Option<Place> {
+        let owner = self.sessions.routes.owner(stream.partition());
+        (*stream.label() == *self.config.node && owner != Place::NONE).then_some(owner)
+    }
+
+    /// A handler has returned.
+    pub fn match_returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Effects) {
+        let (mut owning, things) = self.owning(now, out);
+        things.matches.change(&mut owning, |matches, now, effects| matches.returned(now, call, returned, effects));
+        things.matches.go_on_to_rest(&mut owning);
+        self.after_owning(now, out);
+        self.hand_over(now, out);
+    }
+
+    /// The server stops: handlers of matches that end with it are told so.
+    pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Effects) {
+        let (mut owning, things) = self.owning(now, out);
+        things.matches.change(&mut owning, |matches, now, effects| matches.terminate(now, grace_sec, effects));
+        self.after_owning(now, out);
+    }
+}
+
+/// The matches that a place owns, and what it knows of their logs.
+pub(crate) struct OwnedMatches {
+    pub(crate) matches: Matches,
+    pub(crate) rests: Rests,
+    /// Matches in logs that engines are asked to take over, by partition, until the partition goes on.
+    pub(crate) logs: BTreeMap<Partition, Awaited<Outline>>,
+    /// Partitions on their way here of which matches have arrived.
+    arriving: BTreeSet<Partition>,
+}
+
+impl OwnedMatches {
+    pub(crate) fn new(config: &PlaneConfig) -> Self {
+        Self {
+            matches: Matches::new(config.matches.clone()),
+            rests: Rests::default(),
+            logs: BTreeMap::new(),
+            arriving: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn stats(&self) -> MatchStats {
+        self.matches.stats()
+    }
+
+    /// Changes matches, and carries out what follows from it.
+    pub(crate) fn change(
+        &mut self,
+        owning: &mut Owning<'_>,
+        change: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>),
+    ) {
+        let mut effects = Vec::new();
+        change(&mut self.matches, owning.now, &mut effects);
+        owning.carry_out_match(effects);
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        owning: &mut Owning<'_>,
+        request: Option<RequestRef>,
+        stream: &StreamKey,
+        ask: MatchAsk,
+    ) {
+        if let Some(id) = MatchId::of_stream(stream) {
+            self.change(owning, |matches, now, effects| matches.receive(now, id, ask, request, effects));
+        }
+    }
+
+    pub(crate) fn find(&mut self, owning: &mut Owning<'_>, request: RequestRef, asked: &ListQuery) {
+        let found = Answer::Listed(self.matches.list(asked));
+        owning.reply(Some(request), Reply::Match(Ok(found)));
+    }
+
+    /// Runs ticks that are due.
+    pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
+        if self.matches.next_due().is_some_and(|due| due <= owning.now) {
+            self.change(owning, |matches, now, effects| matches.turn(now, effects));
+        }
+    }
+
+    /// A durable match of which nothing was kept has ended with its owner: its players see themselves go.
+    fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
+        self.matches.lose();
+        for listener in listeners {
+            owning.tell_of_leave(stream, listener.session);
+            owning.expel(stream, listener, false);
+        }
+    }
+}
+
+impl Owned for OwnedMatches {
+    fn kind(&self) -> Kind {
+        Kind::Match
+    }
+
+    fn mode(&self) -> Option<u8> {
+        Some(mode::MATCH_AUTHORITATIVE)
+    }
+
+    fn left(
+        &mut self,
+        owning: &mut Owning<'_>,
+        stream: &StreamKey,
+        session: SessionRef,
+        _presence: Option<Arc<Presence>>,
+        reason: LeaveReason,
+    ) {
+        let id = MatchId(stream.subject);
+        self.change(owning, |matches, now, effects| matches.gone(now, id, session, reason, effects));
+    }
+
+    fn rebind(
+        &mut self,
+        _owning: &mut Owning<'_>,
+        stream: &StreamKey,
+        from: SessionRef,
+        to: SessionRef,
+        _presence: Option<&Presence>,
+    ) -> bool {
+        self.matches.rebind(MatchId(stream.subject), from, to)
+    }
+
+    fn waiting(&self, node: &str) -> Vec<(StreamKey, SessionRef)> {
+        self.matches.attempting().map(|(id, session)| (id.stream(node), session)).collect()
+    }
+
+    /// Matches that are not durable end with their place: their players see themselves go.
+    fn end_with_places(&mut self, owning: &mut Owning<'_>) {
+        for (stream, listener, presence) in owning.sessions.anchorless() {
+            if let Some(presence) = presence {
+                let payload = owning.sessions.encode.match_left(&stream, presence);
+                owning.push(listener.session, payload);
+            }
+            owning.down(owning.sessions.me, Down::Removed { stream, listener });
+        }
+    }
+
+    fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
+        self.rests.forget(changed);
+        self.arriving.retain(|partition| !changed.contains(partition));
+        let mut lost = self.matches.forget(|partition| changed.contains(&partition));
+        let logs = self.logs.extract_if(.., |partition, _| changed.contains(partition));
+        lost.extend(logs.filter(|(_, log)| !log.is_empty()).map(|(partition, _)| partition));
+        lost.into_iter().for_each(|partition| owning.out.order_handler(HandlerOrder::Forget(partition)));
+    }
+
+    fn taken_over(&mut self, owning: &mut Owning<'_>, partitions: &[(Partition, Epoch)]) {
+        if owning.config.recover.matches {
+            self.await_logs(owning, partitions.to_vec());
+        }
+    }
+
+    /// The former owner of a partition has given up the log of the partition's matches. Otherwise it is taken over for
+    /// matches that are yet to be made.
+    fn carried_in(&mut self, owning: &mut Owning<'_>, partition: Partition, epoch: Epoch) {
+        if self.arriving.remove(&partition) {
+            self.await_logs(owning, vec![(partition, epoch)]);
+        } else if owning.config.recover.matches {
+            owning.out.order_handler(HandlerOrder::TakeOver(vec![(partition, epoch)]));
+        }
+    }
+
+    fn is_ready(&self, partition: Partition) -> bool {
+        self.logs.get(&partition).is_none_or(Awaited::is_here)
+    }
+
+    fn give_up_late(&mut self, now: Millis) -> Vec<Partition> {
+        let late = self.logs.iter_mut().filter(|(_, log)| log.is_late(now));
+        let late = late.map(|(partition, log)| {
+            *log = Awaited::default();
+            *partition
+        });
+        late.collect()
+    }
+
+    fn resume(
+        &mut self,
+        owning: &mut Owning<'_>,
+        partition: Partition,
+        _kept: Vec<Carried>,
+        _is_inhabited: &dyn Fn(&StreamKey) -> bool,
+    ) -> Vec<StreamKey> {
+        let log = self.logs.get(&partition).into_iter().flat_map(Awaited::here);
+        log.map(|outline| outline.id.stream(&owning.config.node)).collect()
+    }
+
+    /// Whether sessions that wait are let in was perhaps decided, but they were told that there is no answer: they ask again.
+    fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
+        let id = MatchId(stream.subject);
+        match self.logs.get_mut(&id.partition()).and_then(|log| log.take(|outline| outline.id == id)) {
+            Some(outline) => self.resume_match(owning, stream, outline, inside, waiting),
+            None => self.end_lost(owning, stream, inside.into_iter().map(|member| member.listener).chain(waiting)),
+        }
+    }
+
+    fn resumed(&mut self, _owning: &mut Owning<'_>, partition: Partition) {
+        self.logs.remove(&partition);
+    }
+
+    /// Goes on with matches that a living owner has handed over, as far as their log is here. With a match that only the log
+    /// knows that owner was to go on too, and had not read it in time.
+    fn arrived(&mut self, owning: &mut Owning<'_>, partition: Partition, _missed: &BTreeSet<Partition>) {
+        let outlines = self.logs.remove(&partition).map_or_else(Vec::new, Awaited::into_here);
+        let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
+        let further: Vec<Outline> = outlines.into_iter().filter(|outline| !self.matches.contains(outline.id)).collect();
+        self.change(owning, |matches, now, effects| matches.wake(now, partition, &are_here, effects));
+        self.resume_without_players(owning, partition, further);
+    }
+
+    fn may_go(&mut self, owning: &mut Owning<'_>, partition: Partition) -> bool {
+        self.rest(owning, partition)
+    }
+
+    fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
+        self.rests.leave(is_one);
+        let matches = self.matches.carry_out(now, is_one);
+        matches.into_iter().map(|carried| Carried::Match(Box::new(carried))).collect()
+    }
+
+    fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
+        if let Carried::Match(carried) = part {
+            self.arriving.insert(carried.outline.id.partition());
+            self.matches.carry_in(owning.now, *carried);
+        }
+    }
+}
+
+impl Owning<'_> {
+    fn carry_out_match(&mut self, effects: Vec<Effect>) {
+        let node = self.config.node.clone();
+        for effect in effects {
+            match effect {
+                Effect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
+                Effect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
+                Effect::Drop(id) => self.out.order_handler(HandlerOrder::Drop(id)),
+                Effect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
+                Effect::Refuse(id, listener) => {
+                    let stream = id.stream(&node);
+                    self.down(listener.session.place, Down::Removed { stream, listener });
+                }
+                Effect::Expel(id, listener) => {
+                    let stream = id.stream(&node);
+                    // Whoever goes sees itself go: nothing else says that a match is over.
+                    self.tell_of_leave(&stream, listener.session);
+                    self.expel(&stream, listener, true);
+                }
+                Effect::Tell { id, to, event: Event::Data(data), number } => {
+                    let stream = id.stream(&node);
+                    let payload = self.sessions.encode.match_data(&stream, data);
+                    let audience = to.map_or(Audience::All, Audience::Only);
+                    let delivery = number.map_or(Delivery::Reliable, Delivery::Once);
+                    self.publish(&Publish { stream, payload, audience, delivery, sender: None });
+                }
+            }
+        }
+    }
+
+    fn reply_of_match(&mut self, to: RequestRef, answer: muster_domain::Result<Answer>, node: &str) {
+        let answer = match answer {
+            Ok(Answer::Entered(mut entered)) => {
+                let stream = entered.id.stream(node);
+                if let Some(known) = self.streams.map.get_mut(&stream) {
+                    let but = entered.is_new.then_some(entered.session);
+                    (entered.presences, entered.total) = known.snapshot_but(but, self.config.snapshot_max);
+                }
+                Ok(Answer::Entered(entered))
+            }
+            answer => answer,
+        };
+        self.reply(Some(to), Reply::Match(answer));
+    }
+
+    /// Whoever goes from a match sees itself go.
+    fn tell_of_leave(&mut self, stream: &StreamKey, session: SessionRef) {
+        let here = self.streams.map.get(stream).and_then(|known| known.presences.get(session));
+        let Some(presence) = here.map(|here| Presence::clone(&here.presence)) else { return };
+        let payload = self.sessions.encode.match_left(stream, presence);
+        self.push(session, payload);
+    }
+}

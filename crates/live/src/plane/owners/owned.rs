@@ -1,0 +1,178 @@
+//! The trait of everything that has an owner: by it alone, changes of owners know parties, rooms, the pool and matches.
+//!
+//! A thing lives in one partition, at the place that owns the partition. Most things have a stream of which they say
+//! themselves who comes to it; the streams themselves are kept beside them, see [`Owning`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Owning;
+use super::things::{Carried, Kind, RecoveryKey, Told};
+use crate::matches::LeaveReason;
+use crate::party::Member;
+use crate::place::{Epoch, Partition, Place};
+use crate::plane::message::{Listener, RequestRef, Up};
+use crate::plane::sessions::Sessions;
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, StreamKey};
+
+/// A question to a thing of an added kind.
+#[derive(Debug)]
+pub struct AddedAsk<'a> {
+    /// The question that is answered, if anybody waits.
+    pub request: Option<RequestRef>,
+    /// The thing's stream.
+    pub stream: &'a StreamKey,
+    /// The session that wants to come to the stream, if one does.
+    pub comer: Option<Member>,
+    /// The question, in the kind's own form.
+    pub ask: &'a [u8],
+}
+
+/// All things of one kind that a place owns. See the module.
+///
+/// Most methods do nothing unless they are written out.
+pub trait Owned {
+    /// The kind of these things.
+    fn kind(&self) -> Kind;
+
+    /// The mode of the streams to which only these things let sessions come.
+    fn mode(&self) -> Option<u8> {
+        None
+    }
+
+    /// A question to a thing of an added kind. The answer is for [`Owning::answer`]; a session that wants to come is for
+    /// [`Owning::let_in`] or [`Owning::turn_away`].
+    fn ask(&mut self, _owning: &mut Owning<'_>, _asked: AddedAsk<'_>) {}
+
+    /// A session is about to leave the stream of a thing, or will not come to it after all.
+    fn leaving(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _session: SessionRef) {}
+
+    /// A session left the stream of a thing, or did before it came. `presence` is the one it had there.
+    fn left(
+        &mut self,
+        _owning: &mut Owning<'_>,
+        _stream: &StreamKey,
+        _session: SessionRef,
+        _presence: Option<Arc<Presence>>,
+        _reason: LeaveReason,
+    ) {
+    }
+
+    /// A session stopped hearing a stream, of whatever mode.
+    fn unheard(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey) {}
+
+    /// A session of a thing's stream goes on at another place. `presence` is the new one, if it is on the stream. Answers
+    /// whether the thing knows a session that is not on the stream: it waits to be let in.
+    fn rebind(
+        &mut self,
+        _owning: &mut Owning<'_>,
+        _stream: &StreamKey,
+        _from: SessionRef,
+        _to: SessionRef,
+        _presence: Option<&Presence>,
+    ) -> bool {
+        false
+    }
+
+    /// Sessions that things know besides those on their streams: they wait to be let in. `node` is the part of public ids
+    /// behind the dot.
+    fn waiting(&self, _node: &str) -> Vec<(StreamKey, SessionRef)> {
+        Vec::new()
+    }
+
+    /// Places of sessions that things of a partition know, those on their streams left out.
+    fn places(&self, _partition: Partition, node: &str) -> Vec<Place> {
+        self.waiting(node).into_iter().map(|(_, session)| session.place).collect()
+    }
+
+    /// Places have gone. Sessions on streams and sessions of [`Self::waiting`] leave one by one; this is for others.
+    fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
+
+    /// Places have gone, and things that stayed at them to the end: sessions of this place are told.
+    fn end_with_places(&mut self, _owning: &mut Owning<'_>) {}
+
+    /// These partitions have another owner, or this place anew: their things are forgotten without a word.
+    fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>);
+
+    /// This place owns these partitions since these epochs: their former owner died.
+    fn taken_over(&mut self, _owning: &mut Owning<'_>, _partitions: &[(Partition, Epoch)]) {}
+
+    /// A living former owner has handed over all parts of a partition.
+    fn carried_in(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _epoch: Epoch) {}
+
+    /// Whether all is here that things of a partition need to go on at a new owner.
+    fn is_ready(&self, _partition: Partition) -> bool {
+        true
+    }
+
+    /// Waits no longer for what was asked for long ago. Answers for which partitions.
+    fn give_up_late(&mut self, _now: Millis) -> Vec<Partition> {
+        Vec::new()
+    }
+
+    /// Partitions have other owners, and sessions of this place have yet to be told to them.
+    fn owners_change(&mut self, _owning: &mut Owning<'_>, _changed: &BTreeSet<Partition>) {}
+
+    /// Partitions have other owners, and sessions of this place were told to them.
+    fn owners_changed(&mut self, _owning: &mut Owning<'_>, _changed: &BTreeSet<Partition>) {}
+
+    /// What sessions of this place are to things of these partitions, besides being on streams, in parts of bounded size:
+    /// for the new owners.
+    fn tell(&self, _sessions: &Sessions, _now: Millis, _changed: &BTreeSet<Partition>) -> Vec<(Partition, Told)> {
+        Vec::new()
+    }
+
+    /// Takes a part of [`Self::tell`] of some place. It counts in [`Self::resumed`].
+    fn hear(&mut self, _told: Told) {}
+
+    /// All places have told what their sessions are to streams of a partition whose owner died.
+    fn adopt_streams(&mut self, _owning: &mut Owning<'_>, _streams: &BTreeSet<StreamKey>) {}
+
+    /// Partitions were rebuilt here after their owner's death. Answers a message to be sent to another owner.
+    fn rebuilt(&self, _partitions: &[Partition]) -> Option<Up> {
+        None
+    }
+
+    /// Goes on with recovery data of a partition whose owner died. `is_inhabited` tells of which streams places have told
+    /// sessions. Answers the streams of things that go on even if nobody is there; each is met by [`Self::meet`].
+    fn resume(
+        &mut self,
+        _owning: &mut Owning<'_>,
+        _partition: Partition,
+        _kept: Vec<Carried>,
+        _is_inhabited: &dyn Fn(&StreamKey) -> bool,
+    ) -> Vec<StreamKey> {
+        Vec::new()
+    }
+
+    /// A thing meets the sessions that are on its stream, by what their places say, and those that wait to be. A thing that
+    /// did not go on has ended, and they are told.
+    fn meet(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _inside: Vec<Member>, _waiting: Vec<Listener>) {}
+
+    /// All things of a partition whose owner died have met their sessions.
+    fn resumed(&mut self, _owning: &mut Owning<'_>, _partition: Partition) {}
+
+    /// A partition has arrived from its living former owner, with all that belongs to it. Partitions in `missed` got new
+    /// owners by a death while it was on its way.
+    fn arrived(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _missed: &BTreeSet<Partition>) {}
+
+    /// Whether a partition may go to its next owner now. If not, what is under way is brought to an end.
+    fn may_go(&mut self, _owning: &mut Owning<'_>, _partition: Partition) -> bool {
+        true
+    }
+
+    /// Takes the things of partitions out, as plain data in parts of bounded size. Nobody is told.
+    fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried>;
+
+    /// Puts in one part of [`Self::carry_out`]. Nobody is told.
+    fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried);
+
+    /// A thing as it is now, for the next owner after a crash. Nothing if it has ended.
+    fn recovery_data(&self, _now: Millis, _key: RecoveryKey) -> Vec<Carried> {
+        Vec::new()
+    }
+
+    /// Panics where counts differ from recounts, or things are where they cannot be. Called after each step of debug builds.
+    fn assert_sound(&self) {}
+}

@@ -1,0 +1,237 @@
+//! Parties on the plane: questions reach their owner, and their decisions reach their stream.
+//!
+//! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when it
+//! is gone; until it is let in it is in no event and hears nothing.
+
+use std::collections::BTreeSet;
+
+use super::Owning;
+use super::owned::Owned;
+use super::things::{Carried, Kind, RecoveryKey};
+use crate::outbox::Delivery;
+use crate::party::{Effect, Event, ListQuery, Member, Parties, PartyId, Request};
+use crate::place::Partition;
+use crate::plane::Plane;
+use crate::plane::effect::Effects;
+use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
+use crate::plane::options::PlaneConfig;
+use crate::plane::owners::rosters::RosterCause;
+use crate::registry::SessionKey;
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, StreamKey, mode};
+
+impl PartyId {
+    /// The stream of a party, whose owner is the party's.
+    pub fn stream(self) -> StreamKey {
+        StreamKey::about(mode::PARTY, self.0)
+    }
+}
+
+impl Plane {
+    /// Brings a session to a party, as its founder or as who wants to join: `ask` makes the request of the session's
+    /// presence. The answer is [`Reply::Party`], or [`Reply::Joined`] if the session cannot come anywhere.
+    pub fn come_to_party(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        stream: StreamKey,
+        ask: impl FnOnce(Member) -> Request,
+        request: RequestRef,
+        out: &mut Effects,
+    ) {
+        if let Some(member) = self.set_out(key, &stream, false, request, out) {
+            self.ask_party(now, stream, ask(member), Some(request), out);
+        }
+    }
+
+    /// Asks something of a party. The answer to `request` is [`Reply::Party`].
+    pub fn ask_party(
+        &mut self,
+        now: Millis,
+        stream: StreamKey,
+        ask: Request,
+        request: Option<RequestRef>,
+        out: &mut Effects,
+    ) {
+        let owner = self.sessions.routes.owner(stream.partition());
+        self.send_up(now, owner, Up::Party { request, stream, ask: Box::new(ask) }, out);
+    }
+}
+
+/// The parties that a place owns.
+pub(crate) struct OwnedParties {
+    pub(crate) parties: Parties,
+}
+
+impl OwnedParties {
+    pub(crate) fn new(_config: &PlaneConfig) -> Self {
+        Self { parties: Parties::default() }
+    }
+
+    /// The number of parties.
+    pub(crate) fn len(&self) -> usize {
+        self.parties.len()
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        owning: &mut Owning<'_>,
+        request: Option<RequestRef>,
+        stream: &StreamKey,
+        ask: Request,
+    ) {
+        let party = PartyId(stream.subject);
+        let comer = match &ask {
+            Request::Join(member) | Request::Create { leader: member, .. } => Some(member.listener),
+            _ => None,
+        };
+        let mut effects = Vec::new();
+        let is_change = ask.is_change();
+        let reply = self.parties.handle(party, ask, &mut effects);
+        if is_change && reply.is_ok() {
+            owning.note_change(RecoveryKey::Party(party));
+        }
+        if let Some(listener) = comer.filter(|_| reply.is_err())
+            && !self.parties.knows(party, listener.session)
+        {
+            owning.down(listener.session.place, Down::Removed { stream: stream.clone(), listener });
+        }
+        owning.carry_out_party(stream, effects);
+        // Last, so that whoever hears that it is done is there already.
+        owning.reply(request, Reply::Party(reply));
+    }
+
+    pub(crate) fn list(&mut self, owning: &mut Owning<'_>, request: RequestRef, asked: &ListQuery) {
+        owning.reply(Some(request), Reply::Parties(self.parties.list(asked)));
+    }
+
+    /// A party that did not go on has ended with its owner.
+    fn end_lost(owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
+        owning.streams.parties_without_tickets.push((stream.subject, true));
+        owning.tell_party(stream, None, Event::Closed);
+        listeners.for_each(|listener| owning.expel(stream, listener, false));
+    }
+}
+
+impl Owned for OwnedParties {
+    fn kind(&self) -> Kind {
+        Kind::Party
+    }
+
+    fn mode(&self) -> Option<u8> {
+        Some(mode::PARTY)
+    }
+
+    fn leaving(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, session: SessionRef) {
+        self.ask(owning, None, stream, Request::Leave(session));
+    }
+
+    fn rebind(
+        &mut self,
+        owning: &mut Owning<'_>,
+        stream: &StreamKey,
+        from: SessionRef,
+        to: SessionRef,
+        _presence: Option<&Presence>,
+    ) -> bool {
+        let party = PartyId(stream.subject);
+        let is_known = self.parties.rebind(party, from, to);
+        if is_known {
+            owning.note_change(RecoveryKey::Party(party));
+        }
+        is_known
+    }
+
+    fn waiting(&self, _node: &str) -> Vec<(StreamKey, SessionRef)> {
+        self.parties.sessions().map(|(party, session)| (party.stream(), session)).collect()
+    }
+
+    fn forget(&mut self, _owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
+        self.parties.forget(|party| changed.contains(&party.stream().partition()));
+    }
+
+    fn resume(
+        &mut self,
+        owning: &mut Owning<'_>,
+        _partition: Partition,
+        kept: Vec<Carried>,
+        is_inhabited: &dyn Fn(&StreamKey) -> bool,
+    ) -> Vec<StreamKey> {
+        // A party ends with the last who is in it.
+        let goes_on = |part: &Carried| matches!(part, Carried::Party(party) if is_inhabited(&party.party.stream()));
+        kept.into_iter().filter(goes_on).for_each(|part| owning.carry_in(self, part));
+        Vec::new()
+    }
+
+    fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
+        let party = PartyId(stream.subject);
+        if !self.parties.contains(party) {
+            return Self::end_lost(owning, stream, inside.into_iter().map(|member| member.listener).chain(waiting));
+        }
+        owning.send_rosters(stream, RosterCause::NewOwner);
+        let mut effects = Vec::new();
+        self.parties.meet(party, inside, &waiting, &mut effects);
+        // Whether it is another party than that of its tickets is not known for certain.
+        if effects.extract_if(.., |effect| matches!(effect, Effect::CancelTickets)).count() > 0 {
+            owning.streams.parties_without_tickets.push((stream.subject, true));
+        }
+        owning.carry_out_party(stream, effects);
+        for listener in waiting {
+            if !self.parties.knows(party, listener.session) {
+                owning.expel(stream, listener, false);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, _now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
+        let carried = self.parties.carry_out(|party| is_one(party.stream().partition()));
+        carried.into_iter().map(|party| Carried::Party(Box::new(party))).collect()
+    }
+
+    fn carry_in(&mut self, _owning: &mut Owning<'_>, part: Carried) {
+        if let Carried::Party(party) = part {
+            self.parties.carry_in(*party);
+        }
+    }
+
+    fn recovery_data(&self, _now: Millis, key: RecoveryKey) -> Vec<Carried> {
+        let RecoveryKey::Party(party) = key else { return Vec::new() };
+        self.parties.carried(party).map(Box::new).map(Carried::Party).into_iter().collect()
+    }
+}
+
+impl Owning<'_> {
+    fn carry_out_party(&mut self, stream: &StreamKey, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Enter(member, told) => {
+                    let told = told.map(|event| self.sessions.encode.party_event(stream, event));
+                    self.enter(stream, member, told);
+                }
+                Effect::Expel(member) => self.expel(stream, member.listener, true),
+                Effect::Dissolve(members) => {
+                    members.into_iter().for_each(|member| self.expel(stream, member.listener, false));
+                }
+                Effect::Dismiss(member) => self.expel(stream, member.listener, false),
+                Effect::Send { to, event } => {
+                    let payload = self.sessions.encode.party_event(stream, event);
+                    self.push(to, payload);
+                }
+                Effect::Publish { except, event } => self.tell_party(stream, except, event),
+                Effect::CancelTickets => self.streams.parties_without_tickets.push((stream.subject, false)),
+            }
+        }
+    }
+
+    fn tell_party(&mut self, stream: &StreamKey, except: Option<SessionRef>, event: Event) {
+        let payload = self.sessions.encode.party_event(stream, event);
+        let audience = except.map_or(Audience::All, Audience::AllBut);
+        self.publish(&Publish {
+            stream: stream.clone(),
+            payload,
+            audience,
+            delivery: Delivery::Reliable,
+            sender: None,
+        });
+    }
+}

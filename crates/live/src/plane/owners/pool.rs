@@ -1,0 +1,484 @@
+//! The matchmaker on the plane: one shard owns the pool. Tickets go up to it, and it has players told of matches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_domain::ids::SessionId;
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
+
+use super::Owning;
+use super::asked_matches::AskedMatches;
+use super::owned::Owned;
+use super::things::{Carried, CarriedPool, Kind, RecoveryKey, Told};
+use crate::matchmaker::{
+    CarriedTicket, Completion, Explanation, Match, Matchmaker, MatchmakerConfig, MatchmakerTotals, MemberKey,
+    NewTicket, Owner, SLICE_UNITS, Slice, Ticket, TicketId,
+};
+use crate::place::{Partition, Place};
+use crate::plane::Plane;
+use crate::plane::effect::{Effect, Effects};
+use crate::plane::message::{Down, Reply, RequestRef, Up};
+use crate::plane::options::{PlaneConfig, Timer};
+use crate::plane::sessions::Sessions;
+use crate::plane::sessions::tickets::{OnTicket, TicketStanding, ended, here_and_elsewhere, is_player_but};
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, StreamKey};
+
+/// The name of a pool of tickets.
+pub(crate) struct PoolName(&'static str);
+
+/// The pool of all tickets.
+pub(crate) const POOL: PoolName = PoolName("matchmaker");
+
+impl PoolName {
+    /// Its partition.
+    pub(crate) fn partition(&self) -> Partition {
+        Partition::of_name(self.0)
+    }
+}
+
+/// The partition of the pool of all tickets.
+pub fn pool_partition() -> Partition {
+    POOL.partition()
+}
+
+/// A question to the pool's owner.
+#[derive(Debug)]
+pub enum PoolAsk {
+    /// Take a ticket in.
+    Add(Box<NewTicket<Presence>>),
+    /// Take a ticket back.
+    Remove(TicketId, Owner),
+    /// A session closed: whatever ticket it is in goes.
+    RemoveSession(SessionId),
+    /// A session goes on elsewhere.
+    Rebind(SessionId, SessionRef),
+    /// An owner's tickets go.
+    RemoveOwner(Owner),
+    /// The same, without its doing: their players are told.
+    LoseOwner(Owner),
+    /// A ticket that a session is on which is not where the pool believes.
+    RemoveStray(TicketId, SessionRef),
+    /// Why a ticket of this owner's waits; of anybody's without one.
+    Explain(TicketId, Option<Owner>),
+    /// How busy it is.
+    Stats,
+}
+
+/// An answer of the pool's owner.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PoolReply {
+    /// It is done.
+    Done,
+    /// Why a ticket waits.
+    Explained(Box<Explanation>),
+    /// How busy the pool is.
+    Stats(Box<PoolStats>),
+}
+
+/// How busy a pool is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PoolStats {
+    /// Tickets that wait.
+    pub tickets: usize,
+    /// Those among them that still search.
+    pub active: usize,
+    /// When the ticket was made that waits longest.
+    pub oldest: Option<Timestamp>,
+    /// The last tickets that were matched, newest first.
+    pub completions: Vec<Completion>,
+}
+
+/// A match that the pool found.
+pub type Matched = Match<Presence>;
+
+/// The pool of tickets, where it is owned.
+pub(crate) struct Pool {
+    pub matchmaker: Matchmaker<Presence>,
+    /// Matches of which game code is asked.
+    pub asked: AskedMatches,
+    config: MatchmakerConfig,
+    /// When the next pass begins, if one is to.
+    pass_at: Option<Millis>,
+    is_passing: bool,
+    /// When the last pass began.
+    pass_began_at: Millis,
+    /// What places have told of their sessions' tickets, while the pool is rebuilt.
+    told: Vec<TicketStanding>,
+}
+
+impl Pool {
+    pub(crate) fn new(config: &PlaneConfig) -> Self {
+        Self {
+            matchmaker: Matchmaker::new(config.matchmaker),
+            asked: AskedMatches::default(),
+            config: config.matchmaker,
+            pass_at: None,
+            is_passing: false,
+            pass_began_at: 0,
+            told: Vec::new(),
+        }
+    }
+
+    /// Changes the pool as it is asked to. Tickets that end by that are put into `gone`.
+    #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
+    fn decide(&mut self, ask: PoolAsk, now: Millis, gone: &mut Vec<Box<Ticket<Presence>>>) -> Result<PoolReply> {
+        let matchmaker = &mut self.matchmaker;
+        match ask {
+            PoolAsk::Add(ticket) => matchmaker.add(*ticket, now)?,
+            PoolAsk::Remove(id, owner) => gone.push(matchmaker.remove(&id, &owner)?),
+            PoolAsk::RemoveSession(session) => gone.extend(matchmaker.remove_session(session)),
+            PoolAsk::Rebind(session, to) => {
+                matchmaker.change_session(session, |presence| presence.session = to);
+                self.asked.rebind(session, to);
+            }
+            PoolAsk::RemoveOwner(owner) | PoolAsk::LoseOwner(owner) => gone.extend(matchmaker.remove_owner(&owner)),
+            PoolAsk::RemoveStray(id, session) => {
+                let is_there =
+                    |ticket: &&Ticket<Presence>| ticket.members.iter().any(|member| member.presence.session == session);
+                if let Some(owner) = matchmaker.ticket(&id).filter(is_there).map(|ticket| ticket.owner.clone()) {
+                    gone.push(matchmaker.remove(&id, &owner)?);
+                }
+            }
+            PoolAsk::Explain(id, owner) => {
+                let ticket = matchmaker.ticket(&id).filter(|ticket| owner.is_none_or(|owner| ticket.owner == owner));
+                let explanation = ticket.is_some().then(|| matchmaker.explain(&id)).flatten();
+                let missing = || Error::new(ErrorKind::NotFound, "There is no such ticket: it may have been matched.");
+                return Ok(PoolReply::Explained(Box::new(explanation.ok_or_else(missing)?)));
+            }
+            PoolAsk::Stats => {
+                return Ok(PoolReply::Stats(Box::new(PoolStats {
+                    tickets: matchmaker.len(),
+                    active: matchmaker.active_len(),
+                    oldest: matchmaker.oldest().map(|ticket| ticket.created_at),
+                    completions: matchmaker.totals().completions.iter().cloned().collect(),
+                })));
+            }
+        }
+        Ok(PoolReply::Done)
+    }
+}
+
+impl Plane {
+    /// The owner of the pool of tickets.
+    pub fn pool_owner(&self) -> Place {
+        self.sessions.routes.owner(POOL.partition())
+    }
+
+    /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].
+    pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Effects) {
+        if let PoolAsk::Add(ticket) = &ask {
+            self.sessions.note_ticket(now, ticket);
+        }
+        let owner = self.pool_owner();
+        self.send_up(now, owner, Up::Pool { request, ask }, out);
+    }
+
+    /// The tickets that wait here, in no order.
+    pub fn owned_tickets(&self) -> impl Iterator<Item = &Ticket<Presence>> {
+        self.owners.things.pool.matchmaker.tickets()
+    }
+
+    /// Takes back the tickets of parties whose members changed: the tickets were for those who were in them.
+    pub(crate) fn cancel_tickets_of_parties(&mut self, now: Millis, out: &mut Effects) {
+        for (party, is_lost) in std::mem::take(&mut self.owners.streams.parties_without_tickets) {
+            let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
+            self.cancel_tickets(now, owner, is_lost, out);
+        }
+    }
+
+    /// Takes back the tickets of an owner, whoever owns the pool. Players are told if the tickets are lost.
+    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Effects) {
+        // The answer is awaited only where an owner may die before it has heard of it.
+        let request = self.sessions.routes.is_of_cluster().then(|| self.request());
+        let ask = if is_lost { PoolAsk::LoseOwner(owner) } else { PoolAsk::RemoveOwner(owner) };
+        self.ask_pool(now, ask, request, out);
+    }
+
+    /// Asks again, of the owners of now, for all that was to be done and that nobody has confirmed.
+    pub(crate) fn repeat_unconfirmed(&mut self, now: Millis, out: &mut Effects) {
+        let again = std::mem::take(&mut self.sessions.uncancelled);
+        again.into_iter().for_each(|(owner, is_lost)| self.cancel_tickets(now, owner, is_lost, out));
+    }
+}
+
+impl Pool {
+    pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PoolAsk) {
+        let ask = match ask {
+            // Where it was to go on is no more.
+            PoolAsk::Rebind(session, to) if !owning.sessions.is_there(to.place) => PoolAsk::RemoveSession(session),
+            ask => ask,
+        };
+        let added = owning.members_to_tell(&ask, request);
+        let new = match &ask {
+            PoolAsk::Add(ticket) => RecoveryKey::of_ticket(&ticket.owner, &ticket.id),
+            _ => None,
+        };
+        let rebound = if let PoolAsk::Rebind(session, to) = &ask { Some((*session, *to)) } else { None };
+        let are_lost = matches!(ask, PoolAsk::LoseOwner(_));
+        let closed = if let PoolAsk::RemoveSession(session) = &ask { Some(*session) } else { None };
+        let mut gone = Vec::new();
+        let reply = self.decide(ask, owning.now, &mut gone);
+        owning.note_tickets(gone.iter().map(|ticket| &**ticket));
+        // Before the answer: whoever is told that a ticket is gone has it no more.
+        if are_lost {
+            owning.out.extend(gone.iter().flat_map(|ticket| ended(ticket)).map(Effect::EndTicket));
+        } else {
+            owning.tell_off(&gone, closed);
+        }
+        if let Some(key) = new.filter(|_| reply.is_ok()) {
+            owning.note_change(key);
+        }
+        if let Some((ticket, members)) = added.filter(|_| reply.is_ok()) {
+            owning.tell_on(&ticket, members);
+        }
+        owning.reply(request, Reply::Pool(reply));
+        if let Some((session, to)) = rebound {
+            // If it does not come there, its new place takes back the tickets that it does not know.
+            let on = self.matchmaker.tickets_of(session);
+            on.into_iter().for_each(|ticket| owning.tell_on(&ticket, vec![to]));
+        }
+        self.time_first_pass(owning);
+    }
+
+    /// Says when a pass is to begin, if none was to: the first tickets after a rest wait for others as any do.
+    fn time_first_pass(&mut self, owning: &mut Owning<'_>) {
+        if self.pass_at.is_none() && !self.matchmaker.is_empty() {
+            let soonest = owning.now + self.config.interval_ms.min(100);
+            self.time_pass(owning, self.matchmaker.next_pass_at().max(soonest));
+        }
+    }
+
+    /// Says when the next pass begins.
+    fn time_pass(&mut self, owning: &mut Owning<'_>, at: Millis) {
+        self.pass_at = Some(at);
+        owning.wheel.set(at, Timer::Match);
+    }
+
+    /// The time of a pass has come, unless the timer was of a pool that was another's meanwhile.
+    pub(crate) fn begin_pass(&mut self, owning: &mut Owning<'_>) {
+        let now = owning.now;
+        if self.pass_at.take_if(|at| *at <= now).is_none() || self.matchmaker.is_empty() {
+            return;
+        }
+        if owning.is_island {
+            return self.time_pass(owning, now + self.config.interval_ms);
+        }
+        self.matchmaker.begin_pass(now);
+        (self.is_passing, self.pass_began_at) = (true, now);
+        self.time_pass(owning, self.matchmaker.next_pass_at());
+    }
+
+    /// Runs one slice of a pass. Answers whether there is more to do.
+    pub(crate) fn run_pass(&mut self, owning: &mut Owning<'_>) -> bool {
+        if !self.is_passing {
+            return false;
+        }
+        let mut matches = Vec::new();
+        let slice = self.matchmaker.run_slice(SLICE_UNITS, &mut matches);
+        owning.now = self.pass_began_at;
+        matches.into_iter().for_each(|found| self.found(owning, found));
+        self.is_passing = slice == Slice::More;
+        self.is_passing
+    }
+
+    /// Whether a pass is under way.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_passing
+    }
+
+    /// Totals of the matchmaker.
+    pub(crate) fn totals(&self) -> &MatchmakerTotals {
+        self.matchmaker.totals()
+    }
+
+    /// The numbers of tickets that wait here, and of those that still search.
+    pub(crate) fn len(&self) -> (usize, usize) {
+        (self.matchmaker.len(), self.matchmaker.active_len())
+    }
+
+    /// Goes on with a server's ticket of which recovery data were kept. The pool has nothing yet, and there were never more
+    /// tickets than it takes.
+    fn resume_ticket_of_server(&mut self, owning: &mut Owning<'_>, part: Carried) {
+        let (Some(key), Carried::Ticket(ticket)) = (part.recovery_key(), part) else { return };
+        let CarriedTicket { ticket, waited_ms, .. } = *ticket;
+        if self.matchmaker.resume(owning.now, ticket, waited_ms) {
+            // Recovery data of the former owner go with it.
+            owning.note_change(key);
+        } else {
+            self.matchmaker.lose();
+        }
+    }
+
+    /// Goes on with the tickets of which places have told.
+    fn resume_told_tickets(&mut self, owning: &mut Owning<'_>) {
+        let told = std::mem::take(&mut self.told).into_iter();
+        let told = told.filter(|standing| owning.sessions.is_there(standing.session.place));
+        let mut on: BTreeMap<TicketId, BTreeMap<SessionId, SessionRef>> = BTreeMap::new();
+        let mut asked: BTreeMap<TicketId, (Arc<NewTicket<Presence>>, Millis)> = BTreeMap::new();
+        for TicketStanding { session, session_id, on: OnTicket { id, asked: ticket } } in told {
+            on.entry(id.clone()).or_default().insert(session_id, session);
+            asked.extend(ticket.map(|ticket| (id, ticket)));
+        }
+        // The longest waiting first, as they stood.
+        let mut asked: Vec<_> = asked.into_values().collect();
+        asked.sort_by_key(|(_, waited_ms)| std::cmp::Reverse(*waited_ms));
+        for (ticket, waited_ms) in asked {
+            let Some(ticket) = on.get(&ticket.id).and_then(|members| with_members(&ticket, members)) else { continue };
+            let id = ticket.id.clone();
+            if self.matchmaker.resume(owning.now, ticket, waited_ms) {
+                on.remove(&id);
+            }
+        }
+        for (id, members) in on {
+            self.matchmaker.lose();
+            owning.out.extend(members.into_values().map(|session| Effect::EndTicket((session, id.clone()))));
+        }
+        self.time_first_pass(owning);
+    }
+}
+
+impl Owned for Pool {
+    fn kind(&self) -> Kind {
+        Kind::Pool
+    }
+
+    fn places(&self, partition: Partition, _node: &str) -> Vec<Place> {
+        if partition != POOL.partition() {
+            return Vec::new();
+        }
+        self.matchmaker.members().map(|member| member.presence.session.place).collect()
+    }
+
+    /// Tickets of sessions of these places go.
+    fn lose(&mut self, owning: &mut Owning<'_>, gone: &[Place]) {
+        let members = self.matchmaker.members().filter(|member| gone.contains(&member.presence.session.place));
+        let lost: Vec<SessionId> = members.map(|member| member.presence.session_id).collect();
+        let lost: Vec<_> = lost.into_iter().flat_map(|session| self.matchmaker.remove_session(session)).collect();
+        owning.tell_off(&lost, None);
+    }
+
+    fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
+        if changed.contains(&POOL.partition()) {
+            let asked = self.asked.of_next_pool();
+            *self = Self { asked, ..Self::new(owning.config) };
+        }
+    }
+
+    fn tell(&self, sessions: &Sessions, now: Millis, changed: &BTreeSet<Partition>) -> Vec<(Partition, Told)> {
+        if !changed.contains(&POOL.partition()) {
+            return Vec::new();
+        }
+        let parts = sessions.ticket_standings(now).into_iter();
+        parts.map(|standings| (POOL.partition(), Told::Tickets(standings))).collect()
+    }
+
+    fn hear(&mut self, told: Told) {
+        if let Told::Tickets(standings) = told {
+            self.told.extend(standings);
+        }
+    }
+
+    fn resume(
+        &mut self,
+        owning: &mut Owning<'_>,
+        _partition: Partition,
+        kept: Vec<Carried>,
+        _is_inhabited: &dyn Fn(&StreamKey) -> bool,
+    ) -> Vec<StreamKey> {
+        kept.into_iter().for_each(|part| self.resume_ticket_of_server(owning, part));
+        Vec::new()
+    }
+
+    fn resumed(&mut self, owning: &mut Owning<'_>, partition: Partition) {
+        if partition == POOL.partition() {
+            self.resume_told_tickets(owning);
+        }
+    }
+
+    /// The pool goes when game code has answered for all matches of which it is asked.
+    fn may_go(&mut self, _owning: &mut Owning<'_>, partition: Partition) -> bool {
+        partition != POOL.partition() || self.asked.is_empty()
+    }
+
+    fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
+        if !is_one(POOL.partition()) {
+            return Vec::new();
+        }
+        let was_passing = std::mem::take(&mut self.is_passing);
+        let due_ms = self.pass_at.take().map(|at| if was_passing { 0 } else { at.saturating_sub(now) });
+        let (tickets, passes) = self.matchmaker.carry_out(now);
+        let mut parts: Vec<_> = tickets.into_iter().map(|ticket| Carried::Ticket(Box::new(ticket))).collect();
+        if due_ms.is_some() {
+            parts.push(Carried::Pool(CarriedPool { passes, due_ms }));
+        }
+        parts
+    }
+
+    fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
+        match part {
+            Carried::Ticket(ticket) => self.matchmaker.carry_in(owning.now, *ticket),
+            Carried::Pool(pool) => {
+                self.matchmaker.carry_in_passes(owning.now, pool.passes);
+                if let Some(left) = pool.due_ms {
+                    self.time_pass(owning, owning.now.saturating_add(left));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {
+        let RecoveryKey::Ticket(id) = key else { return Vec::new() };
+        let ticket = self.matchmaker.kept(now, &TicketId(id.to_string().into()));
+        ticket.map(Box::new).map(Carried::Ticket).into_iter().collect()
+    }
+}
+
+impl Owning<'_> {
+    /// A ticket and those of its members to whom its being taken in is news.
+    fn members_to_tell(&self, ask: &PoolAsk, request: Option<RequestRef>) -> Option<(TicketId, Vec<SessionRef>)> {
+        let PoolAsk::Add(ticket) = ask else { return None };
+        let place = request.filter(|_| self.sessions.routes.is_of_cluster())?.place;
+        Some((ticket.id.clone(), here_and_elsewhere(ticket, place).1))
+    }
+
+    /// Notes that tickets changed, perhaps, of which recovery data are kept.
+    pub(crate) fn note_tickets<'t>(&mut self, tickets: impl Iterator<Item = &'t Ticket<Presence>>) {
+        let keys = tickets.filter_map(|ticket| RecoveryKey::of_ticket(&ticket.owner, &ticket.id));
+        keys.for_each(|key| self.note_change(key));
+    }
+
+    /// Members of a ticket who are elsewhere than its asker learn that they are on it.
+    fn tell_on(&mut self, id: &TicketId, members: Vec<SessionRef>) {
+        for SessionRef { place, key: session } in members {
+            self.down(place, Down::Ticket { session, ticket: id.clone(), is_on: true });
+        }
+    }
+
+    /// The places of members of tickets that are no more learn it, but for the place of one member.
+    fn tell_off(&mut self, gone: &[Box<Ticket<Presence>>], except: Option<SessionId>) {
+        if !self.sessions.routes.is_of_cluster() {
+            return;
+        }
+        for ticket in gone {
+            for member in ticket.members.iter().filter(|member| is_player_but(&member.key, except)) {
+                let SessionRef { place, key: session } = member.presence.session;
+                self.down(place, Down::Ticket { session, ticket: ticket.id.clone(), is_on: false });
+            }
+        }
+    }
+}
+
+/// A ticket with its members as their places know them, if all are on it.
+fn with_members(
+    ticket: &NewTicket<Presence>,
+    members: &BTreeMap<SessionId, SessionRef>,
+) -> Option<NewTicket<Presence>> {
+    let mut ticket = ticket.clone();
+    for member in &mut ticket.members {
+        let MemberKey::Session(session_id) = &member.key else { return None };
+        member.presence.session = *members.get(session_id)?;
+    }
+    Some(ticket)
+}

@@ -1,0 +1,422 @@
+//! Rooms on the plane: questions reach their owners, and the owners' decisions reach streams, sessions and each other.
+//!
+//! A session that asks to come in is noted on its shard as on its way to the room's stream, so that the owner learns
+//! when it is gone.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use muster_domain::ids::Uuid;
+
+use super::Owning;
+use super::owned::Owned;
+use super::things::{Carried, Kind, RecoveryKey};
+use crate::matches::LeaveReason;
+use crate::outbox::Delivery;
+use crate::party::Member;
+use crate::place::{Partition, Place};
+use crate::plane::Plane;
+use crate::plane::effect::Effects;
+use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
+use crate::plane::options::{PlaneConfig, Timer};
+use crate::plane::owners::rosters::RosterCause;
+use crate::registry::SessionKey;
+use crate::rooms::{
+    self, Across, Actor, Answer, Caller, CloseCause, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request,
+    RoomAction, RoomId, RoomStats, Rooms, RoomsConfig, To, ToOwner, ViewKey,
+};
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, StreamKey, mode};
+
+impl RoomId {
+    /// The stream of a room, whose owner is the room's.
+    pub fn stream(self) -> StreamKey {
+        StreamKey::about(mode::ROOM, self.0)
+    }
+
+    /// The room of a stream.
+    pub fn of_stream(stream: &StreamKey) -> Option<Self> {
+        (stream.mode == mode::ROOM).then_some(Self(stream.subject))
+    }
+}
+
+impl ViewKey {
+    /// The stream of those who watch a view; all are owned where the directory is.
+    pub fn stream(&self) -> StreamKey {
+        StreamKey::new(mode::LOBBY, Uuid::nil(), Uuid::nil(), &self.label())
+    }
+}
+
+impl Owner {
+    /// Its partition.
+    pub fn partition(&self) -> Partition {
+        match self {
+            Self::Room(room) => room.stream().partition(),
+            Self::Desk(template) => Partition::of_name(template),
+            Self::Directory => StreamKey::about(mode::LOBBY, Uuid::nil()).partition(),
+        }
+    }
+}
+
+impl Plane {
+    /// Asks something of an owner of rooms. The answer to the request in it is [`Reply::Rooms`].
+    pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Effects) {
+        let owner = self.sessions.routes.owner(ask.owner().partition());
+        self.send_up(now, owner, Up::Rooms(Box::new(ask)), out);
+    }
+
+    /// How rooms are kept.
+    pub fn rooms_config(&self) -> &RoomsConfig {
+        &self.config.rooms
+    }
+
+    /// Brings a session into a room. The answer is [`Reply::Rooms`], or [`Reply::Joined`] if the session cannot come
+    /// anywhere. Who is there already, or on its way, is to be asked for by [`Self::is_on`] first.
+    pub fn come_to_room(
+        &mut self,
+        now: Millis,
+        key: SessionKey,
+        room: RoomId,
+        entry: Entry,
+        request: RequestRef,
+        out: &mut Effects,
+    ) {
+        let stream = room.stream();
+        let Some(Member { presence, listener }) = self.set_out(key, &stream, false, request, out) else { return };
+        let caller = Caller {
+            user_id: presence.user_id,
+            username: presence.username,
+            session: Some((presence.session, presence.session_id)),
+        };
+        let what = RoomAction::Join(entry, listener);
+        self.ask_rooms(now, ToOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
+    }
+}
+
+impl ToOwner {
+    /// Leaves out of a place's message to desks and the directory what became old: news of rooms that are another place's
+    /// by now, which that place tells again. Closed rooms do not become old. `is_owner` tells whether the place may speak for
+    /// a partition when the message comes, though the message may wait before it counts. Answers whether anything is left.
+    pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
+        let is_its_own = |room: &RoomId| is_owner(room.stream().partition());
+        match self {
+            Self::Across(_, Across::Report(room, _) | Across::Filling { room, .. }) => is_its_own(room),
+            Self::Across(_, Across::Listing(rooms)) => {
+                rooms.retain(|(room, summary)| summary.is_none() || is_its_own(room));
+                !rooms.is_empty()
+            }
+            Self::Across(_, Across::Forgotten(partitions)) => {
+                partitions.retain(|partition| is_owner(*partition));
+                !partitions.is_empty()
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The rooms, desks and the directory, as far as a place owns them.
+pub(crate) struct OwnedRooms {
+    rooms: Rooms,
+    /// When the first timer for rooms fires.
+    timer_at: Option<Millis>,
+}
+
+impl OwnedRooms {
+    pub(crate) fn new(config: &PlaneConfig) -> Self {
+        Self { rooms: Rooms::new(config.rooms.clone()), timer_at: None }
+    }
+
+    pub(crate) fn stats(&self) -> RoomStats {
+        self.rooms.stats()
+    }
+
+    pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, ask: ToOwner) {
+        let comer = match &ask {
+            ToOwner::Room(room, Request { what: RoomAction::Join(_, listener), .. }) => Some((*room, *listener)),
+            _ => None,
+        };
+        let view = match &ask {
+            ToOwner::Directory(Request { what: DirectoryAction::Subscribe(view), .. }) => Some(view.clone()),
+            _ => None,
+        };
+        let mut effects = Vec::new();
+        self.rooms.receive(owning.now, ask, &mut effects);
+        if let Some((room, listener)) = comer {
+            let came = |effect: &Effect| matches!(effect, Effect::Track { listener: who, .. } if *who == listener);
+            if !effects.iter().any(came) {
+                let stream = room.stream();
+                owning.down(listener.session.place, Down::Removed { stream, listener });
+            }
+        }
+        self.carry_out_effects(owning, effects);
+        // Whoever asked may have gone before the question came here.
+        if let Some(view) = view {
+            self.unheard(owning, &view.stream());
+        }
+    }
+
+    /// The time of the timer for rooms has come, if no other was set for something sooner.
+    pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
+        if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
+            let mut effects = Vec::new();
+            self.rooms.turn(owning.now, &mut effects);
+            self.carry_out_effects(owning, effects);
+        }
+    }
+
+    /// Sets the timer for what is due first among rooms.
+    fn set_timer(&mut self, owning: &mut Owning<'_>) {
+        if let Some(due) = self.rooms.next_due()
+            && self.timer_at.is_none_or(|set| due < set)
+        {
+            self.timer_at = Some(due);
+            owning.wheel.set(due, Timer::Rooms);
+        }
+    }
+
+    /// Carries out effects in order; messages of this place to itself as another owner come behind them.
+    fn carry_out_effects(&mut self, owning: &mut Owning<'_>, effects: Vec<Effect>) {
+        let mut to_self = VecDeque::new();
+        owning.carry_out_rooms(effects, &mut to_self);
+        while let Some(ask) = to_self.pop_front() {
+            let mut effects = Vec::new();
+            self.rooms.receive(owning.now, ask, &mut effects);
+            owning.carry_out_rooms(effects, &mut to_self);
+        }
+        self.note_changes(owning);
+        self.set_timer(owning);
+    }
+
+    /// Notes the rooms that changed and of which recovery data are kept.
+    fn note_changes(&mut self, owning: &mut Owning<'_>) {
+        self.rooms.take_touched().into_iter().for_each(|room| owning.note_change(RecoveryKey::Room(room)));
+    }
+}
+
+impl Owned for OwnedRooms {
+    fn kind(&self) -> Kind {
+        Kind::Room
+    }
+
+    fn mode(&self) -> Option<u8> {
+        Some(mode::ROOM)
+    }
+
+    fn left(
+        &mut self,
+        owning: &mut Owning<'_>,
+        stream: &StreamKey,
+        _session: SessionRef,
+        presence: Option<Arc<Presence>>,
+        _reason: LeaveReason,
+    ) {
+        let Some(presence) = presence else { return };
+        let (room, user) = (RoomId(stream.subject), presence.user_id);
+        let mut effects = Vec::new();
+        self.rooms.session_gone(owning.now, room, user, presence.session, &mut effects);
+        self.carry_out_effects(owning, effects);
+    }
+
+    /// The stream may be that of a view of the lobby.
+    fn unheard(&mut self, owning: &mut Owning<'_>, stream: &StreamKey) {
+        if stream.mode == mode::LOBBY
+            && !owning.streams.map.contains_key(stream)
+            && let Some(view) = ViewKey::parse(stream.label())
+        {
+            self.rooms.view_unheard(&view);
+        }
+    }
+
+    fn rebind(
+        &mut self,
+        owning: &mut Owning<'_>,
+        stream: &StreamKey,
+        from: SessionRef,
+        to: SessionRef,
+        presence: Option<&Presence>,
+    ) -> bool {
+        if let Some(presence) = presence {
+            self.rooms.rebind(RoomId(stream.subject), presence.user_id, from, to);
+            self.note_changes(owning);
+        }
+        false
+    }
+
+    fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
+        let directory = owning.sessions.routes.epoch(Owner::Directory.partition());
+        self.rooms.forget(owning.now, directory, |owner| changed.contains(&owner.partition()));
+    }
+
+    /// A new directory is told of all rooms.
+    fn owners_change(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
+        if changed.contains(&Owner::Directory.partition()) {
+            self.rooms.relist(owning.now);
+            self.set_timer(owning);
+        }
+    }
+
+    /// New desks are told of the rooms that they are to fill.
+    fn owners_changed(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
+        let mut effects = Vec::new();
+        self.rooms.introduce(|desk| changed.contains(&desk.partition()), &mut effects);
+        self.carry_out_effects(owning, effects);
+    }
+
+    /// Those who watch the lobby are told anew by a new directory, all at once: now that it knows of all.
+    fn adopt_streams(&mut self, owning: &mut Owning<'_>, streams: &BTreeSet<StreamKey>) {
+        for stream in streams.iter().filter(|stream| stream.mode == mode::LOBBY) {
+            if let Some(view) = ViewKey::parse(stream.label()) {
+                self.rooms.adopt_view(owning.now, view);
+            }
+        }
+        self.set_timer(owning);
+    }
+
+    /// The directory forgot the rooms of these partitions when their owner died, and may have learned of them again by what
+    /// this place had told of them long before.
+    fn rebuilt(&self, partitions: &[Partition]) -> Option<Up> {
+        let forgotten = Across::Forgotten(partitions.to_vec());
+        Some(Up::Rooms(Box::new(ToOwner::Across(Owner::Directory, forgotten))))
+    }
+
+    fn resume(
+        &mut self,
+        owning: &mut Owning<'_>,
+        _partition: Partition,
+        kept: Vec<Carried>,
+        _is_inhabited: &dyn Fn(&StreamKey) -> bool,
+    ) -> Vec<StreamKey> {
+        let mut streams = Vec::new();
+        for part in kept {
+            match &part {
+                Carried::Rooms(rooms::Carried::Room(room)) if room.recover => streams.push(room.id.stream()),
+                Carried::Rooms(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => {}
+                _ => continue,
+            }
+            owning.carry_in(self, part);
+        }
+        streams
+    }
+
+    fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
+        let room = RoomId(stream.subject);
+        let inside: Vec<(Presence, Listener)> =
+            inside.into_iter().map(|member| (member.presence, member.listener)).collect();
+        if !self.rooms.contains(room) {
+            owning.tell_room(room, To::All, Event::Closed(CloseCause::Lost));
+            let listeners = inside.into_iter().map(|(_, listener)| listener).chain(waiting);
+            return listeners.for_each(|listener| owning.expel(stream, listener, false));
+        }
+        let mut effects = Vec::new();
+        let strangers = self.rooms.meet(owning.now, room, &inside, &mut effects);
+        for (presence, listener) in &inside {
+            if let Some(seat) = self.rooms.seat_of(room, presence, *listener) {
+                let status = Some(owning.sessions.encode.seat_status(seat));
+                owning.streams.set_status(stream, presence.session, &status);
+            }
+        }
+        owning.send_rosters(stream, RosterCause::NewOwner);
+        self.carry_out_effects(owning, effects);
+        if !strangers.is_empty() {
+            // Their seats are not known: for them it has ended.
+            let to = To::Only(strangers.iter().map(|listener| listener.session).collect());
+            owning.tell_room(room, to, Event::Closed(CloseCause::Lost));
+        }
+        strangers.iter().for_each(|listener| owning.expel(stream, *listener, true));
+        waiting.iter().for_each(|listener| owning.expel(stream, *listener, false));
+    }
+
+    fn arrived(&mut self, owning: &mut Owning<'_>, partition: Partition, missed: &BTreeSet<Partition>) {
+        let mut effects = Vec::new();
+        let came_here = |room: RoomId| room.stream().partition() == partition;
+        self.rooms.tell_again(owning.now, came_here, |desk| missed.contains(&desk.partition()), &mut effects);
+        self.carry_out_effects(owning, effects);
+    }
+
+    fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
+        let carried = self.rooms.carry_out(now, |owner| is_one(owner.partition()));
+        carried.into_iter().map(Carried::Rooms).collect()
+    }
+
+    fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
+        if let Carried::Rooms(rooms) = part {
+            self.rooms.carry_in(owning.now, rooms);
+            self.set_timer(owning);
+        }
+    }
+
+    fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {
+        let RecoveryKey::Room(room) = key else { return Vec::new() };
+        self.rooms.kept(now, room).into_iter().map(Carried::Rooms).collect()
+    }
+}
+
+impl Owning<'_> {
+    fn carry_out_rooms(&mut self, effects: Vec<Effect>, to_self: &mut VecDeque<ToOwner>) {
+        for effect in effects {
+            match effect {
+                Effect::Reply(to, answer) => {
+                    if let Ok(Answer::Joined(joined)) = &answer {
+                        self.streams.shown(&joined.state.summary.id.stream());
+                    }
+                    self.reply(Some(to), Reply::Rooms(answer));
+                }
+                Effect::Track { room, who, listener, seat } => self.track(room, who, listener, seat),
+                Effect::Untrack { room, listener, seen } => self.expel(&room.stream(), listener, seen),
+                Effect::Tell { room, to, event } => self.tell_room(room, to, event),
+                Effect::Lobby { view, delta } => self.tell_lobby(&view, delta),
+                Effect::Send(owner, message) => {
+                    let (me, partition) = (self.sessions.me, owner.partition());
+                    let place = self.sessions.routes.owner(partition);
+                    let ask = ToOwner::Across(owner, message);
+                    // Behind what waits already.
+                    let waits = |(_, up): &(Place, Up)| up.concerns(|about| about == partition);
+                    match self.rebuilding.get_mut(&partition) {
+                        _ if place != me => self.sessions.up(place, Up::Rooms(Box::new(ask)), self.out),
+                        Some(rebuilding) => rebuilding.held.push_back((me, Up::Rooms(Box::new(ask)))),
+                        None if self.held.iter().any(waits) => self.held.push_back((me, Up::Rooms(Box::new(ask)))),
+                        None => to_self.push_back(ask),
+                    }
+                }
+            }
+        }
+    }
+
+    fn track(&mut self, room: RoomId, who: Actor, listener: Listener, seat: Option<u32>) {
+        let stream = room.stream();
+        let status: Option<Arc<str>> = Some(self.sessions.encode.seat_status(seat));
+        if self.streams.set_status(&stream, listener.session, &status) {
+            return;
+        }
+        let presence = Presence {
+            session: listener.session,
+            session_id: who.session_id,
+            user_id: who.user_id,
+            username: who.username,
+            hidden: false,
+            persistence: false,
+            status,
+            sole_since: None,
+        };
+        self.enter(&stream, Member { presence, listener }, None);
+    }
+
+    fn tell_room(&mut self, room: RoomId, to: To, event: Event) {
+        let stream = room.stream();
+        let payload = self.sessions.encode.room_event(&stream, event);
+        match to {
+            To::All => {
+                let (audience, delivery) = (Audience::All, Delivery::Reliable);
+                self.publish(&Publish { stream, payload, audience, delivery, sender: None });
+            }
+            To::Only(sessions) => self.tell_some(&stream, &sessions, &*payload),
+        }
+    }
+
+    fn tell_lobby(&mut self, view: &ViewKey, delta: LobbyDelta) {
+        let stream = view.stream();
+        let payload = self.sessions.encode.lobby_event(&stream, delta);
+        let (audience, delivery) = (Audience::All, Delivery::Reliable);
+        self.publish(&Publish { stream, payload, audience, delivery, sender: None });
+    }
+}

@@ -1,0 +1,274 @@
+//! Delivering to sessions of a shard what a stream's owner tells: at once, or in slices where many hear it.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+
+use super::Sessions;
+use crate::outbox::Delivery;
+use crate::plane::Map;
+use crate::plane::changes::moves::Rebound;
+use crate::plane::effect::Effects;
+use crate::plane::message::{Frames, Listener, LocalAudience};
+use crate::registry::SessionKey;
+use crate::stream::{Encoding, StreamKey};
+
+/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between them.
+pub const SLICE_DELIVERIES: usize = 2_048;
+
+/// A session with a stream, in broadcasts.
+#[derive(Clone, Copy, Debug)]
+struct Receiver {
+    key: SessionKey,
+    encoding: Encoding,
+    /// By which join or listen it hears: who left and came back does not receive what is from before.
+    serial: u32,
+}
+
+/// The rest of a broadcast too large for one slice.
+#[derive(Debug)]
+struct Job {
+    /// Who heard the stream when the broadcast was due.
+    receivers: Rc<[Receiver]>,
+    next: usize,
+    frames: Frames,
+    but: Option<SessionKey>,
+    delivery: Delivery,
+}
+
+/// What is done for a stream in its order.
+#[derive(Debug)]
+enum Work {
+    Broadcast(Job),
+    /// A session is taken off, behind what was broadcast before.
+    Removal(Listener),
+    /// A session goes on elsewhere, behind what was broadcast before.
+    Rebound(Rebound),
+}
+
+type Hearers = IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    /// In which encoding, and by which join or listen.
+    pub sessions: Hearers,
+    /// The number of the latest message that was delivered once, by those who had one.
+    latest: Map<SessionKey, u64>,
+    /// The same as a list, while nobody comes or goes: broadcasts in a row share it.
+    snapshot: Option<Rc<[Receiver]>>,
+    /// Broadcasts in progress, in order.
+    jobs: VecDeque<Work>,
+}
+
+impl Sessions {
+    /// Whether the owner has let a session hear a stream.
+    pub(crate) fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
+        self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
+    }
+
+    pub(crate) fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
+        let Some(listeners) = self.listeners.get_mut(stream) else { return };
+        listeners.sessions.swap_remove(&key);
+        listeners.latest.remove(&key);
+        listeners.snapshot = None;
+        if listeners.are_needless() {
+            self.listeners.remove(stream);
+        }
+    }
+
+    /// The number of the latest message of a stream that a session had; 0 if they have none.
+    pub(crate) fn latest(&self, key: SessionKey, stream: &StreamKey) -> u64 {
+        self.listeners.get(stream).and_then(|listeners| listeners.latest.get(&key)).copied().unwrap_or_default()
+    }
+
+    /// A session had the messages of a stream up to this one before it came here.
+    pub(crate) fn note_latest(&mut self, key: SessionKey, stream: &StreamKey, number: u64) {
+        if number > self.latest(key, stream) {
+            self.listeners.entry(stream.clone()).or_default().latest.insert(key, number);
+        }
+    }
+
+    pub(crate) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
+        let listeners = self.listeners.entry(stream).or_default();
+        listeners.sessions.insert(key, (encoding, serial));
+        listeners.snapshot = None;
+    }
+
+    pub(crate) fn fan_out(
+        &mut self,
+        stream: &StreamKey,
+        frames: Frames,
+        audience: LocalAudience,
+        delivery: Delivery,
+        out: &mut Effects,
+    ) {
+        let Some(listeners) = self.listeners.get_mut(stream) else { return };
+        if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
+            if listeners.jobs.is_empty() {
+                self.busy.push_back(stream.clone());
+            }
+            listeners.put_off(frames, audience, delivery);
+            return;
+        }
+        let mut deliver = |key: SessionKey, encoding: Encoding| {
+            if let Some(frame) = frames.get(encoding)
+                && is_news(&mut listeners.latest, key, delivery)
+            {
+                self.deliveries += 1;
+                out.deliver(key, frame.clone(), delivery.arrived());
+            }
+        };
+        match audience {
+            LocalAudience::All => listeners.sessions.iter().for_each(|(key, (encoding, _))| deliver(*key, *encoding)),
+            LocalAudience::AllBut(but) => {
+                let others = listeners.sessions.iter().filter(|(key, _)| **key != but);
+                others.for_each(|(key, (encoding, _))| deliver(*key, *encoding));
+            }
+            LocalAudience::Only(keys) => {
+                for key in keys {
+                    if let Some((encoding, _)) = listeners.sessions.get(&key) {
+                        deliver(key, *encoding);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a session off a stream, behind what is being broadcast there.
+    pub(crate) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
+        match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
+            Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
+            None => self.removed(stream, listener),
+        }
+    }
+
+    /// An owner has bound a session to another place: it has what is being broadcast here before that.
+    pub(crate) fn rebound(&mut self, rebound: Rebound, out: &mut Effects) {
+        // What a partition's owner did before another was to own it and died is undone.
+        if !self.is_asked(rebound.request) {
+            return;
+        }
+        match self.listeners.get_mut(&rebound.stream).filter(|listeners| !listeners.jobs.is_empty()) {
+            Some(listeners) => listeners.jobs.push_back(Work::Rebound(rebound)),
+            None => self.departed(rebound, out),
+        }
+    }
+
+    /// Forgets that owners have bound sessions elsewhere, where this has yet to be heard: the next owners are told of them
+    /// as of this place.
+    pub(crate) fn drop_rebounds(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
+        for stream in self.busy.iter().filter(|stream| is_lost(stream)) {
+            if let Some(listeners) = self.listeners.get_mut(stream) {
+                listeners.jobs.retain(|job| !matches!(job, Work::Rebound(_)));
+            }
+        }
+    }
+
+    /// Goes on with one slice of a broadcast in progress. Answers whether there is more to do.
+    pub(crate) fn run_slice(&mut self, out: &mut Effects) -> bool {
+        let Some(stream) = self.busy.pop_front() else { return false };
+        let Some(listeners) = self.listeners.get_mut(&stream) else { return !self.busy.is_empty() };
+        match listeners.jobs.front_mut() {
+            Some(Work::Broadcast(job)) => {
+                let Listeners { sessions, latest, .. } = listeners;
+                self.deliveries += deliver_slice(job, (sessions, latest), self.slice_deliveries, out);
+                if job.next == job.receivers.len() {
+                    listeners.jobs.pop_front();
+                }
+            }
+            Some(Work::Removal(listener)) => {
+                let listener = *listener;
+                listeners.jobs.pop_front();
+                self.removed(&stream, listener);
+            }
+            Some(Work::Rebound(_)) => {
+                if let Some(Work::Rebound(rebound)) = listeners.jobs.pop_front() {
+                    self.departed(rebound, out);
+                }
+            }
+            None => {}
+        }
+        let Some(listeners) = self.listeners.get(&stream) else { return !self.busy.is_empty() };
+        if !listeners.jobs.is_empty() {
+            self.busy.push_back(stream);
+        } else if listeners.are_needless() {
+            self.listeners.remove(&stream);
+        }
+        !self.busy.is_empty()
+    }
+
+    /// Whether a broadcast is in progress.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.busy.is_empty() || !self.for_all.is_empty()
+    }
+
+    /// Streams that sessions of this shard hear.
+    pub(crate) fn heard_streams(&self) -> usize {
+        self.listeners.len()
+    }
+}
+
+/// Whether a session has not had a message that is to come once. If so it has now.
+fn is_news(latest: &mut Map<SessionKey, u64>, key: SessionKey, delivery: Delivery) -> bool {
+    let Delivery::Once(number) = delivery else { return true };
+    let latest = latest.entry(key).or_default();
+    let is_news = number > *latest;
+    if is_news {
+        *latest = number;
+    }
+    is_news
+}
+
+impl Listeners {
+    fn are_needless(&self) -> bool {
+        self.sessions.is_empty() && self.jobs.is_empty() && self.latest.is_empty()
+    }
+
+    /// Whether a session is being taken off, behind what is broadcast to it still.
+    pub(crate) fn is_leaving(&self, key: SessionKey) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
+    }
+
+    /// Puts a broadcast behind those in progress, for those who hear the stream now.
+    fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
+        let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {
+            key: *key,
+            encoding: *encoding,
+            serial: *serial,
+        };
+        let but = if let LocalAudience::AllBut(but) = &audience { Some(*but) } else { None };
+        let receivers = match (&self.snapshot, audience) {
+            (_, LocalAudience::Only(keys)) => {
+                keys.iter().filter_map(|key| self.sessions.get_key_value(key)).map(receiver).collect()
+            }
+            (Some(snapshot), _) => snapshot.clone(),
+            (None, _) => self.snapshot.insert(self.sessions.iter().map(receiver).collect()).clone(),
+        };
+        self.jobs.push_back(Work::Broadcast(Job { receivers, next: 0, frames, but, delivery }));
+    }
+}
+
+/// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
+fn deliver_slice(
+    job: &mut Job,
+    (sessions, latest): (&Hearers, &mut Map<SessionKey, u64>),
+    max: usize,
+    out: &mut Effects,
+) -> u64 {
+    let end = job.receivers.len().min(job.next + max);
+    let before = out.len();
+    for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
+        // Who left meanwhile receives nothing any more.
+        let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
+        if still_hears
+            && job.but != Some(*key)
+            && let Some(frame) = job.frames.get(*encoding)
+            && is_news(latest, *key, job.delivery)
+        {
+            out.deliver(*key, frame.clone(), job.delivery.arrived());
+        }
+    }
+    job.next = end;
+    (out.len() - before) as u64
+}

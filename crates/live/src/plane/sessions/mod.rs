@@ -1,0 +1,421 @@
+//! The sessions of a shard: the streams that they are on and hear, and messages of owners to them.
+
+mod hearing;
+pub(crate) mod orders;
+pub(crate) mod questions;
+mod roster;
+pub(crate) mod session;
+pub(crate) mod tickets;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use hearing::Listeners;
+pub use hearing::SLICE_DELIVERIES;
+use orders::ForAll;
+use questions::Questions;
+use roster::Rosters;
+use session::{Coming, Hearing, OnStream, Session};
+
+use super::Map;
+use super::changes::moves::Rebound;
+use super::effect::{Effect, Effects};
+use super::lanes::{Dated, Lanes};
+use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
+use super::options::PlaneConfig;
+use crate::encode::Encode;
+use crate::matches::LeaveReason;
+use crate::matchmaker;
+use crate::outbox::Delivery;
+use crate::place::{Epoch, Partition, Place, Routes};
+use crate::registry::{Registry, SessionKey};
+use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
+
+/// See the module.
+pub struct Sessions {
+    pub(crate) me: Place,
+    pub(crate) routes: Routes,
+    /// Questions of this place that wait for answers; kept in a cluster only.
+    pub(crate) questions: Option<Questions>,
+    pub(crate) encode: Rc<dyn Encode>,
+    pub(crate) registry: Registry<Session>,
+    pub(crate) lanes: Lanes,
+    pub(crate) slice_deliveries: usize,
+    /// Presences in one event.
+    pub(crate) event_max: usize,
+    pub(crate) listeners: Map<StreamKey, Listeners>,
+    /// Streams with broadcasts in progress, each in its turn.
+    pub(crate) busy: VecDeque<StreamKey>,
+    /// Broadcasts to all sessions, one after the other.
+    pub(crate) for_all: VecDeque<ForAll>,
+    pub(crate) rosters: Rosters,
+    /// Sessions that have come to a match or a party, which may have to leave others for it.
+    pub(crate) arrivals: Vec<(SessionKey, StreamKey)>,
+    /// Sessions that owners have bound to this place and that are not here any more: their owners do not know yet.
+    pub(crate) strays: Vec<Standing>,
+    /// Tickets with sessions of this place on them that are not here any more.
+    pub(crate) stray_tickets: Vec<(matchmaker::TicketId, SessionKey)>,
+    /// The epoch of each partition that was rebuilt since this place is there, the last one.
+    pub(crate) rebuilt: BTreeMap<Partition, Epoch>,
+    /// Owners of tickets that were to be cancelled, which the pool's owner did not confirm, and whether the tickets are lost.
+    pub(crate) uncancelled: Vec<(matchmaker::Owner, bool)>,
+    /// Number of frames handed to sessions so far.
+    pub(crate) deliveries: u64,
+}
+
+impl Sessions {
+    pub(crate) fn new(me: Place, routes: Routes, config: &PlaneConfig, encode: Rc<dyn Encode>) -> Self {
+        Self {
+            me,
+            questions: routes.is_of_cluster().then(Questions::default),
+            routes,
+            encode,
+            registry: Registry::default(),
+            lanes: Lanes::new(config),
+            slice_deliveries: config.slice_deliveries.max(1),
+            event_max: config.snapshot_max.max(1),
+            listeners: Map::default(),
+            rosters: Rosters::default(),
+            busy: VecDeque::new(),
+            for_all: VecDeque::new(),
+            arrivals: Vec::new(),
+            strays: Vec::new(),
+            stray_tickets: Vec::new(),
+            rebuilt: BTreeMap::new(),
+            uncancelled: Vec::new(),
+            deliveries: 0,
+        }
+    }
+
+    /// Panics where counts differ from recounts.
+    pub(crate) fn assert_sound(&self) {}
+
+    /// A session's presence somewhere.
+    pub(crate) fn presence(&self, key: SessionKey) -> Option<Presence> {
+        let info = self.registry.info(key)?;
+        let session = self.registry.get(key)?;
+        Some(Presence {
+            session: SessionRef { place: self.me, key },
+            session_id: info.session_id,
+            user_id: info.user_id,
+            username: session.username.clone(),
+            hidden: false,
+            persistence: true,
+            status: None,
+            sole_since: info.sole_since,
+        })
+    }
+
+    /// Notes that a session is on its way to a stream and, if it is to, hears it. Answers the serial number of the join, and
+    /// the listener if the owner has to know of it.
+    pub(crate) fn note_join(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        coming: Coming,
+        streams_max: usize,
+    ) -> Result<(u32, Option<Listener>), JoinRefusal> {
+        let (session, listens) = (SessionRef { place: self.me, key }, coming.listens);
+        let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
+        if on.present.replace(serial).is_none() || coming.replaces {
+            on.shape(serial, coming);
+        }
+        let listener = Listener { session, encoding, serial };
+        match &mut on.hearing {
+            _ if !listens => Ok((serial, None)),
+            None => {
+                on.hearing = Some(Hearing { since: serial, join: Some(serial) });
+                self.count_hearer(stream);
+                Ok((serial, Some(listener)))
+            }
+            // An earlier join may yet be refused.
+            Some(Hearing { join: Some(join), .. }) => {
+                *join = serial;
+                Ok((serial, Some(listener)))
+            }
+            Some(Hearing { join: None, .. }) => Ok((serial, None)),
+        }
+    }
+
+    /// Notes that a session hears a stream. Answers the listener, unless the session has listened before.
+    pub(crate) fn note_listen(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        streams_max: usize,
+    ) -> Result<Option<Listener>, JoinRefusal> {
+        let (on, serial, encoding) = self.on_stream(key, stream, streams_max)?;
+        match &mut on.hearing {
+            Some(Hearing { join: None, .. }) => return Ok(None),
+            Some(Hearing { join, .. }) => *join = None,
+            None => {
+                on.hearing = Some(Hearing { since: serial, join: None });
+                self.count_hearer(stream);
+            }
+        }
+        Ok(Some(Listener { session: SessionRef { place: self.me, key }, encoding, serial }))
+    }
+
+    /// A session's relation to a stream, with a new serial number and the session's encoding.
+    fn on_stream(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        streams_max: usize,
+    ) -> Result<(&mut OnStream, u32, Encoding), JoinRefusal> {
+        if self.routes.owner(stream.partition()) == Place::NONE {
+            return Err(JoinRefusal::Unavailable);
+        }
+        let Some(session) = self.registry.get_mut(key) else { return Err(JoinRefusal::Closed) };
+        let position = match session.streams.iter().position(|on| on.stream == *stream) {
+            Some(position) => position,
+            None if session.streams.len() >= streams_max => return Err(JoinRefusal::TooManyStreams),
+            None => {
+                session.streams.push(OnStream::new(stream.clone()));
+                session.streams.len() - 1
+            }
+        };
+        session.serial = session.serial.wrapping_add(1);
+        Ok((&mut session.streams[position], session.serial, session.encoding))
+    }
+
+    /// The listener by which a session hears a stream by its join, or will.
+    pub(crate) fn listener(&self, key: SessionKey, stream: &StreamKey) -> Option<Listener> {
+        let session = self.registry.get(key)?;
+        let serial = session.streams.iter().find(|on| on.stream == *stream)?.hearing?.join?;
+        Some(Listener { session: SessionRef { place: self.me, key }, encoding: session.encoding, serial })
+    }
+
+    /// Changes a session's relation to a stream, and answers what of it is no more.
+    pub(crate) fn change(
+        &mut self,
+        key: SessionKey,
+        stream: &StreamKey,
+        change: impl FnOnce(&mut OnStream),
+    ) -> Option<Forgotten> {
+        let session = self.registry.get_mut(key)?;
+        let position = session.streams.iter().position(|on| on.stream == *stream)?;
+        let on = &mut session.streams[position];
+        let (present, hearing) = (on.present, on.hearing);
+        change(on);
+        let (is_there, hears) = (on.present.is_some(), on.hearing.is_some());
+        if !is_there && !hears {
+            session.streams.swap_remove(position);
+        }
+        let encoding = session.encoding;
+        if hearing.is_some() && !hears {
+            self.deafen(key, stream);
+            self.discount_hearer(stream);
+        }
+        let session = SessionRef { place: self.me, key };
+        let heard = hearing.filter(|_| !hears).map(|hearing| Heard {
+            listener: Listener { session, encoding, serial: hearing.since },
+            by_join: hearing.join.is_some(),
+        });
+        Some(Forgotten { session, was_present: present.is_some() && !is_there, heard })
+    }
+
+    /// Forgets that a session was on a stream, and that it heard it.
+    pub(crate) fn forget(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+        self.change(key, stream, |on| (on.present, on.hearing) = (None, None))
+    }
+
+    /// Forgets that a session was on a stream.
+    pub(crate) fn forget_presence(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+        self.change(key, stream, |on| on.present = None)
+    }
+
+    /// Forgets that a session heard a stream.
+    pub(crate) fn forget_hearing(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
+        self.change(key, stream, |on| on.hearing = None)
+    }
+
+    /// Closes a session, and answers its relations to streams.
+    pub(crate) fn close(&mut self, key: SessionKey) -> Vec<(StreamKey, Forgotten)> {
+        let Some(session) = self.registry.close(key) else { return Vec::new() };
+        let (me, encoding) = (SessionRef { place: self.me, key }, session.encoding);
+        let forgotten = session.streams.into_iter().map(|on| {
+            let heard = on.hearing.map(|hearing| Heard {
+                listener: Listener { session: me, encoding, serial: hearing.since },
+                by_join: hearing.join.is_some(),
+            });
+            if heard.is_some() {
+                self.deafen(key, &on.stream);
+                self.discount_hearer(&on.stream);
+            }
+            (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
+        });
+        // Owners that have yet to tell that it came here are told that it has gone when they do.
+        let untold = session.moving.as_ref().map_or(&[][..], |moving| moving.untold());
+        forgotten.filter(|(stream, _)| !untold.contains(stream)).collect()
+    }
+
+    /// Sends down, or does at once what concerns this shard.
+    pub(crate) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
+        if to == self.me {
+            self.receive(to, down, out);
+        } else if self.is_there(to) {
+            self.lanes.down(to, down, out);
+        }
+    }
+
+    /// Sends up to another place. A message for a place that has gone is lost, and its question answered as if the place had gone
+    /// after it.
+    pub(crate) fn up(&mut self, to: Place, up: Up, out: &mut Effects) {
+        if self.is_there(to) {
+            let partition = up.partition().filter(|_| self.routes.is_of_cluster());
+            let epoch = partition.map(|partition| self.routes.epoch(partition));
+            self.lanes.up(to, Dated { epoch, up }, out);
+        } else {
+            self.give_up_on(to, &up, out);
+        }
+    }
+
+    pub(crate) fn is_there(&self, place: Place) -> bool {
+        place != Place::NONE && (!self.routes.is_of_cluster() || self.routes.has(place))
+    }
+
+    /// Takes a message of an owner. Nothing here sends anything to another shard.
+    pub(crate) fn receive(&mut self, from: Place, down: Down, out: &mut Effects) {
+        match down {
+            Down::Reply(request, reply) => {
+                if self.is_answered(request, &reply) {
+                    out.reply(request, reply);
+                }
+            }
+            // The plane takes these.
+            Down::HandedOver { .. } | Down::Taken { .. } => {}
+            Down::Misdirected { request } => self.give_up_one(request, out),
+            Down::Arrived { session, standing, hears } => self.arrived(session, standing, hears),
+            Down::Rebound { request, stream, session, standing } => {
+                self.rebound(Rebound { request, stream, session, standing }, out);
+            }
+            Down::Refused { stream, session, serial, request, refusal } => {
+                self.forget_refused(session, &stream, serial);
+                // Unless the session has come anew since, or was told to hear by something else.
+                self.change(session, &stream, |on| {
+                    on.present.take_if(|present| *present == serial);
+                    on.hearing.take_if(|hearing| hearing.join == Some(serial));
+                });
+                let reply = Reply::Joined(Err(refusal));
+                if let Some(request) = request
+                    && self.is_answered(request, &reply)
+                {
+                    out.reply(request, reply);
+                }
+            }
+            Down::Listening { stream, listener, told } => self.listening(stream, listener, told, out),
+            Down::Removed { stream, listener } => self.take_off(&stream, listener),
+            Down::Fanout { stream, frames, audience, delivery } => {
+                self.fan_out(&stream, frames, audience, delivery, out);
+            }
+            Down::Event { stream, frames, joins, leaves } => {
+                self.rosters.change(&stream, &joins, &leaves);
+                self.fan_out(&stream, frames, LocalAudience::All, Delivery::Reliable, out);
+            }
+            Down::Roster { stream, presences, begins, ends, is_anew, is_last } => {
+                if let Some(before) = self.take_roster(&stream, presences, begins, ends)
+                    && is_anew
+                {
+                    self.tell_difference(&stream, &before, out);
+                }
+                if from.node() == self.me.node() && !is_last {
+                    self.drop_roster(&stream);
+                }
+            }
+            Down::Push { session, payload, delivery, ended } => {
+                // An owner that was told of a ticket before word of its end was here takes it to go on: its word is the second.
+                let is_second = self.routes.is_of_cluster() && !ended.is_empty() && !self.is_on_any(session, &ended);
+                ended.iter().for_each(|ticket| self.take_off_ticket(session, ticket));
+                if is_second {
+                    return;
+                }
+                if let Some(known) = self.registry.get(session) {
+                    let frame = self.encode.frame(&*payload, known.encoding);
+                    self.deliveries += 1;
+                    out.deliver(session, frame, delivery);
+                }
+            }
+            Down::Ticket { session, ticket, is_on: true } => self.put_on_ticket(session, ticket),
+            Down::Ticket { session, ticket, is_on: false } => self.take_off_ticket(session, &ticket),
+            Down::Close { session, payload, reason } => {
+                let Some(known) = self.registry.get(session) else { return };
+                if let Some(payload) = payload.or_else(|| self.encode.farewell(reason)) {
+                    let frame = self.encode.frame(&*payload, known.encoding);
+                    out.deliver(session, frame, Delivery::Reliable);
+                }
+                out.push(Effect::Close(session, reason));
+            }
+        }
+    }
+
+    /// An owner took a session off a stream. A session that asked anew meanwhile, once or more, hears nothing until one of
+    /// those joins lets it in again.
+    pub(crate) fn removed(&mut self, stream: &StreamKey, listener: Listener) {
+        let key = listener.session.key;
+        if self.listener(key, stream) == Some(listener) {
+            self.forget(key, stream);
+            return;
+        }
+        let Some(session) = self.registry.get_mut(key) else { return };
+        let on = session.streams.iter_mut().find(|on| on.stream == *stream);
+        if let Some(Hearing { since, join: Some(_) }) = on.and_then(|on| on.hearing.as_mut())
+            && is_from(listener.serial, *since)
+        {
+            *since = listener.serial.wrapping_add(1);
+            self.deafen(key, stream);
+        }
+    }
+
+    fn listening(&mut self, stream: StreamKey, listener: Listener, told: Option<Frames>, out: &mut Effects) {
+        let key = listener.session.key;
+        let Some(session) = self.registry.get_mut(key) else { return };
+        let hearing = session.streams.iter_mut().find(|on| on.stream == stream).and_then(|on| on.hearing.as_mut());
+        if let Some(hearing) = hearing.filter(|hearing| is_from(listener.serial, hearing.since)) {
+            // A removal from before may still wait behind broadcasts.
+            hearing.since = listener.serial;
+            if matches!(stream.mode, mode::MATCH_RELAYED | mode::MATCH_AUTHORITATIVE | mode::PARTY) {
+                self.arrivals.push((key, stream.clone()));
+            }
+            self.hear(stream.clone(), key, listener.encoding, listener.serial);
+            if let Some(frames) = told {
+                self.keep_begun(key, &stream, listener.serial);
+                self.fan_out(&stream, frames, LocalAudience::Only(vec![key]), Delivery::Reliable, out);
+            }
+        }
+    }
+}
+
+/// Whether a serial number is this one or a later one. Serial numbers wrap.
+pub(crate) fn is_from(serial: u32, first: u32) -> bool {
+    serial.wrapping_sub(first) <= u32::MAX / 2
+}
+
+/// A session's relation to a stream that it left.
+pub(crate) struct Forgotten {
+    session: SessionRef,
+    /// Whether it was on the stream, and is no more.
+    pub was_present: bool,
+    /// The listener by which it heard the stream, and does so no more.
+    heard: Option<Heard>,
+}
+
+struct Heard {
+    listener: Listener,
+    by_join: bool,
+}
+
+impl Forgotten {
+    /// The message to the owner, if there is anything to tell.
+    pub(crate) fn into_up(self, stream: StreamKey, reason: LeaveReason) -> Option<Up> {
+        let Self { session, was_present, heard } = self;
+        match heard {
+            heard if was_present => {
+                let listened = heard.filter(|heard| !heard.by_join);
+                Some(Up::Leave { stream, session, heard: listened.map(|heard| heard.listener.encoding), reason })
+            }
+            Some(Heard { listener, by_join }) => Some(Up::Unlisten { stream, listener, by_join }),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The registry of engines. Each engine runs game code of one language.
+//!
+//! An engine implements [`Language`] in its own folder; its functions and matches then follow from [`Functions`] and
+//! [`GameMatches`], which the rest of the crate sees only as [`EngineFunctions`] and [`EngineMatches`]. A new language
+//! is such a folder, and a line in [`ENGINES`].
+
+mod functions;
+mod matches;
+
+use std::any::Any;
+use std::ffi::OsStr;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub use functions::EngineFunctions;
+pub use matches::{EngineDurableMatches, EngineMatches};
+
+use crate::functions::Functions;
+use crate::host::Host;
+use crate::luau::language::Lua;
+use crate::machine::limits::Limits;
+use crate::machine::{Code, LoadError, Machine, MatchMachine};
+use crate::matches::{GameMatches, ShardParts};
+use crate::metrics::ScriptMetrics;
+use crate::quickjs::language::JavaScript;
+use crate::wasm::language::Go;
+
+/// All engines in their order of precedence, which is the original's: of a name that several languages have registered,
+/// the first one's function is called.
+static ENGINES: [&dyn Engine; 3] = [&Go, &Lua, &JavaScript];
+
+/// Whether a file with this extension belongs to the game code of any language.
+pub(crate) fn is_game_code(extension: &OsStr) -> bool {
+    ENGINES.iter().any(|engine| engine.extensions().iter().any(|known| extension == *known))
+}
+
+/// A program of one language; only its engine knows the type.
+type AnyProgram = Arc<dyn Any + Send + Sync>;
+
+type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A language, as the folder of its engine describes it.
+pub(crate) trait Language: Sync + 'static {
+    /// Modules that were checked, and ran once without an error. The default has no modules.
+    type Program: Code;
+    /// A machine for functions and hooks.
+    type Machine: Machine<Program = Self::Program>;
+    /// A machine for matches.
+    type MatchMachine: MatchMachine<Program = Self::Program>;
+    /// Extensions of the files of this language, without the dot.
+    const EXTENSIONS: &'static [&'static str];
+
+    /// The limits of one shard for this language.
+    fn limits(settings: &EngineSettings) -> Limits;
+
+    /// Reads and checks the modules of a folder.
+    ///
+    /// # Errors
+    /// For a module that cannot be read, does not compile, or fails when it runs.
+    async fn load(folder: &Path, host: &Rc<Host>, settings: &EngineSettings) -> Result<Self::Program, LoadError>;
+
+    /// Writes to the log how much was loaded; nothing if there are no modules.
+    fn log_loaded(program: &Self::Program, folder: &Path, generation: u64);
+}
+
+/// Settings of the operator for game code.
+#[derive(Clone, Debug)]
+pub struct EngineSettings {
+    /// Limits of one shard that all languages share, unless a setting below names others.
+    pub limits: Limits,
+    /// Shards of the server. The maxima below are of all shards together.
+    pub shards: usize,
+    /// Most machines of Lua: `runtime.lua_max_count`.
+    pub lua_machines_max: usize,
+    /// Most machines of JavaScript: `runtime.js_max_count`.
+    pub js_machines_max: usize,
+    /// Machines of JavaScript that are started before calls need them: `runtime.js_min_count`.
+    pub js_machines_min: usize,
+    /// Whether scripts cannot change global objects of JavaScript once loaded: `runtime.js_read_only_globals`.
+    pub js_read_only_globals: bool,
+    /// The script to run instead of the one with the usual name: `runtime.js_entrypoint`.
+    pub js_entrypoint: Option<PathBuf>,
+    /// Memory of an instance of Go, in bytes: `script.go_bytes`.
+    pub go_bytes: usize,
+}
+
+/// Game code of all languages, as it was loaded at one time.
+#[derive(Clone)]
+pub struct Programs(Vec<LoadedProgram>);
+
+/// The game code of one language.
+#[derive(Clone)]
+struct LoadedProgram {
+    engine: &'static dyn Engine,
+    program: AnyProgram,
+    limits: Limits,
+}
+
+impl Programs {
+    /// Programs without any modules.
+    pub fn none(settings: &EngineSettings) -> Self {
+        let none = |engine: &&'static dyn Engine| LoadedProgram {
+            engine: *engine,
+            program: engine.no_program(),
+            limits: engine.limits(settings),
+        };
+        Self(ENGINES.iter().map(none).collect())
+    }
+
+    /// Loads the modules of a folder, in machines that exist only for that. `generation` is the serial number of the
+    /// programs in this process, for the log.
+    ///
+    /// # Errors
+    /// For the first module that cannot be read, does not compile, or fails when it runs: a sentence with file and
+    /// line.
+    pub async fn load(
+        folder: &Path,
+        host: &Rc<Host>,
+        settings: &EngineSettings,
+        generation: u64,
+    ) -> Result<Self, LoadError> {
+        let mut programs = Vec::new();
+        for engine in ENGINES {
+            let program = engine.load(folder, host, settings).await?;
+            programs.push(LoadedProgram { engine, program, limits: engine.limits(settings) });
+        }
+        programs.iter().for_each(|loaded| loaded.engine.log_loaded(&loaded.program, folder, generation));
+        Ok(Self(programs))
+    }
+
+    /// The functions and hooks of one shard, by language.
+    pub fn functions(&self, host: &Rc<Host>, metrics: &Arc<ScriptMetrics>) -> Vec<Box<dyn EngineFunctions>> {
+        let functions = |loaded: &LoadedProgram| {
+            loaded.engine.functions(loaded.program.clone(), host.clone(), loaded.limits, metrics.clone())
+        };
+        self.0.iter().map(functions).collect()
+    }
+
+    /// The matches of one shard, by language.
+    pub fn matches(&self, shard: &ShardParts) -> Vec<Rc<dyn EngineMatches>> {
+        let matches =
+            |loaded: &LoadedProgram| loaded.engine.matches(loaded.program.clone(), loaded.limits, shard.clone());
+        self.0.iter().map(matches).collect()
+    }
+
+    /// The programs in the order of their engines.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &AnyProgram> {
+        self.0.iter().map(|loaded| &loaded.program)
+    }
+}
+
+/// A [`Language`] without its types.
+trait Engine: Sync {
+    fn extensions(&self) -> &'static [&'static str];
+
+    fn limits(&self, settings: &EngineSettings) -> Limits;
+
+    fn no_program(&self) -> AnyProgram;
+
+    fn load<'a>(
+        &'a self,
+        folder: &'a Path,
+        host: &'a Rc<Host>,
+        settings: &'a EngineSettings,
+    ) -> LocalFuture<'a, Result<AnyProgram, LoadError>>;
+
+    fn log_loaded(&self, program: &AnyProgram, folder: &Path, generation: u64);
+
+    fn functions(
+        &self,
+        program: AnyProgram,
+        host: Rc<Host>,
+        limits: Limits,
+        metrics: Arc<ScriptMetrics>,
+    ) -> Box<dyn EngineFunctions>;
+
+    fn matches(&self, program: AnyProgram, limits: Limits, shard: ShardParts) -> Rc<dyn EngineMatches>;
+}
+
+impl<L: Language> Engine for L {
+    fn extensions(&self) -> &'static [&'static str] {
+        L::EXTENSIONS
+    }
+
+    fn limits(&self, settings: &EngineSettings) -> Limits {
+        L::limits(settings)
+    }
+
+    fn no_program(&self) -> AnyProgram {
+        Arc::new(L::Program::default())
+    }
+
+    fn load<'a>(
+        &'a self,
+        folder: &'a Path,
+        host: &'a Rc<Host>,
+        settings: &'a EngineSettings,
+    ) -> LocalFuture<'a, Result<AnyProgram, LoadError>> {
+        Box::pin(async move { Ok(Arc::new(L::load(folder, host, settings).await?) as AnyProgram) })
+    }
+
+    fn log_loaded(&self, program: &AnyProgram, folder: &Path, generation: u64) {
+        L::log_loaded(&typed(program), folder, generation);
+    }
+
+    fn functions(
+        &self,
+        program: AnyProgram,
+        host: Rc<Host>,
+        limits: Limits,
+        metrics: Arc<ScriptMetrics>,
+    ) -> Box<dyn EngineFunctions> {
+        Box::new(Functions::<L::Machine>::new(typed(&program), host, limits, metrics))
+    }
+
+    fn matches(&self, program: AnyProgram, limits: Limits, shard: ShardParts) -> Rc<dyn EngineMatches> {
+        Rc::new(GameMatches::<L::MatchMachine>::of_shard(typed(&program), limits, shard))
+    }
+}
+
+/// The program with its type, which the place of an engine in [`ENGINES`] determines.
+fn typed<P: Code>(program: &AnyProgram) -> Arc<P> {
+    let program = program.clone().downcast();
+    debug_assert!(program.is_ok(), "a program was given to another language's engine");
+    program.unwrap_or_default()
+}

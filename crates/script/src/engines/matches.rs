@@ -1,0 +1,134 @@
+//! Matches of one language, without its types.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use muster_live::Partition;
+use muster_live::matches::{CallRef, LogError, Outline};
+use muster_live::plane::HandlerOrder;
+use muster_wire::match_log as wire;
+
+use super::{AnyProgram, LocalFuture, typed};
+use crate::durable::history::Course;
+use crate::durable::journal::Journal;
+use crate::durable::open_log::OpenLog;
+use crate::durable::transcript::Transcript;
+use crate::machine::MatchMachine;
+use crate::matches::GameMatches;
+use crate::matches::replay::{Played, Replayed};
+
+/// The matches of one shard's code in one language.
+pub trait EngineMatches {
+    /// Matches that begin from now on are of this program. Others go on in their own.
+    fn renew(&self, program: &AnyProgram, generation: u64);
+
+    /// Whether the modules have a match handler of this name.
+    fn has_handler(&self, name: &str) -> bool;
+
+    /// Whether matches of this handler are durable.
+    fn is_durable(&self, handler: &str) -> bool;
+
+    /// Carries out an order for a match, on the runtime's local tasks. A call of the callback that begins a match makes
+    /// it here. Any other order for a match that is not here is given back.
+    fn order(self: Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder>;
+
+    /// Tells the plane that a call has failed.
+    fn fail(&self, call: CallRef, why: Arc<str>);
+
+    /// The durable ones; none for a language whose matches cannot be written to a log.
+    fn durable(&self) -> Option<&dyn EngineDurableMatches>;
+}
+
+/// The durable matches of one shard's code in one language.
+pub trait EngineDurableMatches: EngineMatches {
+    /// Goes on with a match from what its log has of it. Answers what the plane is told of the match; nothing if it
+    /// ended with its last call.
+    ///
+    /// # Errors
+    /// Why the match cannot go on.
+    fn resume<'a>(
+        &'a self,
+        journal: Rc<Journal>,
+        course: Course,
+        records: &'a [wire::Record],
+    ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>>;
+
+    /// Plays a recording again, and shows each call. It ends where the code does something else than was recorded.
+    ///
+    /// # Errors
+    /// Why the match cannot begin.
+    fn replay<'a>(
+        &'a self,
+        transcript: Transcript,
+        see: &'a mut dyn FnMut(Played<'_>),
+    ) -> LocalFuture<'a, Result<Replayed, Arc<str>>>;
+
+    /// Writes the states of all durable matches of a partition to its log, so that they go on elsewhere at once.
+    ///
+    /// # Errors
+    /// When the log fails.
+    fn keep_all(&self, partition: Partition) -> Result<(), LogError>;
+
+    /// Drops all matches of a partition without a word to their log.
+    fn forget_all(&self, partition: Partition);
+
+    /// Drops all matches that write to this log, without a word to it.
+    fn forget_of(&self, log: &Rc<OpenLog>);
+}
+
+impl<M: MatchMachine> EngineMatches for GameMatches<M> {
+    fn renew(&self, program: &AnyProgram, generation: u64) {
+        self.renew(typed(program), generation);
+    }
+
+    fn has_handler(&self, name: &str) -> bool {
+        self.has_handler(name)
+    }
+
+    fn is_durable(&self, handler: &str) -> bool {
+        M::FREEZES && self.is_durable(handler)
+    }
+
+    fn order(self: Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder> {
+        Self::order(&self, order)
+    }
+
+    fn fail(&self, call: CallRef, why: Arc<str>) {
+        self.fail(call, why);
+    }
+
+    fn durable(&self) -> Option<&dyn EngineDurableMatches> {
+        M::FREEZES.then_some(self as &dyn EngineDurableMatches)
+    }
+}
+
+impl<M: MatchMachine> EngineDurableMatches for GameMatches<M> {
+    fn resume<'a>(
+        &'a self,
+        journal: Rc<Journal>,
+        course: Course,
+        records: &'a [wire::Record],
+    ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>> {
+        Box::pin(self.resume(journal, course, records))
+    }
+
+    fn replay<'a>(
+        &'a self,
+        transcript: Transcript,
+        see: &'a mut dyn FnMut(Played<'_>),
+    ) -> LocalFuture<'a, Result<Replayed, Arc<str>>> {
+        Box::pin(self.replay(transcript, see))
+    }
+
+    fn keep_all(&self, partition: Partition) -> Result<(), LogError> {
+        self.keep_all(partition)
+    }
+
+    fn forget_all(&self, partition: Partition) {
+        self.forget_all(partition);
+    }
+
+    fn forget_of(&self, log: &Rc<OpenLog>) {
+        self.forget_of(log);
+    }
+}

@@ -1,0 +1,22 @@
+//! Clock and randomness of JavaScript that give a recorded match the same answers in every replay. The clock stands
+//! still within a callback, and random numbers follow from the match's secret seed and the number of the call.
+
+use rquickjs::{Ctx, Function, Result};
+
+use crate::host::Current;
+
+/// Source of the replacing builtins; it takes functions that read the match's clock and random numbers.
+const BUILTINS: &str = include_str!("deterministic.js");
+
+/// Replaces the builtins in a machine.
+pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
+    let its = current.clone();
+    // Outside of callbacks only code runs that is the same in every machine, so constants suffice.
+    let now = Function::new(ctx.clone(), move || {
+        its.recorded_call().map_or(0.0, |call| call.now().0.div_euclid(1_000) as f64)
+    })?;
+    let its = current.clone();
+    let fraction = Function::new(ctx.clone(), move || its.recorded_call().map_or(0.0, |call| call.chance.fraction()))?;
+    let install: Function<'_> = ctx.eval(BUILTINS)?;
+    install.call((now, fraction))
+}

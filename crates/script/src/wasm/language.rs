@@ -1,0 +1,54 @@
+//! Go, as the registry of engines knows it.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use super::call_table::CALLS_MAX;
+use super::matches::MatchVm;
+use super::module::GoModule;
+use super::vm::Vm;
+use crate::engines::{EngineSettings, Language};
+use crate::functions::Functions;
+use crate::host::Host;
+use crate::machine::LoadError;
+use crate::machine::limits::Limits;
+use crate::matches::GameMatches;
+
+/// The functions and hooks of one shard's Go code.
+pub type GoFunctions = Functions<Vm>;
+
+/// The matches of one shard's Go code.
+pub type GoMatches = GameMatches<MatchVm>;
+
+/// See the module.
+pub(crate) struct Go;
+
+impl Language for Go {
+    type Program = GoModule;
+    type Machine = Vm;
+    type MatchMachine = MatchVm;
+    const EXTENSIONS: &'static [&'static str] = &["wasm"];
+
+    fn limits(settings: &EngineSettings) -> Limits {
+        Limits {
+            // Each is a way to the one instance of the server, which takes so many calls at a time.
+            machines_max: CALLS_MAX.div_ceil(settings.shards),
+            machines_min: 1,
+            machine_bytes: settings.go_bytes,
+            matches_per_machine: usize::MAX,
+            ..settings.limits
+        }
+    }
+
+    async fn load(folder: &Path, host: &Rc<Host>, settings: &EngineSettings) -> Result<GoModule, LoadError> {
+        GoModule::load(folder, host, &Self::limits(settings)).await
+    }
+
+    fn log_loaded(program: &GoModule, _: &Path, generation: u64) {
+        if !program.is_empty() {
+            let (file, functions, hooks) = (program.file(), program.functions().len(), program.hooks_count());
+            let matches = program.handlers().len();
+            tracing::info!(file, generation, functions, hooks, matches, "game code in Go is loaded");
+        }
+    }
+}

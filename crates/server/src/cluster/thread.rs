@@ -1,0 +1,218 @@
+//! The thread of a node: joins the cluster, then serves the node and its shards until the node has left.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use muster_cluster::NodeNumber;
+use muster_cluster::membership::View;
+use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
+use muster_cluster::node::{Node, NodeEvent, NodeOptions, Order};
+use muster_gateway::rim::Outward;
+use muster_gateway::shard::{Command, ShardHandle};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::LocalSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::joining::{JoinedNode, wait_until_online};
+use super::load::{self, Load};
+use super::recovery::RecoveryKeeper;
+use super::traffic::NodeTraffic;
+use super::{AttachedShards, ClusterState, NodeHandles, ThreadChannels};
+use crate::telemetry::cluster::ClusterTelemetry;
+
+/// Time limit of joining; other nodes may be busy with a view of their own.
+const JOIN_WAIT: Duration = Duration::from_secs(60);
+
+/// Runs the node on the calling thread until it has left the cluster.
+pub(super) fn run(options: &NatsOptions, node: NodeOptions, load: Load, channels: ThreadChannels) {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => LocalSet::new().block_on(&runtime, join_and_serve(options, node, load, channels)),
+        Err(error) => {
+            let _ = channels.joined.send(Err(format!("cannot start a runtime for the cluster: {error}")));
+        }
+    }
+}
+
+/// A node that is online in its cluster and has no shards yet.
+struct OnlineNode {
+    nats: Arc<Nats>,
+    match_logs: JetLogs,
+    node: Node,
+    events: mpsc::Receiver<NodeEvent>,
+    number: NodeNumber,
+    early_batches: Vec<(NodeNumber, Bytes)>,
+}
+
+async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, channels: ThreadChannels) {
+    let ThreadChannels { far, attach, view, state, joined } = channels;
+    let OnlineNode { nats, match_logs, node, events, number, early_batches } = match join(options, node, &view).await {
+        Ok(online) => online,
+        Err(reason) => {
+            let _ = joined.send(Err(reason));
+            return;
+        }
+    };
+    let telemetry = ClusterTelemetry {
+        number,
+        authority: node.authority().clone(),
+        view: view.subscribe(),
+        node: node.metrics().clone(),
+        decoder: Arc::default(),
+        nats: nats.clone(),
+        match_logs,
+        load_percent: Arc::default(),
+    };
+    // Other nodes may send batches from now on. The batches wait in `events` until there are shards.
+    if joined.send(Ok(NodeHandles { telemetry: telemetry.clone(), orders: node.orders().clone() })).is_err() {
+        return;
+    }
+    let Ok(AttachedShards { lanes, shards, done }) = attach.await else { return };
+    let decoder = telemetry.decoder.clone();
+    let traffic = NodeTraffic::new(number, node.outbound().clone(), lanes, decoder.clone());
+    let keeper = RecoveryKeeper::new(number, nats, shards.clone(), decoder);
+    let mut served = ServedNode { node, telemetry, shards, traffic, keeper, load, view, state };
+    served.begin(early_batches).await;
+    let _ = done.send(());
+    served.serve(events, far).await;
+}
+
+/// Joins the cluster and waits until the node is online.
+async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc<View>>) -> Result<OnlineNode, String> {
+    let nats = Arc::new(Nats::connect(options).await.map_err(|error| error.to_string())?);
+    let match_logs = nats.match_logs(options).await.map_err(|error| error.to_string())?;
+    let (node, mut events) = Node::start(nats.clone(), node);
+    let joined = timeout(JOIN_WAIT, wait_until_online(&mut events, view)).await;
+    let joined = joined.unwrap_or_else(|_| Err("nobody lets it in; see the log of the others".to_owned()));
+    let JoinedNode { number, early_batches } =
+        joined.map_err(|reason| format!("this node could not join the cluster: {reason}"))?;
+    Ok(OnlineNode { nats, match_logs, node, events, number, early_batches })
+}
+
+/// A node with its shards: the node's events go to the shards, and messages of the shards to the node.
+struct ServedNode {
+    node: Node,
+    telemetry: ClusterTelemetry,
+    shards: Arc<[ShardHandle]>,
+    traffic: NodeTraffic,
+    keeper: RecoveryKeeper,
+    load: Load,
+    view: watch::Sender<Arc<View>>,
+    state: watch::Sender<ClusterState>,
+}
+
+impl ServedNode {
+    /// Tells the shards of the first view, and passes on the batches that came before.
+    async fn begin(&mut self, early_batches: Vec<(NodeNumber, Bytes)>) {
+        let routes = self.view.borrow().routes();
+        self.keeper.follow(&routes);
+        tell(&self.shards, |done| Command::Routes(routes.clone(), done)).await;
+        early_batches.into_iter().for_each(|(from, bytes)| self.traffic.take_in(from, bytes));
+    }
+
+    /// Serves the node and its shards until the node is not a member any more, or the server ends.
+    async fn serve(mut self, mut events: mpsc::Receiver<NodeEvent>, mut far: mpsc::UnboundedReceiver<Outward>) {
+        let mut look_at_load = interval(load::SAMPLE_EVERY);
+        look_at_load.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = look_at_load.tick() => self.look_at_load().await,
+                event = events.recv() => {
+                    if self.take_event(event).await.is_break() {
+                        return;
+                    }
+                }
+                outward = far.recv() => match outward {
+                    Some(outward) => self.carry_out(outward).await,
+                    None => return,
+                },
+            }
+        }
+    }
+
+    async fn look_at_load(&mut self) {
+        if let Some(is_busy) = self.load.look() {
+            let load_percent = self.load.percent();
+            tracing::info!(is_busy, load_percent, "this node's share of what is owned changes");
+            self.order(Order::Busy(is_busy)).await;
+        }
+        self.telemetry.load_percent.store(self.load.percent(), Ordering::Relaxed);
+    }
+
+    /// Takes in an event of the node. Breaks when the node is not a member any more.
+    async fn take_event(&mut self, event: Option<NodeEvent>) -> ControlFlow<()> {
+        match event {
+            Some(NodeEvent::View { new, .. }) => self.follow(new).await,
+            Some(NodeEvent::Batch { from, bytes }) => self.traffic.take_in(from, bytes),
+            Some(NodeEvent::Island) => {
+                tell(&self.shards, |done| Command::Island(true, done)).await;
+                tracing::warn!(
+                    "no way to the cluster: this node is an island until it is back, and claims nothing new"
+                );
+            }
+            Some(NodeEvent::Online) => {
+                tell(&self.shards, |done| Command::Island(false, done)).await;
+                tracing::info!("connected to the cluster again");
+            }
+            Some(NodeEvent::Drained) => {
+                tracing::info!("everything that this node owned is another's now");
+                self.state.send_replace(ClusterState::Drained);
+            }
+            Some(NodeEvent::Joined(_)) => {}
+            Some(NodeEvent::VotedOut) => {
+                self.state.send_replace(ClusterState::VotedOut);
+                return ControlFlow::Break(());
+            }
+            Some(NodeEvent::Refused(_) | NodeEvent::Left) | None => {
+                self.state.send_replace(ClusterState::Ended);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes in a new view, and waits until the shards follow it.
+    async fn follow(&mut self, new: Arc<View>) {
+        self.traffic.forget_all_but(&new);
+        let routes = new.routes();
+        self.keeper.follow(&routes);
+        tell(&self.shards, |done| Command::Routes(routes.clone(), done)).await;
+        let is_draining = new.node(self.telemetry.number).is_some_and(|node| node.is_draining);
+        self.state.send_if_modified(|state| {
+            let begins = is_draining && *state == ClusterState::Member;
+            if begins {
+                *state = ClusterState::Draining;
+            }
+            begins
+        });
+        self.view.send_replace(new);
+    }
+
+    /// Carries out what a shard wants done outside of this server.
+    async fn carry_out(&mut self, outward: Outward) {
+        match outward {
+            Outward::Batch(batch) => self.traffic.send_out(batch),
+            Outward::HandedOver(partitions) => {
+                for (partition, epoch) in partitions {
+                    self.order(Order::HandedOver { partition, epoch }).await;
+                }
+            }
+            Outward::Keep(recoverable) => self.keeper.keep(recoverable),
+            Outward::Recover(shard, partitions) => self.keeper.recover(shard, partitions),
+        }
+    }
+
+    async fn order(&self, order: Order) {
+        // An error means that the node has ended, so there is nobody to tell.
+        let _ = self.node.orders().send(order).await;
+    }
+}
+
+/// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it.
+/// A shard that has ended is not waited for.
+async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
+    join_all(shards.iter().map(|shard| shard.ask(&command))).await;
+}

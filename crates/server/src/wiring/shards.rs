@@ -1,0 +1,92 @@
+//! The shards of a server: their lanes, their threads, and the values that each shard's handlers work with.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use muster_api::App;
+use muster_api::live::Live;
+use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::tokens::CheckedTokens;
+use muster_gateway::rim::{LaneEnds, LaneSenders};
+use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
+use muster_gateway::{GatewayConfig, rim};
+use muster_live::{Routes, ShardIndex};
+
+use super::{Metrics, Shared, StartError, shard_count, signing};
+use crate::cluster::Cluster;
+use crate::config::Config;
+use crate::game::Game;
+use crate::settings::{live_rules, session_rules};
+use crate::system::{RandomPool, System};
+
+/// Starts the shards, tells each of the others, and attaches them to the cluster.
+pub(super) async fn start_shards(
+    shared: &Shared,
+    game: &Game,
+    gateway: &Arc<GatewayConfig>,
+    metrics: &Metrics,
+    cluster: Option<&mut Cluster>,
+) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
+    let mut handles = Vec::new();
+    let mut threads = Vec::new();
+    let (lane_ends, lane_senders) = lanes(&shared.config, cluster.as_deref());
+    for (ends, api_metrics) in lane_ends.into_iter().zip(&metrics.api) {
+        let factory = app_factory(shared.clone(), game.clone(), api_metrics.clone());
+        let started = shard::start(ends, gateway.clone(), metrics.gateway.clone(), factory).await;
+        let (handle, thread) = started.map_err(StartError)?;
+        handles.push(handle);
+        threads.push(thread);
+    }
+    let handles: Arc<[ShardHandle]> = handles.into();
+    for handle in &*handles {
+        let told = handle.send(Command::Peers(handles.clone())).await;
+        told.map_err(StartError::because("a shard ended while the server started"))?;
+    }
+    if let Some(cluster) = cluster {
+        cluster.attach(lane_senders, handles.clone()).await.map_err(StartError)?;
+    }
+    Ok((handles, threads))
+}
+
+/// The lanes between this server's shards, and to other nodes of its cluster.
+fn lanes(config: &Config, cluster: Option<&Cluster>) -> (Vec<LaneEnds>, LaneSenders) {
+    let shards = shard_count(config) as ShardIndex;
+    match cluster {
+        Some(cluster) => {
+            let number = cluster.telemetry().number;
+            rim::lanes_of(number, &Routes::of_newcomer(), shards, Some(cluster.far.clone()))
+        }
+        None => rim::lanes(shards),
+    }
+}
+
+fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFactory {
+    Box::new(move |live: Rc<Live>| -> Pin<Box<dyn Future<Output = Result<Rc<App>, String>>>> {
+        Box::pin(async move {
+            let store = shared.database.store().await.map_err(|error| error.to_string())?;
+            let signing = signing(&shared);
+            let game = game.of_shard(store.clone(), signing, &live).await;
+            Ok(Rc::new(App {
+                store,
+                hooks: game.clone(),
+                game,
+                passwords: Rc::new(shared.passwords),
+                clock: Rc::new(System),
+                entropy: Rc::new(RandomPool::default()),
+                user_ids: shared.user_ids,
+                keys: shared.keys,
+                tokens: CheckedTokens::default(),
+                sessions: session_rules(&shared.config),
+                revocations: shared.revocations,
+                guessing: shared.guessing,
+                direct_requests: shared.direct_requests,
+                live,
+                live_rules: live_rules(&shared.config),
+                metrics,
+            }))
+        })
+    })
+}
