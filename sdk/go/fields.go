@@ -57,7 +57,11 @@ func (f fields) boolValue(name string) *wrapperspb.BoolValue {
 
 // object reads an object that crossed as JSON.
 func (f fields) object(name string) map[string]any {
-	object, _ := objectOf(f[name])
+	object := map[string]any{}
+	if text, is := f[name].(rawJSON); is {
+		// The server wrote valid JSON.
+		_ = json.Unmarshal([]byte(text), &object)
+	}
 	return object
 }
 
@@ -73,14 +77,12 @@ func amountsOf(value any) map[string]int64 {
 	return amounts
 }
 
-func objectOf(value any) (map[string]any, error) {
-	object := map[string]any{}
-	text, is := value.(rawJSON)
-	if !is {
-		return object, nil
+// one reads a record; without one it returns the zero value.
+func one[T any](value any, read func(fields) T) (none T) {
+	if record, is := value.(fields); is {
+		return read(record)
 	}
-	err := json.Unmarshal([]byte(text), &object)
-	return object, err
+	return none
 }
 
 // each reads a list of records.
@@ -92,13 +94,6 @@ func each[T any](value any, read func(fields) T) []T {
 		read_ = append(read_, read(record))
 	}
 	return read_
-}
-
-// listed reads a page of a listing: its records, and the cursor of the next page.
-func listed[T any](value any, read func(fields) T) ([]T, string) {
-	results := resultsOf(value, 2)
-	cursor, _ := results[1].(string)
-	return each(results[0], read), cursor
 }
 
 // resultsOf reads the results of a function with several of them; missing ones up to count are nil.
@@ -113,6 +108,16 @@ func resultsOf(value any, count int) []any {
 func textOf(value any) string {
 	text, _ := value.(string)
 	return text
+}
+
+func numberOf(value any) float64 {
+	number, _ := value.(float64)
+	return number
+}
+
+func flagOf(value any) bool {
+	flag, _ := value.(bool)
+	return flag
 }
 
 // plain converts a value from the server to one that encoding/json writes.

@@ -7,9 +7,9 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 )
 
-// module is nk: the server's functions, called on behalf of one call. Functions that are not written here are pending.
+// module is nk: the server's functions, called on behalf of one call. Methods that follow from the server's host table stand
+// in nk_generated.go, methods of functions that the server does not have yet in pending_generated.go.
 type module struct {
-	pending
 	server *server
 	call   uint64
 }
@@ -38,10 +38,9 @@ func (m module) done(ctx context.Context, name string, arguments ...any) error {
 	return err
 }
 
-// text calls a function of the server whose result is a text.
-func (m module) text(ctx context.Context, name string, arguments ...any) (string, error) {
-	value, err := m.ask(ctx, name, arguments...)
-	return textOf(value), err
+// tell calls a function of the server without waiting for its result.
+func (m module) tell(ctx context.Context, name string, arguments ...any) {
+	m.server.tell(m.callOf(ctx), name, arguments...)
 }
 
 // optional writes a text that may be missing: an empty one becomes nil.
@@ -52,20 +51,37 @@ func optional(text string) any {
 	return text
 }
 
-// object writes an object with names of the studio; nil stays nil.
-func object(values map[string]any) any {
+// pointed writes a value that may be missing: nil stays nil.
+func pointed[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
+
+// table writes values with names of the studio; nil stays nil.
+func table[T any](values map[string]T) any {
 	if values == nil {
 		return nil
 	}
 	return values
 }
 
-// someObject writes an object with names of the studio; nil becomes an empty one.
-func someObject(values map[string]any) any {
+// someTable writes values with names of the studio; nil becomes an empty object.
+func someTable[T any](values map[string]T) any {
 	if values == nil {
 		return rawJSON("{}")
 	}
 	return values
+}
+
+// list writes a list of records.
+func list[T any](values []T, write func(T) record) []any {
+	records := make([]any, 0, len(values))
+	for _, value := range values {
+		records = append(records, write(value))
+	}
+	return records
 }
 
 func (m module) GetSatori() runtime.Satori { return pendingSatori{} }
@@ -84,20 +100,6 @@ func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if s == nil {
 		return nil, runtime.NewError("there is no server", codeInternal)
 	}
-	text, err := module{server: s}.text(ctx, "file_read", path)
-	return []byte(text), err
-}
-
-func (m module) CronNext(expression string, timestamp int64) (int64, error) {
-	return m.seconds("cron_next", expression, timestamp)
-}
-
-func (m module) CronPrev(expression string, timestamp int64) (int64, error) {
-	return m.seconds("cron_prev", expression, timestamp)
-}
-
-func (m module) seconds(name, expression string, timestamp int64) (int64, error) {
-	value, err := m.ask(nil, name, expression, timestamp)
-	seconds, _ := value.(float64)
-	return int64(seconds), err
+	value, err := module{server: s}.ask(ctx, "file_read", path)
+	return []byte(textOf(value)), err
 }

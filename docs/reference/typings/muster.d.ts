@@ -182,17 +182,6 @@ declare namespace nkruntime {
     disableTime?: number;
   }
 
-  interface UserUpdateAccount {
-    userId: string;
-    username?: string;
-    displayName?: string;
-    timezone?: string;
-    location?: string;
-    langTag?: string;
-    avatarUrl?: string;
-    metadata?: { [key: string]: any };
-  }
-
   interface ChannelMessageAck {
     channelId: string;
     messageId: string;
@@ -237,6 +226,17 @@ declare namespace nkruntime {
     persistent?: boolean;
   }
 
+  interface Notification {
+    id: string;
+    userId: string;
+    subject: string;
+    content: { [key: string]: any };
+    code: number;
+    senderId: string;
+    createTime: number;
+    persistent: boolean;
+  }
+
   interface NotificationDeleteRequest {
     userId: string;
     notificationId: string;
@@ -247,17 +247,6 @@ declare namespace nkruntime {
     subject?: string;
     content?: { [key: string]: any };
     sender?: string;
-  }
-
-  interface Notification {
-    id: string;
-    userId: string;
-    subject: string;
-    content: { [key: string]: any };
-    code: number;
-    senderId: string;
-    createTime: number;
-    persistent: boolean;
   }
 
   interface Party {
@@ -274,23 +263,6 @@ declare namespace nkruntime {
     userId?: string;
   }
 
-  interface StorageWriteRequest {
-    collection: string;
-    key: string;
-    userId?: string;
-    value: { [key: string]: any };
-    version?: string;
-    permissionRead?: number;
-    permissionWrite?: number;
-  }
-
-  interface StorageDeleteRequest {
-    collection: string;
-    key: string;
-    userId?: string;
-    version?: string;
-  }
-
   interface StorageObject {
     collection: string;
     key: string;
@@ -303,6 +275,16 @@ declare namespace nkruntime {
     updateTime: number;
   }
 
+  interface StorageWriteRequest {
+    collection: string;
+    key: string;
+    userId?: string;
+    value: { [key: string]: any };
+    version?: string;
+    permissionRead?: number;
+    permissionWrite?: number;
+  }
+
   interface StorageWriteAck {
     collection: string;
     key: string;
@@ -312,16 +294,18 @@ declare namespace nkruntime {
     updateTime: number;
   }
 
+  interface StorageDeleteRequest {
+    collection: string;
+    key: string;
+    userId?: string;
+    version?: string;
+  }
+
   interface Stream {
     mode: number;
     subject?: string;
     subcontext?: string;
     label?: string;
-  }
-
-  interface PresenceOfUser {
-    userId: string;
-    sessionId: string;
   }
 
   interface Presence {
@@ -334,6 +318,11 @@ declare namespace nkruntime {
     persistence?: boolean;
     status?: string;
     reason?: number;
+  }
+
+  interface PresenceOfUser {
+    userId: string;
+    sessionId: string;
   }
 
   interface WalletUpdate {
@@ -355,6 +344,17 @@ declare namespace nkruntime {
     updateTime: number;
     changeset: { [key: string]: number };
     metadata: { [key: string]: any };
+  }
+
+  interface UserUpdateAccount {
+    userId: string;
+    username?: string;
+    displayName?: string;
+    timezone?: string;
+    location?: string;
+    langTag?: string;
+    avatarUrl?: string;
+    metadata?: { [key: string]: any };
   }
 
   /** The functions of the server. */
@@ -650,7 +650,7 @@ declare namespace nkruntime {
      * Reads persistent notifications by their ids; with a user only those of that user. Answers those of the notifications
      * that there are, in the order asked for.
      */
-    notificationsGetId(ids: string[], userId?: any | null): Notification[];
+    notificationsGetId(ids: string[] | string, userId?: string | string[] | null): Notification[];
     /**
      * Deletes notifications, each named by user_id and notification_id.
      */
@@ -658,7 +658,7 @@ declare namespace nkruntime {
     /**
      * Deletes notifications by their ids; with a user only those of that user.
      */
-    notificationsDeleteId(ids: string[], userId?: any | null): void;
+    notificationsDeleteId(ids: string[] | string, userId?: string | string[] | null): void;
     /**
      * Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.
      */
@@ -969,7 +969,7 @@ declare namespace nkruntime {
      * Reads persistent notifications by their ids; with a user only those of that user. Answers those of the notifications
      * that there are, in the order asked for.
      */
-    notificationsGetId(ids: string[], userId?: any | null): Promise<Notification[]>;
+    notificationsGetId(ids: string[] | string, userId?: string | string[] | null): Promise<Notification[]>;
     /**
      * Deletes notifications, each named by user_id and notification_id.
      */
@@ -977,7 +977,7 @@ declare namespace nkruntime {
     /**
      * Deletes notifications by their ids; with a user only those of that user.
      */
-    notificationsDeleteId(ids: string[], userId?: any | null): Promise<void>;
+    notificationsDeleteId(ids: string[] | string, userId?: string | string[] | null): Promise<void>;
     /**
      * Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.
      */

@@ -7,7 +7,7 @@ use muster_sim::violation::Check;
 const SEEDS: u64 = 150;
 
 /// Most seeds that are tried until a fault shows.
-const FAULT_SEEDS: u64 = 800;
+const FAULT_SEEDS: u64 = 1_500;
 
 #[test]
 fn nothing_is_wrong_in_fixed_seeds() {

@@ -385,6 +385,7 @@ impl Plane {
         self.due = due;
         let (mut owning, things) = self.owning(now, out);
         things.matches.turn(&mut owning);
+        things.all_mut().for_each(|things| things.set_timers(&mut owning));
         self.assert_sound();
     }
 

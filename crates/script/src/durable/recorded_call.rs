@@ -154,7 +154,7 @@ impl RecordedCall {
             // The former call has logged the line.
             Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
             Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Asks | Effect::Writes => {}
+            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesKeyed | Effect::Local | Effect::Players => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);
@@ -179,18 +179,15 @@ impl RecordedCall {
                 lost(error)
             })
         };
-        match (function.effect, function.run) {
-            (Effect::Asks | Effect::Writes, _) => {
+        match (function.effect.is_change(), function.run) {
+            (true, _) => {
                 // All records before the effect must be durable first, or a repeated call might not ask for the effect.
                 let (durable, run) = (self.journal.synced(Duration::ZERO), function.run);
                 Ok(Started::Later(Box::pin(async move {
                     durable.await.map_err(lost)?;
                     // Another place may own the match by now.
                     journal.check().map_err(lost)?;
-                    let answer = match run {
-                        Run::Now(run) => run(&host, arguments),
-                        Run::Later(run) => run(host, arguments).await,
-                    };
+                    let answer = run.to_its_end(host, arguments).await;
                     keep(&answer)?;
                     answer
                 })))
@@ -200,6 +197,7 @@ impl RecordedCall {
                 keep(&answer)?;
                 answer.map(Started::Now)
             }
+            (_, Run::NotYet) => function.run(&host, arguments),
             (_, Run::Later(run)) => {
                 let asked = run(host, arguments);
                 Ok(Started::Later(keeping(asked, keep)))

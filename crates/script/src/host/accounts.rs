@@ -5,16 +5,76 @@ use muster_domain::ports::accounts::{Account, AccountUpdate, User};
 use muster_domain::{Result, Timestamp};
 
 use super::records::{object, of_json, of_time, record, some_text, texts};
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
+use super::refusals::NO_ACCOUNT;
+use super::{
+    AMOUNTS, Arguments, Effect, Go, Host, HostFunction, JavaScript, ROW, RecordType, Run, TEXTS, Type, field, flag,
+    maybe, not_yet, only, optional, required,
+};
 use crate::value::Value;
+
+const USER: Type = Type::Record(&RecordType {
+    name: "User",
+    fields: &[
+        field("user_id", Type::Text),
+        field("username", Type::Text),
+        field("display_name", Type::Text),
+        field("avatar_url", Type::Text),
+        field("lang_tag", Type::Text),
+        field("location", Type::Text),
+        field("timezone", Type::Text),
+        field("metadata", Type::Object),
+        maybe("apple_id", Type::Text),
+        maybe("facebook_id", Type::Text),
+        maybe("facebook_instant_game_id", Type::Text),
+        maybe("google_id", Type::Text),
+        maybe("gamecenter_id", Type::Text),
+        maybe("steam_id", Type::Text),
+        field("online", Type::Flag),
+        field("edge_count", Type::Number),
+        field("create_time", Type::Number),
+        field("update_time", Type::Number),
+    ],
+});
+
+const ACCOUNT_DEVICE: Type = Type::Record(&RecordType { name: "AccountDevice", fields: &[field("id", Type::Text)] });
+
+const ACCOUNT: Type = Type::Record(&RecordType {
+    name: "Account",
+    fields: &[
+        field("user_id", Type::Text),
+        field("user", USER),
+        field("wallet", AMOUNTS),
+        field("devices", Type::List(&ACCOUNT_DEVICE)),
+        maybe("email", Type::Text),
+        maybe("custom_id", Type::Text),
+        maybe("verify_time", Type::Number),
+        maybe("disable_time", Type::Number),
+    ],
+});
+
+pub(super) const USER_UPDATE_ACCOUNT: Type = Type::Record(&RecordType {
+    name: "UserUpdateAccount",
+    fields: &[
+        field("user_id", Type::Text),
+        maybe("username", Type::Text),
+        maybe("display_name", Type::Text),
+        maybe("timezone", Type::Text),
+        maybe("location", Type::Text),
+        maybe("lang_tag", Type::Text),
+        maybe("avatar_url", Type::Text),
+        maybe("metadata", Type::Object),
+    ],
+});
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "account_get_id",
-        parameters: &[text("user_id")],
-        result: "the account: user, user_id, wallet, devices, and where there are any email, custom_id, verify_time, \
-                 disable_time",
         doc: "Reads an account.",
+        parameters: &[required("user_id", Type::Text)],
+        results: &[only(ACCOUNT)],
+        answers: "the account: user, user_id, wallet, devices, and where there are any email, custom_id, verify_time, \
+                 disable_time",
+        errors: &[NO_ACCOUNT],
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -24,13 +84,16 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(of_account(account, online.contains(&true)))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "accounts_get_id",
-        parameters: &[table("user_ids")],
-        result: "the accounts that exist, each as account_get_id answers it",
         doc: "Reads accounts.",
+        parameters: &[required("user_ids", TEXTS)],
+        results: &[only(Type::List(&ACCOUNT))],
+        answers: "the accounts that exist, each as account_get_id answers it",
         effect: Effect::Reads,
+        go: Go::by_hand("AccountsGetId"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
@@ -47,55 +110,71 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::List(accounts))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "account_update_id",
-        parameters: &[
-            text("user_id"),
-            optional("metadata", Kind::Table),
-            optional("username", Kind::Text),
-            optional("display_name", Kind::Text),
-            optional("timezone", Kind::Text),
-            optional("location", Kind::Text),
-            optional("lang_tag", Kind::Text),
-            optional("avatar_url", Kind::Text),
-        ],
-        result: "nothing",
         doc: "Changes what is given of an account.",
+        parameters: &[
+            required("user_id", Type::Text),
+            optional("metadata", Type::Object),
+            optional("username", Type::Text),
+            optional("display_name", Type::Text),
+            optional("timezone", Type::Text),
+            optional("location", Type::Text),
+            optional("lang_tag", Type::Text),
+            optional("avatar_url", Type::Text),
+        ],
+        errors: &[NO_ACCOUNT],
         effect: Effect::Writes,
+        javascript: JavaScript::ordered(&[
+            "user_id",
+            "username",
+            "display_name",
+            "timezone",
+            "location",
+            "lang_tag",
+            "avatar_url",
+            "metadata",
+        ]),
         run: Run::Later(|host, arguments| Box::pin(update(host, arguments))),
+        ..ROW
     },
     HostFunction {
         name: "account_delete_id",
-        parameters: &[text("user_id"), optional("recorded", Kind::Flag)],
-        result: "nothing",
         doc: "Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.",
+        parameters: &[required("user_id", Type::Text), flag("recorded", false)],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let (user_id, recorded) = (parse_user_id(&arguments.text()?)?, arguments.flag_or(false));
+                let (user_id, recorded) = (parse_user_id(&arguments.text()?)?, arguments.flag());
                 host.ending().delete(&*host.store, user_id, recorded).await?;
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "account_export_id",
-        parameters: &[text("user_id")],
-        result: "a JSON text",
         doc: "Exports all that is stored of a player.",
+        parameters: &[required("user_id", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: "a JSON text",
+        errors: &[NO_ACCOUNT],
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 Ok(Value::text(account::export(&*host.store, parse_user_id(&arguments.text()?)?).await?))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "users_get_random",
-        parameters: &[Parameter { name: "count", kind: Kind::Number, is_optional: false }],
-        result: "users",
         doc: "Reads the public part of accounts drawn at random, at most 1,000.",
+        parameters: &[required("count", Type::Number)],
+        results: &[only(Type::List(&USER))],
+        answers: "users",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -104,12 +183,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(of_users(&host, users).await)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "users_get_id",
-        parameters: &[optional("user_ids", Kind::Table), optional("facebook_ids", Kind::Table)],
-        result: "the users that exist",
         doc: "Reads the public part of accounts.",
+        parameters: &[optional("user_ids", TEXTS), optional("facebook_ids", TEXTS)],
+        results: &[only(Type::List(&USER))],
+        answers: "the users that exist",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -119,12 +200,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(of_users(&host, users).await)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "users_get_username",
-        parameters: &[table("usernames")],
-        result: "the users that exist",
         doc: "Reads the public part of accounts, by their names.",
+        parameters: &[required("usernames", TEXTS)],
+        results: &[only(Type::List(&USER))],
+        answers: "the users that exist",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -133,7 +216,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(of_users(&host, users).await)
             })
         }),
+        ..ROW
     },
+    not_yet("account_import_id"),
 ];
 
 async fn update(host: std::rc::Rc<Host>, mut arguments: Arguments) -> Result<Value> {

@@ -1,5 +1,5 @@
-//! Signing in on behalf of players, and making tokens for them. What players may not be guessed at, game code may not either:
-//! wrong passwords count here too.
+//! Signing in on behalf of players, and making tokens for them. Wrong passwords from game code count like those of players, so
+//! that a game cannot be used to guess them.
 
 use std::rc::Rc;
 
@@ -7,63 +7,101 @@ use muster_domain::account::parse_user_id;
 use muster_domain::auth::{Registration, token_name};
 use muster_domain::ports::accounts::{Identifier, Login};
 use muster_domain::sessions::{Vars, check_vars};
-use muster_domain::{Error, Result};
+use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::entries;
+use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, text, text_of};
+use super::{
+    Arguments, Effect, Field, Go, Host, HostFunction, Parameter, ROW, Refusal, Run, Type, field, flag, not_yet,
+    optional, required, text_of,
+};
 use crate::value::Value;
 
-const USERNAME: Parameter = optional("username", Kind::Text);
-const CREATE: Parameter = optional("create", Kind::Flag);
-const LOGIN: &str = "the user's id, the user's name, and whether the account was made";
+const USERNAME: Parameter = optional("username", Type::Text);
+const CREATE: Parameter = flag("create", true);
+const LOGIN: &[Field] = &[field("user_id", Type::Text), field("username", Type::Text), field("created", Type::Flag)];
+const LOGIN_IN_WORDS: &str = "the user's id, the user's name, and whether the account was made";
+const SIGN_IN: &[Refusal] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
+const NAME_TAKEN: Refusal = (ErrorKind::AlreadyExists, "the username is taken");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "authenticate_device",
-        parameters: &[text("id"), USERNAME, CREATE],
-        result: LOGIN,
         doc: "Finds the account of a device, or makes it.",
+        parameters: &[required("id", Type::Text), USERNAME, CREATE],
+        results: LOGIN,
+        answers: LOGIN_IN_WORDS,
+        errors: SIGN_IN,
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Device))),
+        ..ROW
     },
     HostFunction {
         name: "authenticate_custom",
-        parameters: &[text("id"), USERNAME, CREATE],
-        result: LOGIN,
         doc: "Finds the account of an id of the studio's own, or makes it.",
+        parameters: &[required("id", Type::Text), USERNAME, CREATE],
+        results: LOGIN,
+        answers: LOGIN_IN_WORDS,
+        errors: SIGN_IN,
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Custom))),
+        ..ROW
     },
     HostFunction {
         name: "authenticate_email",
-        parameters: &[text("email"), text("password"), USERNAME, CREATE],
-        result: LOGIN,
         doc: "Finds the account of an e-mail address and checks its password, or makes it. Without an address the name leads to \
               the account.",
+        parameters: &[required("email", Type::Text), required("password", Type::Text), USERNAME, CREATE],
+        results: LOGIN,
+        answers: LOGIN_IN_WORDS,
+        errors: &[
+            NO_ACCOUNT,
+            NAME_TAKEN,
+            BANNED,
+            (ErrorKind::Unauthenticated, "the password is wrong"),
+            (ErrorKind::ResourceExhausted, "too many wrong passwords came for the account"),
+            TOO_MANY_PASSWORDS,
+        ],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (email, password) = (arguments.text()?, arguments.text()?);
-                let (username, create) = (arguments.text()?, arguments.flag_or(true));
+                let (username, create) = (arguments.text()?, arguments.flag());
                 let registration = Registration { create, username: &username };
                 host.sign_in().by_email(&email, &password, registration).await.map(of_login)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "authenticate_token_generate",
-        parameters: &[text("user_id"), USERNAME, optional("expires_at", Kind::Number), optional("vars", Kind::Table)],
-        result: "a session token, and when it expires",
         doc: "Makes a session token for a user. Without a name it has the account's, without a time the usual life.",
+        parameters: &[
+            required("user_id", Type::Text),
+            USERNAME,
+            optional("expires_at", Type::Number),
+            optional("vars", Type::Map(&Type::Text)),
+        ],
+        results: &[field("token", Type::Text), field("exp", Type::Number)],
+        answers: "a session token, and when it expires",
+        errors: &[NO_ACCOUNT, BANNED],
         effect: Effect::Reads,
+        go: Go::arguments(&[("expires_at", "exp")]),
         run: Run::Later(|host, arguments| Box::pin(token(host, arguments))),
+        ..ROW
     },
+    HostFunction { results: LOGIN, ..not_yet("authenticate_apple") },
+    HostFunction { results: LOGIN, ..not_yet("authenticate_facebook") },
+    HostFunction { results: LOGIN, ..not_yet("authenticate_facebook_instant_game") },
+    HostFunction { results: LOGIN, ..not_yet("authenticate_game_center") },
+    HostFunction { results: LOGIN, ..not_yet("authenticate_google") },
+    HostFunction { results: LOGIN, ..not_yet("authenticate_steam") },
 ];
 
 async fn by_identifier(host: Rc<Host>, mut arguments: Arguments, kind: fn(String) -> Identifier) -> Result<Value> {
     let identifier = kind(arguments.text()?);
-    let (username, create) = (arguments.text()?, arguments.flag_or(true));
+    let (username, create) = (arguments.text()?, arguments.flag());
     let registration = Registration { create, username: &username };
     host.sign_in().by_identifier(&identifier, registration).await.map(of_login)
 }
@@ -80,7 +118,7 @@ async fn token(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     check_vars(&vars)?;
     let Signing { keys, sessions, revocations, .. } = &host.signing;
     let now = host.clock.now();
-    // Before the account is read: a ban that comes between voids the token.
+    // The moment is taken before the account is read, so that a ban that comes between voids the token.
     let moment = revocations.moment(now);
     let username = token_name(&*host.store, user_id, username).await?;
     let mut issued = sessions.issue(&*host.entropy, moment, now, (user_id, username), vars);
@@ -95,7 +133,7 @@ async fn token(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     Ok(Value::Results(vec![Value::text(token), Value::Number(expires_at as f64)]))
 }
 
-/// A hundred years.
+/// The longest life of a token: a hundred years.
 const EXPIRES_IN_MAX_SEC: i64 = 100 * 365 * 86_400;
 
 fn vars(value: Value) -> Result<Vars> {

@@ -9,26 +9,63 @@ use muster_domain::ports::chat::Message;
 use muster_domain::{Error, Result};
 
 use super::records::{object, of_time, record};
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
+use super::{
+    Arguments, Effect, Go, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe, number, only,
+    optional, required,
+};
 use crate::value::Value;
 
-const SENDER: Parameter = optional("sender_id", Kind::Text);
-const USERNAME: Parameter = optional("sender_username", Kind::Text);
-const PERSIST: Parameter = optional("persist", Kind::Flag);
+const SENDER: Parameter = optional("sender_id", Type::Text);
+const USERNAME: Parameter = optional("sender_username", Type::Text);
+const PERSIST: Parameter = flag("persist", true);
 const ACKNOWLEDGEMENT: &str = "channel_id, message_id, code, username, create_time, update_time, persistent";
+
+const CHANNEL_MESSAGE_ACK: Type = Type::Record(&RecordType {
+    name: "ChannelMessageAck",
+    fields: &[
+        field("channel_id", Type::Text),
+        field("message_id", Type::Text),
+        field("code", Type::Number),
+        field("username", Type::Text),
+        field("create_time", Type::Number),
+        field("update_time", Type::Number),
+        field("persistent", Type::Flag),
+    ],
+});
+
+const CHANNEL_MESSAGE: Type = Type::Record(&RecordType {
+    name: "ChannelMessage",
+    fields: &[
+        field("channel_id", Type::Text),
+        field("message_id", Type::Text),
+        field("code", Type::Number),
+        field("sender_id", Type::Text),
+        field("username", Type::Text),
+        field("content", Type::Text),
+        field("create_time", Type::Number),
+        field("update_time", Type::Number),
+        field("persistent", Type::Flag),
+        maybe("room_name", Type::Text),
+        maybe("group_id", Type::Text),
+        maybe("user_id_one", Type::Text),
+        maybe("user_id_two", Type::Text),
+    ],
+});
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "channel_id_build",
-        parameters: &[
-            optional("sender_id", Kind::Text),
-            text("target"),
-            Parameter { name: "type", kind: Kind::Number, is_optional: false },
-        ],
-        result: "the channel's id",
         doc: "Names a channel as players would find it: a room by its name (type 1), the conversation of sender and target (2), \
               or a group's (3). A sender must be one who may join it.",
+        parameters: &[
+            optional("sender_id", Type::Text),
+            required("target", Type::Text),
+            required("type", Type::Number),
+        ],
+        results: &[only(Type::Text)],
+        answers: "the channel's id",
         effect: Effect::Reads,
+        go: Go::arguments(&[("type", "chanType")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let sender = some_user(&arguments.text()?)?;
@@ -42,12 +79,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::text(chat::find(&*host.store, sender, kind, &target).await?.to_string()))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "channel_message_send",
-        parameters: &[text("channel_id"), table("content"), SENDER, USERNAME, PERSIST],
-        result: ACKNOWLEDGEMENT,
         doc: "Says something in a channel, by default as the server and to be kept. Those who are there have it at once.",
+        parameters: &[required("channel_id", Type::Text), required("content", Type::Object), SENDER, USERNAME, PERSIST],
+        results: &[only(CHANNEL_MESSAGE_ACK)],
+        answers: ACKNOWLEDGEMENT,
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -56,12 +95,21 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 say(host, arguments, async move |speaker, persist| speaker.send(channel, content, persist).await).await
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "channel_message_update",
-        parameters: &[text("channel_id"), text("message_id"), table("content"), SENDER, USERNAME, PERSIST],
-        result: ACKNOWLEDGEMENT,
         doc: "Changes what this sender said in a channel.",
+        parameters: &[
+            required("channel_id", Type::Text),
+            required("message_id", Type::Text),
+            required("content", Type::Object),
+            SENDER,
+            USERNAME,
+            PERSIST,
+        ],
+        results: &[only(CHANNEL_MESSAGE_ACK)],
+        answers: ACKNOWLEDGEMENT,
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -72,12 +120,20 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 say(host, arguments, act).await
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "channel_message_remove",
-        parameters: &[text("channel_id"), text("message_id"), SENDER, USERNAME, PERSIST],
-        result: ACKNOWLEDGEMENT,
         doc: "Removes what this sender said in a channel.",
+        parameters: &[
+            required("channel_id", Type::Text),
+            required("message_id", Type::Text),
+            SENDER,
+            USERNAME,
+            PERSIST,
+        ],
+        results: &[only(CHANNEL_MESSAGE_ACK)],
+        answers: ACKNOWLEDGEMENT,
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -86,20 +142,28 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 say(host, arguments, act).await
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "channel_messages_list",
-        parameters: &[
-            text("channel_id"),
-            optional("limit", Kind::Number),
-            optional("forward", Kind::Flag),
-            optional("cursor", Kind::Text),
-        ],
-        result: "the messages, the cursors of the next and the previous page if there are such, and one for what is newer, \
-                 whenever it is asked for",
         doc: "Lists what was said in a channel, oldest first unless asked otherwise.",
+        parameters: &[
+            required("channel_id", Type::Text),
+            number("limit", MESSAGE_PAGE_MAX as f64),
+            flag("forward", true),
+            optional("cursor", Type::Text),
+        ],
+        results: &[
+            field("messages", Type::List(&CHANNEL_MESSAGE)),
+            maybe("next_cursor", Type::Text),
+            maybe("prev_cursor", Type::Text),
+            maybe("cacheable_cursor", Type::Text),
+        ],
+        answers: "the messages, the cursors of the next and the previous page if there are such, and one for what is newer, \
+                 whenever it is asked for",
         effect: Effect::Reads,
         run: Run::Later(|host, arguments| Box::pin(async move { list(&host, arguments).await })),
+        ..ROW
     },
 ];
 
@@ -111,14 +175,14 @@ fn content(arguments: &mut Arguments) -> Result<String> {
     Ok(object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned()))
 }
 
-/// Says something as the sender that the arguments name next, and tells those in the channel.
+/// Says something as the sender whom the next arguments name, and tells those in the channel.
 async fn say(
     host: std::rc::Rc<Host>,
     mut arguments: Arguments,
     act: impl AsyncFnOnce(Speaker<'_>, bool) -> Result<Message>,
 ) -> Result<Value> {
     let user_id = some_user(&arguments.text()?)?.unwrap_or(UserId::SYSTEM);
-    let (username, persist) = (arguments.text()?, arguments.flag_or(true));
+    let (username, persist) = (arguments.text()?, arguments.flag());
     let Host { store, clock, entropy, .. } = &*host;
     let speaker = Speaker { store: &**store, clock: &**clock, entropy: &**entropy, user_id, username: &username };
     let message = act(speaker, persist).await?;
@@ -127,7 +191,8 @@ async fn say(
     Ok(acknowledged)
 }
 
-/// Under the names that the documentation has, and under those that modules in the wild read.
+/// The acknowledgement of a message. Its values stand under the names of the documentation, and in camel case, which modules
+/// in the wild read.
 fn acknowledgement(message: &Message) -> Value {
     let channel_id = || Value::text(message.channel.to_string());
     let message_id = || Value::text(message.id.to_string());
@@ -149,10 +214,10 @@ fn acknowledgement(message: &Message) -> Value {
 
 async fn list(host: &Host, mut arguments: Arguments) -> Result<Value> {
     let channel = Channel::parse(&arguments.text()?)?;
-    let (limit, forward, cursor) = (arguments.integer(), arguments.flag_or(true), arguments.text()?);
+    let (limit, forward, cursor) = (arguments.integer(), arguments.flag(), arguments.text()?);
     let channel_id = channel.to_string();
     let place = cursors::read_history(&cursor, &[&channel_id])?;
-    let request = HistoryRequest { channel, limit: limit.or(Some(MESSAGE_PAGE_MAX)), forward, place };
+    let request = HistoryRequest { channel, limit, forward, place };
     let page = chat::list_for_server(&*host.store, request).await?;
     let cursor =
         |place: Option<_>| place.map_or(Value::Nil, |place| Value::text(cursors::write_history(place, &[&channel_id])));

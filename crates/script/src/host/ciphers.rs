@@ -1,5 +1,5 @@
-//! AES in cipher feedback mode (CFB-128). What is encrypted begins with the 16 random bytes that it was begun with. Nothing
-//! shows whether it was changed on the way.
+//! AES in cipher feedback mode (CFB-128). Encrypted bytes begin with the 16 random bytes of their initialization vector. A
+//! receiver cannot see whether they were changed on the way.
 
 use aes::cipher::consts::U16;
 use aes::cipher::{AsyncStreamCipher, BlockCipher, BlockEncryptMut, BlockSizeUser, Key, KeyInit, KeyIvInit};
@@ -7,43 +7,58 @@ use aes::{Aes128, Aes256};
 use cfb_mode::{Decryptor, Encryptor};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, Run, text};
+use super::{Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 const BLOCK_BYTES: usize = 16;
 
+/// JavaScript decrypts a text in base 64, and gets a text.
+const FROM_BASE64: JavaScript = JavaScript { takes_base64: true, ..JavaScript::answering(JavaScriptAnswer::Text) };
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "aes128_encrypt",
-        parameters: &[text("input"), text("key")],
-        result: "the encrypted bytes",
         doc: "Encrypts bytes by AES-128 in CFB mode, with a key of 16 bytes.",
+        parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the encrypted bytes",
         effect: Effect::Chance,
+        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes128>),
+        ..ROW
     },
     HostFunction {
         name: "aes128_decrypt",
-        parameters: &[text("input"), text("key")],
-        result: "the bytes",
         doc: "Decrypts what aes128_encrypt encrypted with this key.",
+        parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the bytes",
         effect: Effect::Pure,
+        javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes128>),
+        ..ROW
     },
     HostFunction {
         name: "aes256_encrypt",
-        parameters: &[text("input"), text("key")],
-        result: "the encrypted bytes",
         doc: "Encrypts bytes by AES-256 in CFB mode, with a key of 32 bytes.",
+        parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the encrypted bytes",
         effect: Effect::Chance,
+        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes256>),
+        ..ROW
     },
     HostFunction {
         name: "aes256_decrypt",
-        parameters: &[text("input"), text("key")],
-        result: "the bytes",
         doc: "Decrypts what aes256_encrypt encrypted with this key.",
+        parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the bytes",
         effect: Effect::Pure,
+        javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes256>),
+        ..ROW
     },
 ];
 

@@ -3,27 +3,31 @@
 use muster_domain::cron::Cron;
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, text};
+use super::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, only, required};
 use crate::value::Value;
 
-const TIMESTAMP: Parameter = Parameter { name: "timestamp", kind: Kind::Number, is_optional: false };
+const TIMESTAMP: Parameter = required("timestamp", Type::Number);
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "cron_next",
-        parameters: &[text("expression"), TIMESTAMP],
-        result: "seconds since 1970",
         doc: "The first moment after another that a cron expression names, in UTC.",
+        parameters: &[required("expression", Type::Text), TIMESTAMP],
+        results: &[only(Type::Number)],
+        answers: "seconds since 1970",
         effect: Effect::Pure,
         run: Run::Now(|_, arguments| find(arguments, Cron::next)),
+        ..ROW
     },
     HostFunction {
         name: "cron_prev",
-        parameters: &[text("expression"), TIMESTAMP],
-        result: "seconds since 1970",
         doc: "The last moment before another that a cron expression names, in UTC.",
+        parameters: &[required("expression", Type::Text), TIMESTAMP],
+        results: &[only(Type::Number)],
+        answers: "seconds since 1970",
         effect: Effect::Pure,
         run: Run::Now(|_, arguments| find(arguments, Cron::previous)),
+        ..ROW
     },
 ];
 

@@ -6,31 +6,36 @@ use muster_domain::Error;
 use sha2::{Digest, Sha256};
 
 use super::encoding::hex;
-use super::{Effect, HostFunction, Run, text};
+use super::{Effect, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "md5_hash",
-        parameters: &[text("input")],
-        result: "the digest in hexadecimal",
         doc: "The MD5 digest of a text. It protects nothing against anybody.",
+        parameters: &[required("input", Type::Bytes)],
+        results: &[only(Type::Text)],
+        answers: "the digest in hexadecimal",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Md5::digest(arguments.bytes()))))),
+        ..ROW
     },
     HostFunction {
         name: "sha256_hash",
-        parameters: &[text("input")],
-        result: "the digest in hexadecimal",
         doc: "The SHA-256 digest of a text.",
+        parameters: &[required("input", Type::Bytes)],
+        results: &[only(Type::Text)],
+        answers: "the digest in hexadecimal",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Sha256::digest(arguments.bytes()))))),
+        ..ROW
     },
     HostFunction {
         name: "hmac_sha256_hash",
-        parameters: &[text("input"), text("key")],
-        result: "the code's 32 bytes",
         doc: "The authentication code of a text under a key, by HMAC with SHA-256.",
+        parameters: &[required("input", Type::Bytes), required("key", Type::Bytes)],
+        results: &[only(Type::Bytes)],
+        answers: "the code's 32 bytes",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
             let (input, key) = (arguments.bytes(), arguments.bytes());
@@ -38,5 +43,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             code.update(&input);
             Ok(Value::Bytes(code.finalize().into_bytes().to_vec()))
         }),
+        ..ROW
     },
 ];

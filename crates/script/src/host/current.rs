@@ -1,4 +1,4 @@
-//! The call of game code that a shard runs now: what it has used of the host, and whose callbacks wait for it.
+//! The call of game code that a shard runs now: how much of the host it has used, and which callbacks wait for it.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -13,12 +13,12 @@ use crate::durable::recorded_call::RecordedCall;
 use crate::machine::limits::Limits;
 use crate::metrics::ScriptMetrics;
 
-/// What the server writes around a line, about: many empty lines are much, too.
+/// Bytes that the server writes around a line, about. They count too, since many empty lines are much.
 pub(crate) const LINE_OVERHEAD_BYTES: usize = 64;
 
-/// What the host keeps of one call.
+/// How much of the host one call has used.
 pub struct Meter {
-    /// The matches whose callbacks wait for what the call asks, its own among them.
+    /// The matches whose callbacks wait for this call, its own among them.
     chain: Chain,
     calls: Cell<u32>,
     calls_max: u32,
@@ -29,7 +29,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Of a call for which these wait.
+    /// For a call, and the matches whose callbacks wait for it.
     pub(crate) fn new(chain: Chain, limits: &Limits) -> Rc<Self> {
         let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
         Rc::new(Self {
@@ -50,7 +50,7 @@ impl Meter {
     }
 }
 
-/// See the module. Its clones are the same.
+/// The call of game code that a shard runs now. Clones name the same call.
 #[derive(Clone)]
 pub struct Current(Rc<RefCell<Rc<Meter>>>);
 
@@ -61,7 +61,7 @@ impl Default for Current {
 }
 
 impl Current {
-    /// Runs a call. Whenever it has its turn it is the current one.
+    /// Runs a call, which is the current one whenever it has its turn.
     pub(crate) async fn during<T>(&self, meter: Rc<Meter>, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|context| {
@@ -73,12 +73,12 @@ impl Current {
         .await
     }
 
-    /// What is kept of the call that is the current one.
+    /// The meter of the current call.
     pub(crate) fn meter(&self) -> Rc<Meter> {
         self.0.borrow().clone()
     }
 
-    /// The matches whose callbacks wait for what game code asks now.
+    /// The matches whose callbacks wait for the current call.
     pub(crate) fn chain(&self) -> Chain {
         self.0.borrow().chain.clone()
     }
@@ -93,10 +93,10 @@ impl Current {
         self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_again())
     }
 
-    /// Game code calls the host.
+    /// Counts a call of a host function.
     ///
     /// # Errors
-    /// `ResourceExhausted` when it has done so too often.
+    /// `ResourceExhausted` when the current call has called the host too often.
     pub(crate) fn count(&self, metrics: &ScriptMetrics) -> Result<()> {
         let meter = self.0.borrow();
         let calls = meter.calls.get().saturating_add(1);
@@ -112,7 +112,7 @@ impl Current {
         Err(Error::new(ErrorKind::ResourceExhausted, why))
     }
 
-    /// Whether a line of so many bytes, with its fields, may go to the log. The first that may not is told of there.
+    /// Whether a line of so many bytes, with its fields, may go to the log. The log says when the first one may not.
     pub(crate) fn may_log(&self, bytes: usize, metrics: &ScriptMetrics) -> bool {
         let meter = self.0.borrow();
         let (before, most) = (meter.log_bytes.get(), meter.log_bytes_max);

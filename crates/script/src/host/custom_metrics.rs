@@ -1,40 +1,40 @@
-//! What game code counts and measures, for operators.
+//! Metrics of game code, which operators find beside the server's own.
 
 use muster_domain::{Error, Result};
 
 use super::records::named_texts;
-use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, optional, text};
+use super::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, optional, required};
 use crate::process::MetricKind;
 use crate::value::Value;
 
 const NANOS_PER_SEC: f64 = 1e9;
 
-const TAGS: Parameter = optional("tags", Kind::Table);
+const TAGS: Parameter = optional("tags", Type::Map(&Type::Text));
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "metrics_counter_add",
-        parameters: &[text("name"), TAGS, Parameter { name: "delta", kind: Kind::Number, is_optional: false }],
-        result: "nothing",
         doc: "Adds to a total on the page of metrics.",
+        parameters: &[required("name", Type::Text), TAGS, required("delta", Type::Number)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Counter, arguments, 1.0)),
+        ..ROW
     },
     HostFunction {
         name: "metrics_gauge_set",
-        parameters: &[text("name"), TAGS, Parameter { name: "value", kind: Kind::Number, is_optional: false }],
-        result: "nothing",
         doc: "Sets a value on the page of metrics.",
+        parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Gauge, arguments, 1.0)),
+        ..ROW
     },
     HostFunction {
         name: "metrics_timer_record",
-        parameters: &[text("name"), TAGS, Parameter { name: "value", kind: Kind::Number, is_optional: false }],
-        result: "nothing",
         doc: "Notes a duration, in nanoseconds, in a distribution on the page of metrics, which is in seconds.",
+        parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Timer, arguments, NANOS_PER_SEC)),
+        ..ROW
     },
 ];
 

@@ -4,127 +4,151 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, Kind, Parameter, Run, optional, text};
+use super::{Arguments, Effect, HostFunction, JavaScript, Parameter, ROW, Run, Type, flag, only, optional, required};
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
-const PADDING: Parameter = optional("padding", Kind::Flag);
+const PADDING: Parameter = flag("padding", true);
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "json_encode",
-        parameters: &[Parameter { name: "value", kind: Kind::Any, is_optional: true }],
-        result: "the JSON text",
         doc: "Writes a value as JSON. A table with a first element is a list, any other an object.",
+        parameters: &[optional("value", Type::Any)],
+        results: &[only(Type::Text)],
+        answers: "the JSON text",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
             let text = serde_json::to_vec(&arguments.any());
             text.map(Value::Bytes).map_err(|error| Error::invalid(format!("not a value that JSON has: {error}")))
         }),
+        ..ROW
     },
     HostFunction {
         name: "json_decode",
-        parameters: &[text("input")],
-        result: "the value",
         doc: "Reads a JSON text.",
+        parameters: &[required("input", Type::Text)],
+        results: &[only(Type::Any)],
+        answers: "the value",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
             let json = arguments.bytes();
             Allowance::check_json(&json).map_err(Error::invalid)?;
             serde_json::from_slice(&json).map_err(|error| Error::invalid(format!("not a valid JSON string: {error}")))
         }),
+        ..ROW
     },
     HostFunction {
         name: "base16_encode",
-        parameters: &[text("input")],
-        result: "the hexadecimal text",
         doc: "Writes bytes in hexadecimal.",
+        parameters: &[required("input", Type::Bytes)],
+        results: &[only(Type::Text)],
+        answers: "the hexadecimal text",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&arguments.bytes())))),
+        ..ROW
     },
     HostFunction {
         name: "base16_decode",
-        parameters: &[text("input")],
-        result: "the bytes",
         doc: "Reads a hexadecimal text.",
+        parameters: &[required("input", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the bytes",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
             unhex(&arguments.bytes()).map(Value::Bytes).ok_or_else(|| Error::invalid("not a valid base16 string"))
         }),
+        ..ROW
     },
     HostFunction {
         name: "base64_encode",
-        parameters: &[text("input"), PADDING],
-        result: "the text in base 64",
         doc: "Writes bytes in base 64, with padding unless told otherwise.",
+        parameters: &[required("input", Type::Bytes), PADDING],
+        results: &[only(Type::Text)],
+        answers: "the text in base 64",
         effect: Effect::Pure,
         run: Run::Now(|_, arguments| encode(&base64::alphabet::STANDARD, arguments)),
+        ..ROW
     },
     HostFunction {
         name: "base64_decode",
-        parameters: &[text("input"), PADDING],
-        result: "the bytes",
         doc: "Reads a text in base 64, with padding unless told otherwise.",
+        parameters: &[required("input", Type::Text), PADDING],
+        results: &[only(Type::Bytes)],
+        answers: "the bytes",
         effect: Effect::Pure,
         run: Run::Now(|_, arguments| decode(&base64::alphabet::STANDARD, arguments)),
+        ..ROW
     },
     HostFunction {
         name: "base64url_encode",
-        parameters: &[text("input"), PADDING],
-        result: "the text in base 64",
         doc: "Writes bytes in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        parameters: &[required("input", Type::Bytes), PADDING],
+        results: &[only(Type::Text)],
+        answers: "the text in base 64",
         effect: Effect::Pure,
+        javascript: JavaScript::named(&["base64UrlEncode"]),
         run: Run::Now(|_, arguments| encode(&base64::alphabet::URL_SAFE, arguments)),
+        ..ROW
     },
     HostFunction {
         name: "base64url_decode",
-        parameters: &[text("input"), PADDING],
-        result: "the bytes",
         doc: "Reads a text in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        parameters: &[required("input", Type::Text), PADDING],
+        results: &[only(Type::Bytes)],
+        answers: "the bytes",
         effect: Effect::Pure,
+        javascript: JavaScript::named(&["base64UrlDecode"]),
         run: Run::Now(|_, arguments| decode(&base64::alphabet::URL_SAFE, arguments)),
+        ..ROW
     },
     HostFunction {
         name: "uuid_v4",
-        parameters: &[],
-        result: "the id as text",
         doc: "A new random id.",
+        results: &[only(Type::Text)],
+        answers: "the id as text",
         effect: Effect::Chance,
+        javascript: JavaScript::named(&["uuidv4"]),
         run: Run::Now(|host, _| Ok(Value::text(host.entropy.uuid().to_string()))),
+        ..ROW
     },
     HostFunction {
         name: "uuid_bytes_to_string",
-        parameters: &[text("bytes")],
-        result: "the id as text",
         doc: "The text of an id that is given as its 16 bytes.",
+        parameters: &[required("bytes", Type::Bytes)],
+        results: &[only(Type::Text)],
+        answers: "the id as text",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::from_slice(&arguments.bytes());
             id.map(|id| Value::text(id.to_string())).map_err(|_| Error::invalid("not a valid UUID byte string"))
         }),
+        ..ROW
     },
     HostFunction {
         name: "uuid_string_to_bytes",
-        parameters: &[text("id")],
-        result: "the id's 16 bytes",
         doc: "The bytes of an id that is given as text.",
+        parameters: &[required("id", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the id's 16 bytes",
         effect: Effect::Pure,
         run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::try_parse_ascii(&arguments.bytes());
             id.map(|id| Value::Bytes(id.as_bytes().to_vec())).map_err(|_| Error::invalid("not a valid UUID string"))
         }),
+        ..ROW
     },
 ];
 
 fn encode(alphabet: &base64::alphabet::Alphabet, mut arguments: Arguments) -> Result<Value> {
     let input = arguments.bytes();
-    let config = GeneralPurposeConfig::new().with_encode_padding(arguments.flag_or(true));
+    let config = GeneralPurposeConfig::new().with_encode_padding(arguments.flag());
     Ok(Value::text(GeneralPurpose::new(alphabet, config).encode(input)))
 }
 
 fn decode(alphabet: &base64::alphabet::Alphabet, mut arguments: Arguments) -> Result<Value> {
     let input = arguments.bytes();
-    let padding = match arguments.flag_or(true) {
+    let padding = match arguments.flag() {
         true => DecodePaddingMode::RequireCanonical,
         false => DecodePaddingMode::RequireNone,
     };

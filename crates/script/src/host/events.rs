@@ -1,4 +1,4 @@
-//! Events that game code itself reports.
+//! Events that game code reports.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -10,18 +10,18 @@ use muster_wire::Timestamp;
 use muster_wire::api::Event;
 
 use super::records::named_texts;
-use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, text};
+use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, Type, flag, optional, required};
 use crate::value::Value;
 
-/// Game code of one language that may want to hear of events.
+/// Game code of one language as a listener to events.
 pub(crate) trait Reports {
-    /// Whether it wants to hear of such.
+    /// Whether it has functions for such events.
     fn hears_of(&self, occasion: Occasion) -> bool;
-    /// Has it told of one, when it comes to that.
+    /// Queues an event for its functions.
     fn tell(self: Rc<Self>, occasion: Occasion, invocation: Invocation, event: Event);
 }
 
-/// Passes what game code of one language reports on to all of a shard.
+/// Passes an event that game code of one language reports on to the game code of all languages on the shard.
 #[derive(Default)]
 pub struct Reporter {
     listeners: RefCell<Vec<Weak<dyn Reports>>>,
@@ -43,23 +43,24 @@ impl Reporter {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "event",
-    parameters: &[
-        text("name"),
-        optional("properties", Kind::Table),
-        optional("timestamp", Kind::Number),
-        optional("external", Kind::Flag),
-    ],
-    result: "nothing",
     doc: "Reports an event to the functions registered for events. Nobody waits until they have heard of it.",
+    parameters: &[
+        required("name", Type::Text),
+        optional("properties", Type::Map(&Type::Text)),
+        optional("timestamp", Type::Number),
+        flag("external", false),
+    ],
     effect: Effect::Tells,
+    go: Go::by_hand("Event"),
     run: Run::Now(event),
+    ..ROW
 }];
 
 fn event(host: &Host, mut arguments: Arguments) -> Result<Value> {
     let name = arguments.text()?;
     let properties = named_texts(arguments.any(), "properties")?.into_iter().collect();
     let timestamp = arguments.seconds().map(moment).transpose()?;
-    let event = Event { name, properties, timestamp, external: arguments.flag_or(false) };
+    let event = Event { name, properties, timestamp, external: arguments.flag() };
     check(&event)?;
     let event = dated(event, host.clock.now());
     match host.current.recorded_call() {

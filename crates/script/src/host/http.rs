@@ -8,55 +8,58 @@ use std::time::Duration;
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::named_texts;
-use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, text};
+use super::{
+    Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, field, flag, number, optional,
+    required,
+};
 use crate::value::Value;
 
-/// How long a request takes unless told otherwise.
-const HTTP_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+/// The timeout of a request that names none, in milliseconds.
+const HTTP_TIMEOUT_DEFAULT_MS: f64 = 5_000.0;
 
-/// A longer time is cut to this.
+/// The longest timeout; longer ones are cut to it.
 const HTTP_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
-/// What game code asks another server.
+/// A request of game code to another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// With scheme and host.
+    /// The address, with scheme and host.
     pub url: String,
-    /// In capitals.
+    /// The method, in capitals.
     pub method: String,
-    /// Names and values.
+    /// Names and values of headers.
     pub headers: Vec<(String, String)>,
-    /// Empty for none.
+    /// The body; empty for none.
     pub body: Vec<u8>,
-    /// For everything, from looking up the name to the last byte.
+    /// The time for everything, from looking up the name to the last byte.
     pub timeout: Duration,
-    /// Whether to take any certificate.
+    /// Whether any certificate is taken.
     pub insecure: bool,
 }
 
-/// What the other server answers.
+/// The response of another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// Its status.
+    /// The status.
     pub code: u16,
-    /// Names and values, as they came.
+    /// Names and values of headers, as they came.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// The body.
     pub body: Vec<u8>,
 }
 
 /// A response that is to come.
 pub type HttpFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse>> + 'a>>;
 
-/// The way to other servers. What it may be asked for, and where, is bounded on the other side.
+/// The way to other servers. The implementation decides which addresses may be asked, and how much.
 pub trait HttpClient {
     /// Sends a request and awaits the response.
     fn send(&self, request: HttpRequest) -> HttpFuture<'_>;
 }
 
-/// No way.
+/// No way to other servers: every request is refused.
 #[derive(Clone, Copy, Debug)]
 pub struct NoHttp;
 
@@ -69,18 +72,21 @@ impl HttpClient for NoHttp {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "http_request",
-    parameters: &[
-        text("url"),
-        text("method"),
-        optional("headers", Kind::Table),
-        optional("body", Kind::Text),
-        optional("timeout", Kind::Number),
-        optional("insecure", Kind::Flag),
-    ],
-    result: "the status, the headers by name, and the body",
     doc: "Asks another server. The timeout is in milliseconds, 5,000 without one. Insecure requests take any certificate.",
+    parameters: &[
+        required("url", Type::Text),
+        required("method", Type::Text),
+        optional("headers", Type::Object),
+        optional("body", Type::Bytes),
+        number("timeout", HTTP_TIMEOUT_DEFAULT_MS),
+        flag("insecure", false),
+    ],
+    results: &[field("code", Type::Number), field("headers", Type::Map(&Type::Text)), field("body", Type::Text)],
+    answers: "the status, the headers by name, and the body",
     effect: Effect::Asks,
+    javascript: JavaScript::answering(JavaScriptAnswer::Response),
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
+    ..ROW
 }];
 
 async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
@@ -92,16 +98,15 @@ async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     let body = arguments.bytes();
     let timeout = match arguments.any() {
         Value::Number(millis) if millis > 0.0 => Duration::from_secs_f64(millis.min(1e9) / 1_000.0),
-        Value::Number(_) => return Err(Error::invalid("expects timeout to be above 0")),
-        _ => HTTP_TIMEOUT_DEFAULT,
+        _ => return Err(Error::invalid("expects timeout to be above 0")),
     };
-    let (timeout, insecure) = (timeout.min(HTTP_TIMEOUT_MAX), arguments.flag_or(false));
+    let (timeout, insecure) = (timeout.min(HTTP_TIMEOUT_MAX), arguments.flag());
     let response = host.http.send(HttpRequest { url, method, headers, body, timeout, insecure }).await?;
     let headers = of_headers(response.headers);
     Ok(Value::Results(vec![Value::Number(response.code.into()), headers, Value::Bytes(response.body)]))
 }
 
-/// By their names as the original writes them. Several of one name are joined, as HTTP has it.
+/// Headers by their names, which the original writes like `Content-Type`. Several values of one name are joined by commas.
 fn of_headers(headers: Vec<(String, String)>) -> Value {
     let mut table: Vec<(String, Value)> = Vec::new();
     for (name, value) in headers {
@@ -117,7 +122,7 @@ fn of_headers(headers: Vec<(String, String)>) -> Value {
     Value::Map(table)
 }
 
-/// `content-type` as `Content-Type`.
+/// Writes a header's name like `Content-Type`.
 fn spelled(name: &str) -> String {
     let capital = |part: &str| {
         let mut letters = part.chars();

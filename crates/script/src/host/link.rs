@@ -2,36 +2,43 @@
 
 use std::rc::Rc;
 
-use muster_domain::Result;
 use muster_domain::account::{self, parse_user_id};
 use muster_domain::link;
 use muster_domain::ports::accounts::{Account, Identifier, Unlink};
+use muster_domain::{ErrorKind, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, text};
+use super::refusals::{NO_ACCOUNT, TOO_MANY_PASSWORDS};
+use super::{Arguments, Effect, Host, HostFunction, JavaScript, ROW, Refusal, Run, Type, not_yet, optional, required};
 use crate::value::Value;
+
+const TAKEN: Refusal = (ErrorKind::AlreadyExists, "another account has it");
+const LINK: &[Refusal] = &[NO_ACCOUNT, TAKEN];
+const LAST: Refusal = (ErrorKind::PermissionDenied, "it is not linked, or the last way to sign in");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "link_device",
-        parameters: &[text("user_id"), text("device_id")],
-        result: "nothing",
         doc: "Links a device to an account.",
+        parameters: &[required("user_id", Type::Text), required("device_id", Type::Text)],
+        errors: LINK,
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(link(host, arguments, Identifier::Device))),
+        ..ROW
     },
     HostFunction {
         name: "link_custom",
-        parameters: &[text("user_id"), text("custom_id")],
-        result: "nothing",
         doc: "Links an id of the studio's own to an account.",
+        parameters: &[required("user_id", Type::Text), required("custom_id", Type::Text)],
+        errors: LINK,
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(link(host, arguments, Identifier::Custom))),
+        ..ROW
     },
     HostFunction {
         name: "link_email",
-        parameters: &[text("user_id"), text("email"), text("password")],
-        result: "nothing",
         doc: "Links an e-mail address and a password to an account, instead of those there were.",
+        parameters: &[required("user_id", Type::Text), required("email", Type::Text), required("password", Type::Text)],
+        errors: &[NO_ACCOUNT, TAKEN, TOO_MANY_PASSWORDS],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -42,33 +49,49 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "unlink_device",
-        parameters: &[text("user_id"), text("device_id")],
-        result: "nothing",
         doc: "Unlinks a device from an account, unless it is the last way to sign in.",
+        parameters: &[required("user_id", Type::Text), required("device_id", Type::Text)],
+        errors: &[LAST],
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(unlink(host, arguments, Unlink::Device, |_| String::new()))),
+        ..ROW
     },
     HostFunction {
         name: "unlink_custom",
-        parameters: &[text("user_id"), optional("custom_id", Kind::Text)],
-        result: "nothing",
         doc: "Unlinks an account's custom id, if it is this one or none is given, unless it is the last way to sign in.",
+        parameters: &[required("user_id", Type::Text), optional("custom_id", Type::Text)],
+        errors: &[LAST],
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| {
             Box::pin(unlink(host, arguments, Unlink::Custom, |account| account.custom_id))
         }),
+        ..ROW
     },
     HostFunction {
         name: "unlink_email",
-        parameters: &[text("user_id"), optional("email", Kind::Text)],
-        result: "nothing",
         doc: "Unlinks an account's e-mail address, if it is this one or none is given, unless it is the last way to sign in.",
+        parameters: &[required("user_id", Type::Text), optional("email", Type::Text)],
+        errors: &[LAST],
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(unlink(host, arguments, Unlink::Email, |account| account.email))),
+        ..ROW
     },
+    not_yet("link_apple"),
+    not_yet("link_facebook"),
+    not_yet("link_facebook_instant_game"),
+    HostFunction { javascript: JavaScript::named(&["linkGameCenter"]), ..not_yet("link_gamecenter") },
+    not_yet("link_google"),
+    not_yet("link_steam"),
+    not_yet("unlink_apple"),
+    not_yet("unlink_facebook"),
+    not_yet("unlink_facebook_instant_game"),
+    HostFunction { javascript: JavaScript::named(&["unlinkGameCenter"]), ..not_yet("unlink_gamecenter") },
+    not_yet("unlink_google"),
+    not_yet("unlink_steam"),
 ];
 
 async fn link(host: Rc<Host>, mut arguments: Arguments, kind: fn(String) -> Identifier) -> Result<Value> {
@@ -78,7 +101,7 @@ async fn link(host: Rc<Host>, mut arguments: Arguments, kind: fn(String) -> Iden
     Ok(Value::Nil)
 }
 
-/// `present` answers which one the account has, for a call that names none.
+/// Unlinks the identifier that the call names, or the account's own, which `present` finds, where the call names none.
 async fn unlink(
     host: Rc<Host>,
     mut arguments: Arguments,

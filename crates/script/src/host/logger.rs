@@ -1,17 +1,16 @@
-//! What game code writes to the server's log.
+//! Lines that game code writes to the server's log.
 
-use super::{Arguments, Effect, Host, HostFunction, Run, text};
+use super::{Arguments, Effect, Host, HostFunction, ROW, Run, Type, required};
 use crate::value::Value;
 
-/// Longer lines are cut.
+/// Most bytes of a line; longer ones are cut.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "logger_debug",
-        parameters: &[text("message")],
-        result: "nothing",
         doc: "Writes a line to the log, for developers.",
+        parameters: &[required("message", Type::Text)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
@@ -19,12 +18,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             }
             Ok(Value::Nil)
         }),
+        ..ROW
     },
     HostFunction {
         name: "logger_info",
-        parameters: &[text("message")],
-        result: "nothing",
         doc: "Writes a line to the log.",
+        parameters: &[required("message", Type::Text)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
@@ -32,12 +31,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             }
             Ok(Value::Nil)
         }),
+        ..ROW
     },
     HostFunction {
         name: "logger_warn",
-        parameters: &[text("message")],
-        result: "nothing",
         doc: "Writes a warning to the log.",
+        parameters: &[required("message", Type::Text)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
@@ -45,12 +44,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             }
             Ok(Value::Nil)
         }),
+        ..ROW
     },
     HostFunction {
         name: "logger_error",
-        parameters: &[text("message")],
-        result: "nothing",
         doc: "Writes an error to the log.",
+        parameters: &[required("message", Type::Text)],
         effect: Effect::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
@@ -58,22 +57,23 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             }
             Ok(Value::Nil)
         }),
+        ..ROW
     },
 ];
 
-/// The beginning of a text, with no room for more.
+/// The beginning of a text, in memory that holds no more than that.
 pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes_max));
     text.shrink_to_fit();
     text
 }
 
-/// As much of what game code said as stands in a line of the log.
+/// The part of a text of game code that fits into a line of the log.
 pub(crate) fn line_of(told: &str) -> &str {
     &told[..told.floor_char_boundary(LINE_BYTES_MAX)]
 }
 
-/// What is logged, if it may be.
+/// The line to log, unless the call has logged too much.
 fn line(host: &Host, mut arguments: Arguments) -> Option<String> {
     let mut bytes = arguments.bytes();
     bytes.truncate(LINE_BYTES_MAX);

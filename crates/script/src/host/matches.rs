@@ -11,20 +11,20 @@ use muster_live::matches::{Chain, Creation};
 use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
-use super::{Effect, HostFunction, Kind, Run, optional, text};
+use super::{Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required};
 use crate::value::Value;
 
 type MatchFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 /// Matches of all nodes.
 pub trait Matches {
-    /// Makes one. Answers its public id once its first callback has returned.
+    /// Makes a match. Answers its public id once its first callback has returned.
     fn create(&self, id: Uuid, creation: Creation) -> MatchFuture<'_, String>;
-    /// One by its public id.
+    /// Finds a match by its public id.
     fn get<'a>(&'a self, id: &'a str) -> MatchFuture<'a, Option<Match>>;
-    /// Those that fit.
+    /// Lists the matches that fit a request.
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>>;
-    /// Says something to a match's handler, on behalf of these. Answers what it says.
+    /// Sends a signal to a match's handler, and answers its reply. The callbacks of the matches in the chain wait for it.
     fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String>;
 }
 
@@ -46,7 +46,7 @@ impl Matches for Live {
     }
 }
 
-/// None, for code that runs before anybody can be in one.
+/// No matches, for code that runs before there can be any.
 #[derive(Clone, Copy, Debug)]
 pub struct NoMatches;
 
@@ -77,13 +77,32 @@ impl Matches for NoMatches {
     }
 }
 
+const MATCH: Type = Type::Record(&RecordType {
+    name: "Match",
+    fields: &[
+        field("match_id", Type::Text),
+        field("authoritative", Type::Flag),
+        maybe("label", Type::Text),
+        field("size", Type::Number),
+        field("tick_rate", Type::Number),
+        field("handler_name", Type::Text),
+    ],
+});
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "match_create",
-        parameters: &[text("module"), optional("params", Kind::Table)],
-        result: "the match's id",
         doc: "Makes a match whose callbacks the module of this name has. It is there once match_init has returned.",
+        parameters: &[required("module", Type::Text), optional("params", Type::Object)],
+        results: &[only(Type::Text)],
+        answers: "the match's id",
+        errors: &[
+            (ErrorKind::FailedPrecondition, "there is no such module, or its match_init failed"),
+            (ErrorKind::ResourceExhausted, "too many matches wait for one another"),
+            (ErrorKind::Unavailable, "the server stops or has lost its cluster"),
+        ],
         effect: Effect::Writes,
+        go: Go::by_hand("MatchCreate"),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {
@@ -98,12 +117,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::text(host.matches.create(host.entropy.uuid(), creation).await?))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "match_get",
-        parameters: &[text("id")],
-        result: "the match, or nothing if there is none",
         doc: "A match by its id: its label, its number of players, and of one that game code runs its handler and tick rate.",
+        parameters: &[required("id", Type::Text)],
+        results: &[maybe("", MATCH)],
+        answers: "the match, or nothing if there is none",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -111,23 +132,25 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(host.matches.get(&id).await?.map_or(Value::Nil, of_match))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "match_list",
-        parameters: &[
-            optional("limit", Kind::Number),
-            optional("authoritative", Kind::Flag),
-            optional("label", Kind::Text),
-            optional("min_size", Kind::Number),
-            optional("max_size", Kind::Number),
-            optional("query", Kind::Text),
-        ],
-        result: "matches, the best first and among equals the newest",
         doc: "Lists matches, one if no limit is given.",
+        parameters: &[
+            number("limit", 1.0),
+            optional("authoritative", Type::Flag),
+            optional("label", Type::Text),
+            optional("min_size", Type::Number),
+            optional("max_size", Type::Number),
+            optional("query", Type::Text),
+        ],
+        results: &[only(Type::List(&MATCH))],
+        answers: "matches, the best first and among equals the newest",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let limit = arguments.integer().or(Some(1));
+                let limit = arguments.integer();
                 let authoritative = arguments.flag_or_none();
                 let label = arguments.text_or_none()?.filter(|label| !label.is_empty());
                 let (min_size, max_size) = (arguments.integer(), arguments.integer());
@@ -136,12 +159,19 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::List(host.matches.list(asked).await?.into_iter().map(of_match).collect()))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "match_signal",
-        parameters: &[text("id"), optional("data", Kind::Text)],
-        result: "what match_signal of the handler answered",
         doc: "Says something to the handler of a match, and waits for its answer.",
+        parameters: &[required("id", Type::Text), optional("data", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: "what match_signal of the handler answered",
+        errors: &[
+            (ErrorKind::NotFound, "there is no such match"),
+            (ErrorKind::ResourceExhausted, "the match does not answer in time, or too many signals wait for it"),
+            (ErrorKind::FailedPrecondition, "the match waits for this call itself"),
+        ],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
@@ -150,6 +180,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::text(host.matches.signal(&id, &data, chain).await?))
             })
         }),
+        ..ROW
     },
 ];
 

@@ -6,30 +6,78 @@ use std::rc::Rc;
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
+use muster_domain::limits::NOTIFICATION_SERVER_PAGE_DEFAULT;
 use muster_domain::notifications::{self, NewNotification};
 use muster_domain::ports::notifications::{Notification, NotificationUpdate};
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, object, of_json, of_time, record, texts};
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
+use super::{
+    Arguments, Effect, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, number,
+    only, optional, required,
+};
 use crate::value::Value;
 
-/// Notifications to everybody, persistent ones, that one shard may be writing at a time.
+/// Most persistent notifications to everybody that one shard writes at a time.
 pub const WALKS_MAX: usize = 4;
+
+const NOTIFICATION_REQUEST: Type = Type::Record(&RecordType {
+    name: "NotificationRequest",
+    fields: &[
+        field("user_id", Type::Text),
+        field("subject", Type::Text),
+        field("content", Type::Object),
+        field("code", Type::Number),
+        maybe("sender_id", Type::Text),
+        maybe("persistent", Type::Flag),
+    ],
+});
+
+const NOTIFICATION_DELETE_REQUEST: Type = Type::Record(&RecordType {
+    name: "NotificationDeleteRequest",
+    fields: &[field("user_id", Type::Text), field("notification_id", Type::Text)],
+});
+
+const NOTIFICATION_UPDATE: Type = Type::Record(&RecordType {
+    name: "NotificationUpdate",
+    fields: &[
+        field("id", Type::Text),
+        maybe("subject", Type::Text),
+        maybe("content", Type::Object),
+        maybe("sender", Type::Text),
+    ],
+});
+
+const NOTIFICATION: Type = Type::Record(&RecordType {
+    name: "Notification",
+    fields: &[
+        field("id", Type::Text),
+        field("user_id", Type::Text),
+        field("subject", Type::Text),
+        field("content", Type::Object),
+        field("code", Type::Number),
+        field("sender_id", Type::Text),
+        field("create_time", Type::Number),
+        field("persistent", Type::Flag),
+    ],
+});
+
+/// Ids and user come in either order: the original's languages differ in that.
+const IDS: Parameter = required("ids", Type::Either(&TEXTS, &Type::Text));
+const USER: Parameter = optional("user_id", Type::Either(&Type::Text, &TEXTS));
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "notification_send",
-        parameters: &[
-            text("user_id"),
-            text("subject"),
-            table("content"),
-            number("code"),
-            optional("sender_id", Kind::Text),
-            optional("persistent", Kind::Flag),
-        ],
-        result: "nothing",
         doc: "Sends a notification. One that is persistent waits until it is deleted; others reach who is connected.",
+        parameters: &[
+            required("user_id", Type::Text),
+            required("subject", Type::Text),
+            required("content", Type::Object),
+            required("code", Type::Number),
+            optional("sender_id", Type::Text),
+            flag("persistent", false),
+        ],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -38,13 +86,13 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 send(&host, vec![new]).await
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "notifications_send",
-        parameters: &[table("notifications")],
-        result: "nothing",
         doc: "Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and \
               persistent.",
+        parameters: &[required("notifications", Type::List(&NOTIFICATION_REQUEST))],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -53,21 +101,33 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 send(&host, new).await
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "notification_send_all",
-        parameters: &[text("subject"), table("content"), number("code"), optional("persistent", Kind::Flag)],
-        result: "nothing",
         doc: "Sends a notification to everybody: to who is connected, or if it is persistent to every user, which goes on after \
               the function has answered.",
+        parameters: &[
+            required("subject", Type::Text),
+            required("content", Type::Object),
+            required("code", Type::Number),
+            flag("persistent", false),
+        ],
+        errors: &[(ErrorKind::Unavailable, "as many of these are being written as may be at a time")],
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| Box::pin(send_all(host, arguments))),
+        ..ROW
     },
     HostFunction {
         name: "notifications_list",
-        parameters: &[text("user_id"), optional("limit", Kind::Number), optional("cursor", Kind::Text)],
-        result: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
         doc: "Lists the persistent notifications of a user, 1 to 1,000 of them.",
+        parameters: &[
+            required("user_id", Type::Text),
+            number("limit", NOTIFICATION_SERVER_PAGE_DEFAULT as f64),
+            optional("cursor", Type::Text),
+        ],
+        results: &[field("notifications", Type::List(&NOTIFICATION)), maybe("cursor", Type::Text)],
+        answers: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -80,12 +140,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Results(vec![of_all(found), cursor.unwrap_or(Value::Nil)]))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "notifications_get_id",
-        parameters: &[any("ids"), optional("user_id", Kind::Any)],
-        result: "those of the notifications that there are, in the order asked for",
         doc: "Reads persistent notifications by their ids; with a user only those of that user.",
+        parameters: &[IDS, USER],
+        results: &[only(Type::List(&NOTIFICATION))],
+        answers: "those of the notifications that there are, in the order asked for",
         effect: Effect::Reads,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
@@ -93,12 +155,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(of_all(notifications::get(&*host.store, user_id, &ids).await?))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "notifications_delete",
-        parameters: &[table("notifications")],
-        result: "nothing",
         doc: "Deletes notifications, each named by user_id and notification_id.",
+        parameters: &[required("notifications", Type::List(&NOTIFICATION_DELETE_REQUEST))],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -116,12 +178,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "notifications_delete_id",
-        parameters: &[any("ids"), optional("user_id", Kind::Any)],
-        result: "nothing",
         doc: "Deletes notifications by their ids; with a user only those of that user.",
+        parameters: &[IDS, USER],
         effect: Effect::Writes,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
@@ -130,12 +192,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "notifications_update",
-        parameters: &[table("updates")],
-        result: "nothing",
         doc: "Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.",
+        parameters: &[required("updates", Type::List(&NOTIFICATION_UPDATE))],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -145,16 +207,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
 ];
-
-const fn number(name: &'static str) -> Parameter {
-    Parameter { name, kind: Kind::Number, is_optional: false }
-}
-
-const fn any(name: &'static str) -> Parameter {
-    Parameter { name, kind: Kind::Any, is_optional: false }
-}
 
 async fn send(host: &Host, new: Vec<NewNotification>) -> Result<Value> {
     let sent = notifications::send(&*host.store, &*host.clock, &*host.entropy, new).await?;
@@ -162,13 +217,13 @@ async fn send(host: &Host, new: Vec<NewNotification>) -> Result<Value> {
     Ok(Value::Nil)
 }
 
-/// From subject, content and code on; of single ones a sender may follow.
+/// Reads the arguments from subject, content and code on. A notification to one user may have a sender behind them.
 fn to_new(arguments: &mut Arguments, has_sender: bool) -> Result<NewNotification> {
     let subject = arguments.text()?;
     let content = object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned());
     let code = notifications::check_code(arguments.integer().unwrap_or_default(), has_sender)?;
     let sender_id = if has_sender { sender(&arguments.text()?)? } else { UserId::SYSTEM };
-    let persistent = arguments.flag_or(false);
+    let persistent = arguments.flag();
     Ok(NewNotification { user_id: UserId::SYSTEM, subject, content, code, sender_id, persistent })
 }
 
@@ -193,12 +248,12 @@ fn to_update(mut update: Record) -> Result<NotificationUpdate> {
     })
 }
 
-/// The server, where nobody is named.
+/// The sender of this id; the server for an empty one.
 fn sender(id: &str) -> Result<UserId> {
     if id.is_empty() { Ok(UserId::SYSTEM) } else { parse_user_id(id) }
 }
 
-/// Ids and perhaps whose they are to be. Either may come first: the original's languages differ in that.
+/// Reads ids of notifications, and the user whom they must belong to, if one is given.
 fn ids_and_user(mut arguments: Arguments) -> Result<(Vec<String>, Option<UserId>)> {
     let (ids, user) = match (arguments.any(), arguments.any()) {
         (user @ Value::Bytes(_), ids @ (Value::List(_) | Value::Map(_))) => (ids, user),
@@ -234,7 +289,7 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     Ok(Value::Nil)
 }
 
-/// One that is being written for everybody.
+/// A notification that is being written for everybody. It counts in [`Host::walks`] until it is dropped.
 struct Walk(Rc<Cell<usize>>);
 
 impl Walk {

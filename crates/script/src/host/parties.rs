@@ -3,20 +3,33 @@
 use muster_wire::api::ListPartiesRequest;
 
 use super::records::record;
-use super::{Effect, HostFunction, Kind, Run, optional};
+use super::{Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, optional};
 use crate::value::Value;
+
+const PARTY: Type = Type::Record(&RecordType {
+    name: "Party",
+    fields: &[
+        field("party_id", Type::Text),
+        field("open", Type::Flag),
+        field("hidden", Type::Flag),
+        field("max_size", Type::Number),
+        field("label", Type::Text),
+    ],
+});
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "party_list",
-    parameters: &[
-        optional("limit", Kind::Number),
-        optional("open", Kind::Flag),
-        optional("query", Kind::Text),
-        optional("cursor", Kind::Text),
-    ],
-    result: "the parties: party_id, open, hidden, max_size, label; and the cursor of the next page if there is one",
     doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first.",
+    parameters: &[
+        optional("limit", Type::Number),
+        optional("open", Type::Flag),
+        optional("query", Type::Text),
+        optional("cursor", Type::Text),
+    ],
+    results: &[field("parties", Type::List(&PARTY)), maybe("cursor", Type::Text)],
+    answers: "the parties: party_id, open, hidden, max_size, label; and the cursor of the next page if there is one",
     effect: Effect::Reads,
+    go: Go::by_hand("PartyList"),
     run: Run::Later(|host, mut arguments| {
         Box::pin(async move {
             let limit = arguments.integer();
@@ -39,4 +52,5 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
             Ok(Value::Results(vec![Value::List(found.parties.into_iter().map(party).collect()), cursor]))
         })
     }),
+    ..ROW
 }];

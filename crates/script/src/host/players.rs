@@ -16,41 +16,41 @@ use muster_wire::realtime::Envelope;
 /// An answer that is to come.
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// Who is connected, on whichever shard and node, and what can be done with them. What sends something resolves when there is
-/// room for more, so that a loop of game code does not fill the memory.
+/// The connected players on all shards and nodes. Futures of methods that send resolve when there is room for more, so that a
+/// loop of game code does not fill the memory.
 pub trait Players {
-    /// Which of these show a status, in their order.
+    /// For each of these users, whether they show a status.
     fn are_online<'a>(&'a self, users: &'a [UserId]) -> Soon<'a, Vec<bool>>;
 
     /// Sends each notification to its receiver's sockets.
     fn notify(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
-    /// The same for many receivers, most of whom may have no socket.
+    /// Does the same for many receivers, most of whom may have no socket.
     fn notify_connected(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
     /// Sends a notification to every socket; resolves when all places have sent it.
     fn notify_all(&self, notification: Notification) -> Soon<'_, ()>;
 
-    /// Tells those in a channel what was said there.
+    /// Sends a message of a chat channel to those in the channel.
     fn say(&self, message: Said) -> Soon<'_, ()>;
 
-    /// Sends something to those on a stream: to all of them, or to those among these sessions that are on it. What is not
-    /// reliable may be left out for who does not read fast enough.
+    /// Sends an envelope to the sessions on a stream: to all of them, or to those that are named. An envelope that is not reliable
+    /// may be dropped for sessions that do not read fast enough.
     fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) -> Soon<'_, ()>;
 
-    /// How many are on a stream, hidden ones included.
+    /// Counts the presences on a stream, hidden ones included.
     fn count<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, usize>;
 
-    /// Who is on a stream, hidden ones included; an error for more than `max`.
+    /// Lists the presences on a stream, hidden ones included. More than `max` are an error.
     fn list<'a>(&'a self, stream: &'a StreamKey, max: usize) -> Soon<'a, Result<Vec<Presence>>>;
 
-    /// Has all sessions on a stream leave it.
+    /// Makes all sessions on a stream leave it.
     fn close_stream<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, Result<()>>;
 
-    /// Parties that are not hidden. `node` is what their ids end in.
+    /// Lists parties that are not hidden. Their ids end in `node`.
     fn parties<'a>(&'a self, node: &'a str, request: ListPartiesRequest) -> Soon<'a, Result<PartyList>>;
 
-    /// Has something done with a session, wherever it is; `None` if there is no such session.
+    /// Has an errand done for a session, wherever it is. Answers `None` if there is no such session.
     fn order(&self, named: Named, what: Errand) -> Soon<'_, Result<Option<Reply>>>;
 }
 
@@ -116,7 +116,8 @@ impl Players for Live {
     }
 }
 
-/// Waits until what was sent is on its way, where it has to wait for others: an owner answers behind what it was told before.
+/// Waits until an envelope is on its way. On a congested lane it asks the stream's owner something, who answers only after all
+/// that was sent before; on a busy shard it lets others have a turn.
 async fn pace(live: &Live, stream: &StreamKey) {
     if live.look(|plane| plane.is_congested()) {
         live.count(std::slice::from_ref(stream)).await;
@@ -126,7 +127,7 @@ async fn pace(live: &Live, stream: &StreamKey) {
     }
 }
 
-/// Nobody is, for code that runs before anybody can be.
+/// No players, for code that runs before anybody can connect.
 #[derive(Clone, Copy, Debug)]
 pub struct NoPlayers;
 

@@ -1,4 +1,4 @@
-//! Tables of named values that host functions take, read name by name.
+//! Reading the tables that host functions take, and making those that they answer.
 
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
@@ -12,18 +12,18 @@ use crate::value::Value;
 pub(super) struct Record(Vec<(String, Value)>);
 
 impl Record {
-    /// All tables of a list.
+    /// Reads a list of tables.
     ///
     /// # Errors
-    /// `InvalidArgument` when it holds anything else.
+    /// `InvalidArgument` when the list holds anything else.
     pub(super) fn list(value: Value, what: &str) -> Result<Vec<Self>> {
         list(value).into_iter().map(|value| Self::of(value, what)).collect()
     }
 
-    /// One table.
+    /// Reads one table.
     ///
     /// # Errors
-    /// `InvalidArgument` when it is anything else.
+    /// `InvalidArgument` when the value is anything else.
     pub(super) fn of(value: Value, what: &str) -> Result<Self> {
         match value {
             Value::Map(entries) => Ok(Self(entries)),
@@ -80,7 +80,7 @@ impl Record {
     }
 }
 
-/// The values of a list. An empty table is one, whichever kind it was made as.
+/// The values of a list. Any empty table is an empty list.
 pub(super) fn list(value: Value) -> Vec<Value> {
     match value {
         Value::List(values) => values,
@@ -157,12 +157,12 @@ pub(super) fn of_time(time: Timestamp) -> Value {
     Value::Number(time.seconds() as f64)
 }
 
-/// A table of these, without those that are nil.
+/// A table of named values, without those that are nil.
 pub(super) fn record<const N: usize>(entries: [(&'static str, Value); N]) -> Value {
     Value::Record(entries.into_iter().filter(|(_, value)| *value != Value::Nil).collect())
 }
 
-/// Whether a key is what JavaScript writes for one of our names: `userId` for `user_id`.
+/// Whether a key is one of our names as JavaScript writes it: `userId` for `user_id`.
 fn is_camel_case_of(key: &str, name: &str) -> bool {
     let mut wanted = name.split('_');
     let first = wanted.next().unwrap_or_default();

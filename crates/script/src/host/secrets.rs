@@ -3,13 +3,14 @@
 use bcrypt::Version;
 use muster_domain::{Error, Result};
 
-use super::{Effect, HostFunction, Kind, Parameter, Run, text};
+use super::refusals::BUSY;
+use super::{Effect, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
-/// What new hashes cost: as many doublings of their time.
+/// Cost of new hashes. Each step doubles the time.
 const BCRYPT_COST: u32 = 10;
 
-/// Hashes that cost more are not compared: the next one takes seconds.
+/// Highest cost of a hash that is compared: one more would take seconds.
 const BCRYPT_COST_MAX: u32 = 15;
 
 /// The most random bytes at a time.
@@ -20,9 +21,11 @@ const SALT_BYTES: usize = 16;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "bcrypt_hash",
-        parameters: &[text("input")],
-        result: "the hash",
         doc: "A hash of a password of at most 72 bytes by bcrypt, with a random salt.",
+        parameters: &[required("input", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: "the hash",
+        errors: &[BUSY],
         effect: Effect::Chance,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -32,12 +35,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 host.process.background.run(move || hash(&input, salt)).await?
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "bcrypt_compare",
-        parameters: &[text("hash"), text("plaintext")],
-        result: "whether it is",
         doc: "Whether a hash by bcrypt is that of a password.",
+        parameters: &[required("hash", Type::Text), required("plaintext", Type::Text)],
+        results: &[only(Type::Flag)],
+        answers: "whether it is",
+        errors: &[BUSY],
         effect: Effect::Pure,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -45,12 +51,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 host.process.background.run(move || compare(&hash, &plaintext)).await?
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "secure_random_bytes",
-        parameters: &[Parameter { name: "length", kind: Kind::Number, is_optional: false }],
-        result: "the bytes",
         doc: "Random bytes that nobody can foretell.",
+        parameters: &[required("length", Type::Number)],
+        results: &[only(Type::Bytes)],
+        answers: "the bytes",
         effect: Effect::Chance,
         run: Run::Now(|host, mut arguments| {
             let length = match arguments.any() {
@@ -61,13 +69,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             host.entropy.fill(&mut bytes);
             Ok(Value::Bytes(bytes))
         }),
+        ..ROW
     },
 ];
 
 fn hash(input: &[u8], salt: [u8; SALT_BYTES]) -> Result<Value> {
     let parts = bcrypt::non_truncating_hash_with_salt(input, BCRYPT_COST, salt);
     let parts = parts.map_err(|error| Error::invalid(format!("cannot hash the input: {error}")))?;
-    // The original's mark; what it means does not differ.
+    // The original writes this version's mark. It means the same.
     Ok(Value::text(parts.format_for_version(Version::TwoA)))
 }
 

@@ -17,29 +17,29 @@ use muster_domain::{Error, Result};
 
 use super::records::texts;
 use super::streams::parse_session_id;
-use super::{Arguments, Effect, Host, HostFunction, Kind, Run, optional, table, text};
+use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
 use crate::value::Value;
 
 /// Most users that are banned or pardoned by one call.
 pub const USERS_BANNED_MAX: usize = 1_000;
 
-/// The highest reason of the protocol for which a presence goes.
+/// The highest reason that the protocol has for a presence that leaves.
 const REASON_MAX: i32 = 4;
 
-/// What signing players in and out needs.
+/// The means to sign players in and out.
 #[derive(Clone)]
 pub struct Signing {
     /// The pool that hashes passwords.
     pub passwords: Rc<dyn Passwords>,
-    /// How ids of new accounts are made.
+    /// The form of new accounts' ids.
     pub user_ids: UserIdForm,
-    /// Wrong passwords so far.
+    /// The counts of wrong passwords.
     pub guessing: Arc<SharedGuessing>,
     /// The signers of tokens.
     pub keys: Arc<Keys>,
-    /// How sessions live.
+    /// The rules by which sessions are issued and end.
     pub sessions: SessionRules,
-    /// Which tokens are void.
+    /// The tokens that are void.
     pub revocations: Arc<Revocations>,
 }
 
@@ -66,10 +66,10 @@ impl Host {
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "session_disconnect",
-        parameters: &[text("session_id"), optional("reason", Kind::Number)],
-        result: "nothing",
         doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
-        effect: Effect::Writes,
+        parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
+        effect: Effect::Players,
+        go: Go::by_hand("SessionDisconnect"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let session = parse_session_id(&arguments.text()?)?;
@@ -80,12 +80,16 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "session_logout",
-        parameters: &[text("user_id"), optional("token", Kind::Text), optional("refresh_token", Kind::Text)],
-        result: "nothing",
         doc: "Voids the tokens given, or without any all of the user's. Their sockets close.",
+        parameters: &[
+            required("user_id", Type::Text),
+            optional("token", Type::Text),
+            optional("refresh_token", Type::Text),
+        ],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -98,12 +102,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "users_ban_id",
-        parameters: &[table("user_ids")],
-        result: "nothing",
         doc: "Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.",
+        parameters: &[required("user_ids", TEXTS)],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -113,12 +117,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "users_unban_id",
-        parameters: &[table("user_ids")],
-        result: "nothing",
         doc: "Pardons users, at most 1,000 at once. They sign in anew.",
+        parameters: &[required("user_ids", TEXTS)],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -128,6 +132,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
 ];
 

@@ -1,4 +1,4 @@
-//! Signatures: tokens for other services, and what those ask to be signed.
+//! Signatures that other services ask for: tokens, and signed bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,16 +10,19 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::{Effect, HostFunction, Run, table, text};
+use super::refusals::BUSY;
+use super::{Effect, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "jwt_generate",
-        parameters: &[text("algorithm"), text("key"), table("claims")],
-        result: "the token",
         doc: "A JSON web token. The algorithm is HS256, HS384 or HS512 with a secret as its key, or RS256, RS384 or RS512 with \
               an RSA key in PEM.",
+        parameters: &[required("algorithm", Type::Text), required("key", Type::Text), required("claims", Type::Object)],
+        results: &[only(Type::Text)],
+        answers: "the token",
+        errors: &[BUSY],
         effect: Effect::Pure,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -27,19 +30,24 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 host.process.background.run(move || token(&algorithm, &key, claims)).await?
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "rsa_sha256_hash",
-        parameters: &[text("input"), text("key")],
-        result: "the signature's bytes",
         doc: "Signs bytes by RSA (PKCS #1 v1.5) with SHA-256. The key is in PEM.",
+        parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
+        results: &[only(Type::Bytes)],
+        answers: "the signature's bytes",
+        errors: &[BUSY],
         effect: Effect::Pure,
+        javascript: JavaScript::answering(JavaScriptAnswer::Text),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (input, key) = (arguments.bytes(), arguments.bytes());
                 host.process.background.run(move || rsa(&RSA_PKCS1_SHA256, &key, &input).map(Value::Bytes)).await?
             })
         }),
+        ..ROW
     },
 ];
 

@@ -4,7 +4,7 @@ use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
 
 use super::records::list;
-use super::{Arguments, Effect, HostFunction, Kind, Run, optional, text};
+use super::{Arguments, Effect, HostFunction, ROW, Run, Type, field, only, optional, required};
 use crate::value::{Value, whole};
 
 const MICROS_PER_SEC: f64 = 1e6;
@@ -12,9 +12,10 @@ const MICROS_PER_SEC: f64 = 1e6;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "sql_exec",
-        parameters: &[text("statement"), optional("parameters", Kind::Table)],
-        result: "how many rows were changed",
         doc: "Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2.",
+        parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
+        results: &[field("rows_affected", Type::Number)],
+        answers: "how many rows were changed",
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -23,12 +24,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Number(changed as f64))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "sql_query",
-        parameters: &[text("statement"), optional("parameters", Kind::Table)],
-        result: "the rows, each with its values by the columns' names",
         doc: "Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2.",
+        parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
+        results: &[only(Type::List(&Type::Object))],
+        answers: "the rows, each with its values by the columns' names",
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -41,6 +44,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::List(found.rows.into_iter().map(row).collect()))
             })
         }),
+        ..ROW
     },
 ];
 

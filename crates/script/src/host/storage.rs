@@ -3,25 +3,86 @@
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
+use muster_domain::limits::STORAGE_PAGE_DEFAULT;
 use muster_domain::multi_update;
 use muster_domain::ports::storage::{
     Authority, Object, ObjectAck, ObjectDelete, ObjectId, ReadPermission, WritePermission,
 };
 use muster_domain::storage::{self, WriteRequest};
-use muster_domain::{Error, Result};
+use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, of_json, of_time, record};
-use super::{Effect, HostFunction, Kind, Run, optional, table, text};
+use super::{
+    Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional, required,
+};
 use crate::value::Value;
+
+const STORAGE_READ_REQUEST: Type = Type::Record(&RecordType {
+    name: "StorageReadRequest",
+    fields: &[field("collection", Type::Text), field("key", Type::Text), maybe("user_id", Type::Text)],
+});
+
+pub(super) const STORAGE_WRITE_REQUEST: Type = Type::Record(&RecordType {
+    name: "StorageWriteRequest",
+    fields: &[
+        field("collection", Type::Text),
+        field("key", Type::Text),
+        maybe("user_id", Type::Text),
+        field("value", Type::Object),
+        maybe("version", Type::Text),
+        maybe("permission_read", Type::Number),
+        maybe("permission_write", Type::Number),
+    ],
+});
+
+pub(super) const STORAGE_DELETE_REQUEST: Type = Type::Record(&RecordType {
+    name: "StorageDeleteRequest",
+    fields: &[
+        field("collection", Type::Text),
+        field("key", Type::Text),
+        maybe("user_id", Type::Text),
+        maybe("version", Type::Text),
+    ],
+});
+
+const STORAGE_OBJECT: Type = Type::Record(&RecordType {
+    name: "StorageObject",
+    fields: &[
+        field("collection", Type::Text),
+        field("key", Type::Text),
+        field("user_id", Type::Text),
+        field("value", Type::Object),
+        field("version", Type::Text),
+        field("permission_read", Type::Number),
+        field("permission_write", Type::Number),
+        field("create_time", Type::Number),
+        field("update_time", Type::Number),
+    ],
+});
+
+pub(super) const STORAGE_WRITE_ACK: Type = Type::Record(&RecordType {
+    name: "StorageWriteAck",
+    fields: &[
+        field("collection", Type::Text),
+        field("key", Type::Text),
+        field("user_id", Type::Text),
+        field("version", Type::Text),
+        field("create_time", Type::Number),
+        field("update_time", Type::Number),
+    ],
+});
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "storage_read",
-        parameters: &[table("object_ids")],
-        result: "the objects that exist, each with collection, key, user_id, value, version, permission_read, \
-                 permission_write, create_time, update_time",
         doc: "Reads objects, each named by collection, key and user_id; without user_id they are the server's own.",
+        parameters: &[required("object_ids", Type::List(&STORAGE_READ_REQUEST))],
+        results: &[only(Type::List(&STORAGE_OBJECT))],
+        answers: "the objects that exist, each with collection, key, user_id, value, version, permission_read, \
+                 permission_write, create_time, update_time",
+        errors: &[(ErrorKind::ResourceExhausted, "the objects are too large to be read at once")],
         effect: Effect::Reads,
+        go: Go::arguments(&[("object_ids", "reads")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = |mut id: Record| Ok((id.text("collection")?, id.text("key")?, id.text("user_id")?));
@@ -30,14 +91,17 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::List(objects.into_iter().map(of_object).collect()))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "storage_write",
-        parameters: &[table("objects")],
-        result: "for each object its collection, key, user_id and version, in the order asked for",
         doc: "Writes objects, all or none. Each has collection, key, user_id, value (a table), and where needed version, \
               permission_read and permission_write.",
-        effect: Effect::Writes,
+        parameters: &[required("objects", Type::List(&STORAGE_WRITE_REQUEST))],
+        results: &[only(Type::List(&STORAGE_WRITE_ACK))],
+        answers: "for each object its collection, key, user_id and version, in the order asked for",
+        effect: Effect::WritesKeyed,
+        go: Go { error: "rejected", ..Go::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "objects")?;
@@ -47,13 +111,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::List(acks.into_iter().map(of_ack).collect()))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "storage_delete",
-        parameters: &[table("object_ids")],
-        result: "nothing",
         doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
-        effect: Effect::Writes,
+        parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
+        effect: Effect::WritesKeyed,
+        go: Go { error: "rejected", ..Go::arguments(&[("object_ids", "deletes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "object ids")?;
@@ -63,18 +128,20 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "storage_list",
-        parameters: &[
-            optional("user_id", Kind::Text),
-            text("collection"),
-            optional("limit", Kind::Number),
-            optional("cursor", Kind::Text),
-            optional("caller_id", Kind::Text),
-        ],
-        result: "the objects, and the cursor of the next page if there is one",
         doc: "Lists the objects of a collection: those of a user, or everybody's. With a caller only what that player may read.",
+        parameters: &[
+            optional("user_id", Type::Text),
+            required("collection", Type::Text),
+            number("limit", STORAGE_PAGE_DEFAULT as f64),
+            optional("cursor", Type::Text),
+            optional("caller_id", Type::Text),
+        ],
+        results: &[field("objects", Type::List(&STORAGE_OBJECT)), maybe("cursor", Type::Text)],
+        answers: "the objects, and the cursor of the next page if there is one",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -92,7 +159,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Results(vec![objects, cursor.unwrap_or(Value::Nil)]))
             })
         }),
+        ..ROW
     },
+    not_yet("storage_index_list"),
+    HostFunction { go: Go::by_hand("StorageWriteRetry"), ..not_yet("storage_write_retry") },
 ];
 
 fn owner(record: &mut Record) -> Result<UserId> {
@@ -147,7 +217,7 @@ fn of_object(object: Object) -> Value {
     ])
 }
 
-/// What became of a written object.
+/// The acknowledgement of a written object.
 pub(super) fn of_ack(ack: ObjectAck) -> Value {
     record([
         ("key", Value::text(ack.id.key)),

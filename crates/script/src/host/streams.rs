@@ -11,7 +11,10 @@ use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
-use super::{Arguments, Effect, Host, HostFunction, Kind, Parameter, Run, optional, table, text};
+use super::{
+    Arguments, Effect, Go, Host, HostFunction, Parameter, ROW, RecordType, Refusal, Run, TEXTS, Type, field, flag,
+    maybe, only, optional, required,
+};
 use crate::value::Value;
 
 /// Most bytes of a stream's label.
@@ -20,40 +23,76 @@ pub const STREAM_LABEL_BYTES_MAX: usize = 1_024;
 pub const STREAM_STATUS_BYTES_MAX: usize = 8_192;
 /// Most bytes that are sent to a stream at once.
 pub const STREAM_DATA_BYTES_MAX: usize = 1 << 20;
-/// Most presences that a listing holds: more than a machine's memory does.
+/// Most presences of a listing. A machine's memory ends before.
 pub const STREAM_LIST_MAX: usize = 100_000;
 /// Most users that a session is told to follow at once.
 pub const STATUS_FOLLOW_MAX: usize = 1_000;
 
-const STREAM: Parameter = table("stream");
-const HIDDEN: Parameter = optional("hidden", Kind::Flag);
-const PERSISTENCE: Parameter = optional("persistence", Kind::Flag);
-const STATUS: Parameter = optional("status", Kind::Text);
-const PRESENCES: Parameter = optional("presences", Kind::Table);
-const RELIABLE: Parameter = optional("reliable", Kind::Flag);
+const STREAM: Parameter = required("stream", STREAM_KEY);
+const HIDDEN: Parameter = flag("hidden", false);
+const PERSISTENCE: Parameter = flag("persistence", true);
+const STATUS: Parameter = optional("status", Type::Text);
+const PRESENCES: Parameter = optional("presences", Type::List(&PRESENCE));
+const RELIABLE: Parameter = flag("reliable", true);
+
+const STREAM_KEY: Type = Type::Record(&RecordType {
+    name: "Stream",
+    fields: &[
+        field("mode", Type::Number),
+        maybe("subject", Type::Text),
+        maybe("subcontext", Type::Text),
+        maybe("label", Type::Text),
+    ],
+});
+
+const PRESENCE_OF_USER: Type = Type::Record(&RecordType {
+    name: "PresenceOfUser",
+    fields: &[field("user_id", Type::Text), field("session_id", Type::Text)],
+});
+
+const PRESENCE: Type = Type::Record(&RecordType {
+    name: "Presence",
+    fields: &[
+        field("user_id", Type::Text),
+        field("session_id", Type::Text),
+        field("username", Type::Text),
+        field("node", Type::Text),
+        maybe("node_id", Type::Text),
+        maybe("hidden", Type::Flag),
+        maybe("persistence", Type::Flag),
+        maybe("status", Type::Text),
+        maybe("reason", Type::Number),
+    ],
+});
+
+const NO_SESSION: Refusal = (ErrorKind::NotFound, "the user has no such session");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "stream_user_list",
-        parameters: &[STREAM, optional("include_hidden", Kind::Flag), optional("include_not_hidden", Kind::Flag)],
-        result: "the presences: user_id, session_id, username, node, hidden, persistence, status",
         doc: "Lists who is on a stream.",
+        parameters: &[STREAM, flag("include_hidden", true), flag("include_not_hidden", true)],
+        results: &[only(Type::List(&PRESENCE))],
+        answers: "the presences: user_id, session_id, username, node, hidden, persistence, status",
+        errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000")],
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
-                let (hidden, visible) = (arguments.flag_or(true), arguments.flag_or(true));
+                let (hidden, visible) = (arguments.flag(), arguments.flag());
                 let mut found = host.players.list(&stream, STREAM_LIST_MAX).await?;
                 found.retain(|presence| if presence.hidden { hidden } else { visible });
                 Ok(Value::List(found.into_iter().map(|presence| of_presence(&host, presence)).collect()))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_user_get",
-        parameters: &[text("user_id"), text("session_id"), STREAM],
-        result: "the presence as stream_user_list answers it, or nil",
         doc: "Looks up a session on a stream.",
+        parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
+        results: &[maybe("", PRESENCE)],
+        answers: "the presence as stream_user_list answers it, or nil",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -66,33 +105,51 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 }
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_user_join",
-        parameters: &[text("user_id"), text("session_id"), STREAM, HIDDEN, PERSISTENCE, STATUS],
-        result: "whether the session was not there before",
         doc: "Brings a session to a stream.",
-        effect: Effect::Writes,
+        parameters: &[
+            required("user_id", Type::Text),
+            required("session_id", Type::Text),
+            STREAM,
+            HIDDEN,
+            PERSISTENCE,
+            STATUS,
+        ],
+        results: &[only(Type::Flag)],
+        answers: "whether the session was not there before",
+        errors: &[NO_SESSION],
+        effect: Effect::Players,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, false).await.map(Value::Flag) })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_user_update",
-        parameters: &[text("user_id"), text("session_id"), STREAM, HIDDEN, PERSISTENCE, STATUS],
-        result: "nothing",
         doc: "Changes as what a session is on a stream.",
-        effect: Effect::Writes,
+        parameters: &[
+            required("user_id", Type::Text),
+            required("session_id", Type::Text),
+            STREAM,
+            HIDDEN,
+            PERSISTENCE,
+            STATUS,
+        ],
+        errors: &[NO_SESSION],
+        effect: Effect::Players,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, true).await.map(|_| Value::Nil) })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_user_leave",
-        parameters: &[text("user_id"), text("session_id"), STREAM],
-        result: "nothing",
         doc: "Takes a session from a stream.",
-        effect: Effect::Writes,
+        parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
+        effect: Effect::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
@@ -100,13 +157,13 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_user_kick",
-        parameters: &[table("presence"), STREAM],
-        result: "nothing",
         doc: "Takes a session, named by user_id and session_id, from a stream.",
-        effect: Effect::Writes,
+        parameters: &[required("presence", PRESENCE_OF_USER), STREAM],
+        effect: Effect::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let presence = arguments.any();
@@ -118,12 +175,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_count",
-        parameters: &[STREAM],
-        result: "how many presences there are, hidden ones included",
         doc: "Counts who is on a stream.",
+        parameters: &[STREAM],
+        results: &[only(Type::Number)],
+        answers: "how many presences there are, hidden ones included",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -131,13 +190,13 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Number(host.players.count(&stream).await as f64))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_close",
-        parameters: &[STREAM],
-        result: "nothing",
         doc: "Takes everybody from a stream.",
-        effect: Effect::Writes,
+        parameters: &[STREAM],
+        effect: Effect::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = own_rules(stream(&mut arguments)?)?;
@@ -145,30 +204,31 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_send",
-        parameters: &[STREAM, text("data"), PRESENCES, RELIABLE],
-        result: "nothing",
         doc: "Sends a text to those on a stream: to all of them, or to those among the presences given.",
-        effect: Effect::Writes,
+        parameters: &[STREAM, required("data", Type::Text), PRESENCES, RELIABLE],
+        effect: Effect::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (stream, data) = (stream(&mut arguments)?, arguments.text()?);
                 check_size(data.len())?;
-                let (to, reliable) = (receivers(arguments.any())?, arguments.flag_or(true));
+                let (to, reliable) = (receivers(arguments.any())?, arguments.flag());
                 let message = StreamData { stream: Some(to_wire(&stream)), sender: None, data, reliable };
                 host.players.send(stream, Envelope::push(Message::StreamData(message)), to, reliable).await;
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "stream_send_raw",
-        parameters: &[STREAM, table("envelope"), PRESENCES, RELIABLE],
-        result: "nothing",
         doc: "Sends a message of the realtime protocol, as its JSON would be, to those on a stream.",
-        effect: Effect::Writes,
+        parameters: &[STREAM, required("envelope", Type::Object), PRESENCES, RELIABLE],
+        effect: Effect::Players,
+        go: Go::by_hand("StreamSendRaw"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -179,27 +239,28 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 if envelope.message.is_none() {
                     return Err(Error::invalid("The envelope holds no message."));
                 }
-                let (to, reliable) = (receivers(arguments.any())?, arguments.flag_or(true));
+                let (to, reliable) = (receivers(arguments.any())?, arguments.flag());
                 host.players.send(stream, envelope, to, reliable).await;
                 Ok(Value::Nil)
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "status_follow",
-        parameters: &[text("session_id"), table("user_ids")],
-        result: "nothing",
         doc: "Has a session hear the status of users, at most 1,000 at once.",
-        effect: Effect::Writes,
+        parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
+        effect: Effect::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Follow).await })),
+        ..ROW
     },
     HostFunction {
         name: "status_unfollow",
-        parameters: &[text("session_id"), table("user_ids")],
-        result: "nothing",
         doc: "Has a session hear the status of users no more.",
-        effect: Effect::Writes,
+        parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
+        effect: Effect::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Unfollow).await })),
+        ..ROW
     },
 ];
 
@@ -213,7 +274,7 @@ fn named(arguments: &mut Arguments) -> Result<Named> {
     Ok(Named { user, session: parse_session_id(&arguments.text()?)? })
 }
 
-/// A stream, as a table of mode, subject, subcontext and label.
+/// Reads a stream: a table of mode, subject, subcontext and label.
 fn stream(arguments: &mut Arguments) -> Result<StreamKey> {
     let mut stream = Record::of(arguments.any(), "the stream")?;
     let mode = stream.integer("mode")?.and_then(|mode| u8::try_from(mode).ok());
@@ -235,7 +296,7 @@ fn stream(arguments: &mut Arguments) -> Result<StreamKey> {
     Ok(StreamKey::new(mode, subject, subcontext, &label))
 }
 
-/// Refuses streams that are not joined and left, since they have an owner with rules of its own.
+/// Refuses the streams of rooms and the lobby: players come and go there by the rules of their owners.
 fn own_rules(stream: StreamKey) -> Result<StreamKey> {
     match stream.mode {
         mode::ROOM | mode::LOBBY => Err(Error::invalid(
@@ -266,12 +327,12 @@ fn of_presence(host: &Host, presence: Presence) -> Value {
 
 async fn join(host: &Rc<Host>, mut arguments: Arguments, replaces: bool) -> Result<bool> {
     let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
-    let (hidden, persistence) = (arguments.flag_or(false), arguments.flag_or(true));
+    let (hidden, persistence) = (arguments.flag(), arguments.flag());
     let status = arguments.text_or_none()?;
     if status.as_ref().is_some_and(|status| status.len() > STREAM_STATUS_BYTES_MAX) {
         return Err(Error::invalid(format!("A status must be at most {STREAM_STATUS_BYTES_MAX} bytes long.")));
     }
-    // Who shows a status shows an empty one at least.
+    // A presence on a status stream has a status, if only an empty one.
     let status = status.filter(|status| !status.is_empty()).or((stream.mode == mode::STATUS).then(String::new));
     let errand = Errand::Join { stream, hidden, persistence, status, replaces };
     match host.players.order(named, errand).await? {
@@ -280,7 +341,7 @@ async fn join(host: &Rc<Host>, mut arguments: Arguments, replaces: bool) -> Resu
     }
 }
 
-/// Those of a list of presences; `None` for everybody.
+/// The sessions of a list of presences; `None` for everybody on the stream.
 fn receivers(presences: Value) -> Result<Option<Vec<SessionId>>> {
     let presences = Record::list(presences, "presences")?;
     let ids = presences.into_iter().map(|mut presence| parse_session_id(&presence.text("session_id")?));

@@ -1,6 +1,6 @@
 //! The clock.
 
-use super::{Effect, HostFunction, Run};
+use super::{Effect, HostFunction, ROW, Run, Type, only};
 use crate::value::Value;
 
 const MILLIS_PER_SEC: i64 = 1_000;
@@ -8,13 +8,14 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "time",
-    parameters: &[],
-    result: "milliseconds since 1970",
     doc: "The present moment.",
+    results: &[only(Type::Number)],
+    answers: "milliseconds since 1970",
     effect: Effect::Chance,
     run: Run::Now(|host, _| {
         let now = host.clock.now();
         let millis = now.seconds() * MILLIS_PER_SEC + i64::from(now.nanos()) / NANOS_PER_MILLI;
         Ok(Value::Number(millis as f64))
     }),
+    ..ROW
 }];

@@ -1,66 +1,108 @@
 //! Wallets, their ledger, and several kinds of things changed together.
 
 use muster_api::cursors;
-use muster_domain::Result;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
+use muster_domain::limits::LEDGER_PAGE_MAX;
 use muster_domain::multi_update;
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::wallet::{LedgerItem, WalletChange};
 use muster_domain::wallet::{self, Change};
+use muster_domain::{ErrorKind, Result};
 
+use super::accounts::USER_UPDATE_ACCOUNT;
 use super::records::{Record, amounts, object, of_amounts, of_json, of_time, record};
-use super::storage::{of_ack, to_delete, to_write};
-use super::{Arguments, Effect, HostFunction, Kind, Run, optional, table, text};
+use super::refusals::NO_ACCOUNT;
+use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
+use super::{
+    AMOUNTS, Arguments, Effect, Go, HostFunction, ROW, RecordType, Refusal, Run, Type, field, flag, maybe, number,
+    only, optional, required,
+};
 use crate::value::Value;
 
 const NO_METADATA: &str = "{}";
 
+const WALLET_UPDATE: Type = Type::Record(&RecordType {
+    name: "WalletUpdate",
+    fields: &[field("user_id", Type::Text), field("changeset", AMOUNTS), maybe("metadata", Type::Object)],
+});
+
+const WALLET_UPDATE_RESULT: Type = Type::Record(&RecordType {
+    name: "WalletUpdateResult",
+    fields: &[field("user_id", Type::Text), field("updated", AMOUNTS), field("previous", AMOUNTS)],
+});
+
+const WALLET_LEDGER_ITEM: Type = Type::Record(&RecordType {
+    name: "WalletLedgerItem",
+    fields: &[
+        field("id", Type::Text),
+        field("user_id", Type::Text),
+        field("create_time", Type::Number),
+        field("update_time", Type::Number),
+        field("changeset", AMOUNTS),
+        field("metadata", Type::Object),
+    ],
+});
+
+/// The wallet holds less than is taken away.
+pub(super) const BELOW_ZERO: Refusal = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "wallet_update",
-        parameters: &[
-            text("user_id"),
-            table("changeset"),
-            optional("metadata", Kind::Table),
-            optional("update_ledger", Kind::Flag),
-        ],
-        result: "what the wallet holds then, and what it held before",
         doc: "Adds amounts to a player's wallet; less than nothing takes away. Nothing changes if anything would fall below zero. \
               The ledger gets a line if it is asked for.",
-        effect: Effect::Writes,
+        parameters: &[
+            required("user_id", Type::Text),
+            required("changeset", AMOUNTS),
+            optional("metadata", Type::Object),
+            flag("update_ledger", false),
+        ],
+        results: &[field("updated", AMOUNTS), field("previous", AMOUNTS)],
+        answers: "what the wallet holds then, and what it held before",
+        errors: &[NO_ACCOUNT, BELOW_ZERO],
+        effect: Effect::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
                 let changeset = amounts(arguments.any(), "changeset")?;
                 let metadata = object(arguments.any(), "metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
                 let change = Change { user_id, changeset, metadata };
-                let ledger = arguments.flag_or(false);
+                let ledger = arguments.flag();
                 let changed = wallet::update(&*host.store, &*host.entropy, change, ledger, host.stamp()).await?;
                 Ok(Value::Results(vec![of_amounts(changed.updated), of_amounts(changed.previous)]))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "wallets_update",
-        parameters: &[table("updates"), optional("update_ledger", Kind::Flag)],
-        result: "for each wallet its user_id, updated and previous",
         doc: "Changes wallets, all or none. Each update has user_id, changeset, and where needed metadata.",
-        effect: Effect::Writes,
+        parameters: &[required("updates", Type::List(&WALLET_UPDATE)), flag("update_ledger", false)],
+        results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
+        answers: "for each wallet its user_id, updated and previous",
+        errors: &[BELOW_ZERO],
+        effect: Effect::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let changes = to_changes(arguments.any())?;
-                let ledger = arguments.flag_or(false);
+                let ledger = arguments.flag();
                 let changed = wallet::update_all(&*host.store, &*host.entropy, changes, ledger, host.stamp()).await?;
                 Ok(of_changes(changed))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "wallet_ledger_list",
-        parameters: &[text("user_id"), optional("limit", Kind::Number), optional("cursor", Kind::Text)],
-        result: "the items, newest first, and the cursor of the next page if there is one",
         doc: "Lists the changes of a player's wallet that were written into the ledger.",
+        parameters: &[
+            required("user_id", Type::Text),
+            number("limit", LEDGER_PAGE_MAX as f64),
+            optional("cursor", Type::Text),
+        ],
+        results: &[field("items", Type::List(&WALLET_LEDGER_ITEM)), maybe("cursor", Type::Text)],
+        answers: "the items, newest first, and the cursor of the next page if there is one",
         effect: Effect::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -73,12 +115,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Results(vec![items, cursor.unwrap_or(Value::Nil)]))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "wallet_ledger_update",
-        parameters: &[text("item_id"), table("metadata")],
-        result: "the item",
         doc: "Adds metadata to that of an item of the ledger.",
+        parameters: &[required("item_id", Type::Text), required("metadata", Type::Object)],
+        results: &[only(WALLET_LEDGER_ITEM)],
+        answers: "the item",
+        errors: &[(ErrorKind::NotFound, "there is no such item")],
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -88,19 +133,26 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(of_item(item))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "multi_update",
-        parameters: &[
-            optional("account_updates", Kind::Table),
-            optional("storage_writes", Kind::Table),
-            optional("storage_deletes", Kind::Table),
-            optional("wallet_updates", Kind::Table),
-            optional("update_ledger", Kind::Flag),
-        ],
-        result: "what became of the written objects, and of the wallets",
         doc: "Changes accounts, objects and wallets together, all or nothing.",
-        effect: Effect::Writes,
+        parameters: &[
+            optional("account_updates", Type::List(&USER_UPDATE_ACCOUNT)),
+            optional("storage_writes", Type::List(&STORAGE_WRITE_REQUEST)),
+            optional("storage_deletes", Type::List(&STORAGE_DELETE_REQUEST)),
+            optional("wallet_updates", Type::List(&WALLET_UPDATE)),
+            flag("update_ledger", false),
+        ],
+        results: &[
+            field("storage_write_acks", Type::List(&STORAGE_WRITE_ACK)),
+            field("wallet_update_acks", Type::List(&WALLET_UPDATE_RESULT)),
+        ],
+        answers: "what became of the written objects, and of the wallets",
+        errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
+        effect: Effect::WritesKeyed,
+        go: Go { error: "rejected", ..Go::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let request = to_request(arguments)?;
@@ -109,6 +161,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Results(vec![acks, of_changes(changed)]))
             })
         }),
+        ..ROW
     },
 ];
 
@@ -122,7 +175,7 @@ fn to_request(mut arguments: Arguments) -> Result<multi_update::Request> {
         writes: writes.into_iter().map(to_write).collect::<Result<_>>()?,
         deletes: deletes.into_iter().map(to_delete).collect::<Result<_>>()?,
         wallets: to_changes(arguments.any())?,
-        update_ledger: arguments.flag_or(false),
+        update_ledger: arguments.flag(),
     })
 }
 

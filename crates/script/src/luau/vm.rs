@@ -16,7 +16,7 @@ use super::instance::{Chunks, source_of};
 use super::program::Module;
 use super::seat::{Seat, Seats};
 use super::{builtins, catching, deterministic, functions, register, run_once};
-use crate::host::{Host, PENDING};
+use crate::host::{Host, pending};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
@@ -199,7 +199,7 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
     let nk = lua.create_table()?;
     let Prelude { bind, bind_once, .. } = parts.prelude;
     functions::bind_all(lua, &nk, parts.host)?;
-    for name in PENDING {
+    for name in pending().map(|function| function.name) {
         let refusal = format!("nk.{name} is not available on this server yet.");
         let code = u32::from(Code::Unimplemented.number());
         let run = lua.create_function(move |lua, _: MultiValue| {
@@ -211,7 +211,7 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
                 ])?,
             ))
         })?;
-        nk.raw_set(*name, bind.call::<Function>(run)?)?;
+        nk.raw_set(name, bind.call::<Function>(run)?)?;
     }
     register::bind_all(lua, &nk, bind, parts.registered)?;
     let begin_once = run_once::run_once(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;

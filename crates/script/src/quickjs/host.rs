@@ -11,10 +11,10 @@ use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsV
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
 use super::promises::Promises;
-use super::surface::{Answer, First, Form, camel_case, form, names};
+use super::surface::{Answer, FORMS, Form, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Host, HostFunction, Kind, PENDING, Started, functions};
+use crate::host::{Host, Started, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -58,19 +58,19 @@ impl Means {
 /// Makes `nk`.
 pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     let nk = Object::new(ctx.clone())?;
-    let put = |to: &Object<'js>, of: &str, function: Function<'js>| -> Result<()> {
-        names(of).into_iter().try_for_each(|name| to.set(name.as_str(), function.clone().with_name(&name)?))
+    let put = |to: &Object<'js>, names: &[String], function: Function<'js>| -> Result<()> {
+        names.iter().try_for_each(|name| to.set(name.as_str(), function.clone().with_name(name)?))
     };
     let promises = Object::new(ctx.clone())?;
-    for function in functions() {
-        put(&nk, function.name, host_function(ctx, means.clone(), function)?)?;
-        if function.waits() {
-            put(&promises, function.name, promising_function(ctx, means.clone(), function)?)?;
+    for form in FORMS.iter() {
+        put(&nk, &form.names, host_function(ctx, means.clone(), form)?)?;
+        if form.function.waits() {
+            put(&promises, &form.names, promising_function(ctx, means.clone(), form)?)?;
         }
     }
     // Lua's functions that register others are methods of the initializer here.
-    for name in PENDING.iter().filter(|name| !name.starts_with("register_")) {
-        put(&nk, name, pending(ctx, format!("nk.{}", camel_case(name)))?)?;
+    for function in pending_functions().filter(|function| !function.name.starts_with("register_")) {
+        put(&nk, &names(function), pending(ctx, format!("nk.{}", camel_case(function.name)))?)?;
     }
     globals::freeze_object(&promises)?;
     nk.set("promises", promises)?;
@@ -116,24 +116,17 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'j
 
 /// A host function in the form that JavaScript calls.
 struct Called {
-    function: &'static HostFunction,
     form: &'static Form,
-    /// Its name in errors.
-    name: String,
     means: Means,
 }
 
 impl Called {
-    fn new(function: &'static HostFunction, means: Means) -> Self {
-        let name = names(function.name).into_iter().next().unwrap_or_default();
-        Self { function, form: form(function.name), name, means }
-    }
-
     /// Calls the function, and waits for its result.
     fn wait<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<JsValue<'js>> {
-        let Self { function, form, name, means } = self;
+        let Self { form, means } = self;
+        let function = form.function;
         means.take_a_step(ctx)?;
-        let arguments = read(ctx, name, form, function, given)?;
+        let arguments = read(ctx, form, given)?;
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
             let answer = function.start(&means.host, arguments).and_then(|started| match started {
@@ -144,7 +137,7 @@ impl Called {
             answer
         });
         match answer {
-            Ok(value) => write(ctx, form.answer, value),
+            Ok(value) => write(ctx, &form.answer, value),
             Err(error) => Err(throw_refusal(ctx, &error)),
         }
     }
@@ -152,17 +145,17 @@ impl Called {
     /// Calls the function, and returns a promise of its result. If the call may not wait beside others, the promise is
     /// settled at once.
     fn promise<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<Promise<'js>> {
-        let Self { function, form, name, means } = self;
+        let Self { form, means } = self;
         let promises = means.promises.upgrade().filter(|promises| promises.may_wait());
         let Some(promises) = promises else { return settled(ctx, self.wait(ctx, given)) };
         means.take_a_step(ctx)?;
-        let started = match read(ctx, name, form, function, given) {
-            Ok(arguments) => function.start(&means.host, arguments),
+        let started = match read(ctx, form, given) {
+            Ok(arguments) => form.function.start(&means.host, arguments),
             Err(error) => return settled(ctx, Err(error)),
         };
         match started {
-            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, form.answer),
-            Ok(Started::Now(value)) => settled(ctx, write(ctx, form.answer, value)),
+            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, &form.answer),
+            Ok(Started::Now(value)) => settled(ctx, write(ctx, &form.answer, value)),
             Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
         }
     }
@@ -179,29 +172,24 @@ fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<
     Ok(promise)
 }
 
-fn host_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunction) -> Result<Function<'js>> {
-    let called = Called::new(function, means);
+fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
+    let called = Called { form, means };
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.wait(&ctx, &given.0))
 }
 
-fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, function: &'static HostFunction) -> Result<Function<'js>> {
-    let called = Called::new(function, means);
+fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
+    let called = Called { form, means };
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.promise(&ctx, &given.0))
 }
 
 /// Reads the arguments in the host's order, and checks their types.
-fn read<'js>(
-    ctx: &Ctx<'js>,
-    called: &str,
-    form: &Form,
-    function: &HostFunction,
-    given: &[JsValue<'js>],
-) -> Result<Vec<Value>> {
+fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
+    let function = form.function;
+    let called = form.names.first().map_or(function.name, String::as_str);
     let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);
     let mut arguments = Vec::with_capacity(function.parameters.len());
     let mut left = Allowance::new();
-    for (index, parameter) in function.parameters.iter().enumerate() {
-        let position = form.order.get(index).copied().unwrap_or(index);
+    for (index, (parameter, &position)) in function.parameters.iter().zip(&form.positions).enumerate() {
         let what = || format!("{called}: argument {} ({})", position + 1, camel_case(parameter.name));
         let Some(value) = given.get(position).filter(|value| !value.is_null() && !value.is_undefined()) else {
             if parameter.is_optional {
@@ -212,22 +200,12 @@ fn read<'js>(
         };
         let argument =
             values::read_within(value, &mut left).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
-        let expected = match (parameter.kind, &argument) {
-            (Kind::Any, _)
-            | (Kind::Text, Value::Bytes(_) | Value::Number(_))
-            | (Kind::Flag, Value::Flag(_))
-            | (Kind::Number, Value::Number(_))
-            | (Kind::Table, Value::List(_) | Value::Map(_)) => None,
-            (Kind::Text, _) => Some("string"),
-            (Kind::Flag, _) => Some("boolean"),
-            (Kind::Number, _) => Some("number"),
-            (Kind::Table, _) => Some("array or object"),
-        };
-        if let Some(expected) = expected {
+        if !parameter.of.takes(&argument) {
+            let expected = parameter.of.expected("array or object");
             return Err(refuse(format!("{} must be of type {expected}, not {}", what(), kind(value))));
         }
-        arguments.push(match (index, form.first, argument) {
-            (0, First::Base64, Value::Bytes(text)) => match STANDARD.decode(text) {
+        arguments.push(match (index, function.javascript.takes_base64, argument) {
+            (0, true, Value::Bytes(text)) => match STANDARD.decode(text) {
                 Ok(bytes) => Value::Bytes(bytes),
                 Err(_) => return Err(refuse(format!("{} is not base 64", what()))),
             },
@@ -238,30 +216,30 @@ fn read<'js>(
 }
 
 /// Converts a result of the host for JavaScript.
-pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: Answer, value: Value) -> Result<JsValue<'js>> {
+pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &Answer, value: Value) -> Result<JsValue<'js>> {
     match (answer, value) {
-        (Answer::Named(names), value) => {
-            let results = match value {
-                Value::Results(results) => results,
-                single => vec![single],
-            };
-            let object = Object::new(ctx.clone())?;
-            for (name, value) in names.iter().zip(results) {
-                object.set(*name, values::write(ctx, value)?)?;
-            }
-            Ok(object.into_value())
-        }
-        (Answer::Response, Value::Results(mut results)) => {
+        (Answer::Named(names), Value::Results(results)) => object(ctx, names, results),
+        (Answer::Named(names), single) => object(ctx, names, vec![single]),
+        (Answer::Response(names), Value::Results(mut results)) => {
             if let Some(Value::Map(headers)) = results.get_mut(1) {
                 for (_, header) in headers {
                     *header = Value::List(vec![std::mem::replace(header, Value::Nil)]);
                 }
             }
-            write(ctx, Answer::Named(&["code", "headers", "body"]), Value::Results(results))
+            object(ctx, names, results)
         }
         (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, &bytes),
         (Answer::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
         (Answer::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
         (_, value) => values::write(ctx, value),
     }
+}
+
+/// An object of results by their names.
+fn object<'js>(ctx: &Ctx<'js>, names: &[String], results: Vec<Value>) -> Result<JsValue<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for (name, value) in names.iter().zip(results) {
+        object.set(name.as_str(), values::write(ctx, value)?)?;
+    }
+    Ok(object.into_value())
 }

@@ -60,7 +60,7 @@ impl Init {
                 *used = index + 1;
                 Some(answer.clone())
             }
-            None if effect == Effect::Writes => {
+            None if effect.is_write() => {
                 let told = "InitModule has run already and did not call this then: nothing happens a second time";
                 Some(Err(Error::new(ErrorKind::FailedPrecondition, told)))
             }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(init.answer("storage_write", Effect::Writes), Some(Err(Error::invalid("no"))));
         assert_eq!(init.answer("uuid_v4", Effect::Chance), Some(Ok(Value::text("b"))));
         assert_eq!(init.answer("uuid_v4", Effect::Chance), None, "what has no answer is carried out");
-        assert!(matches!(init.answer("wallet_update", Effect::Writes), Some(Err(_))), "but changes nothing");
+        assert!(matches!(init.answer("wallet_update", Effect::WritesKeyed), Some(Err(_))), "but changes nothing");
         init.end();
         assert!(init.answer("storage_write", Effect::Writes).is_none());
     }

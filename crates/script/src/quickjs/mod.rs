@@ -27,19 +27,4 @@ mod surface;
 mod values;
 pub mod vm;
 
-pub(crate) use surface::{Answer as Answered, camel_case};
-
-/// The names of a function of the host table in JavaScript.
-pub(crate) fn names_in_javascript(name: &str) -> Vec<String> {
-    surface::names(name)
-}
-
-/// The index of each parameter's argument in JavaScript; empty where the order is the host table's.
-pub(crate) fn argument_order(name: &str) -> &'static [usize] {
-    surface::form(name).order
-}
-
-/// The conversion of a host function's results for JavaScript.
-pub(crate) fn answered(name: &str) -> Answered {
-    surface::form(name).answer
-}
+pub(crate) use surface::{Answer, FORMS, Form, camel_case};

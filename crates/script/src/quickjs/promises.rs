@@ -54,7 +54,7 @@ struct HostAnswer {
 /// A promise that an answer of the host will settle.
 struct UnsettledPromise {
     settle: [Persistent<Function<'static>>; 2],
-    answer: Answer,
+    answer: &'static Answer,
 }
 
 /// A call that may wait beside others. Dropping it ends the call.
@@ -92,7 +92,7 @@ impl Promises {
         ctx: &Ctx<'js>,
         host: &Host,
         awaited: Awaited,
-        answer: Answer,
+        answer: &'static Answer,
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));

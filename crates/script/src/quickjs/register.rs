@@ -16,7 +16,7 @@ use super::globals;
 use super::host::{Means, pending};
 use super::surface::camel_case;
 use super::values::{self, kind, text};
-use crate::host::PENDING;
+use crate::host::pending as pending_functions;
 use crate::machine::call::{Sole, listener_name};
 use crate::machine::registry::{Among, Registry, When};
 
@@ -102,7 +102,8 @@ pub(super) fn initializer<'js>(
             initializer.set(method.clone(), register_hook(ctx, to.clone(), method, when, subject.name())?)?;
         }
     }
-    let not_yet = PENDING.iter().filter(|name| name.starts_with("register_")).map(|name| camel_case(name));
+    let not_yet =
+        pending_functions().map(|function| function.name).filter(|name| name.starts_with("register_")).map(camel_case);
     for method in not_yet.chain(PENDING_HERE.map(str::to_owned)) {
         initializer.set(method.clone(), pending(ctx, format!("initializer.{method}"))?)?;
     }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::signatures::RECORDS;
-use super::types::field;
-use super::{Signature, signature};
-use crate::host::{Effect, PENDING, functions};
-use crate::quickjs::{argument_order, names_in_javascript};
+use muster_api::http::code;
+
+use super::types::records;
+use crate::host::{DefaultValue, Effect, Field, HostFunction, Parameter, pending};
+use crate::quickjs::{FORMS, Form, camel_case};
 
 const HEAD: &str = "\
 # Functions of the server
@@ -16,58 +16,79 @@ const HEAD: &str = "\
 What game code may call: in Lua of `require(\"nakama\")`, in JavaScript and TypeScript of `nk`. `muster types FOLDER` writes declarations of \
 all this for editors and compilers.
 
-Every function refuses arguments that are of another type with code 3. What may be left out is in *italics*; a `null` or `nil` counts as left \
-out. Names in tables are written as here in Lua (`user_id`), in camel case in JavaScript (`userId`), which may use both. Moments are seconds since 1970. \
-Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be given instead. Where Lua gets several results, JavaScript gets \
-them as one object.
+Every function refuses arguments that are of another type, or break its rules, with code 3; its other errors stand below it. What may be left \
+out is in *italics*; a `null` or `nil` counts as left out. Names in tables are written as here in Lua (`user_id`), in camel case in JavaScript \
+(`userId`), which may use both. Moments are seconds since 1970. Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be \
+given instead. Where Lua gets several results, JavaScript gets them as one object, by their names.
 ";
 
 /// The page.
 pub fn page() -> String {
     let mut written = HEAD.to_owned();
     written.push_str("\n## Functions\n");
-    for function in functions() {
-        let signature = signature(function);
-        let _ = write!(written, "\n### {}\n\n{}\n\n", function.name, function.doc);
-        let _ = writeln!(written, "- Lua: `nk.{}({})`", function.name, in_lua(&signature));
-        for name in names_in_javascript(function.name) {
-            let _ = writeln!(written, "- JavaScript: `nk.{name}({})`", in_javascript(&signature));
-        }
-        let _ = writeln!(written, "- Answers: {}", function.result);
-        let _ = writeln!(written, "- {}", effect(function.effect));
-        if !signature.parameters.is_empty() {
-            written.push_str("\n| argument | is |\n|---|---|\n");
-            for (parameter, of) in &signature.parameters {
-                let mark = if parameter.is_optional { "*" } else { "" };
-                let _ = writeln!(written, "| {mark}{}{mark} | {} |", parameter.name, of.in_words());
-            }
-        }
-    }
+    FORMS.iter().for_each(|form| describe(&mut written, form));
     written.push_str("\n## Tables\n");
-    for (name, fields) in RECORDS {
-        let _ = write!(written, "\n### {name}\n\n| field | is |\n|---|---|\n");
-        for (name, of, is_optional) in fields.iter().map(|written| field(written)) {
-            let mark = if is_optional { "*" } else { "" };
-            let _ = writeln!(written, "| {mark}{name}{mark} | {} |", of.in_words());
-        }
+    for record in records() {
+        let _ = write!(written, "\n### {}\n\n| field | is |\n|---|---|\n", record.name);
+        record.fields.iter().for_each(|field| line(&mut written, field));
     }
     written.push_str("\n## Not there yet\n\nThese are errors with code 12:\n\n");
-    for name in PENDING {
+    let mut names: Vec<_> = pending().map(|function| function.name).collect();
+    names.sort_unstable();
+    for name in names {
         let _ = writeln!(written, "- `{name}`");
     }
     written
 }
 
-fn in_lua(signature: &Signature) -> String {
-    signature.parameters.iter().map(|(parameter, _)| parameter.name).collect::<Vec<_>>().join(", ")
+fn describe(written: &mut String, form: &Form) {
+    let function = form.function;
+    let _ = write!(written, "\n### {}\n\n{}\n\n", function.name, function.doc);
+    let _ = writeln!(written, "- Lua: `nk.{}({})`", function.name, in_lua(function));
+    for name in &form.names {
+        let _ = writeln!(written, "- JavaScript: `nk.{name}({})`", in_javascript(form));
+    }
+    let answers = if function.answers.is_empty() { "nothing" } else { function.answers };
+    let _ = writeln!(written, "- Answers: {answers}");
+    for (kind, when) in function.errors {
+        let _ = writeln!(written, "- Error {}: {when}", code(*kind).number());
+    }
+    let _ = writeln!(written, "- {}", effect(function.effect));
+    if !function.parameters.is_empty() {
+        written.push_str("\n| argument | is |\n|---|---|\n");
+        for Parameter { name, of, is_optional, default } in function.parameters {
+            let default = match default {
+                DefaultValue::Nothing => String::new(),
+                DefaultValue::Flag(flag) => format!("; {flag} unless given"),
+                DefaultValue::Number(number) => format!("; {number} unless given"),
+            };
+            let _ = writeln!(written, "| {} | {}{default} |", marked(name, *is_optional), of.in_words());
+        }
+    }
+    if let [Field { name, .. }, ..] = function.results
+        && !name.is_empty()
+    {
+        written.push_str("\n| result | is |\n|---|---|\n");
+        function.results.iter().for_each(|result| line(written, result));
+    }
 }
 
-fn in_javascript(signature: &Signature) -> String {
-    let order = argument_order(signature.function.name);
-    let mut names: Vec<_> = signature.parameters.iter().enumerate().collect();
-    names.sort_by_key(|(index, _)| order.get(*index).copied().unwrap_or(*index));
-    let names = names.into_iter().map(|(_, (parameter, _))| crate::quickjs::camel_case(parameter.name));
-    names.collect::<Vec<_>>().join(", ")
+/// A line of a table.
+fn line(written: &mut String, Field { name, of, is_optional }: &Field) {
+    let _ = writeln!(written, "| {} | {} |", marked(name, *is_optional), of.in_words());
+}
+
+/// Writes the name of something that may be missing in italics.
+fn marked(name: &str, is_optional: bool) -> String {
+    if is_optional { format!("*{name}*") } else { name.to_owned() }
+}
+
+fn in_lua(function: &HostFunction) -> String {
+    function.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(", ")
+}
+
+fn in_javascript(form: &Form) -> String {
+    form.arguments().iter().map(|parameter| camel_case(parameter.name)).collect::<Vec<_>>().join(", ")
 }
 
 fn effect(effect: Effect) -> &'static str {
@@ -79,5 +100,8 @@ fn effect(effect: Effect) -> &'static str {
         Effect::Reads => "Reads what others may change.",
         Effect::Asks => "Asks another server, where that may change something.",
         Effect::Writes => "Changes what others may read.",
+        Effect::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
+        Effect::Local => "Changes what this process keeps in memory.",
+        Effect::Players => "Reaches connected players.",
     }
 }

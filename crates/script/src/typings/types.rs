@@ -1,56 +1,8 @@
-//! Types of arguments and results, in each language.
+//! Types of the host table as each language writes them.
 
-use super::signatures::RECORDS;
-use crate::quickjs::camel_case;
-
-/// A type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    Text,
-    /// A text of any bytes, which JavaScript may hand in as bytes.
-    Bytes,
-    Number,
-    Flag,
-    Any,
-    /// Values by names that a studio chose.
-    Object,
-    List(Box<Type>),
-    /// Values of one type by names that a studio chose.
-    Map(Box<Type>),
-    /// One of the records, whose names are ours.
-    Record(&'static str),
-    Either(Box<Type>, Box<Type>),
-}
+use crate::host::{Field, HostFunction, RecordType, Type, functions};
 
 impl Type {
-    /// As it is written in tables: `string`, `bytes`, `number`, `boolean`, `any`, `object`, `T[]`, `{T}`, `T | T`, or a record.
-    ///
-    /// # Panics
-    /// For what is none of these: the tables are ours, and a test writes all of them.
-    pub(super) fn of(written: &str) -> Self {
-        if let Some((first, second)) = written.split_once(" | ") {
-            return Self::Either(Box::new(Self::of(first)), Box::new(Self::of(second)));
-        }
-        if let Some(item) = written.strip_suffix("[]") {
-            return Self::List(Box::new(Self::of(item)));
-        }
-        if let Some(value) = written.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-            return Self::Map(Box::new(Self::of(value)));
-        }
-        match written {
-            "string" => Self::Text,
-            "bytes" => Self::Bytes,
-            "number" => Self::Number,
-            "boolean" => Self::Flag,
-            "any" => Self::Any,
-            "object" => Self::Object,
-            name => {
-                let record = RECORDS.iter().find(|(known, _)| *known == name);
-                Self::Record(record.unwrap_or_else(|| panic!("{name} is no type")).0)
-            }
-        }
-    }
-
     /// In TypeScript.
     pub(super) fn in_typescript(&self) -> String {
         match self {
@@ -62,7 +14,7 @@ impl Type {
             Self::Object => "{ [key: string]: any }".to_owned(),
             Self::List(item) => format!("{}[]", item.in_typescript()),
             Self::Map(value) => format!("{{ [key: string]: {} }}", value.in_typescript()),
-            Self::Record(name) => (*name).to_owned(),
+            Self::Record(record) => record.name.to_owned(),
             Self::Either(first, second) => format!("{} | {}", first.in_typescript(), second.in_typescript()),
         }
     }
@@ -77,7 +29,7 @@ impl Type {
             Self::Object => "{ [string]: any }".to_owned(),
             Self::List(item) => format!("{{ {} }}", item.in_luau()),
             Self::Map(value) => format!("{{ [string]: {} }}", value.in_luau()),
-            Self::Record(name) => (*name).to_owned(),
+            Self::Record(record) => record.name.to_owned(),
             Self::Either(first, second) => format!("({} | {})", first.in_luau(), second.in_luau()),
         }
     }
@@ -93,20 +45,49 @@ impl Type {
             Self::Object => "table".to_owned(),
             Self::List(item) => format!("list of {}", item.in_words()),
             Self::Map(value) => format!("{} by name", value.in_words()),
-            Self::Record(name) => format!("[{name}](#{})", name.to_lowercase()),
+            Self::Record(record) => format!("[{}](#{})", record.name, record.name.to_lowercase()),
             Self::Either(first, second) => format!("{}, or {}", first.in_words(), second.in_words()),
+        }
+    }
+
+    /// As the generator of Go's methods reads it.
+    pub(super) fn for_go(&self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Bytes => "bytes".to_owned(),
+            Self::Number => "number".to_owned(),
+            Self::Flag => "flag".to_owned(),
+            Self::Any => "any".to_owned(),
+            Self::Object => "object".to_owned(),
+            Self::List(item) => format!("list of {}", item.for_go()),
+            Self::Map(value) => format!("map of {}", value.for_go()),
+            Self::Record(record) => record.name.to_owned(),
+            // Go has one order of arguments and one type for each.
+            Self::Either(first, _) => first.for_go(),
         }
     }
 }
 
-/// A field of a record: its name, what it holds, and whether it may be missing.
-pub(super) fn field(written: &'static str) -> (&'static str, Type, bool) {
-    let (name, of) = written.split_once(": ").unwrap_or((written, "any"));
-    let (name, is_optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
-    (name, Type::of(of), is_optional)
+/// The records of all functions that are built, each once, those that others hold before these.
+pub(super) fn records() -> Vec<&'static RecordType> {
+    let mut found = Vec::new();
+    functions().flat_map(types).for_each(|of| collect(&of, &mut found));
+    found
 }
 
-/// A record as JavaScript names its fields.
-pub(super) fn camel_cased(name: &str) -> String {
-    camel_case(name)
+fn types(function: &'static HostFunction) -> impl Iterator<Item = Type> {
+    let parameters = function.parameters.iter().map(|parameter| parameter.of);
+    parameters.chain(function.results.iter().map(|result| result.of))
+}
+
+fn collect(of: &Type, found: &mut Vec<&'static RecordType>) {
+    match of {
+        Type::List(inner) | Type::Map(inner) => collect(inner, found),
+        Type::Either(first, second) => [first, second].into_iter().for_each(|of| collect(of, found)),
+        Type::Record(record) if found.iter().all(|known| known.name != record.name) => {
+            record.fields.iter().for_each(|Field { of, .. }| collect(of, found));
+            found.push(record);
+        }
+        _ => {}
+    }
 }

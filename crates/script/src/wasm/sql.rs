@@ -3,14 +3,14 @@
 use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
 
-use crate::host::{Arguments, Effect, HostFunction, Kind, Parameter, Run};
+use crate::host::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, optional, required};
 use crate::value::{Value, whole};
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "sql_changed",
         parameters: PARAMETERS,
-        result: "how many rows were changed",
+        answers: "how many rows were changed",
         doc: "Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2.",
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -20,11 +20,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Number(changed as f64))
             })
         }),
+        ..ROW
     },
     HostFunction {
         name: "sql_rows",
         parameters: PARAMETERS,
-        result: "the names of the columns, and the rows, each value behind a letter for its kind",
+        answers: "the names of the columns, and the rows, each value behind a letter for its kind",
         doc: "Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2.",
         effect: Effect::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -37,13 +38,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Results(vec![Value::List(columns), Value::List(rows)]))
             })
         }),
+        ..ROW
     },
 ];
 
-const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "statement", kind: Kind::Text, is_optional: false },
-    Parameter { name: "parameters", kind: Kind::Table, is_optional: true },
-];
+const PARAMETERS: &[Parameter] = &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))];
 
 /// Reads the parameters of a statement. In a text the first letter is the type of the value behind it, so that values
 /// which JSON's numbers cannot hold cross unchanged.

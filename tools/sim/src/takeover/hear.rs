@@ -64,7 +64,7 @@ impl World {
                 self.tickets_rebound(who, &reply);
                 Ok(())
             }
-            (OpenRequest::Tally { subject, .. }, reply) => self.tally_answered(subject, &reply),
+            (OpenRequest::Tally { subject, crashes, .. }, reply) => self.tally_answered(subject, crashes, &reply),
             (OpenRequest::Ticket(asked), reply) => self.ticket_answered(asked, reply),
             (OpenRequest::Party(asked), reply) => self.party_answered(asked, &reply),
             (OpenRequest::Rooms(asked), reply) => self.rooms_answered(asked, reply),

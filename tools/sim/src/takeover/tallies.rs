@@ -172,7 +172,7 @@ pub(super) struct TallyWorld {
     pub has_some: bool,
     /// Randomness of its own, so that other runs stay as they are.
     pub rng: fastrand::Rng,
-    /// The largest count that was answered, and the number of nodes that had died by then.
+    /// The largest count that was answered, and the number of nodes that had died when it was asked for.
     answered: BTreeMap<Uuid, (u64, usize)>,
     /// Number of questions that counted.
     sent: BTreeMap<Uuid, u64>,
@@ -194,16 +194,17 @@ impl World {
         let (at, stream) = (self.clients[&who].at, stream_of(subject));
         self.trace.line(|| format!("session {who}, tally {subject}: {act}"));
         let is_on = self.cluster.planes[&at.place].is_on(at.key, &stream);
+        let crashes = self.cluster.crashes;
         match act {
             0 => self.step(at.place, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop),
             1 | 2 if !is_on => {
-                let Some(request) = self.ask(at.place, OpenRequest::Tally { who, subject }) else { return Ok(()) };
+                let Some(request) = self.ask(at.place, OpenRequest::Tally { who, subject, crashes }) else { return Ok(()) };
                 self.step(at.place, |plane, now, out| {
                     plane.come_to_added(now, at.key, stream, Bytes::new(), request, out);
                 })
             }
             _ => {
-                let request = self.ask(at.place, OpenRequest::Tally { who, subject });
+                let request = self.ask(at.place, OpenRequest::Tally { who, subject, crashes });
                 *self.tallies.sent.entry(subject).or_default() += 1;
                 let (key, ask) = (stream.clone(), Bytes::from_static(b"+"));
                 let up = Up::Added { request, stream, comer: None, ask };
@@ -212,10 +213,10 @@ impl World {
         }
     }
 
-    pub(super) fn tally_answered(&mut self, subject: Uuid, reply: &Reply) -> Checked {
+    pub(super) fn tally_answered(&mut self, subject: Uuid, crashes: usize, reply: &Reply) -> Checked {
         match reply {
             Reply::Added(count) => {
-                let (count, crashes) = (count_of(count), self.cluster.crashes);
+                let count = count_of(count);
                 let answered = self.tallies.answered.entry(subject).or_default();
                 if answered.1 < crashes || count > answered.0 {
                     *answered = (count, crashes);

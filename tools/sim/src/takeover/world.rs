@@ -57,7 +57,7 @@ pub(super) enum OpenRequest {
     Claim { who: Who, to: SessionRef },
     Rebind { who: Who, stream: StreamKey },
     RebindTickets { who: Who },
-    Tally { who: Who, subject: Uuid },
+    Tally { who: Who, subject: Uuid, crashes: usize },
 }
 
 impl OpenRequest {

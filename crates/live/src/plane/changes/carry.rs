@@ -56,6 +56,7 @@ impl Plane {
                 }
             }
         }
+        things.all_mut().for_each(|things| things.set_timers(&mut owning));
         assert!(none.is_empty(), "data that are put in have no effects");
     }
 }

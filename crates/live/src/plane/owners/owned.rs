@@ -171,6 +171,9 @@ pub trait Owned {
     /// Puts in one part of [`Self::carry_out`]. Nobody is told.
     fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried);
 
+    /// Sets timers for what is due first, after parts were put in or timers have run.
+    fn set_timers(&mut self, _owning: &mut Owning<'_>) {}
+
     /// A thing as it is now, for the next owner after a crash. Nothing if it has ended.
     fn recovery_data(&self, _now: Millis, _key: RecoveryKey) -> Vec<Carried> {
         Vec::new()

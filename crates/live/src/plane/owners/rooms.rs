@@ -156,12 +156,13 @@ impl OwnedRooms {
         }
     }
 
-    /// Runs rooms when their timer fires, unless a sooner one was set since.
+    /// Runs rooms when their timer fires, unless a sooner one was set since. The next timer is set when all timers of
+    /// this turn have run, so that an outdated one does not run rooms twice.
     pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
         if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
             let mut effects = Vec::new();
             self.rooms.turn(owning.now, &mut effects);
-            self.carry_out_effects(owning, effects);
+            self.carry_out_each(owning, effects);
         }
     }
 
@@ -175,8 +176,14 @@ impl OwnedRooms {
         }
     }
 
-    /// Carries out effects in order. Messages of this place to itself as another owner come behind the effects.
+    /// Carries out effects in order, and sets the timer for what is due first.
     fn carry_out_effects(&mut self, owning: &mut Owning<'_>, effects: Vec<Effect>) {
+        self.carry_out_each(owning, effects);
+        self.set_timer(owning);
+    }
+
+    /// Carries out effects in order. Messages of this place to itself as another owner come behind the effects.
+    fn carry_out_each(&mut self, owning: &mut Owning<'_>, effects: Vec<Effect>) {
         let mut to_self = VecDeque::new();
         owning.carry_out_rooms(effects, &mut to_self);
         while let Some(ask) = to_self.pop_front() {
@@ -185,7 +192,6 @@ impl OwnedRooms {
             owning.carry_out_rooms(effects, &mut to_self);
         }
         self.note_changes(owning);
-        self.set_timer(owning);
     }
 
     /// Notes the rooms that changed, so that recovery data are kept of them.
@@ -296,6 +302,7 @@ impl Owned for OwnedRooms {
             }
             owning.carry_in(self, part);
         }
+        self.set_timer(owning);
         streams
     }
 
@@ -342,8 +349,11 @@ impl Owned for OwnedRooms {
     fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
         if let Carried::Rooms(rooms) = part {
             self.rooms.carry_in(owning.now, rooms);
-            self.set_timer(owning);
         }
+    }
+
+    fn set_timers(&mut self, owning: &mut Owning<'_>) {
+        self.set_timer(owning);
     }
 
     fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {

@@ -1,0 +1,11 @@
+//! Functions of Lua that register others. JavaScript and Go have them as methods of the initializer.
+
+use super::{HostFunction, not_yet};
+
+pub(super) static FUNCTIONS: &[HostFunction] = &[
+    not_yet("register_leaderboard_reset"),
+    not_yet("register_storage_index"),
+    not_yet("register_storage_index_filter"),
+    not_yet("register_tournament_end"),
+    not_yet("register_tournament_reset"),
+];
