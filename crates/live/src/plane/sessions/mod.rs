@@ -87,9 +87,6 @@ impl Sessions {
         }
     }
 
-    /// Panics where counts differ from recounts.
-    pub(crate) fn assert_sound(&self) {}
-
     /// A session's presence somewhere.
     pub(crate) fn presence(&self, key: SessionKey) -> Option<Presence> {
         let info = self.registry.info(key)?;
