@@ -38,6 +38,9 @@ pub struct PlaneConfig {
     pub up_credits: u32,
     /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No key: tests make it small.
     pub down_credits: u32,
+    /// Whether the plane checks itself after each step, as debug builds do. No key: simulations with planted bugs switch it
+    /// off, since their own checks are to find the bugs.
+    pub checks_itself: bool,
     /// How rooms are kept.
     pub rooms: Arc<RoomsConfig>,
     /// How matches of game code are kept.
@@ -60,6 +63,7 @@ impl Default for PlaneConfig {
             slice_deliveries: SLICE_DELIVERIES,
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
+            checks_itself: cfg!(debug_assertions),
             rooms: Arc::default(),
             matches: MatchesConfig::default(),
             recover: Recover::default(),
