@@ -178,6 +178,7 @@ impl World {
         let encoder = Rc::new(Encoder::new(&scenario.streams, &scenario.parties));
         encoder.is_wasteful.set(fault == Some(Fault::EncodeTwice));
         let mut config = scenario.config.clone();
+        config.checks_itself &= fault.is_none();
         if fault == Some(Fault::StayOn) {
             (config.single_match, config.single_party) = (false, false);
         }

@@ -118,6 +118,11 @@ impl Parties {
         self.parties.iter().flat_map(|(id, party)| party.sessions().map(|session| (*id, session)))
     }
 
+    /// Members of all parties, in no order.
+    pub fn members(&self) -> impl Iterator<Item = (PartyId, SessionRef)> {
+        self.parties.iter().flat_map(|(id, party)| party.members.iter().map(|member| (*id, member.session())))
+    }
+
     /// Number of parties.
     pub fn len(&self) -> usize {
         self.parties.len()

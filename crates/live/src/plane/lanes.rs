@@ -161,6 +161,18 @@ impl Lanes {
         }
     }
 
+    /// Panics where credits exceed their bounds.
+    pub(crate) fn assert_sound(&self) {
+        let [up_max, down_max] = self.credits;
+        for pair in self.pairs.values() {
+            assert!(pair.up.credits <= up_max && pair.down.credits <= down_max, "more credits than there are");
+            assert!(
+                pair.worked_off.iter().zip(self.give_back).all(|(count, max)| *count < max),
+                "credits are kept back"
+            );
+        }
+    }
+
     /// Forgets the lanes to a place that has gone, with the messages that wait for it.
     pub(crate) fn forget(&mut self, place: Place) {
         self.pairs.remove(&place);

@@ -13,6 +13,7 @@ mod message;
 mod options;
 mod owners;
 mod sessions;
+mod sound;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -590,15 +591,6 @@ impl Plane {
             out,
         };
         (owning, things)
-    }
-
-    /// Panics where the state is one that cannot be. Debug builds call it after each step.
-    fn assert_sound(&self) {
-        if cfg!(debug_assertions) {
-            self.owners.streams.assert_sound();
-            self.sessions.assert_sound();
-            self.owners.things.all().for_each(|things| things.assert_sound());
-        }
     }
 }
 

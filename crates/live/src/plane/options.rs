@@ -41,6 +41,9 @@ pub struct PlaneConfig {
     /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No configuration key sets it; tests make it
     /// small.
     pub down_credits: u32,
+    /// Whether the plane checks itself after each step, as debug builds do. No configuration key sets it; simulations with
+    /// planted bugs switch it off, since their own checks are to find the bugs.
+    pub checks_itself: bool,
     /// Configuration of rooms.
     pub rooms: Arc<RoomsConfig>,
     /// Configuration of matches of game code.
@@ -63,6 +66,7 @@ impl Default for PlaneConfig {
             slice_deliveries: SLICE_DELIVERIES,
             up_credits: UP_CREDITS,
             down_credits: DOWN_CREDITS,
+            checks_itself: cfg!(debug_assertions),
             rooms: Arc::default(),
             matches: MatchesConfig::default(),
             recover: Recover::default(),

@@ -198,7 +198,9 @@ impl World {
         match act {
             0 => self.step(at.place, |plane, now, out| plane.leave(now, at.key, stream, out)).map(drop),
             1 | 2 if !is_on => {
-                let Some(request) = self.ask(at.place, OpenRequest::Tally { who, subject, crashes }) else { return Ok(()) };
+                let Some(request) = self.ask(at.place, OpenRequest::Tally { who, subject, crashes }) else {
+                    return Ok(());
+                };
                 self.step(at.place, |plane, now, out| {
                     plane.come_to_added(now, at.key, stream, Bytes::new(), request, out);
                 })

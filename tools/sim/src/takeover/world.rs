@@ -178,7 +178,8 @@ impl World {
         let party = |number: u128| StreamKey::about(mode::PARTY, Uuid::from_u128(u128::from(seed) << 64 | number));
         let parties: Vec<StreamKey> = (0..2).map(party).collect();
         let encoder = Rc::new(Encoder::new(&streams, &parties));
-        let config = config(&mut rng);
+        let mut config = config(&mut rng);
+        config.checks_itself &= fault.is_none();
         let tallies = TallyWorld::of_seed(seed);
         let has_crashes = fault.is_some() || rng.u8(0..3) > 0;
         let is_merged = config.merge_above < SESSIONS_MAX;

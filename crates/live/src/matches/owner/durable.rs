@@ -100,6 +100,11 @@ impl Matches {
         }
     }
 
+    /// Players of all matches, in no order.
+    pub fn players(&self) -> impl Iterator<Item = (MatchId, SessionRef)> {
+        self.running.iter().flat_map(|(id, running)| running.player_sessions().map(|session| (*id, session)))
+    }
+
     /// Sessions that wait for answers to their join attempts, with the matches.
     pub fn attempting(&self) -> impl Iterator<Item = (MatchId, SessionRef)> {
         self.running.iter().flat_map(|(id, running)| running.attempting().map(|session| (*id, session)))

@@ -46,6 +46,11 @@ impl RunningMatch {
         self.attempting().any(|attempting| attempting == session)
     }
 
+    /// Sessions of the players.
+    pub(in super::super) fn player_sessions(&self) -> impl Iterator<Item = SessionRef> {
+        self.players.keys().copied()
+    }
+
     /// Sessions that wait for answers to their join attempts.
     pub(in super::super) fn attempting(&self) -> impl Iterator<Item = SessionRef> {
         let queued = self.queue.iter().filter_map(|queued| match queued {

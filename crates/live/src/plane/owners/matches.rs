@@ -206,6 +206,10 @@ impl Owned for OwnedMatches {
         self.matches.attempting().map(|(id, session)| (id.stream(node), session)).collect()
     }
 
+    fn members(&self, node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        Some(self.matches.players().map(|(id, session)| (id.stream(node), session)).collect())
+    }
+
     /// Matches that are not durable end with their place: their players see themselves go.
     fn end_with_places(&mut self, owning: &mut Owning<'_>) {
         for (stream, listener, presence) in owning.sessions.anchorless() {

@@ -179,7 +179,9 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// Panics where counts differ from recounts, or things are where they cannot be. Called after each step of debug
-    /// builds.
-    fn assert_sound(&self) {}
+    /// The sessions that things of this kind take to be on their streams. Debug builds compare them with the streams after
+    /// each step. `None` if the kind does not know them.
+    fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        None
+    }
 }

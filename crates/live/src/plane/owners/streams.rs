@@ -394,12 +394,6 @@ impl Things {
 }
 
 impl Streams {
-    /// Panics where counts differ from recounts.
-    pub(crate) fn assert_sound(&self) {
-        let presences: usize = self.map.values().map(|stream| stream.presences.len()).sum();
-        assert_eq!(self.presences, presences, "presences of all streams");
-    }
-
     /// Number of streams.
     pub(crate) fn len(&self) -> usize {
         self.map.len()

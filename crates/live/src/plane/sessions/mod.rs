@@ -87,9 +87,6 @@ impl Sessions {
         }
     }
 
-    /// Panics where the state is one that cannot be. There are no counts to check so far.
-    pub(crate) fn assert_sound(&self) {}
-
     /// A session's own presence, without the options of a join.
     pub(crate) fn presence(&self, key: SessionKey) -> Option<Presence> {
         let info = self.registry.info(key)?;
