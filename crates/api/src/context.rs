@@ -81,13 +81,14 @@ impl App {
 /// How the live plane shows itself to clients, under configuration names.
 #[derive(Clone, Debug)]
 pub struct LiveRules {
-    /// The part of public ids behind the dot: `name`, or `cluster.name` on a node of a cluster, where it is the same for all.
+    /// The part of public ids behind the dot: `name`, or `cluster.name` on a node of a cluster, where it is the same
+    /// for all.
     pub node: Arc<str>,
     /// `session.single_socket`: a user's new socket closes the others.
     pub single_socket: bool,
 }
 
-/// On whose behalf a request runs.
+/// The player or server that a request runs for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// Nobody known, where anyone may ask.

@@ -1,4 +1,5 @@
-//! Functions that are built in: what the protocol has no message for, called as every client calls game functions. Their
+//! Functions that are built in: what the protocol has no message for, called as every client calls game functions.
+//! Their
 //! ids begin with `muster.`; their payloads are JSON objects, whose unknown members are refused.
 
 use muster_domain::{Error, ErrorKind, Result};

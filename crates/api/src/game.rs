@@ -187,7 +187,7 @@ impl Occasion {
 pub struct MatchedPlayer {
     /// Who.
     pub presence: Presence,
-    /// With which party, by its public id.
+    /// The party of the player, by its public id.
     pub party_id: Option<Arc<str>>,
     /// Properties of the player's ticket, as texts.
     pub string_properties: BTreeMap<String, String>,

@@ -82,7 +82,8 @@ pub trait Hooks {
     /// Whether anything runs after it.
     fn has_after(&self, subject: Subject) -> bool;
 
-    /// Runs before it; answers the JSON of the message to go on with. `None` switches the subject off. What has no message
+    /// Runs before it; answers the JSON of the message to go on with. `None` switches the subject off. What has no
+    /// message
     /// goes on whatever is answered.
     fn before<'a>(
         &'a self,

@@ -1,4 +1,5 @@
-//! Requests over HTTP: an operation is decoded, run, measured and encoded; what no operation takes may be a route of game
+//! Requests over HTTP: an operation is decoded, run, measured and encoded; what no operation takes may be a route of
+//! game
 //! code. No sockets: bodies come whole and leave whole.
 
 use muster_domain::{Error, ErrorKind, Result};

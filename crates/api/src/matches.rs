@@ -118,7 +118,8 @@ pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
 /// Says something to the handler of a match, and answers what it says to that.
 ///
 /// # Errors
-/// `NotFound`; `ResourceExhausted` when too many signals wait or nobody answers; `FailedPrecondition` when the match is in
+/// `NotFound`; `ResourceExhausted` when too many signals wait or nobody answers; `FailedPrecondition` when the match is
+/// in
 /// the chain, so that it would wait for itself; `InvalidArgument` for what is no id of a match of game code.
 pub async fn signal(live: &Live, id: &str, data: &str, chain: Chain) -> Result<String> {
     let stream = parse(id).filter(|stream| stream.mode == mode::MATCH_AUTHORITATIVE);

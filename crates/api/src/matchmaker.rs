@@ -1,4 +1,5 @@
-//! The matchmaker beside the protocol's messages: how busy it is, and the functions under `muster.matchmaker.`, by which
+//! The matchmaker beside the protocol's messages: how busy it is, and the functions under `muster.matchmaker.`, by
+//! which
 //! tickets widen, servers bring tickets for their users, and anybody learns why a ticket waits.
 
 use std::collections::BTreeMap;
@@ -213,7 +214,7 @@ struct Closest {
 struct ExplainedObstacle {
     /// `term`, `counts` or `overlap`.
     kind: &'static str,
-    /// Whose query it is.
+    /// The ticket of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
     /// The term as it was written.

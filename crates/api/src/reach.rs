@@ -34,7 +34,8 @@ impl Live {
         connected.map(|(notification, _)| notification).collect()
     }
 
-    /// Sends a notification to everybody who is connected, whoever its receiver is; resolves when all places have sent it.
+    /// Sends a notification to everybody who is connected, whoever its receiver is; resolves when all places have sent
+    /// it.
     pub async fn notify_all(&self, notification: Notification) {
         let payload = notifications::told(notification);
         self.ask_every_place(|request| Up::All { request, payload: payload.clone() }).await;
@@ -51,7 +52,8 @@ impl Live {
         self.send(stream, Envelope::push(Message::ChannelMessage(message)), None, true);
     }
 
-    /// Sends something to those on a stream: to all of them, or to those among these sessions that are on it. What is not
+    /// Sends something to those on a stream: to all of them, or to those among these sessions that are on it. What is
+    /// not
     /// reliable may be left out for who does not read fast enough.
     pub fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) {
         let payload = Arc::new(Push::of(envelope));

@@ -1,4 +1,5 @@
-//! Session tokens that a shard has checked before: a player asks many times with one token, whose signature says the same
+//! Session tokens that a shard has checked before: a player asks many times with one token, whose signature says the
+//! same
 //! each time. Whether a token has expired, or is void, is looked at each time.
 
 use std::cell::RefCell;

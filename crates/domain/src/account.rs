@@ -146,7 +146,8 @@ impl Ending<'_> {
         self.void_late_sign_ins(store, user_id, RevocationReason::SignedOut).await
     }
 
-    /// Bans an account: it cannot sign in, its tokens are void, its sockets are told and close. Answers whether it exists.
+    /// Bans an account: it cannot sign in, its tokens are void, its sockets are told and close. Answers whether it
+    /// exists.
     pub async fn ban(&self, store: &dyn Store, user_id: UserId) -> Result<bool> {
         refuse_system(user_id, "banned")?;
         let revocation = self.all_up_to_now(user_id, RevocationReason::Banned);

@@ -113,7 +113,7 @@ impl Channel {
         }
     }
 
-    /// With whom `user_id` is in a conversation of two here.
+    /// The other user of a conversation of two, as `user_id` has it.
     pub fn partner(&self, user_id: UserId) -> Option<UserId> {
         match *self {
             Self::Direct(one, two) if one == user_id => Some(two),

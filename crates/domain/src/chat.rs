@@ -44,7 +44,8 @@ pub async fn check_join(store: &dyn Store, caller: UserId, kind: ChannelKind, ta
     }
 }
 
-/// The channel that game code names, on behalf of a user or of nobody. Nobody may have any room and any group's channel.
+/// The channel that game code names, on behalf of a user or of nobody. Nobody may have any room and any group's
+/// channel.
 ///
 /// Errors: as [`check_join`]; `InvalidArgument` for a conversation of nobody.
 pub async fn find(store: &dyn Store, on_behalf: Option<UserId>, kind: ChannelKind, target: &str) -> Result<Channel> {
@@ -102,10 +103,12 @@ impl Speaker<'_> {
         Ok(message)
     }
 
-    /// Changes something that this speaker said in `channel`. What stands in the history is changed there; what does not
+    /// Changes something that this speaker said in `channel`. What stands in the history is changed there; what does
+    /// not
     /// can be changed, for those who heard it, by speakers who are not `persistent` themselves.
     ///
-    /// Errors: `InvalidArgument` for content that is no JSON object or too long, and for a message that is not there, not
+    /// Errors: `InvalidArgument` for content that is no JSON object or too long, and for a message that is not there,
+    /// not
     /// the speaker's or not of this channel.
     pub async fn update(&self, channel: Channel, id: &str, content: String, persistent: bool) -> Result<Message> {
         let named = self.named(channel, id)?;

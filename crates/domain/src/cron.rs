@@ -1,8 +1,10 @@
 //! Cron expressions, in UTC: when the moment after or before another comes. The dialect is the original's: five fields
 //! (minute, hour, day of month, month, day of week), a sixth for the year, or seven with seconds in front.
 //!
-//! If both days are given, one of them is enough; `*` and `?` give none. Beyond the usual there are `L` (last day of the
-//! month), `15W` (the working day nearest to the 15th), `LW`, `5L` (the last Friday), `5#2` (the second Friday), names of
+//! If both days are given, one of them is enough; `*` and `?` give none. Beyond the usual there are `L` (last day of
+//! the
+//! month), `15W` (the working day nearest to the 15th), `LW`, `5L` (the last Friday), `5#2` (the second Friday), names
+//! of
 //! months and days, and `@daily` and its like.
 
 mod calendar;

@@ -106,7 +106,8 @@ pub const MESSAGE_PAGE_MAX: i32 = 100;
 /// Messages on a page when the caller names no number.
 pub const MESSAGE_PAGE_DEFAULT: i32 = 1;
 
-/// Most users whose requests for direct conversations are counted at a time; who has sent the fewest is forgotten first.
+/// Most users whose requests for direct conversations are counted at a time; who has sent the fewest is forgotten
+/// first.
 pub const DIRECT_REQUEST_SENDERS_MAX: usize = 65_536;
 
 /// Most characters of a notification's subject.

@@ -35,7 +35,8 @@ pub type Done = (Vec<ObjectAck>, Vec<(UserId, WalletChange)>);
 
 /// Changes everything or nothing: accounts first, then objects, deletions, wallets.
 ///
-/// Errors: [`Refusal::Balance`]; `InvalidArgument` for more than ten thousand changes, for what is out of its rules, and
+/// Errors: [`Refusal::Balance`]; `InvalidArgument` for more than ten thousand changes, for what is out of its rules,
+/// and
 /// for an object whose version is another; `AlreadyExists` for a taken user name.
 pub async fn run(
     store: &dyn Store,

@@ -53,13 +53,14 @@ pub struct NewNotification {
     pub content: String,
     /// The subject as a number, see [`codes`].
     pub code: i16,
-    /// On whose behalf; the system user for the server.
+    /// The sender; the system user for the server.
     pub sender_id: UserId,
     /// Whether it waits until the receiver deletes it; else only those hear of it who are there now.
     pub persistent: bool,
 }
 
-/// The notification for somebody with whom `sender_id` opened a direct channel and who is not there. How often it is sent,
+/// The notification for somebody with whom `sender_id` opened a direct channel and who is not there. How often it is
+/// sent,
 /// [`crate::chat::DirectRequests`] says.
 pub fn direct_message_request(sender_id: UserId, username: &str, receiver: UserId) -> NewNotification {
     NewNotification {
@@ -74,7 +75,8 @@ pub fn direct_message_request(sender_id: UserId, username: &str, receiver: UserI
 
 /// Sends notifications, all or none: stores the persistent ones, and answers what is to be pushed, in the order given.
 ///
-/// Errors: `InvalidArgument` for more than a thousand, for a subject or content out of its rules, and for a receiver of a
+/// Errors: `InvalidArgument` for more than a thousand, for a subject or content out of its rules, and for a receiver of
+/// a
 /// persistent one who does not exist.
 pub async fn send(
     store: &dyn Store,
@@ -107,7 +109,8 @@ pub async fn send(
     Ok(made)
 }
 
-/// Whether game code may send a notification of this code: of the codes that are not positive, the server's own are below
+/// Whether game code may send a notification of this code: of the codes that are not positive, the server's own are
+/// below
 /// zero, and games that send one by one may use those of [`codes::SINGLE`].
 ///
 /// Errors: `InvalidArgument`.
@@ -118,7 +121,8 @@ pub fn check_code(code: i32, is_single: bool) -> Result<i16> {
     }
 }
 
-/// Writes one notification for every user there is, page by page, and answers each page for pushing to those who are there.
+/// Writes one notification for every user there is, page by page, and answers each page for pushing to those who are
+/// there.
 /// An error ends it; receivers of earlier pages keep theirs.
 pub async fn send_to_all(
     store: &dyn Store,

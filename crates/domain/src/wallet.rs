@@ -1,6 +1,7 @@
 //! Wallets: what a change may do to them, and reading and annotating the ledger of their changes.
 //!
-//! Amounts are whole numbers of 64 bits. No wallet holds less than nothing of anything, and a change that would leave it
+//! Amounts are whole numbers of 64 bits. No wallet holds less than nothing of anything, and a change that would leave
+//! it
 //! so changes nothing at all.
 
 use std::collections::btree_map::Entry;
@@ -27,7 +28,7 @@ use crate::time::Timestamp;
 /// A change of one wallet as game code asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Whose.
+    /// The owner of the wallet.
     pub user_id: UserId,
     /// Amounts to add; negative ones take.
     pub changeset: Amounts,
@@ -38,7 +39,7 @@ pub struct Change {
 /// Why wallets did not change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// For what one of them would hold.
+    /// A wallet would hold less than nothing or more than 64 bits.
     #[error(transparent)]
     Balance(UnfitBalance),
     /// For any other reason.
@@ -81,7 +82,8 @@ pub async fn update(
 /// Changes wallets, all or none, and writes each change into the ledger if `update_ledger`. Answers whose changed and
 /// how, in the order asked for; unknown players are left out. Several changes of one wallet apply in order.
 ///
-/// Errors: [`Refusal::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their rules,
+/// Errors: [`Refusal::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their
+/// rules,
 /// and for a wallet that holds what is no whole number.
 pub async fn update_all(
     store: &dyn Store,
@@ -122,7 +124,7 @@ pub(crate) fn checked(
     Ok(made.collect())
 }
 
-/// Whose wallets changed, and how.
+/// Wallets that changed, with their amounts before and after.
 pub(crate) fn changed(update: &MultiUpdate, changes: Vec<Option<WalletChange>>) -> Vec<(UserId, WalletChange)> {
     let changes = update.wallets.iter().zip(changes);
     changes.filter_map(|(asked, change)| change.map(|change| (asked.user_id, change))).collect()

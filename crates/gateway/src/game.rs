@@ -24,9 +24,9 @@ use crate::ws::resume;
 const MATCHED_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The effects of the plane that concern game code, the players of matched tickets, and sessions that go on elsewhere.
-pub(crate) struct Effects(pub(crate) Weak<Shard>);
+pub(crate) struct ShardEffects(pub(crate) Weak<Shard>);
 
-impl CarryOut for Effects {
+impl CarryOut for ShardEffects {
     fn carry_out(&self, effect: Effect) {
         let Some(shard) = self.0.upgrade() else { return };
         let app = &shard.app;

@@ -398,7 +398,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             readiness: Cell::new(None),
             load,
         });
-        shard.rim.attach_shard(Box::new(game::Effects(Rc::downgrade(&shard))));
+        shard.rim.attach_shard(Box::new(game::ShardEffects(Rc::downgrade(&shard))));
         serve(&shard, inbox, receiver).await;
     });
 }

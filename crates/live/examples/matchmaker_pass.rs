@@ -1,4 +1,4 @@
-//! What a pass of the matchmaker costs: CPU time of whole passes and of the longest slice, for pools of hard shapes.
+//! The cost of a pass of the matchmaker: CPU time of whole passes and of the longest slice, for pools of hard shapes.
 //!
 //! ```text
 //! cargo run --release -p muster-live --example matchmaker_pass

@@ -1,4 +1,5 @@
-//! Game code: what a studio writes in Lua, JavaScript and Go, and what it may call. Why it is built so stands in `docs/adr/0012-game-code.md`.
+//! Game code: what a studio writes in Lua, JavaScript and Go, and what it may call. Why it is built so stands in
+//! `docs/adr/0012-game-code.md`.
 //!
 //! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
 //! touches a socket or the database.

@@ -229,7 +229,10 @@ impl Faults {
                 if *audience != LocalAudience::All && self.strikes(Fault::WidenAudience) {
                     *audience = LocalAudience::All;
                 }
-                let is_same = |before: &mut Message| matches!(before, Message::Down(Down::Fanout { stream: other, .. }) if other == stream);
+                let is_same = |before: &mut Message| match before {
+                    Message::Down(Down::Fanout { stream: other, .. }) => other == stream,
+                    _ => false,
+                };
                 let is_of_room = stream.mode == mode::ROOM;
                 if queue.back_mut().is_some_and(is_same)
                     && (self.strikes(Fault::SwapFanouts) || is_of_room && self.strikes(Fault::SwapTales))

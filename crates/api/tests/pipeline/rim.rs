@@ -8,6 +8,9 @@ use muster_live::plane::Effect;
 use muster_live::{CloseReason, Millis, SessionKey};
 use serde_json::Value;
 
+/// Carries out effects that concern more than sockets.
+pub type Others = Rc<dyn Fn(Effect)>;
+
 /// Keeps what sessions are sent and which close.
 #[derive(Default)]
 pub struct TestRim {
@@ -16,7 +19,7 @@ pub struct TestRim {
     /// Sessions told to close.
     pub closed: RefCell<Vec<(SessionKey, CloseReason)>>,
     /// Carries out effects that concern more than sockets.
-    pub others: RefCell<Option<Rc<dyn Fn(Effect)>>>,
+    pub others: RefCell<Option<Others>>,
     /// The live plane's clock.
     pub now: Cell<Millis>,
 }

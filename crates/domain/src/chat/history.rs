@@ -11,7 +11,7 @@ use crate::ports::store::Store;
 /// Request for a page of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryRequest {
-    /// Whose history.
+    /// The channel.
     pub channel: Channel,
     /// 1 to 100; 1 when absent.
     pub limit: Option<i32>,

@@ -1,6 +1,7 @@
 //! Asking somebody for a direct conversation: how often one user may, so that nobody floods the others with requests.
 //!
-//! A user has a number of requests that comes back with time (the generic cell rate algorithm), and one that its receiver
+//! A user has a number of requests that comes back with time (the generic cell rate algorithm), and one that its
+//! receiver
 //! has not deleted stands for all further ones to the same receiver for a while. The first is known to one process
 //! only, the second to the database.
 
@@ -128,7 +129,7 @@ struct State {
     /// When a user has all of its requests again. Whoever is not here has them.
     full_at: HashMap<UserId, Timestamp>,
     by_time: BTreeSet<(Timestamp, UserId)>,
-    /// From whom to whom; bounded by the messages under way.
+    /// Pairs of sender and receiver; bounded by the messages under way.
     under_way: HashSet<(UserId, UserId)>,
     counters: RequestCounters,
 }

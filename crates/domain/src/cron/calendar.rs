@@ -16,7 +16,8 @@ const YEARS_PER_ERA: i64 = 400;
 const DAYS_TO_EPOCH: i64 = 719_468;
 
 impl Date {
-    /// The date so many days after the first of January 1970. Years are counted from March on, so that the day that some
+    /// The date so many days after the first of January 1970. Years are counted from March on, so that the day that
+    /// some
     /// of them have more is their last.
     pub(super) fn of_day(day: i64) -> Self {
         let day = day + DAYS_TO_EPOCH;

@@ -187,7 +187,8 @@ pub trait AccountStore {
     /// Public parts of accounts, each once, in no promised order.
     fn users<'a>(&'a self, query: &'a UserQuery) -> PortFuture<'a, Vec<User>>;
 
-    /// The ids of up to `limit` accounts behind one, in the order of ids. The system user's is the lowest, so never among them.
+    /// The ids of up to `limit` accounts behind one, in the order of ids. The system user's is the lowest, so never
+    /// among them.
     fn user_ids(&self, behind: UserId, limit: u32) -> PortFuture<'_, Vec<UserId>>;
 
     /// The highest id of an account, if there is any.

@@ -103,7 +103,7 @@ pub struct MessagePosition {
 /// A walk through a channel's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageQuery {
-    /// Whose history.
+    /// The channel of the history.
     pub channel: Channel,
     /// Towards older messages; else towards newer ones.
     pub backwards: bool,

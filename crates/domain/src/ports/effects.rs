@@ -22,7 +22,8 @@ pub struct EffectKey {
 pub struct WriteStamp {
     /// The moment that is written as the time.
     pub now: Timestamp,
-    /// With a key the outcome, a refusal too, is stored in the same transaction, and whoever comes with it again changes
+    /// With a key the outcome, a refusal too, is stored in the same transaction, and whoever comes with it again
+    /// changes
     /// nothing and gets that outcome. Failures of the environment are not stored.
     pub effect: Option<EffectKey>,
 }

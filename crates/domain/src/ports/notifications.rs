@@ -17,7 +17,7 @@ pub struct Notification {
     pub content: String,
     /// The subject as a number: negative for the server's own, see [`crate::notifications::codes`].
     pub code: i16,
-    /// On whose behalf; the system user for the server.
+    /// The sender; the system user for the server.
     pub sender_id: UserId,
     /// When it was sent.
     pub create_time: Timestamp,
@@ -48,7 +48,7 @@ pub struct NotificationUpdate {
     pub subject: Option<String>,
     /// A JSON object as text.
     pub content: Option<String>,
-    /// On whose behalf.
+    /// The sender.
     pub sender_id: Option<UserId>,
 }
 

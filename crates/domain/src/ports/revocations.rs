@@ -35,7 +35,7 @@ impl RevocationReason {
 /// A revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revocation {
-    /// Whose tokens.
+    /// The subject of the tokens.
     pub subject: Subject,
     /// The tokens that are void.
     pub tokens: RevokedTokens,

@@ -31,7 +31,8 @@ pub struct SqlRows {
     pub rows: Vec<Vec<SqlValue>>,
 }
 
-/// Runs statements, each a transaction of its own, bounded in time, rows and bytes. Parameters are written `$1`, `$2`. What
+/// Runs statements, each a transaction of its own, bounded in time, rows and bytes. Parameters are written `$1`, `$2`.
+/// What
 /// the database says of a wrong statement is [`super::store::StoreError::Invalid`].
 pub trait SqlStore {
     /// Runs a statement. Answers how many rows it changed.

@@ -24,7 +24,7 @@ pub enum WritePermission {
     Owner,
 }
 
-/// On whose behalf an operation runs.
+/// The user or server that an operation runs for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// A player: permissions apply.

@@ -13,7 +13,7 @@ pub type Amounts = BTreeMap<String, i64>;
 /// A change of one wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalletUpdate {
-    /// Whose.
+    /// The owner of the wallet.
     pub user_id: UserId,
     /// Amounts to add; negative ones take.
     pub changeset: Amounts,
@@ -42,7 +42,7 @@ pub struct WalletChange {
 /// A change that was refused: it would leave less than nothing, or more than can be counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfitBalance {
-    /// Whose wallet.
+    /// The owner of the wallet.
     pub user_id: UserId,
     /// Name of the entry.
     pub name: String,
@@ -68,7 +68,7 @@ impl std::error::Error for UnfitBalance {}
 pub struct LedgerItem {
     /// Unique.
     pub id: LedgerItemId,
-    /// Whose wallet was changed.
+    /// The owner of the changed wallet.
     pub user_id: UserId,
     /// Amounts that were added.
     pub changeset: Amounts,

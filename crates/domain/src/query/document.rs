@@ -115,7 +115,8 @@ impl Document {
         self
     }
 
-    /// Adds what a JSON value holds: members of objects under `prefix.name`, elements of arrays as further values of the
+    /// Adds what a JSON value holds: members of objects under `prefix.name`, elements of arrays as further values of
+    /// the
     /// same field, true and false as `T` and `F`. Null adds nothing. An object's members stand without a dot before
     /// them if `prefix` is empty.
     ///

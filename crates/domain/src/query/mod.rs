@@ -112,7 +112,8 @@ impl Query {
 
     /// The score of a document, if it matches: the weights of the terms that hold, or 1 where none has to.
     ///
-    /// Every `+term` must hold and no `-term` may. Without a `+term`, at least one plain term must hold if there is one.
+    /// Every `+term` must hold and no `-term` may. Without a `+term`, at least one plain term must hold if there is
+    /// one.
     pub fn matches(&self, document: &Document) -> Option<f64> {
         let (mut score, mut any_must, mut any_should, mut any_held) = (0.0, false, false, false);
         for clause in &self.clauses {

@@ -1,9 +1,11 @@
 //! The numbers of one field in order, so that a range becomes a set of slots without visiting each of its values.
 //!
-//! Numbers lie in buckets by size. Beside each bucket stands the set of all slots in it and before it, so that the whole
+//! Numbers lie in buckets by size. Beside each bucket stands the set of all slots in it and before it, so that the
+//! whole
 //! buckets of a range are one such set without another; only the two buckets at its ends are looked through.
 //!
-//! A slot that goes is only noted. Whoever reads ranges looks only at slots that the index holds, so that those that have
+//! A slot that goes is only noted. Whoever reads ranges looks only at slots that the index holds, so that those that
+//! have
 //! gone may stand in them until they are swept out: many at a time, and a bucket now and then while others go, so that
 //! nobody waits for it.
 

@@ -1,4 +1,5 @@
-//! Sets of slots by what the documents in them hold. Keeps no documents: whoever inserts one gives it again to remove it.
+//! Sets of slots by what the documents in them hold. Keeps no documents: whoever inserts one gives it again to remove
+//! it.
 //!
 //! Texts lead to sets of slots, numbers lie in order. What these cannot answer (dates, patterns over many texts) is
 //! asked of the documents themselves, and only of those that the rest of the query leaves.

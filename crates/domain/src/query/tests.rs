@@ -1,4 +1,4 @@
-//! What queries mean, and that the index finds what a look at every document finds.
+//! Meanings of queries, and that the index finds the same documents as a look at each of them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which tokens are void after which rows, in every order.
+//! Tokens that are void after rows in every order.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -166,7 +166,7 @@ fn tokens_that_a_moment_covers_are_not_listed() {
 #[derive(Default)]
 struct FakeFeed {
     visible: RefCell<Vec<RevocationRow>>,
-    /// What `revoke` makes visible; nothing when the database lags behind its acknowledgement.
+    /// The row that `revoke` makes visible; none when the database lags behind its acknowledgement.
     next: RefCell<Vec<RevocationRow>>,
     reads: Cell<u32>,
 }

@@ -1,4 +1,4 @@
-//! What may be written.
+//! Objects that may be written, and those that may not.
 
 use super::*;
 

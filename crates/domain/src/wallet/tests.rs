@@ -1,4 +1,4 @@
-//! What changes do to wallets.
+//! Wallets after changes.
 
 use super::*;
 

@@ -16,7 +16,8 @@ use crate::stream::Presence;
 pub struct CallRef {
     /// The match.
     pub id: MatchId,
-    /// Number of the match's stay at this place. A match that goes away and comes back gets a new one, and returns of calls from
+    /// Number of the match's stay at this place. A match that goes away and comes back gets a new one, and returns of
+    /// calls from
     /// an earlier stay are dropped.
     pub life: u64,
 }
@@ -204,7 +205,8 @@ pub struct Broadcast {
     pub op_code: i64,
     /// Content of the message.
     pub data: Bytes,
-    /// Sessions of the players who get the message; `None` for all players. Sessions that are not in the match are skipped.
+    /// Sessions of the players who get the message; `None` for all players. Sessions that are not in the match are
+    /// skipped.
     pub to: Option<Vec<SessionId>>,
     /// Player who is shown as the sender.
     pub sender: Option<Sender>,

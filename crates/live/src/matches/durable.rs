@@ -1,7 +1,8 @@
 //! Durable matches: those that outlive the process, and the machine, that runs them.
 //!
 //! Their ids name no place but a partition, which has another owner when its owner dies. The plane knows a match by its
-//! [`Outline`], which follows from the calls of the match's handler and their returns: a replay of these yields it again.
+//! [`Outline`], which follows from the calls of the match's handler and their returns: a replay of these yields it
+//! again.
 
 use std::collections::VecDeque;
 use std::ops::RangeFrom;
@@ -30,7 +31,8 @@ pub struct Seated {
 /// Most bytes of broadcasts that are kept during a replay to be sent again.
 const AGAIN_BYTES_MAX: usize = 4 << 20;
 
-/// Broadcasts of a match during a replay of its calls. Whether the latest ones had left before the crash is unknown, so they are
+/// Broadcasts of a match during a replay of its calls. Whether the latest ones had left before the crash is unknown, so
+/// they are
 /// sent again.
 #[derive(Debug, Default)]
 pub struct Said {
@@ -88,11 +90,13 @@ pub struct Outline {
     pub tick: u64,
     /// Label by which listings find the match.
     pub label: Arc<str>,
-    /// Players, in the order in which the handler let them in. A player stays here until the handler has heard of the leave.
+    /// Players, in the order in which the handler let them in. A player stays here until the handler has heard of the
+    /// leave.
     pub players: Vec<Seated>,
     /// Timers that the handler has set.
     pub timers: Timers,
-    /// Broadcasts of the latest calls of a durable match, in order. An owner that goes on with the match sends them again, since
+    /// Broadcasts of the latest calls of a durable match, in order. An owner that goes on with the match sends them
+    /// again, since
     /// they may not have left; sessions drop those that they have had.
     pub sent: Vec<Broadcast>,
     /// Number of all broadcasts that a durable match has sent, including those of `sent`.
@@ -147,7 +151,8 @@ impl Outline {
         true
     }
 
-    /// Takes in the kicks, label and timers that a callback of this tick asks for. Answers whether the label has changed.
+    /// Takes in the kicks, label and timers that a callback of this tick asks for. Answers whether the label has
+    /// changed.
     pub(super) fn note_acts(&mut self, acts: &[Act], tick: u64) -> bool {
         let before = self.label.clone();
         for act in acts {

@@ -69,7 +69,8 @@ pub struct Entered {
     pub label: Arc<str>,
     /// Whether the player was not in the match before.
     pub is_new: bool,
-    /// Players in the match, without the one who asked if that one is new. The owner of the stream fills them in, and leaves out
+    /// Players in the match, without the one who asked if that one is new. The owner of the stream fills them in, and
+    /// leaves out
     /// those above its limit.
     pub presences: Arc<[Presence]>,
     /// Number of players, with those that were left out.

@@ -17,7 +17,8 @@ pub const LISTING_SCAN_MAX: usize = 4_096;
 /// A request for a listing.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Query over the fields `label.<name>` of labels that are JSON objects, `label_string`, `handler_name`, `tick_rate` and
+    /// Query over the fields `label.<name>` of labels that are JSON objects, `label_string`, `handler_name`,
+    /// `tick_rate` and
     /// `create_time` (seconds).
     pub query: Option<Arc<Query>>,
     /// Exact label that a match must have.
@@ -66,7 +67,8 @@ impl Listed {
 pub(super) struct Directory {
     index: Index,
     slots: Map<MatchId, u32>,
-    /// Matches by their slots in the index. Slots are given out in descending order, so that a scan finds the newest match first.
+    /// Matches by their slots in the index. Slots are given out in descending order, so that a scan finds the newest
+    /// match first.
     ids: BTreeMap<u32, MatchId>,
 }
 

@@ -21,7 +21,8 @@ use crate::session::Millis;
 use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
-/// Id of a match. It contains the number of the match's partition. The partition of a durable match gets another owner when its
+/// Id of a match. It contains the number of the match's partition. The partition of a durable match gets another owner
+/// when its
 /// owner goes; that of any other match stays at the place where the match was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
@@ -88,7 +89,8 @@ pub struct Creation {
     pub created_at: Timestamp,
     /// Matches whose callbacks wait for the answer.
     pub chain: Chain,
-    /// Whether the match is to be durable. Its id must be of a fitting partition, see [`crate::plane::Plane::match_id`].
+    /// Whether the match is to be durable. Its id must be of a fitting partition, see
+    /// [`crate::plane::Plane::match_id`].
     pub is_durable: bool,
 }
 
@@ -236,7 +238,8 @@ impl Matches {
         }
     }
 
-    /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join it.
+    /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join
+    /// it.
     pub fn rebind(&mut self, id: MatchId, from: SessionRef, to: SessionRef) -> bool {
         self.running.get_mut(&id).is_some_and(|running| running.rebind(from, to))
     }

@@ -46,7 +46,8 @@ pub(super) struct RunningMatch {
     inputs: Vec<Input>,
     /// The call whose return is awaited.
     under_way: Option<CallUnderWay>,
-    /// Whether the handler was asked about an attempt since the last tick. A tick that is due goes before the next attempt then.
+    /// Whether the handler was asked about an attempt since the last tick. A tick that is due goes before the next
+    /// attempt then.
     has_asked: bool,
     /// Whether the match rests: no call begins, except the join that follows an accepted attempt.
     rests: bool,
@@ -115,7 +116,8 @@ impl RunningMatch {
         self.players.len()
     }
 
-    /// Moment at which a tick, the end of the match, or the refusal of a late answer is due. No tick is due while a call is
+    /// Moment at which a tick, the end of the match, or the refusal of a late answer is due. No tick is due while a
+    /// call is
     /// under way, since its return has to come first.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
@@ -221,7 +223,8 @@ impl RunningMatch {
         }
     }
 
-    /// Whether a tick is due; it counts as called then. Ticks that were missed while a call was under way are called once and
+    /// Whether a tick is due; it counts as called then. Ticks that were missed while a call was under way are called
+    /// once and
     /// otherwise left out.
     fn take_due_tick(&mut self, now: Millis) -> bool {
         let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.outline.tick_rate) / 1_000;

@@ -41,7 +41,8 @@ pub struct PlaneConfig {
     /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No configuration key sets it; tests make it
     /// small.
     pub down_credits: u32,
-    /// Whether the plane checks itself after each step, as debug builds do. No configuration key sets it; simulations with
+    /// Whether the plane checks itself after each step, as debug builds do. No configuration key sets it; simulations
+    /// with
     /// planted bugs switch it off, since their own checks are to find the bugs.
     pub checks_itself: bool,
     /// Configuration of rooms.

@@ -1,4 +1,5 @@
-//! Assertions about the state of a plane. Debug builds, and with them simulations, check them after each step: an impossible
+//! Assertions about the state of a plane. Debug builds, and with them simulations, check them after each step: an
+//! impossible
 //! state is found where it arises.
 
 use super::Plane;

@@ -1,4 +1,5 @@
-//! Signing in on behalf of players, and making tokens for them. Wrong passwords from game code count like those of players, so
+//! Signing in on behalf of players, and making tokens for them. Wrong passwords from game code count like those of
+//! players, so
 //! that a game cannot be used to guess them.
 
 use std::rc::Rc;

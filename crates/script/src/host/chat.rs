@@ -191,7 +191,8 @@ async fn say(
     Ok(acknowledged)
 }
 
-/// The acknowledgement of a message. Its values stand under the names of the documentation, and in camel case, which modules
+/// The acknowledgement of a message. Its values stand under the names of the documentation, and in camel case, which
+/// modules
 /// in the wild read.
 fn acknowledgement(message: &Message) -> Value {
     let channel_id = || Value::text(message.channel.to_string());

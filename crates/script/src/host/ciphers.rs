@@ -1,4 +1,5 @@
-//! AES in cipher feedback mode (CFB-128). Encrypted bytes begin with the 16 random bytes of their initialization vector. A
+//! AES in cipher feedback mode (CFB-128). Encrypted bytes begin with the 16 random bytes of their initialization
+//! vector. A
 //! receiver cannot see whether they were changed on the way.
 
 use aes::cipher::consts::U16;

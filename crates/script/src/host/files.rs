@@ -41,7 +41,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
 ];
 
-/// Reads a file. Links are followed as long as they stay in the folder. A path that leads out of it is answered like one that
+/// Reads a file. Links are followed as long as they stay in the folder. A path that leads out of it is answered like
+/// one that
 /// does not exist, so that game code learns nothing of other folders.
 fn read(folder: Option<&Path>, path: &str) -> Result<Vec<u8>> {
     let missing = || Error::new(ErrorKind::NotFound, format!("there is no file {path} in the folder of the modules"));

@@ -106,7 +106,8 @@ async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     Ok(Value::Results(vec![Value::Number(response.code.into()), headers, Value::Bytes(response.body)]))
 }
 
-/// Headers by their names, which the original writes like `Content-Type`. Several values of one name are joined by commas.
+/// Headers by their names, which the original writes like `Content-Type`. Several values of one name are joined by
+/// commas.
 fn of_headers(headers: Vec<(String, String)>) -> Value {
     let mut table: Vec<(String, Value)> = Vec::new();
     for (name, value) in headers {

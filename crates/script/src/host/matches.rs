@@ -24,7 +24,8 @@ pub trait Matches {
     fn get<'a>(&'a self, id: &'a str) -> MatchFuture<'a, Option<Match>>;
     /// Lists the matches that fit a request.
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>>;
-    /// Sends a signal to a match's handler, and answers its reply. The callbacks of the matches in the chain wait for it.
+    /// Sends a signal to a match's handler, and answers its reply. The callbacks of the matches in the chain wait for
+    /// it.
     fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String>;
 }
 

@@ -1,4 +1,5 @@
-//! The host table: every function that game code may call, once for all languages, one file per feature. What a row says and
+//! The host table: every function that game code may call, once for all languages, one file per feature. What a row
+//! says and
 //! what is made from it stands in `row`.
 
 mod accounts;
@@ -146,7 +147,8 @@ impl Handlers {
         self.0.get_or_init(|| Rc::downgrade(matches));
     }
 
-    /// Opens the log of a partition before a durable match is made there. The callbacks of the matches in the chain wait
+    /// Opens the log of a partition before a durable match is made there. The callbacks of the matches in the chain
+    /// wait
     /// for it.
     pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<OpenLog>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
@@ -206,7 +208,8 @@ pub fn functions() -> impl Iterator<Item = &'static HostFunction> {
     rows().filter(|function| function.is_built())
 }
 
-/// Functions of the original that are not built yet. Calling one is an error with code 12, so that none is missing silently.
+/// Functions of the original that are not built yet. Calling one is an error with code 12, so that none is missing
+/// silently.
 pub fn pending() -> impl Iterator<Item = &'static HostFunction> {
     rows().filter(|function| !function.is_built())
 }

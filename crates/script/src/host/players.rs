@@ -16,7 +16,8 @@ use muster_wire::realtime::Envelope;
 /// An answer that is to come.
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// The connected players on all shards and nodes. Futures of methods that send resolve when there is room for more, so that a
+/// The connected players on all shards and nodes. Futures of methods that send resolve when there is room for more, so
+/// that a
 /// loop of game code does not fill the memory.
 pub trait Players {
     /// For each of these users, whether they show a status.
@@ -34,7 +35,8 @@ pub trait Players {
     /// Sends a message of a chat channel to those in the channel.
     fn say(&self, message: Said) -> Soon<'_, ()>;
 
-    /// Sends an envelope to the sessions on a stream: to all of them, or to those that are named. An envelope that is not reliable
+    /// Sends an envelope to the sessions on a stream: to all of them, or to those that are named. An envelope that is
+    /// not reliable
     /// may be dropped for sessions that do not read fast enough.
     fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) -> Soon<'_, ()>;
 
@@ -116,7 +118,8 @@ impl Players for Live {
     }
 }
 
-/// Waits until an envelope is on its way. On a congested lane it asks the stream's owner something, who answers only after all
+/// Waits until an envelope is on its way. On a congested lane it asks the stream's owner something, who answers only
+/// after all
 /// that was sent before; on a busy shard it lets others have a turn.
 async fn pace(live: &Live, stream: &StreamKey) {
     if live.look(|plane| plane.is_congested()) {

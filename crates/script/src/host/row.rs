@@ -1,4 +1,5 @@
-//! A row of the host table: everything that there is to say of one function. Bindings, declarations, the reference page and
+//! A row of the host table: everything that there is to say of one function. Bindings, declarations, the reference page
+//! and
 //! Go's methods are made from it.
 
 use std::future::Future;
@@ -26,7 +27,7 @@ pub struct HostFunction {
     pub answers: &'static str,
     /// The refusals that game code may meet beside those of arguments that do not fit.
     pub errors: &'static [Refusal],
-    /// What it does to the world.
+    /// Effect of the function on the world.
     pub effect: Effect,
     /// Where JavaScript's function differs from what follows by rule.
     pub javascript: JavaScript,
@@ -144,11 +145,11 @@ pub struct Parameter {
     pub of: Type,
     /// Whether it may be left out.
     pub is_optional: bool,
-    /// What it is when it is left out.
+    /// Value of the argument when it is left out.
     pub default: DefaultValue,
 }
 
-/// What an argument is when it is left out.
+/// Value of an argument that is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
     /// Nothing; the function's sentence says what that means.
@@ -189,7 +190,7 @@ impl DefaultValue {
     }
 }
 
-/// What a host function does to the world. It decides what a durable match does with a call when it is replayed.
+/// Effect of a host function on the world. A durable match treats a replayed call by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It does nothing: the same arguments have the same result.
@@ -228,7 +229,8 @@ impl Effect {
 
 /// Where JavaScript's function differs from what follows by rule.
 ///
-/// By rule its name is in camel case, its arguments stand in Lua's order, bytes are answered as an `ArrayBuffer`, a result
+/// By rule its name is in camel case, its arguments stand in Lua's order, bytes are answered as an `ArrayBuffer`, a
+/// result
 /// that is missing is `null`, and several results are an object with their names in camel case.
 #[derive(Clone, Copy, Debug)]
 pub struct JavaScript {
@@ -238,11 +240,11 @@ pub struct JavaScript {
     pub order: &'static [&'static str],
     /// Whether the first argument is a text in base 64, of which the function gets the bytes.
     pub takes_base64: bool,
-    /// What it answers.
+    /// Form of the answer.
     pub answer: JavaScriptAnswer,
 }
 
-/// What a function's results become in JavaScript.
+/// Form of a function's results in JavaScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JavaScriptAnswer {
     /// As the rule says.
@@ -277,7 +279,8 @@ impl JavaScript {
 
 /// Where Go's method of nakama-common's `NakamaModule` differs from what follows by rule.
 ///
-/// By rule its name has the letters of the function's, and each argument goes to the parameter with the letters of its name.
+/// By rule its name has the letters of the function's, and each argument goes to the parameter with the letters of its
+/// name.
 /// `sdk/go/internal/generate` knows the rules for types. A function without a method of its letters has none in Go.
 #[derive(Clone, Copy, Debug)]
 pub struct Go {

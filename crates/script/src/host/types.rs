@@ -82,7 +82,7 @@ impl Type {
         }
     }
 
-    /// What refusals call an argument of this type. `table` is what the language calls one.
+    /// Name of this type in refusals. `table` is what the language calls one.
     pub(crate) fn expected(&self, table: &'static str) -> &'static str {
         match self {
             Self::Text | Self::Bytes => "string",

@@ -69,7 +69,7 @@ impl Sole {
 
 /// The input of a call.
 pub struct CallInput {
-    /// On whose behalf the call is made: the context of the function.
+    /// The player or server that the call is made for: the context of the function.
     pub(crate) invocation: Invocation,
     /// The argument of the function, besides its context.
     pub(crate) given: Given,

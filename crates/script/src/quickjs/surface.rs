@@ -1,4 +1,5 @@
-//! The functions of the host table as JavaScript has them: their names, the order of their arguments, the shape of their
+//! The functions of the host table as JavaScript has them: their names, the order of their arguments, the shape of
+//! their
 //! answers. All of it follows from the table's rows.
 
 use std::sync::LazyLock;

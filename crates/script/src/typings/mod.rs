@@ -1,4 +1,5 @@
-//! The host table for those who write game code: the reference page, declarations for editors and compilers, and the list from
+//! The host table for those who write game code: the reference page, declarations for editors and compilers, and the
+//! list from
 //! which Go's methods are generated.
 
 mod go;

@@ -69,7 +69,8 @@ fn comment(function: &HostFunction) -> Vec<String> {
     lines
 }
 
-/// The parameters in JavaScript's order. One that may be left out but stands before one that may not is given as `null`.
+/// The parameters in JavaScript's order. One that may be left out but stands before one that may not is given as
+/// `null`.
 fn parameters(form: &Form) -> String {
     let placed = form.arguments();
     let last_needed = placed.iter().rposition(|parameter| !parameter.is_optional);

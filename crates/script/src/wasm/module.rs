@@ -164,8 +164,8 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, LoadError> {
     if let [first, second, ..] = &found[..] {
         let (first, second) = (first.display(), second.display());
         return Err(LoadError(format!(
-            "there are several modules, {first} and {second}: build one program that runs all of them (muster.Run takes \
-             several InitModule)"
+            "there are several modules, {first} and {second}: build one program that runs all of them \
+             (muster.Run takes several InitModule)"
         )));
     }
     Ok(found.pop())

@@ -120,7 +120,7 @@ impl World {
             return Ok(());
         }
         let marked = frame.split_last_chunk().map(|(frame, mark)| (frame, u32::from_le_bytes(*mark)));
-        let (frame, mark) = marked.unwrap_or_default();
+        let (frame, mark) = marked.unwrap_or((&[], 0));
         let (Some(who), Some((encoding, said))) = (self.by_ref.get(&at).copied(), decode(frame)) else {
             return Err(Violation { check: Check::Stray, detail: format!("{at:?} receives {frame:?}") });
         };

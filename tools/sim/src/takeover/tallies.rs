@@ -165,7 +165,7 @@ impl Owned for Tallies {
     }
 }
 
-/// What sessions know of tallies.
+/// The answers that sessions got from tallies.
 #[derive(Default)]
 pub(super) struct TallyWorld {
     /// Whether this run has tallies.
@@ -255,7 +255,7 @@ impl World {
                 let count = tally.map_or(0, |tally| tally.count);
                 let sent = self.tallies.sent.get(&subject).copied().unwrap_or_default();
                 ensure(Check::Recovery, count <= sent, || format!("tally {subject} counts {count} of {sent}"))?;
-                let (answered, crashes) = self.tallies.answered.get(&subject).copied().unwrap_or_default();
+                let (answered, crashes) = self.tallies.answered.get(&subject).copied().unwrap_or((0, 0));
                 let is_safe = *place != owner || crashes < self.cluster.crashes;
                 ensure(Check::Recovery, is_safe || count >= answered, || {
                     format!("tally {subject} counts {count}, and had answered {answered}")

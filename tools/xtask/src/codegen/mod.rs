@@ -1,7 +1,8 @@
 //! `cargo xtask codegen [--check]`: turns `crates/wire/proto` into the committed code of `muster-wire`.
 //!
 //! The output: the protobuf structs (by prost-build), our JSON and field code (`messages`), the value generator of the
-//! tests (`arbitrary`), the page of operations and the operations of COMPAT.md. `--check` writes nothing, and fails when
+//! tests (`arbitrary`), the page of operations and the operations of COMPAT.md. `--check` writes nothing, and fails
+//! when
 //! a committed file is stale.
 
 mod arbitrary;

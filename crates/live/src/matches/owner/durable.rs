@@ -18,7 +18,8 @@ impl Matches {
         self.running.contains_key(&id)
     }
 
-    /// Goes on with a match from its log, and with those of its players who are still on its stream: `inside`, as their places
+    /// Goes on with a match from its log, and with those of its players who are still on its stream: `inside`, as their
+    /// places
     /// say. A match that has not begun, or is here already, does not go on: its players are expelled.
     pub fn resume(&mut self, now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<Effect>) {
         let id = outline.id;
@@ -46,7 +47,8 @@ impl Matches {
         self.running.get(&id).map(|running| &running.outline)
     }
 
-    /// Lets the durable matches of a partition come to rest: none of their calls begins any more, except the join of an accepted
+    /// Lets the durable matches of a partition come to rest: none of their calls begins any more, except the join of an
+    /// accepted
     /// attempt. Answers whether no call is under way.
     pub fn rest(&mut self, partition: Partition) -> bool {
         let mut is_at_rest = true;
@@ -88,7 +90,8 @@ impl Matches {
         self.insert(id, running);
     }
 
-    /// Goes on with the matches of a partition that were carried in, if their logs are here (`are_here`). The others end.
+    /// Goes on with the matches of a partition that were carried in, if their logs are here (`are_here`). The others
+    /// end.
     pub fn wake(&mut self, now: Millis, partition: Partition, are_here: &BTreeSet<MatchId>, out: &mut Vec<Effect>) {
         for id in self.durable.get(&partition).cloned().unwrap_or_default() {
             match self.running.get_mut(&id) {
@@ -110,7 +113,8 @@ impl Matches {
         self.running.iter().flat_map(|(id, running)| running.attempting().map(|session| (*id, session)))
     }
 
-    /// Removes the durable matches of all partitions that this place has lost to another. Players are not told, since the
+    /// Removes the durable matches of all partitions that this place has lost to another. Players are not told, since
+    /// the
     /// matches go on there. Answers the partitions that had matches.
     pub fn forget(&mut self, is_lost: impl Fn(Partition) -> bool) -> BTreeSet<Partition> {
         let lost = self.durable.iter().filter(|(partition, _)| is_lost(**partition));

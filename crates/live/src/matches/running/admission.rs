@@ -16,7 +16,8 @@ use crate::stream::{Presence, SessionRef};
 #[derive(Debug)]
 pub(super) struct PendingAttempt {
     pub(super) attempt: Attempt,
-    /// Moment until which the answer is awaited; `None` if the session has gone, or was refused because it waited too long.
+    /// Moment until which the answer is awaited; `None` if the session has gone, or was refused because it waited too
+    /// long.
     pub(super) awaited_until: Option<Millis>,
 }
 
@@ -37,7 +38,8 @@ impl PendingAttempt {
     }
 }
 
-/// An accepted attempt of a durable match whose join is under way. The attempt's record in the log is synced together with the
+/// An accepted attempt of a durable match whose join is under way. The attempt's record in the log is synced together
+/// with the
 /// record of the join, so no effect of the attempt leaves before the join has returned.
 #[derive(Debug)]
 pub(super) struct Admission {
@@ -51,7 +53,8 @@ pub(super) struct Admission {
 }
 
 impl RunningMatch {
-    /// Takes in that the handler has accepted an attempt: the join is the next call, before all calls in the queue. Answers
+    /// Takes in that the handler has accepted an attempt: the join is the next call, before all calls in the queue.
+    /// Answers
     /// whether listings find the match by another label now.
     pub(super) fn accept(
         &mut self,
@@ -74,7 +77,8 @@ impl RunningMatch {
         is_relabelled
     }
 
-    /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are done. Answers whether the
+    /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are done. Answers
+    /// whether the
     /// callback has set another label.
     pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<Effect>) -> bool {
         let Admission { pending: PendingAttempt { attempt, awaited_until }, acts, numbers, former_label } = admission;

@@ -29,7 +29,8 @@ impl RunningMatch {
         CarriedMatch { outline, listeners, waiting: waiting.collect(), inputs, due_ms, empty_ticks }
     }
 
-    /// A match that another owner has taken out. It rests until [`Self::wake`]. Owners of earlier builds queued a join behind
+    /// A match that another owner has taken out. It rests until [`Self::wake`]. Owners of earlier builds queued a join
+    /// behind
     /// attempts; here it comes first.
     pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, life: u64) -> Self {
         let CarriedMatch { outline, listeners, waiting, inputs, due_ms, empty_ticks } = carried;

@@ -69,7 +69,8 @@ impl RunningMatch {
         out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
     }
 
-    /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join it.
+    /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join
+    /// it.
     pub(in super::super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> bool {
         let move_attempt = |attempt: &mut Attempt| {
             let is_its = attempt.member.session() == from;
@@ -119,7 +120,10 @@ impl RunningMatch {
         {
             pending.awaited_until = None;
         }
-        let is_its = |queued: &QueuedCall| matches!(queued, QueuedCall::Attempt(attempt, _) if attempt.member.session() == session);
+        let is_its = |queued: &QueuedCall| match queued {
+            QueuedCall::Attempt(attempt, _) => attempt.member.session() == session,
+            _ => false,
+        };
         if let Some(position) = self.queue.iter().position(is_its) {
             self.queue.remove(position);
             self.attempts -= 1;
@@ -135,7 +139,8 @@ impl RunningMatch {
         Some(player)
     }
 
-    /// Takes in the message of a player. Answers whether there was room for it; a message of a session that is not in the match
+    /// Takes in the message of a player. Answers whether there was room for it; a message of a session that is not in
+    /// the match
     /// is dropped and needs none.
     pub(in super::super) fn input(
         &mut self,

@@ -77,7 +77,8 @@ impl RunningMatch {
         self.queue.insert(self.joins_and_leaves_first(), QueuedCall::Join(presence));
     }
 
-    /// Queues a leave. If the handler has not heard of the player's join, the leave follows the join, before all attempts and
+    /// Queues a leave. If the handler has not heard of the player's join, the leave follows the join, before all
+    /// attempts and
     /// signals.
     pub(super) fn enqueue_leave(&mut self, left: Left) {
         let seated = self.outline.seated_mut(left.presence.session_id);
@@ -91,7 +92,8 @@ impl RunningMatch {
         self.queue.iter().take_while(|queued| matches!(queued, QueuedCall::Join(_) | QueuedCall::Leave(_))).count()
     }
 
-    /// Takes from the head of the queue all calls that belong into one call with `first`. `of` answers another call as it was.
+    /// Takes from the head of the queue all calls that belong into one call with `first`. `of` answers another call as
+    /// it was.
     pub(super) fn batch<T>(&mut self, first: T, of: fn(QueuedCall) -> std::result::Result<T, QueuedCall>) -> Vec<T> {
         let mut batch = vec![first];
         while let Some(next) = self.queue.pop_front() {
@@ -106,7 +108,8 @@ impl RunningMatch {
         batch
     }
 
-    /// Whether a tick that is due goes before the head of the queue: it does if that is an attempt and another was decided since
+    /// Whether a tick that is due goes before the head of the queue: it does if that is an attempt and another was
+    /// decided since
     /// the last tick. So a flood of attempts does not hold up ticks.
     pub(super) fn is_tick_first(&self, now: Millis) -> bool {
         let is_attempt_next = matches!(self.queue.front(), Some(QueuedCall::Attempt(..)));
@@ -134,7 +137,8 @@ impl RunningMatch {
         under_way.into_iter().chain(signal).chain(attempt).min()
     }
 
-    /// Refuses callers of attempts and signals who have waited too long: callbacks may take long, and matches may wait for each
+    /// Refuses callers of attempts and signals who have waited too long: callbacks may take long, and matches may wait
+    /// for each
     /// other.
     pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<Effect>) {
         match &mut self.under_way {

@@ -179,7 +179,8 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// The sessions that things of this kind take to be on their streams. Debug builds compare them with the streams after
+    /// The sessions that things of this kind take to be on their streams. Debug builds compare them with the streams
+    /// after
     /// each step. `None` if the kind does not know them.
     fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
         None

@@ -33,7 +33,7 @@ pub(crate) struct News {
     tell_at: Millis,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Untold {
     /// Joins in their order, each with its serial number. Some of the sessions may be gone again.
     joins: Vec<(SessionRef, u32)>,
@@ -90,7 +90,7 @@ impl News {
     fn next(&mut self, presences: &Presences, max: usize) -> (Vec<Presence>, Vec<Presence>) {
         let untold = &mut self.untold;
         let telling = self.telling.get_or_insert_with(|| {
-            let (joins, leaves) = untold.take().map(|untold| (untold.joins, untold.leaves)).unwrap_or_default();
+            let Untold { joins, leaves, .. } = untold.take().unwrap_or_default();
             Telling { leaves: leaves.into(), joins: joins.into() }
         });
         let count = telling.leaves.len().min(max);

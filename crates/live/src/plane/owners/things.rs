@@ -60,7 +60,8 @@ macro_rules! things {
 
             /// Every kind, to be changed.
             pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut (dyn Owned + 'static)> {
-                [$(&mut self.$field as &mut (dyn Owned + 'static)),*].into_iter().chain(self.added.iter_mut().map(|added| &mut **added))
+                let registered = [$(&mut self.$field as &mut (dyn Owned + 'static)),*];
+                registered.into_iter().chain(self.added.iter_mut().map(|added| &mut **added))
             }
         }
     };

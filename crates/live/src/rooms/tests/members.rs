@@ -154,9 +154,8 @@ fn messages_reach_all_or_those_they_are_for() {
     world.ask(1, room, RoomAction::Say(Arc::from("hello"))).unwrap();
     world.ask(1, room, RoomAction::Whisper(vec![user(3), user(3)], Arc::from("psst"))).unwrap();
     let told = world.take_told();
-    assert!(
-        matches!(&told[0], (to, Event::Message(who, data)) if *to == [1, 2, 3] && &**data == "hello" && who.user_id == user(1))
-    );
+    let (to, Event::Message(who, data)) = &told[0] else { panic!("{told:?}") };
+    assert_eq!((&to[..], &**data, who.user_id), (&[1, 2, 3][..], "hello", user(1)));
     assert!(
         matches!(&told[1], (to, Event::Private(who, data)) if *to == [3] && &**data == "psst" && &*who.username == "player-1")
     );

@@ -108,6 +108,7 @@ function InitModule(ctx, logger, nk, initializer) {
   // That they can be made.
   initializer.registerRpc("make", (ctx, logger, nk, name) => { if (name) values[name](); else return JSON.stringify(Object.keys(values)); });
   initializer.registerRpc("fine", () => "fine");
+  initializer.registerRpc("spin", () => { let sum = 0; for (let i = 0; i < 1000000; i += 1) sum += i % 7; return String(sum); });
 }
 
 const listed = [...found].map(([name, entry]) => [name, selves(entry), tries(entry)]);
