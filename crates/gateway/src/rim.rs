@@ -264,7 +264,7 @@ impl Rim for ShardRim {
             Effect::Deliver(session, frame, delivery) => {
                 self.with_socket(session, |socket| socket.push(frame, delivery))
             }
-            Effect::Send(to, message) => self.collect(to, message),
+            Effect::Send(to, message) => self.collect(to, *message),
             Effect::Close(session, reason) => self.with_socket(session, |socket| socket.close(reason)),
             Effect::HandedOver(partitions) => self.tell_node(Outward::HandedOver(partitions)),
             Effect::Keep(recoverable) => self.tell_node(Outward::Keep(recoverable)),

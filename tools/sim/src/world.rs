@@ -261,7 +261,7 @@ impl World {
             Effect::Deliver(key, frame, delivery) => self.deliver(session(key), &frame, delivery),
             Effect::Close(key, reason) => self.told_to_close(session(key), reason),
             Effect::Matched(found) => self.matched(&found),
-            Effect::Send(to, message) => self.send(shard, to.shard(), message),
+            Effect::Send(to, message) => self.send(shard, to.shard(), *message),
             _ => Ok(()),
         }
     }

@@ -47,8 +47,8 @@ pub enum Effect {
     Deliver(SessionKey, Bytes, Delivery),
     /// A session of this shard closes, behind the frames that it was sent.
     Close(SessionKey, CloseReason),
-    /// A message for another shard.
-    Send(Place, Message),
+    /// A message for another shard. It is boxed, so that frames, the most frequent effects, stay small.
+    Send(Place, Box<Message>),
     /// The matchmaker has matched players, who are to be told.
     Matched(Box<Matched>),
     /// The matchmaker has matched players, and game code is to be asked where they go before they are told.
@@ -99,7 +99,7 @@ impl Effects {
 
     /// Adds a message for another shard.
     pub(crate) fn send(&mut self, to: Place, message: Message) {
-        self.0.push(Effect::Send(to, message));
+        self.0.push(Effect::Send(to, Box::new(message)));
     }
 
     /// Adds an order to the engines that run match handlers.

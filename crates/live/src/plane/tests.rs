@@ -145,7 +145,7 @@ impl World {
                 self.heard.entry(session(key)).or_default().push(String::from_utf8_lossy(&frame).into_owned());
             }
             Effect::Close(key, reason) => self.closed.push((session(key), reason)),
-            Effect::Send(to, message) => self.queues.entry((shard, to.shard())).or_default().push_back(message),
+            Effect::Send(to, message) => self.queues.entry((shard, to.shard())).or_default().push_back(*message),
             Effect::Matched(found) => self.matches.push(*found),
             Effect::AskOfMatch(asked) => self.asked_matches.push((shard, asked)),
             Effect::Handler(HandlerOrder::Call(call)) => self.calls.push(*call),

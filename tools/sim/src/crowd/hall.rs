@@ -197,7 +197,7 @@ impl Hall {
             Effect::Reply(_, Reply::Presences(page, _)) => {
                 (self.pages, self.listed) = (self.pages + 1, self.listed + page.len());
             }
-            Effect::Send(to, message) => self.inboxes[usize::from(to.shard())].push_back((shard, message)),
+            Effect::Send(to, message) => self.inboxes[usize::from(to.shard())].push_back((shard, *message)),
             _ => {}
         }
     }

@@ -288,7 +288,7 @@ impl World {
             }
             Effect::Send(to, message) => {
                 self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
-                self.cluster.send(place, to, message);
+                self.cluster.send(place, to, *message);
             }
             _ => {}
         }

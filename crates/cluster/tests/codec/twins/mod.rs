@@ -152,7 +152,7 @@ fn outcome(out: Effects) -> Outcome {
     for effect in out {
         match effect {
             Effect::Send(place, message) => {
-                let stream = match &message {
+                let stream = match &*message {
                     Message::Down(down) => down.stream().cloned(),
                     Message::Credit(..) => continue,
                     Message::Up(_) | Message::Dated(..) => None,

@@ -127,7 +127,7 @@ impl Cluster {
                 let heard = self.heard.entry(SessionRef { place, key }).or_default();
                 heard.push(String::from_utf8_lossy(&frame).into_owned());
             }
-            Effect::Send(to, message) => self.queues.entry((place, to)).or_default().push_back(message),
+            Effect::Send(to, message) => self.queues.entry((place, to)).or_default().push_back(*message),
             Effect::HandedOver(partitions) => self.handed_over.extend(partitions),
             Effect::Handler(order) => self.order(place, order),
             Effect::Keep(things) => self.kept.extend(things.into_iter().map(|kept| (kept.key, kept.parts))),
