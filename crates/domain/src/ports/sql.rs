@@ -32,8 +32,7 @@ pub struct SqlRows {
 }
 
 /// Runs statements, each a transaction of its own, bounded in time, rows and bytes. Parameters are written `$1`, `$2`.
-/// What
-/// the database says of a wrong statement is [`super::store::StoreError::Invalid`].
+/// The database's word on a wrong statement is [`super::store::StoreError::Invalid`].
 pub trait SqlStore {
     /// Runs a statement. Answers how many rows it changed.
     fn sql_exec<'a>(&'a self, statement: &'a str, parameters: Vec<SqlValue>) -> PortFuture<'a, u64>;

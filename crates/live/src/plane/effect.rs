@@ -117,11 +117,6 @@ impl Effects {
         self.0.len()
     }
 
-    /// The effects in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &Effect> {
-        self.0.iter()
-    }
-
     /// The effects in their order, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Effect> {
         self.0.iter_mut()

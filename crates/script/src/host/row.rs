@@ -69,7 +69,7 @@ pub enum Run {
     Now(fn(&Host, Arguments) -> Result<Value>),
     /// Its caller waits.
     Later(fn(Rc<Host>, Arguments) -> HostFuture),
-    /// It is not built yet.
+    /// The function is not built yet.
     NotYet,
 }
 
