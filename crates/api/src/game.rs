@@ -6,18 +6,18 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::rc::Weak;
 use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 use muster_domain::sessions::Claims;
-use muster_live::plane::HandlerOrder;
 use muster_live::stream::Presence;
 use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
 pub use crate::failure::Failure;
-use crate::live::Live;
+use crate::live::MatchEngines;
 use crate::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 
 /// The parameter with the key of servers of the studio.
@@ -242,9 +242,9 @@ pub trait GameFunctions {
         Box::pin(std::future::ready(()))
     }
 
-    /// Carries out an order of the plane to the engines that run match handlers. Without engines no match can be made.
-    fn run_handler(&self, live: &Live, order: HandlerOrder) {
-        live.refuse_handler(order);
+    /// The engines that run match handlers, for [`crate::live::Live::attach_engines`]. Without engines no match can be made.
+    fn match_engines(&self) -> Option<Weak<dyn MatchEngines>> {
+        None
     }
 
     /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.

@@ -4,10 +4,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use muster_domain::{Error, ErrorKind, UserId};
-use muster_live::matches::{Outcome, Return};
+use muster_live::matches::{CallRef, Outcome, Return};
 use muster_live::matchmaker::TicketId;
 use muster_live::plane::{
     Effect, Effects, HandlerOrder, JoinOptions, JoinRefusal, Joined, PlaneStats, Publish, Reply, RequestRef, Up,
@@ -19,18 +19,34 @@ use tokio::sync::oneshot;
 
 use crate::errands::Errands;
 
-/// The shard around a plane: its clock, its sockets, the lanes to other shards, and the engines of game code.
+/// The shard around a plane: its clock, its sockets, and the lanes to other shards.
 pub trait Rim {
     /// The shard's monotonic clock.
     fn now(&self) -> Millis;
     /// Holds frames that are sent to a session from here on behind the answer that its handler is about to give.
     fn hold(&self, session: SessionKey);
-    /// Carries out an effect of a step. [`Live`] itself carries out [`Effect::Reply`] and [`Effect::Order`]. Effects of
-    /// steps that are made on the way are carried out behind those of this step.
+    /// Carries out an effect of a step. [`Live`] itself carries out [`Effect::Reply`], [`Effect::Order`] and
+    /// [`Effect::Handler`]. Effects of steps that are made on the way are carried out behind those of this step.
     fn carry_out(&self, effect: Effect);
     /// Takes the time when the plane wants to be turned, whether it has long work to go on with, and whether sockets
     /// should not be read because their messages would have to wait.
     fn settle(&self, next_due: Option<Millis>, is_busy: bool, is_congested: bool);
+}
+
+/// The engines that run the match handlers of a shard.
+pub trait MatchEngines {
+    /// Carries out an order. The return of a call is for [`Live::match_returned`].
+    fn order(self: Rc<Self>, order: HandlerOrder);
+}
+
+/// The engines as [`Live`] knows them.
+enum Engines {
+    /// The shard is not complete yet; these orders wait until it is.
+    Awaited(Vec<HandlerOrder>),
+    /// The server runs no game code.
+    None,
+    /// The engines. They belong to the game code, which itself holds [`Live`].
+    Attached(Weak<dyn MatchEngines>),
 }
 
 /// The asker that waits for an answer, and the session on whose behalf it asks if the answer says what the session
@@ -52,6 +68,7 @@ pub(crate) enum Asker {
 pub struct Live {
     plane: RefCell<Plane>,
     rim: Rc<dyn Rim>,
+    engines: RefCell<Engines>,
     /// An empty list, kept for its capacity.
     spare: RefCell<Effects>,
     /// Effects of steps that were made while others were carried out, in order.
@@ -77,6 +94,7 @@ impl Live {
         Self {
             plane: RefCell::new(plane),
             rim,
+            engines: RefCell::new(Engines::Awaited(Vec::new())),
             spare: RefCell::default(),
             later: RefCell::default(),
             is_carrying_out: Cell::new(false),
@@ -117,6 +135,7 @@ impl Live {
         match effect {
             Effect::Reply(request, reply) => self.answered(request, reply),
             Effect::Order(asker, order) => self.obey(asker, *order),
+            Effect::Handler(order) => self.order_handler(order),
             effect => self.rim.carry_out(effect),
         }
     }
@@ -138,9 +157,35 @@ impl Live {
         }
     }
 
+    /// Attaches the engines that carry out orders to match handlers from now on, first those that came before. Without
+    /// engines no match can be made.
+    pub fn attach_engines(&self, engines: Option<Weak<dyn MatchEngines>>) {
+        let before = self.engines.replace(engines.map_or(Engines::None, Engines::Attached));
+        if let Engines::Awaited(orders) = before {
+            orders.into_iter().for_each(|order| self.order_handler(order));
+        }
+    }
+
+    fn order_handler(&self, order: HandlerOrder) {
+        let engines = match &mut *self.engines.borrow_mut() {
+            Engines::Awaited(orders) => return orders.push(order),
+            Engines::None => None,
+            Engines::Attached(engines) => engines.upgrade(),
+        };
+        match engines {
+            Some(engines) => engines.order(order),
+            None => self.refuse_handler(order),
+        }
+    }
+
+    /// Takes the return of a handler's call.
+    pub fn match_returned(&self, call: CallRef, returned: Return) {
+        self.step(|plane, now, out| plane.match_returned(now, call, returned, out));
+    }
+
     /// Answers an order to engines where there are none: no match can be made, and there is no log to be taken over or
     /// given up.
-    pub fn refuse_handler(&self, order: HandlerOrder) {
+    fn refuse_handler(&self, order: HandlerOrder) {
         match order {
             HandlerOrder::Drop(_) | HandlerOrder::Forget(_) => {}
             HandlerOrder::TakeOver(partitions) => self.step(|plane, now, out| {
@@ -153,9 +198,7 @@ impl Live {
             }
             HandlerOrder::Call(call) => {
                 let outcome = Outcome::Failed("this server runs no game code".into());
-                self.step(|plane, now, out| {
-                    plane.match_returned(now, call.reference(), Return { outcome, acts: Vec::new() }, out)
-                });
+                self.match_returned(call.reference(), Return { outcome, acts: Vec::new() });
             }
         }
     }

@@ -1,5 +1,4 @@
-//! Effects of the plane that a whole shard carries out: orders to game code, players who are matched, sessions that
-//! leave.
+//! Effects of the plane that a whole shard carries out: players are matched, tickets end, sessions leave.
 
 use std::panic::AssertUnwindSafe;
 use std::rc::{Rc, Weak};
@@ -23,7 +22,7 @@ use crate::ws::resume;
 /// The time that matched players wait for game code to say where they go.
 const MATCHED_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// The effects of the plane that concern game code, the players of matched tickets, and sessions that go on elsewhere.
+/// The effects of the plane that concern the players of matched tickets, and sessions that go on elsewhere.
 pub(crate) struct ShardEffects(pub(crate) Weak<Shard>);
 
 impl CarryOut for ShardEffects {
@@ -35,9 +34,9 @@ impl CarryOut for ShardEffects {
             Effect::AskOfMatch(asked) => drop(spawn_local(ask_of_match(app.clone(), shard.metrics.clone(), asked))),
             Effect::EndTicket(ended) => matchmaker::tell_ended(app, ended),
             Effect::Depart(request, claim) => resume::claimed(&shard, request, claim),
-            Effect::Handler(order) => app.game.run_handler(&app.live, order),
             Effect::Reply(..)
             | Effect::Order(..)
+            | Effect::Handler(_)
             | Effect::Deliver(..)
             | Effect::Close(..)
             | Effect::Send(..)

@@ -399,6 +399,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             load,
         });
         shard.rim.attach_shard(Box::new(game::ShardEffects(Rc::downgrade(&shard))));
+        shard.app.live.attach_engines(shard.app.game.match_engines());
         serve(&shard, inbox, receiver).await;
     });
 }

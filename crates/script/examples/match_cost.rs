@@ -22,7 +22,7 @@ use muster_live::Place;
 use muster_live::matches::{Call, Callback, Chain, MatchId, Outcome, Timers};
 use muster_live::plane::HandlerOrder;
 use muster_script::value::Value;
-use muster_script::{JsMatches, Limits, LuaMatches};
+use muster_script::{EngineMatches as _, JsMatches, Limits, LuaMatches};
 
 /// Count of matches in Lua, where 64 matches share a machine.
 const LUA_MATCHES: u32 = 1_280;
@@ -52,7 +52,7 @@ fn main() {
             counted.set(counted.get() + 1);
         });
         let matches = Rc::new(matches);
-        measure("Lua", LUA_MATCHES, &begun, |id| drop(matches.order(init(id)))).await;
+        measure("Lua", LUA_MATCHES, &begun, |id| drop(matches.clone().order(init(id)))).await;
     });
 
     let script = js_game();
@@ -67,7 +67,7 @@ fn main() {
             counted.set(counted.get() + 1);
         });
         let matches = Rc::new(matches);
-        measure("JavaScript", JS_MATCHES, &begun, |id| drop(matches.order(init(id)))).await;
+        measure("JavaScript", JS_MATCHES, &begun, |id| drop(matches.clone().order(init(id)))).await;
     });
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn is_game_code(extension: &OsStr) -> bool {
 }
 
 /// A program of one language; only its engine knows the type.
-type AnyProgram = Arc<dyn Any + Send + Sync>;
+pub(crate) type AnyProgram = Arc<dyn Any + Send + Sync>;
 
 type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
@@ -222,7 +222,7 @@ impl<L: Language> Engine for L {
 }
 
 /// The program with its type, which the place of an engine in [`ENGINES`] determines.
-fn typed<P: Code>(program: &AnyProgram) -> Arc<P> {
+pub(crate) fn typed<P: Code>(program: &AnyProgram) -> Arc<P> {
     let program = program.clone().downcast();
     debug_assert!(program.is_ok(), "a program was given to another language's engine");
     program.unwrap_or_default()

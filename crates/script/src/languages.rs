@@ -7,11 +7,11 @@ mod index;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
-use muster_api::live::Live;
+use muster_api::live::MatchEngines;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_domain::ports::clock::Clock;
 use muster_live::matches::{Call, Callback, Outline};
@@ -84,8 +84,9 @@ impl Languages {
 }
 
 impl GameFunctions for Languages {
-    fn run_handler(&self, _live: &Live, order: HandlerOrder) {
-        self.matches.order(order);
+    fn match_engines(&self) -> Option<Weak<dyn MatchEngines>> {
+        let engines: Weak<LanguageMatches> = Rc::downgrade(&self.matches);
+        Some(engines)
     }
 
     fn has(&self, id: &str) -> bool {
@@ -250,24 +251,6 @@ impl LanguageMatches {
         self.with_handler(handler).is_some_and(|engine| engine.is_durable(handler))
     }
 
-    /// Carries out an order of the plane, on the runtime's local tasks. A match stays with the engine in which it
-    /// began.
-    pub fn order(self: &Rc<Self>, order: HandlerOrder) {
-        match order {
-            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => self.begin(call),
-            HandlerOrder::Call(_) | HandlerOrder::Drop(_) => self.pass_on(order),
-            HandlerOrder::TakeOver(partitions) => {
-                let matches = self.clone();
-                tokio::task::spawn_local(async move { matches.take_over(partitions).await });
-            }
-            HandlerOrder::Release(partition) => {
-                let matches = self.clone();
-                tokio::task::spawn_local(async move { matches.release(partition).await });
-            }
-            HandlerOrder::Forget(partition) => self.forget(partition),
-        }
-    }
-
     /// The first engine whose modules have a handler.
     fn with_handler(&self, handler: &str) -> Option<&Rc<dyn EngineMatches>> {
         self.engines.iter().find(|engine| engine.has_handler(handler))
@@ -297,6 +280,24 @@ impl LanguageMatches {
     fn fail(&self, call: &Call, why: &str) {
         if let Some(engine) = self.engines.first() {
             engine.fail(call.reference(), why.into());
+        }
+    }
+}
+
+impl MatchEngines for LanguageMatches {
+    /// Carries out an order of the plane, on the runtime's local tasks. A match stays with the engine in which it
+    /// began.
+    fn order(self: Rc<Self>, order: HandlerOrder) {
+        match order {
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => self.begin(call),
+            HandlerOrder::Call(_) | HandlerOrder::Drop(_) => self.pass_on(order),
+            HandlerOrder::TakeOver(partitions) => {
+                tokio::task::spawn_local(async move { self.take_over(partitions).await });
+            }
+            HandlerOrder::Release(partition) => {
+                tokio::task::spawn_local(async move { self.release(partition).await });
+            }
+            HandlerOrder::Forget(partition) => self.forget(partition),
         }
     }
 }

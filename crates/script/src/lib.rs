@@ -31,7 +31,7 @@ pub use luau::language::{LuaFunctions, LuaMatches};
 pub use luau::program::Program;
 pub use machine::LoadError;
 pub use machine::limits::Limits;
-pub use matches::ShardParts;
+pub use matches::{ShardParts, returns_to};
 pub use metrics::ScriptMetrics;
 pub use quickjs::language::{JsFunctions, JsMatches};
 pub use quickjs::program::Bundle;

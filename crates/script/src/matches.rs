@@ -15,20 +15,32 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures_util::{FutureExt as _, poll};
+use muster_api::live::Live;
 use muster_live::matches::{Call, CallRef, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
 
 use self::migrate::Migrations;
 use crate::durable::logs::Logs;
 use crate::durable::recorded_match::RecordedMatch;
+use crate::engines::{AnyProgram, EngineDurableMatches, EngineMatches, typed};
 use crate::host::{Host, Meter, line_of};
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
 use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
 
-/// Takes what comes of calls, for the plane.
+/// Takes the returns of calls, for the plane.
 type Returns = Rc<dyn Fn(CallRef, Return)>;
+
+/// Hands the returns of calls to a plane, as long as it is there.
+pub fn returns_to(live: &Rc<Live>) -> Returns {
+    let live = Rc::downgrade(live);
+    Rc::new(move |call, returned| {
+        if let Some(live) = live.upgrade() {
+            live.match_returned(call, returned);
+        }
+    })
+}
 
 /// Why a call of a match that is not on this shard fails.
 pub(crate) const NOT_HERE: &str = "this shard does not run the match";
@@ -40,7 +52,7 @@ pub struct ShardParts {
     pub host: Rc<Host>,
     /// Counters of the process.
     pub metrics: Arc<ScriptMetrics>,
-    /// Takes what comes of calls, for the plane.
+    /// Takes the returns of calls, for the plane.
     pub returns: Returns,
     /// The logs of durable matches. Without them no match is durable.
     pub logs: Option<Rc<Logs>>,
@@ -150,39 +162,6 @@ impl<M: MatchMachine> GameMatches<M> {
         self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
     }
 
-    /// Carries out an order for a match, on the runtime's local tasks. A call of the callback that begins a match makes
-    /// it here. Any other order for a match that is not here is given back, and so is one for a whole partition.
-    pub fn order(self: &Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder> {
-        match order {
-            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
-                match self.house(call.id, call.is_durable()) {
-                    Ok(machine) => self.queue(machine, HandlerOrder::Call(call)),
-                    Err(why) => self.fail(call.reference(), why),
-                }
-                None
-            }
-            HandlerOrder::Call(call) => {
-                let Some(machine) = self.machine_of(call.id) else { return Some(HandlerOrder::Call(call)) };
-                if self.may_migrate(&machine, &call) {
-                    self.migrate_first(machine, call);
-                } else {
-                    self.call(machine, call);
-                }
-                None
-            }
-            HandlerOrder::Drop(id) => {
-                let Some(home) = self.leave(id) else { return Some(order) };
-                self.migrations.forget(id);
-                if let Some(recorded) = &home.recorded {
-                    self.end(recorded, "it is over");
-                }
-                self.queue(home.machine, order);
-                None
-            }
-            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => Some(order),
-        }
-    }
-
     /// Calls a callback of a match in its machine.
     fn call(self: &Rc<Self>, machine: Rc<Housed<M>>, call: Box<Call>) {
         if self.waits_for(&machine, &call) {
@@ -198,16 +177,6 @@ impl<M: MatchMachine> GameMatches<M> {
         if !machine.is_at_work.replace(true) {
             tokio::task::spawn_local(work(self.clone(), machine));
         }
-    }
-
-    /// Whether the modules have a match handler of this name.
-    pub(crate) fn has_handler(&self, name: &str) -> bool {
-        self.current.borrow().program.has_handler(name)
-    }
-
-    /// Whether matches of this handler are durable.
-    pub(crate) fn is_durable(&self, handler: &str) -> bool {
-        self.current.borrow().program.is_durable(handler)
     }
 
     /// Whether a match runs here.
@@ -270,11 +239,6 @@ impl<M: MatchMachine> GameMatches<M> {
         !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
-    /// Tells the plane that a call has failed.
-    pub(crate) fn fail(&self, call: CallRef, why: Arc<str>) {
-        (self.returns)(call, failed(why));
-    }
-
     /// Drops a machine without matches, if another one has room or no new match may come to this one.
     fn retire(&self, machine: &Rc<Housed<M>>) {
         let mut machines = self.machines.borrow_mut();
@@ -292,6 +256,59 @@ impl<M: MatchMachine> GameMatches<M> {
             let gone = i64::try_from(before - machines.len()).unwrap_or(i64::MAX);
             self.metrics.match_machines.fetch_sub(gone, Ordering::Relaxed);
         }
+    }
+}
+
+impl<M: MatchMachine> EngineMatches for GameMatches<M> {
+    fn renew(&self, program: &AnyProgram, generation: u64) {
+        self.renew(typed(program), generation);
+    }
+
+    fn has_handler(&self, name: &str) -> bool {
+        self.current.borrow().program.has_handler(name)
+    }
+
+    fn is_durable(&self, handler: &str) -> bool {
+        M::FREEZES && self.current.borrow().program.is_durable(handler)
+    }
+
+    fn order(self: Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder> {
+        match order {
+            HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
+                match self.house(call.id, call.is_durable()) {
+                    Ok(machine) => self.queue(machine, HandlerOrder::Call(call)),
+                    Err(why) => self.fail(call.reference(), why),
+                }
+                None
+            }
+            HandlerOrder::Call(call) => {
+                let Some(machine) = self.machine_of(call.id) else { return Some(HandlerOrder::Call(call)) };
+                if self.may_migrate(&machine, &call) {
+                    self.migrate_first(machine, call);
+                } else {
+                    self.call(machine, call);
+                }
+                None
+            }
+            HandlerOrder::Drop(id) => {
+                let Some(home) = self.leave(id) else { return Some(order) };
+                self.migrations.forget(id);
+                if let Some(recorded) = &home.recorded {
+                    self.end(recorded, "it is over");
+                }
+                self.queue(home.machine, order);
+                None
+            }
+            HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => Some(order),
+        }
+    }
+
+    fn fail(&self, call: CallRef, why: Arc<str>) {
+        (self.returns)(call, failed(why));
+    }
+
+    fn durable(&self) -> Option<&dyn EngineDurableMatches> {
+        M::FREEZES.then_some(self as &dyn EngineDurableMatches)
     }
 }
 

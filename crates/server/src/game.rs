@@ -27,7 +27,7 @@ use muster_script::process::{Clock, CustomMetrics, Process};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{
-    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts, returns_to,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -188,14 +188,8 @@ fn matches(
     logs: Option<Rc<Logs>>,
     live: &Rc<Live>,
 ) -> Rc<LanguageMatches> {
-    let plane = Rc::downgrade(live);
-    let returns = move |call, returned| {
-        if let Some(live) = plane.upgrade() {
-            live.step(|plane, now, out| plane.match_returned(now, call, returned, out));
-        }
-    };
     let (host, metrics) = (host.clone(), metrics.clone());
-    let shard = ShardParts { host, metrics, returns: Rc::new(returns), logs };
+    let shard = ShardParts { host, metrics, returns: returns_to(live), logs };
     let mut matches = LanguageMatches::new(programs.matches(&shard));
     if let Some(logs) = shard.logs {
         matches = matches.with_durable(shard.host.clock.clone(), logs, Box::new(Owner(Rc::downgrade(live))));

@@ -228,11 +228,11 @@ impl World {
             let app = matched.upgrade().unwrap();
             match effect {
                 Effect::Matched(found) => muster_api::realtime::matchmaker::tell_matched(&app, &found),
-                Effect::Handler(order) => app.game.run_handler(&app.live, order),
                 _ => {}
             }
         };
         rim.others.replace(Some(Rc::new(others)));
+        app.live.attach_engines(app.game.match_engines());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let address = Cell::new("10.0.0.1".parse().ok());
         Self { app, store, clock, entropy, passwords, revoked, rim, address, runtime, _folder: folder }

@@ -10,7 +10,7 @@ use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
 use muster_api::game::Client;
-use muster_api::realtime::{Operation, Outcome, SocketSession};
+use muster_api::realtime::{Operation, SocketSession};
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
 use muster_live::{CloseReason, Delivery, Discarded, Place, SessionKey};
@@ -18,12 +18,11 @@ use muster_wire::envelope::Format;
 use percent_encoding::percent_decode_str;
 
 use super::connection::Connection;
-use super::frame::Opcode;
 use super::handle::SocketHandle;
 use super::resume::{self, Arrival, Request};
 use super::shared::Traffic as _;
 use super::stream::Transport;
-use super::work::{MessageHandler, Work};
+use super::work::Work;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
 /// The language of a client that names none.
@@ -200,8 +199,9 @@ impl Registered {
         self.session.session_id()
     }
 
-    pub(super) fn handler(&self) -> Handler {
-        Handler { session: self.session.clone() }
+    /// The handler of the session's messages.
+    pub(super) fn handler(&self) -> Rc<SocketSession> {
+        self.session.clone()
     }
 
     /// The session went to another node.
@@ -225,23 +225,5 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.shard.rim.detach(self.session.key());
         self.session.close();
-    }
-}
-
-/// Messages of a player's session.
-pub(super) struct Handler {
-    session: Rc<SocketSession>,
-}
-
-impl MessageHandler for Handler {
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
-        self.session.message(payload, reply)
-    }
-
-    fn opcode(&self) -> Opcode {
-        match self.session.format() {
-            Format::Json => Opcode::Text,
-            Format::Protobuf => Opcode::Binary,
-        }
     }
 }

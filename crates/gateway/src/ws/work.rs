@@ -3,11 +3,13 @@
 //! Nothing here reads or writes a socket. A handler that panics ends its own session.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use futures_util::FutureExt as _;
-use muster_api::realtime::{Finished, Operation, Outcome};
+use muster_api::realtime::{Finished, Operation, Outcome, SocketSession};
 use muster_live::CloseReason;
+use muster_wire::envelope::Format;
 
 use super::frame::{self, Opcode};
 use super::handle::SocketHandle;
@@ -24,6 +26,22 @@ pub trait MessageHandler {
 
     /// The type of frame that this session's format travels in.
     fn opcode(&self) -> Opcode;
+}
+
+/// The work of a player's session.
+pub(crate) type SessionWork = Work<Rc<SocketSession>>;
+
+impl MessageHandler for Rc<SocketSession> {
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+        SocketSession::message(self, payload, reply)
+    }
+
+    fn opcode(&self) -> Opcode {
+        match self.format() {
+            Format::Json => Opcode::Text,
+            Format::Protobuf => Opcode::Binary,
+        }
+    }
 }
 
 /// The destination of answers during one poll of a socket.

@@ -8,7 +8,7 @@ use muster_live::matches::{CallRef, LogError, Outline};
 use muster_live::plane::HandlerOrder;
 use muster_wire::match_log as wire;
 
-use super::{AnyProgram, LocalFuture, typed};
+use super::{AnyProgram, LocalFuture};
 use crate::durable::history::Course;
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
@@ -74,32 +74,6 @@ pub trait EngineDurableMatches: EngineMatches {
 
     /// Drops all matches that write to this log, without a word to it.
     fn forget_of(&self, log: &Rc<OpenLog>);
-}
-
-impl<M: MatchMachine> EngineMatches for GameMatches<M> {
-    fn renew(&self, program: &AnyProgram, generation: u64) {
-        self.renew(typed(program), generation);
-    }
-
-    fn has_handler(&self, name: &str) -> bool {
-        self.has_handler(name)
-    }
-
-    fn is_durable(&self, handler: &str) -> bool {
-        M::FREEZES && self.is_durable(handler)
-    }
-
-    fn order(self: Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder> {
-        Self::order(&self, order)
-    }
-
-    fn fail(&self, call: CallRef, why: Arc<str>) {
-        self.fail(call, why);
-    }
-
-    fn durable(&self) -> Option<&dyn EngineDurableMatches> {
-        M::FREEZES.then_some(self as &dyn EngineDurableMatches)
-    }
 }
 
 impl<M: MatchMachine> EngineDurableMatches for GameMatches<M> {

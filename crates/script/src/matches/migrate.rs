@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use muster_live::matches::{Call, MatchId};
 
 use super::{GameMatches, Home, Housed, NOT_HERE};
+use crate::engines::EngineMatches as _;
 use crate::host::{Meter, line_of};
 use crate::machine::{Code as _, MatchMachine};
 

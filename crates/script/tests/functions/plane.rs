@@ -3,12 +3,13 @@
 #[path = "../../../api/tests/pipeline/rim.rs"]
 mod rim;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use muster_api::live::Live;
+use muster_api::live::{Live, MatchEngines};
 use muster_api::realtime::framer::Framer;
 use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
-use muster_live::plane::{Effect, HandlerOrder, JoinOptions, PlaneConfig};
+use muster_live::plane::{JoinOptions, PlaneConfig};
 use muster_live::{CloseReason, Encoding, Place, Plane, Routes, SessionInfo, SessionKey, StreamKey};
 use rim::TestRim;
 use serde_json::Value;
@@ -17,6 +18,8 @@ use serde_json::Value;
 pub struct Connected {
     pub live: Rc<Live>,
     sockets: Rc<TestRim>,
+    /// The engines that were attached last, which the plane knows weakly.
+    engines: RefCell<Option<Rc<dyn MatchEngines>>>,
 }
 
 impl Default for Connected {
@@ -24,22 +27,17 @@ impl Default for Connected {
         let sockets = Rc::new(TestRim::default());
         let framer = Framer::new("muster".into());
         let plane = Plane::new(Place::from(0), Routes::alone(1), PlaneConfig::default(), framer);
-        let connected = Self { live: Rc::new(Live::new(plane, sockets.clone())), sockets };
-        let live = Rc::downgrade(&connected.live);
-        connected.on_handler(move |order| live.upgrade().unwrap().refuse_handler(order));
-        connected
+        let live = Rc::new(Live::new(plane, sockets.clone()));
+        live.attach_engines(None);
+        Self { live, sockets, engines: RefCell::default() }
     }
 }
 
 impl Connected {
-    /// Has `run` carry out the orders for match handlers.
-    pub fn on_handler(&self, run: impl Fn(HandlerOrder) + 'static) {
-        let others = move |effect| {
-            if let Effect::Handler(order) = effect {
-                run(order);
-            }
-        };
-        self.sockets.others.replace(Some(Rc::new(others)));
+    /// Has these engines carry out the orders for match handlers.
+    pub fn attach_engines(&self, engines: Rc<dyn MatchEngines>) {
+        self.live.attach_engines(Some(Rc::downgrade(&engines)));
+        self.engines.replace(Some(engines));
     }
 
     /// Opens a session of a user with this number, as a socket does.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use muster_domain::ports::clock::Entropy;
-use muster_script::{Limits, LuaFunctions, LuaMatches, Program};
+use muster_script::{LanguageMatches, Limits, LuaFunctions, LuaMatches, Program};
 use serde_json::json;
 
 use crate::matches::module;
@@ -94,10 +94,9 @@ impl Shard {
         });
         let program = Arc::new(Program::load(folder.path(), &host, &limits).await.unwrap());
         let plane = live.clone();
-        let returns =
-            move |call, returned| plane.step(|plane, now, out| plane.match_returned(now, call, returned, out));
+        let returns = move |call, returned| plane.match_returned(call, returned);
         let matches = Rc::new(LuaMatches::new(program.clone(), host.clone(), limits, Arc::default(), returns));
-        connected.on_handler(move |order| drop(matches.order(order)));
+        connected.attach_engines(Rc::new(LanguageMatches::new(vec![matches])));
         let functions = LuaFunctions::new(program, host, limits, Arc::default());
         Self { functions, connected }
     }

@@ -19,8 +19,8 @@ use super::listed::refuse;
 use super::{Arrival, Offer, Refusal, Request, Waiter, go_to};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::{Handler, Registered};
-use crate::ws::work::Work;
+use crate::ws::session::Registered;
+use crate::ws::work::SessionWork;
 
 /// Time that operations of a client may take before its session leaves. Beyond, the session ends.
 const FINISH_WAIT: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub(super) struct Departure<'a> {
 
 impl Departure<'_> {
     /// Lets the session go. Errors: the reason why it ends here instead.
-    pub(super) async fn run(self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+    pub(super) async fn run(self, life: &mut Life<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
         if let Some(resumption) = self.handle.resumption() {
             resumption.departing.replace(Some(Vec::new()));
         }
@@ -61,7 +61,7 @@ impl Departure<'_> {
         }
     }
 
-    async fn leave(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<Moved, (ClaimRefusal, CloseReason)> {
+    async fn leave(&self, life: &mut Life<'_>, work: &mut SessionWork) -> Result<Moved, (ClaimRefusal, CloseReason)> {
         let gone = |reason| (ClaimRefusal::Gone, reason);
         let finished = timeout(FINISH_WAIT, self.finish(life, work)).await;
         finished.unwrap_or(Err(CloseReason::ConnectionLost)).map_err(gone)?;
@@ -88,7 +88,7 @@ impl Departure<'_> {
     }
 
     /// Ends what the client asked for. Errors: the reason why the session ends.
-    async fn finish(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+    async fn finish(&self, life: &mut Life<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());
             life.go_on(work, context)?;

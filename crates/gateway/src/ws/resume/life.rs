@@ -23,10 +23,10 @@ use crate::metrics::GaugeGuard;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 use crate::ws::connection::Connection;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::{Handler, Registered, finish};
+use crate::ws::session::{Registered, finish};
 use crate::ws::shared::{Scratch, Traffic as _};
 use crate::ws::stream::Stream;
-use crate::ws::work::{Answers, Work};
+use crate::ws::work::{Answers, SessionWork, Work};
 
 /// Opens a session and runs it to its end. `refusal` says why the session is a new one although the client had another.
 pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Shard>) {
@@ -134,7 +134,7 @@ pub(super) struct Life<'a> {
 
 impl Life<'_> {
     /// Runs a socket to its end. Answers the work that it left.
-    async fn serve(&self, socket: Socket, work: Work<Handler>) -> Work<Handler> {
+    async fn serve(&self, socket: Socket, work: SessionWork) -> SessionWork {
         let Socket { stream, early, guard } = socket;
         let gauge = count_session(&self.shard.metrics);
         let mut connection = Connection::new(stream, &early, work, self.handle.clone(), self.shard.sockets.clone());
@@ -148,7 +148,7 @@ impl Life<'_> {
     /// Waits for the next socket, at most as long as `session.resume_grace_ms` says.
     ///
     /// Errors: the reason why the session ends.
-    async fn next_socket(&mut self, work: &mut Work<Handler>) -> Result<Offer, CloseReason> {
+    async fn next_socket(&mut self, work: &mut SessionWork) -> Result<Offer, CloseReason> {
         if let Some(reason) = self.handle.close_requested() {
             return Err(reason);
         }
@@ -184,7 +184,7 @@ impl Life<'_> {
     }
 
     /// Goes on with the messages that arrived over the last socket. Errors: the reason why the session ends.
-    pub(super) fn go_on(&mut self, work: &mut Work<Handler>, context: &mut Context<'_>) -> Result<(), CloseReason> {
+    pub(super) fn go_on(&mut self, work: &mut SessionWork, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let shared = &self.shard.sockets;
         if shared.is_paused() {
             shared.wake_after_pause(&mut self.pause, context.waker());

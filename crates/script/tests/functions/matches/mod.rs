@@ -8,6 +8,7 @@ mod isolation;
 mod life;
 mod timers;
 
+use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -219,9 +220,9 @@ impl Hall {
             match effect {
                 Effect::Call(call) => {
                     self.under_way.set(self.under_way.get() + 1);
-                    self.code.order(HandlerOrder::Call(call));
+                    self.code.clone().order(HandlerOrder::Call(call));
                 }
-                Effect::Drop(id) => self.code.order(HandlerOrder::Drop(id)),
+                Effect::Drop(id) => self.code.clone().order(HandlerOrder::Drop(id)),
                 Effect::Reply(to, answer) => {
                     let answer = answer.map_err(|error| error.message.into_owned());
                     self.answers.borrow_mut().insert(to.id, answer);

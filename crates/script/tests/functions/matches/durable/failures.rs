@@ -1,5 +1,6 @@
 //! Failures of the log of durable matches, and their consequences for the matches.
 
+use muster_api::live::MatchEngines as _;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -306,7 +307,7 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
             tokio::task::yield_now().await;
         }
         // The partition was released, and has come back.
-        node.process.code.order(HandlerOrder::Forget(Node::partition()));
+        node.process.code.clone().order(HandlerOrder::Forget(Node::partition()));
         node.begin_take_over(2);
         assert_eq!(node.taken_over().await.unwrap(), [id]);
         let (records, asked) = (disk.records(), gate.unsynced.borrow().len());

@@ -1,5 +1,6 @@
 //! A process that runs one durable match from the end of its log to the end of a script, or until the process dies.
 
+use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -324,7 +325,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     if let Some(partition) = disk.written().first()
         && let Some(latest) = disk.calls()
     {
-        code.order(HandlerOrder::TakeOver(vec![(*partition, Epoch::default())]));
+        code.clone().order(HandlerOrder::TakeOver(vec![(*partition, Epoch::default())]));
         let Some(resumed) = wait(disk, || owner.0.take()).await else { return life };
         let Some(goes_on) = resumed.into_iter().next() else {
             return Life { is_gone: !disk.is_dead.get(), ..life };
@@ -336,7 +337,7 @@ async fn play(script: &Script, files: &[(&str, &str)], shelf: &Shelf, disk: &Rc<
     for (number, (at, tick, callback)) in script.moves.iter().enumerate().skip(first) {
         now.set(*at);
         let call = call(match_id(script.number), outline.as_ref(), *tick, callback.clone());
-        code.order(HandlerOrder::Call(Box::new(call.clone())));
+        code.clone().order(HandlerOrder::Call(Box::new(call.clone())));
         let Some((_, what)) = wait(disk, || returned.borrow_mut().pop()).await else { return life };
         let its = outline.get_or_insert_with(|| Outline::of_first(&call).unwrap());
         its.returned(callback, &what);

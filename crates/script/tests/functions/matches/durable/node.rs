@@ -1,5 +1,6 @@
 //! A process with several durable matches of one partition, and their outlines as the plane keeps them.
 
+use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -49,7 +50,7 @@ impl Node {
 
     /// Begins to take the log over.
     pub fn begin_take_over(&self, epoch: u64) {
-        self.process.code.order(HandlerOrder::TakeOver(vec![(Self::partition(), Epoch(epoch))]));
+        self.process.code.clone().order(HandlerOrder::TakeOver(vec![(Self::partition(), Epoch(epoch))]));
     }
 
     /// The matches that were resumed; `None` if the process dies before.
@@ -80,7 +81,7 @@ impl Node {
         let Outline { handler, tick, tick_rate, label, .. } = outline.clone();
         let (chain, timers, life) = (Chain::default(), Timers::default(), self.lives.get());
         let call = Call { id, life, handler, tick, tick_rate, label, chain, timers, callback };
-        self.process.code.order(HandlerOrder::Call(Box::new(call)));
+        self.process.code.clone().order(HandlerOrder::Call(Box::new(call)));
     }
 
     /// Calls a match. Answers the return; `None` if the process dies before.
@@ -96,7 +97,7 @@ impl Node {
         let what = wait(&self.disk, take).await?;
         let goes_on = self.outlines.borrow_mut().get_mut(&id).is_some_and(|outline| outline.returned(&callback, &what));
         if !goes_on {
-            self.process.code.order(HandlerOrder::Drop(id));
+            self.process.code.clone().order(HandlerOrder::Drop(id));
             self.rest().await;
         }
         Some(what)
