@@ -1,6 +1,5 @@
-//! The host table: every function that game code may call, once for all languages, one file per feature. What a row
-//! says and
-//! what is made from it stands in `row`.
+//! The host table: every function that game code may call, once for all languages, one file per feature. The type of
+//! its rows is in `row`.
 
 mod accounts;
 mod arguments;
@@ -83,7 +82,7 @@ use crate::functions::Surroundings;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
 
-/// The means of host functions.
+/// The parts of the server that host functions work with.
 pub struct Host {
     /// Wall clock.
     pub clock: Rc<dyn Clock>,
@@ -101,13 +100,13 @@ pub struct Host {
     pub process: Arc<Process>,
     /// The means to sign players in and out.
     pub signing: Signing,
-    /// The part of public ids behind the dot.
+    /// The ending of public ids behind the dot, which is the same on all nodes of a cluster.
     pub node: Arc<str>,
     /// Takes events that game code reports.
     pub reporter: Rc<Reporter>,
     /// Runs work that goes on after a call has answered.
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
-    /// How many notifications to everybody are being written, at most [`WALKS_MAX`].
+    /// Count of the notifications to everybody that are being written, at most [`WALKS_MAX`].
     pub walks: Rc<Cell<usize>>,
     /// The call that runs now.
     pub current: Current,
@@ -116,7 +115,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// The node and version that contexts name. A recorded match sees those where it was made.
+    /// The facts about the server that the context of a call tells. The calls of a recorded match are told the node and
+    /// version of the server that created the match.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let around = self.process.around.clone();
         match self.current.recorded_call() {
@@ -128,13 +128,13 @@ impl Host {
         }
     }
 
-    /// The moment of a write, and in a durable match its key.
+    /// The stamp of a write: its moment, and in a durable match the key under which the write happens once.
     fn stamp(&self) -> WriteStamp {
         self.current.recorded_call().map_or_else(|| WriteStamp::at(self.clock.now()), |call| call.stamp())
     }
 }
 
-/// The refusal of a durable match on a server that cannot keep its log.
+/// Error of a durable match on a server that keeps no log of matches.
 pub(crate) const NO_LOG: &str = "this server keeps no log of matches";
 
 /// The match handlers of a shard's game code. They are set after the code was loaded.
@@ -142,14 +142,13 @@ pub(crate) const NO_LOG: &str = "this server keeps no log of matches";
 pub struct Handlers(Rc<OnceCell<Weak<LanguageMatches>>>);
 
 impl Handlers {
-    /// Sets the matches, once.
+    /// Sets the matches of all languages. Further calls have no effect.
     pub fn set(&self, matches: &Rc<LanguageMatches>) {
         self.0.get_or_init(|| Rc::downgrade(matches));
     }
 
-    /// Opens the log of a partition before a durable match is made there. The callbacks of the matches in the chain
-    /// wait
-    /// for it.
+    /// Opens the log of a partition before a durable match is created there. `chain` holds the matches whose callbacks
+    /// wait for the new match.
     pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<OpenLog>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
         match matches {
@@ -158,7 +157,7 @@ impl Handlers {
         }
     }
 
-    /// Whether matches of this name outlive the process.
+    /// Whether matches of this handler are durable.
     fn is_durable(&self, handler: &str) -> bool {
         self.0.get().and_then(Weak::upgrade).is_some_and(|matches| matches.is_durable(handler))
     }

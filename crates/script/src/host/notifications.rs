@@ -1,4 +1,4 @@
-//! Notifications. Game code may send to anybody, and read, change and delete anybody's.
+//! Notifications. Game code may send them to any user, and read, change and delete those of any user.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::value::Value;
 
-/// Most persistent notifications to everybody that one shard writes at a time.
+/// Limit on the persistent notifications to everybody that one shard writes at the same time.
 pub const WALKS_MAX: usize = 4;
 
 const NOTIFICATION_REQUEST: Type = Type::Record(&RecordType {
@@ -62,7 +62,7 @@ const NOTIFICATION: Type = Type::Record(&RecordType {
     ],
 });
 
-/// Ids and user come in either order: the original's languages differ in that.
+/// The ids of notifications. They may stand before or after the user, because the original's languages differ in that.
 const IDS: Parameter = required("ids", Type::Either(&TEXTS, &Type::Text));
 const USER: Parameter = optional("user_id", Type::Either(&Type::Text, &TEXTS));
 
@@ -217,7 +217,8 @@ async fn send(host: &Host, new: Vec<NewNotification>) -> Result<Value> {
     Ok(Value::Nil)
 }
 
-/// Reads the arguments from subject, content and code on. A notification to one user may have a sender behind them.
+/// Reads the arguments subject, content, code and persistent, and between the last two a sender if `has_sender`. The
+/// receiver is left as the system user: callers set it, or send to everybody.
 fn to_new(arguments: &mut Arguments, has_sender: bool) -> Result<NewNotification> {
     let subject = arguments.text()?;
     let content = object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned());
@@ -248,7 +249,7 @@ fn to_update(mut update: Record) -> Result<NotificationUpdate> {
     })
 }
 
-/// The sender of this id; the server for an empty one.
+/// Parses the id of a sender. An empty one stands for the system user.
 fn sender(id: &str) -> Result<UserId> {
     if id.is_empty() { Ok(UserId::SYSTEM) } else { parse_user_id(id) }
 }
@@ -289,7 +290,7 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     Ok(Value::Nil)
 }
 
-/// A notification that is being written for everybody. It counts in [`Host::walks`] until it is dropped.
+/// A notification that is being written for every user. It counts in [`Host::walks`] until this value is dropped.
 struct Walk(Rc<Cell<usize>>);
 
 impl Walk {

@@ -1,4 +1,4 @@
-//! Sessions: ending them, and who may not have any.
+//! Sessions: the functions that end them, and those that ban and pardon users.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::streams::parse_session_id;
 use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
 use crate::value::Value;
 
-/// Most users that are banned or pardoned by one call.
+/// Limit on the users that one call bans or pardons.
 pub const USERS_BANNED_MAX: usize = 1_000;
 
 /// The highest reason that the protocol has for a presence that leaves.
@@ -44,7 +44,7 @@ pub struct Signing {
 }
 
 impl Host {
-    /// Game code has no address, so wrong passwords count by account only.
+    /// The parts of a sign-in. Game code has no address, so wrong passwords count by account only.
     pub(super) fn sign_in(&self) -> SignIn<'_> {
         SignIn {
             store: &*self.store,

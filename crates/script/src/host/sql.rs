@@ -1,4 +1,4 @@
-//! Statements to the database.
+//! SQL statements of game code to the database.
 
 use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
