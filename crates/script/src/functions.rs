@@ -1,4 +1,4 @@
-//! The functions and hooks of one language on one shard. Calls that begin are of the latest generation of game code.
+//! The functions and hooks of one language on one shard. New calls run the latest generation of game code.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -61,8 +61,8 @@ impl<M: Machine> Functions<M> {
         Self { inner }
     }
 
-    /// Calls that begin from now on are of this program. Calls under way end in their own. `generation` is the serial
-    /// number of the program in this process.
+    /// Sets the program of calls that begin from now on. Calls under way end in their own program. `generation` is the
+    /// serial number of the program in this process.
     pub async fn renew(&self, program: Arc<M::Program>, generation: u64) {
         let Inner { host, limits, metrics, .. } = &*self.inner;
         let pool = Rc::new(Pool::new(program, generation, host.clone(), *limits, metrics.clone()));
@@ -70,13 +70,13 @@ impl<M: Machine> Functions<M> {
         self.inner.pool.replace(pool);
     }
 
-    /// Starts the machines that are to be there before calls need them.
+    /// Starts machines up to the limit `machines_min`, so that the first calls find them ready.
     pub async fn warm_up(&self) {
         self.inner.pool().warm_up().await;
     }
 
-    /// Runs scheduled functions that are due, if this shard is the one that runs them; see [`Schedules`]. Answers when
-    /// the next one is due, in seconds since 1970.
+    /// Runs the scheduled functions that are due, if `is_mine` says that this shard runs them; see [`Schedules`].
+    /// Answers the moment at which the next one is due, in seconds since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
         self.inner.turn_schedules(is_mine)
     }

@@ -61,7 +61,7 @@ pub(super) const MIGRATE: &str = "matchMigrate";
 pub(super) const CALLBACKS: [&str; 7] =
     ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
 
-/// Methods of the original's initializer that are not built, besides those that Lua lacks too.
+/// Methods of the original's initializer that are not built, and that the host table does not list either.
 const PENDING_HERE: [&str; 4] = [
     "registerPurchaseNotificationApple",
     "registerPurchaseNotificationGoogle",
@@ -73,7 +73,6 @@ const PENDING_HERE: [&str; 4] = [
 /// values of JavaScript: those would never be collected.
 type RegisteredRef = Weak<RefCell<Registered>>;
 
-/// Makes the initializer.
 pub(super) fn initializer<'js>(
     ctx: &Ctx<'js>,
     means: &Means,
