@@ -23,11 +23,11 @@ pub(crate) struct LogContents {
 
 /// The history of a match that has not ended.
 pub(crate) struct History {
-    /// The start of the match and its calls since, or why the records do not tell them.
+    /// The start of the match and its calls since, or the error of the first record that cannot be read.
     pub(crate) course: Result<Course>,
     /// The moment since which the match could not go on, if a former owner failed to resume it.
     pub(crate) stranded_at: Option<Timestamp>,
-    /// The records that the rest was read from.
+    /// The records of the match in the log, from which `course` was read.
     pub(crate) records: Vec<wire::Record>,
 }
 
@@ -42,7 +42,7 @@ pub struct Course {
 
 /// The point at which a match starts when it is resumed or replayed.
 pub(crate) enum Start {
-    /// Its first callback.
+    /// The first callback.
     Begun { origin: Origin, params: Bytes },
     /// A snapshot.
     Snapshot(Box<Snapshot>),

@@ -47,7 +47,7 @@ impl Journal {
         &self.log
     }
 
-    /// Adds a record, in parts if it is too large for one.
+    /// Writes a record to the log and to the recording, in parts if it is too large for one record of the log.
     fn append(&self, what: What) -> Result<RecordNumber, LogError> {
         let parts = parts::split(&self.record(what))?;
         if let Some(recording) = &mut *self.recording.borrow_mut() {
@@ -60,7 +60,7 @@ impl Journal {
         wire::Record { match_id: id_bytes(self.id.0), what: Some(what) }
     }
 
-    /// Begins the recording of a match that goes on with the former records of the match.
+    /// Writes the former records of a resumed match to its recording, which begins with them.
     pub(crate) fn carried(&self, records: &[wire::Record]) {
         self.recorded(What::Carried(wire::Carried { records: records.to_vec(), stranded_at: None }));
     }
@@ -85,7 +85,7 @@ impl Journal {
     /// Checks that the log can be written.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why the log cannot be written.
     pub(crate) fn check(&self) -> Result<(), LogError> {
         self.log.check()
     }
@@ -117,7 +117,7 @@ impl Journal {
         self.append(What::Answered(HostAnswer::to_wire(call, ordinal, function, answer))).map(drop)
     }
 
-    /// Writes a snapshot of the match after so many calls.
+    /// Writes a snapshot of the match. `calls` is the count of its calls so far, without the first callback.
     pub(crate) fn snapshot(
         &self,
         origin: &Origin,
@@ -128,7 +128,8 @@ impl Journal {
         self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
     }
 
-    /// Writes that the match is over. Answers whether the log takes that now; if not, it does so later.
+    /// Writes that the match is over, and finishes its recording. Answers whether the log has taken the record; if not,
+    /// the log takes it later.
     pub(crate) fn ended(&self, why: &str) -> Result<bool, LogError> {
         self.recorded(What::Ended(wire::Ended { why: why.to_owned() }));
         if let Some(recording) = self.recording.take() {

@@ -14,18 +14,19 @@ use muster_wire::match_log as wire;
 use super::seed::SEED_BYTES;
 use crate::value::Value;
 
-/// Facts that a match was made with, and that never change.
+/// The facts of a match that are set when it is created and never change.
 #[derive(Clone)]
 pub(crate) struct Origin {
     pub(crate) handler: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) seed: [u8; SEED_BYTES],
-    /// Name of the node, and version of the server, that made the match.
+    /// Name of the node that created the match.
     pub(crate) node: Arc<str>,
+    /// Version of the server on that node.
     pub(crate) version: Arc<str>,
 }
 
-/// A call of a callback.
+/// The record of a call of a callback.
 pub(crate) struct Called {
     /// Serial number of the call in its match.
     pub(crate) call: u64,
@@ -37,7 +38,7 @@ pub(crate) struct Called {
 /// The answer of a host function to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostAnswer {
-    /// Count of host functions that the call has asked before.
+    /// Position of the function among those that the call asked, from 0. Functions without a record are not counted.
     pub(crate) ordinal: u32,
     pub(crate) function: String,
     pub(crate) answer: Result<Value>,

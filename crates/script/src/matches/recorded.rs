@@ -1,5 +1,5 @@
-//! Recorded matches. A call is written to the log before anything of it leaves, and matches are resumed from their
-//! logs.
+//! Recorded matches. The messages and events of a call leave only when its records are durable, so that a match can be
+//! resumed from its log as others saw it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,17 +24,19 @@ use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
 
-/// Most bytes of records that a resumed match writes once more. If there are more, it writes a snapshot instead.
+/// Limit on the bytes of former records that a resumed match writes once more. A match with more of them writes a
+/// snapshot instead.
 pub const CARRIED_BYTES_MAX: usize = 8 << 20;
 
-/// The messages of a tick may leave later by this part of the time until the next tick.
+/// Divisor of the time until the next tick. The quotient is the delay that the messages of a tick may have.
 const SLACK_PART: u32 = 10;
 
-/// Most time by which the messages of a tick may leave later.
+/// Limit on the delay that the messages of a tick may have.
 const SLACK_MAX: Duration = Duration::from_millis(10);
 
 impl<M: MatchMachine> GameMatches<M> {
-    /// The recorded match of a call, which begins with its first callback; `None` if the match is not recorded.
+    /// The recorded match that a call belongs to; `None` if the match is not recorded. A call of the first callback
+    /// begins the recorded match.
     pub(super) async fn recorded_match_for(&self, call: &Call) -> Result<Option<Rc<RecordedMatch>>, Arc<str>> {
         let Some(outline) = Outline::of_first(call).filter(|_| call.is_durable()) else {
             return Ok(self.recorded_match(call.id));
@@ -65,7 +67,8 @@ impl<M: MatchMachine> GameMatches<M> {
         }
     }
 
-    /// Runs a callback of a recorded match. The call is durable before anything of it leaves.
+    /// Runs a callback of a recorded match, and waits until the call is durable. The return of an accepted join attempt
+    /// need not wait: its messages leave with the join.
     pub(super) async fn call_recorded(
         &self,
         machine: &Housed<M>,
@@ -159,7 +162,7 @@ impl<M: MatchMachine> GameMatches<M> {
         }));
     }
 
-    /// Writes snapshots of all recorded matches of a partition, so that they go on elsewhere at once.
+    /// Writes snapshots of all recorded matches of a partition, so that the next owner need not repeat their calls.
     pub(crate) fn keep_all(&self, partition: Partition) -> Result<(), LogError> {
         let homes = self.homes.borrow();
         for home in homes.values() {
@@ -205,10 +208,10 @@ impl<M: MatchMachine> GameMatches<M> {
         }
     }
 
-    /// Resumes a match from its log. Answers its outline for the plane; `None` if it ended with its last call.
+    /// Resumes a match from its log. Answers its outline for the plane; `None` if the match ended with its last call.
     ///
     /// # Errors
-    /// Why the match cannot go on.
+    /// The reason why the match cannot go on.
     pub(crate) async fn resume(
         &self,
         journal: Rc<Journal>,
@@ -276,10 +279,12 @@ impl<M: MatchMachine> GameMatches<M> {
             is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
             recorded.say_again(&call.callback, &mut said);
-            // Messages of an attempt may not have left before its join: the record of the attempt is still needed.
+            // The messages of an attempt leave with its join. Whether they had left is unknown, so a snapshot must not
+            // replace the record of the attempt.
             is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
         }
-        // Listeners may have heard of the events of the latest calls or not.
+        // The former owner may have ended before listeners heard of the events of the latest calls, so they hear of
+        // them again.
         if latest.iter().any(|call| call.has_events()) {
             recorded.journal.synced(Duration::ZERO).await.map_err(told)?;
             latest.iter().for_each(|call| self.report(call));
@@ -288,8 +293,8 @@ impl<M: MatchMachine> GameMatches<M> {
             self.end(&recorded, &why);
             return Ok(None);
         }
-        // A snapshot is written only where one was due: at a snapshot the match goes on with a copy of its state, in
-        // which the order of tables may be another.
+        // A snapshot is written only where one was due: at a snapshot the match goes on with a copy of its state, whose
+        // tables may list their entries in another order.
         let log = recorded.journal.log();
         let written = if is_snapshot_due {
             let state = machine.vm.freeze(id)?;
@@ -352,8 +357,8 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 }
 
-/// Time by which the messages of a call may leave later, so that more ticks share one sync of the log. For other
-/// callbacks somebody waits, so their messages leave at once.
+/// The delay that the messages of a call may have, so that more ticks share one sync of the log. For callbacks other
+/// than ticks somebody waits, so their messages have no delay.
 fn slack(call: &Call, took: Duration) -> Duration {
     let period = Duration::from_secs(1) / call.tick_rate.max(1);
     match call.callback {
@@ -377,7 +382,7 @@ async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
     }
 }
 
-/// Whether a match has so many bytes of records that it writes a snapshot instead of these once more.
+/// Whether a resumed match has more records than it may write once more; see [`CARRIED_BYTES_MAX`].
 fn is_large(records: &[wire::Record]) -> bool {
     let bytes = |record: &wire::Record| record.to_bytes().len();
     records.iter().map(bytes).sum::<usize>() > CARRIED_BYTES_MAX
