@@ -20,8 +20,8 @@ use crate::value::Value;
 /// most.
 const STACK_BYTES: usize = 1 << 20;
 
-/// Times that an abandoned call is made to go on so that it ends, before its machine is given up with everything on its
-/// stack.
+/// Limit on the turns that an abandoned call is given so that it ends. A call that needs more is given up, and
+/// everything on its stack is lost.
 const TOLD_MAX: u32 = 100_000;
 
 thread_local! {
@@ -34,7 +34,7 @@ thread_local! {
 /// A result that a call waits for.
 pub(crate) type Awaited = Pin<Box<dyn Future<Output = Result<Value>>>>;
 
-/// The code on a stack, as far as it needs to know of its turns.
+/// The owner of the code on a stack, which is told when a turn of the code begins and ends.
 pub(crate) trait Turns {
     /// A turn begins. If the call is abandoned, it goes on only to end.
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool);
@@ -44,7 +44,7 @@ pub(crate) trait Turns {
     fn given_up(self: &Rc<Self>);
 }
 
-/// Why a stack was put aside.
+/// The reason why a stack was put aside.
 enum Aside {
     /// Others have their turn.
     Turn,
@@ -64,13 +64,14 @@ enum Resumption {
 
 type Stack = Coroutine<Resumption, Aside, (), DefaultStack>;
 
-/// The stack of one machine, as the code on it sees it.
+/// The handle of a stack, by which the code on it puts itself aside. One call at a time runs on a stack.
 #[derive(Default)]
 pub(crate) struct Fiber {
-    /// Set while code runs on the stack.
+    /// Set from the beginning of the code on the stack until its end, also while the stack is put aside.
     yielder: Cell<Option<NonNull<Yielder<Resumption, Aside>>>>,
     is_abandoned: Cell<bool>,
     is_lost: Cell<bool>,
+    /// The memory of the stack, kept between calls.
     unused: Cell<Option<DefaultStack>>,
 }
 
@@ -111,7 +112,7 @@ impl Fiber {
         self.is_abandoned.get()
     }
 
-    #[expect(unsafe_code, reason = "what runs on a stack cannot be handed the way off it through C")]
+    #[expect(unsafe_code, reason = "frames of C lie between, through which the yielder cannot be passed")]
     fn put_aside(&self, aside: Aside) -> Resumption {
         let Some(yielder) = self.yielder.get() else { return Resumption::Abandoned };
         // SAFETY: the pointer is set while the body of a stack runs, whose frame holds the yielder and is below this
@@ -153,7 +154,7 @@ impl Fiber {
                     Resumption::Turn
                 }
                 Some(Aside::Wait(awaited)) => {
-                    // A call that has used up its first slice before goes on as a long one.
+                    // A call that had used up its first slice before it waited goes on as a long one.
                     let needs_turns = turn.take().is_some();
                     let answer = awaited.await;
                     if needs_turns {

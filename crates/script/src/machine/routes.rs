@@ -9,15 +9,15 @@ use percent_encoding::percent_decode_str;
 
 use crate::value::Value;
 
-/// Most routes that the modules of a language register.
+/// Limit on the routes that the modules of a language register.
 pub const ROUTES_MAX: usize = 256;
-/// Most bytes of a route's path.
+/// Limit on the bytes of a route's path.
 pub const ROUTE_PATH_BYTES_MAX: usize = 512;
-/// Most headers that a route answers.
+/// Limit on the headers of a route's answer; a header with several values counts once for each.
 pub const ROUTE_HEADERS_MAX: usize = 64;
-/// Most bytes of the names and values of these headers together.
+/// Limit on the bytes of these headers, names and values together.
 pub const ROUTE_HEADER_BYTES_MAX: usize = 16 << 10;
-/// Most bytes of the body that a route answers.
+/// Limit on the bytes of the body of a route's answer.
 pub const ROUTE_BODY_BYTES_MAX: usize = 8 << 20;
 
 /// Methods that a route may name. A route that names none takes all of them.
@@ -39,7 +39,7 @@ const MANAGED: [&str; 9] = [
     "access-control-allow-origin",
 ];
 
-/// Type of a body whose answer names none.
+/// Content type of a body if the answer names no other.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// The path and methods of the requests that a route takes.
@@ -60,7 +60,7 @@ enum Part {
     Rest(String),
 }
 
-/// How a route fits a request.
+/// The result of a comparison of a route with a request.
 pub(crate) enum Fit {
     Not,
     WrongMethod,
@@ -117,7 +117,8 @@ impl Route {
         shape(self) == shape(other) && self.methods.iter().any(|method| other.methods.contains(method))
     }
 
-    /// Whether this route names more of its path than another.
+    /// Whether this route is more specific than another. The first parts that differ in kind decide: a literal part
+    /// comes before a named one, and a named part before the rest of a path.
     pub(crate) fn is_closer_than(&self, other: &Self) -> bool {
         let rank = |route: &Self| {
             let rank = |part: &Part| match part {
@@ -178,8 +179,8 @@ fn part_of(pattern: &str, part: &str) -> Result<Part, String> {
     }
 }
 
-/// The arguments of the function of a route: the request as values by name, and its body, which languages have as
-/// bytes.
+/// The argument of a route's function: the request as values by name, and its body. The body is apart because each
+/// language adds it in a type of its own for bytes.
 pub(crate) fn given(
     request: RouteRequest,
     parameters: Vec<(String, String)>,
@@ -202,7 +203,8 @@ pub(crate) fn given(
     (record, request.body)
 }
 
-/// The response that the answer of a function stands for: nothing, a text, or a table of status, headers and body.
+/// The response that the answer of a route's function means: the answer is nothing, a text, or a table of status,
+/// headers and body.
 ///
 /// # Errors
 /// When the answer cannot be sent.

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// Modules that are not to be loaded. The file has a line for each: the digest of its file, and its name.
+/// Modules that must not be loaded. They are noted in a text file, with a line for each: the digest of the module, a
+/// space, and its name.
 #[derive(Debug, Default)]
 pub struct StuckModules {
-    /// Digest and name of each.
+    /// Digest and name of each module.
     noted: Vec<(String, String)>,
 }
 
@@ -69,10 +70,10 @@ fn written(hashed: Sha256) -> String {
     hashed.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Called with the file of a module, and its digest if that is known.
+/// The function that is called with the name of a stuck module, and with its digest if that is known.
 pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 
-/// The policy of the process for calls that do not look at their budget.
+/// The policy of the process for stuck calls: those that do not look at their budget, and so cannot be ended.
 pub struct StuckPolicy {
     /// Time after which the call counts as stuck.
     pub after: std::time::Duration,

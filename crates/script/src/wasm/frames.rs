@@ -1,5 +1,5 @@
-//! Frames: the messages between the host and an instance, one kind of frame for each. `sdk/go/server.go` is the other
-//! side; `codec.rs` holds the encoding of fields.
+//! Frames: the messages between the host and an instance. The first byte of a frame is its kind. `sdk/go/server.go` is
+//! the other side; `codec.rs` holds the encoding of fields.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ fn write_multimap(frame: &mut Writer, values: &Multimap) {
     }
 }
 
-/// The host's answer to a call of the instance.
+/// The answer of a host function that the instance has called.
 pub(super) fn answer(sequence: u32, result: muster_domain::Result<Value>) -> Vec<u8> {
     let mut frame = Writer::new(3);
     frame.u32(sequence);
@@ -207,7 +207,7 @@ pub(super) fn drop_match(id: MatchId) -> Vec<u8> {
 pub(super) enum FromInstance {
     /// `InitModule` has run: its registrations, or why it failed.
     Ready(Result<Registrations, String>),
-    /// A call of the host on behalf of a call.
+    /// A call of game code has called a host function. The answer to it has the same `sequence`.
     HostCalled { call: u64, sequence: u32, name: String, arguments: Vec<Value> },
     /// A call has ended.
     Returned { call: u64, result: Result<Option<Vec<u8>>, Failure> },

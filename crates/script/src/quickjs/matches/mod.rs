@@ -56,14 +56,14 @@ struct Script {
     answers: Answers,
 }
 
-/// A match that has begun.
+/// A match that has begun, with the tick rate and label that the plane is told.
 struct OpenedMatch {
     loaded: LoadedMatch,
     tick_rate: u32,
     label: Arc<str>,
 }
 
-/// A match as its machine keeps it.
+/// The parts of a match that its machine keeps between callbacks.
 struct LoadedMatch {
     callbacks: Callbacks,
     context: Persistent<Object<'static>>,
@@ -88,8 +88,8 @@ type MatchResult<T> = std::result::Result<T, Arc<str>>;
 
 impl MatchMachine for MatchVm {
     type Program = Bundle;
-    /// A runtime keeps the frames of running code on one stack: of several matches in it only one could wait, and never
-    /// for another of them.
+    /// A runtime of QuickJS keeps the frames of running code on one stack. If several matches shared a runtime, only
+    /// one callback could wait at a time, and never for another match of the runtime.
     const MATCHES_MAX: usize = 1;
 
     fn new(
@@ -190,7 +190,7 @@ impl MatchVm {
         loaded.ok_or_else(|| Arc::from("the match is not in this machine"))
     }
 
-    /// Checks now and then that the match holds no more memory than it may.
+    /// Checks once in [`CALLS_PER_LOOK`] callbacks that the match holds no more memory than it may.
     fn within_memory(&self, loaded: &LoadedMatch, outcome: Outcome) -> MatchResult<Outcome> {
         loaded.calls.set(loaded.calls.get().wrapping_add(1));
         if !loaded.calls.get().is_multiple_of(CALLS_PER_LOOK) {
