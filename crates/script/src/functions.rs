@@ -70,7 +70,7 @@ impl<M: Machine> Functions<M> {
         self.inner.pool.replace(pool);
     }
 
-    /// Starts machines up to the limit `machines_min`, so that the first calls find them ready.
+    /// Starts machines until there are at least `machines_min`, so that the first calls find them ready.
     pub async fn warm_up(&self) {
         self.inner.pool().warm_up().await;
     }

@@ -84,9 +84,9 @@ use crate::process::Process;
 
 /// The parts of the server that host functions work with.
 pub struct Host {
-    /// Wall clock.
+    /// Wall clock. In a call of a recorded match it shows the moment of the call.
     pub clock: Rc<dyn Clock>,
-    /// Randomness.
+    /// Randomness. In a call of a recorded match it follows from the match's seed.
     pub entropy: Rc<dyn Entropy>,
     /// The database.
     pub store: Rc<dyn Store>,

@@ -25,8 +25,8 @@ pub trait Players {
     /// Sends each notification to its receiver's sockets.
     fn notify(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
-    /// Sends each notification to its receiver's sockets. Receivers without a socket are found first, all
-    /// together, because most of many receivers may have none.
+    /// Sends each notification to its receiver's sockets. Receivers without a socket are found first, all together,
+    /// because most of many receivers may have none.
     fn notify_connected(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
     /// Sends a notification to every socket; resolves when all places have sent it.

@@ -163,7 +163,7 @@ pub(super) fn record<const N: usize>(entries: [(&'static str, Value); N]) -> Val
     Value::Record(entries.into_iter().filter(|(_, value)| *value != Value::Nil).collect())
 }
 
-/// Whether a key is one of our names as JavaScript writes it: `userId` for `user_id`.
+/// Whether a key is a name of the server as JavaScript writes it: `userId` for `user_id`.
 fn is_camel_case_of(key: &str, name: &str) -> bool {
     let mut wanted = name.split('_');
     let first = wanted.next().unwrap_or_default();
