@@ -112,7 +112,7 @@ impl Fiber {
         self.is_abandoned.get()
     }
 
-    #[expect(unsafe_code, reason = "frames of C lie between, through which the yielder cannot be passed")]
+    #[expect(unsafe_code, reason = "the yielder cannot be passed to code that is called through frames of C")]
     fn put_aside(&self, aside: Aside) -> Resumption {
         let Some(yielder) = self.yielder.get() else { return Resumption::Abandoned };
         // SAFETY: the pointer is set while the body of a stack runs, whose frame holds the yielder and is below this
