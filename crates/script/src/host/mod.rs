@@ -60,7 +60,7 @@ pub use current::{Current, Meter};
 pub use events::Reporter;
 pub(crate) use events::Reports;
 pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
-pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
+pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of, print};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
 pub use players::{NoPlayers, Players, Soon};
