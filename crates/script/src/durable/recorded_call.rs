@@ -14,7 +14,7 @@ use muster_wire::api::Event;
 use super::journal::Journal;
 use super::record::{HostAnswer, Origin};
 use super::seed::Chance;
-use crate::host::{Arguments, Current, Effect, Host, HostFunction, HostFuture, Run, Started};
+use crate::host::{Arguments, Current, EffectClass, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
 
 /// Most writes of one host function that have keys of their own.
@@ -150,11 +150,16 @@ impl RecordedCall {
         arguments: Arguments,
     ) -> Result<Started> {
         match function.effect {
-            Effect::Pure | Effect::Chance | Effect::Tells => return function.run(host, arguments),
+            EffectClass::Pure | EffectClass::Chance | EffectClass::Tells => return function.run(host, arguments),
             // The former call has logged the line.
-            Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
-            Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesKeyed | Effect::Local | Effect::Players => {}
+            EffectClass::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
+            EffectClass::Log => return function.run(host, arguments),
+            EffectClass::Reads
+            | EffectClass::Asks
+            | EffectClass::Writes
+            | EffectClass::WritesKeyed
+            | EffectClass::Local
+            | EffectClass::Players => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);

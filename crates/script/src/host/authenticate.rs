@@ -14,7 +14,7 @@ use super::records::entries;
 use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
 use super::{
-    Arguments, Effect, Field, Go, Host, HostFunction, Parameter, ROW, Refusal, Run, Type, field, flag, not_yet,
+    Arguments, EffectClass, Field, Go, Host, HostFunction, Parameter, ROW, Refusal, Run, Type, field, flag, not_yet,
     optional, required, text_of,
 };
 use crate::value::Value;
@@ -34,7 +34,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
         errors: SIGN_IN,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Device))),
         ..ROW
     },
@@ -45,7 +45,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
         errors: SIGN_IN,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Custom))),
         ..ROW
     },
@@ -64,7 +64,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::ResourceExhausted, "too many wrong passwords came for the account"),
             TOO_MANY_PASSWORDS,
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (email, password) = (arguments.text()?, arguments.text()?);
@@ -87,7 +87,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[field("token", Type::Text), field("exp", Type::Number)],
         answers: "a session token, and when it expires",
         errors: &[NO_ACCOUNT, BANNED],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         go: Go::arguments(&[("expires_at", "exp")]),
         run: Run::Later(|host, arguments| Box::pin(token(host, arguments))),
         ..ROW

@@ -8,7 +8,7 @@ use aes::{Aes128, Aes256};
 use cfb_mode::{Decryptor, Encryptor};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{Arguments, EffectClass, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 const BLOCK_BYTES: usize = 16;
@@ -23,7 +23,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
-        effect: Effect::Chance,
+        effect: EffectClass::Chance,
         javascript: JavaScript::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes128>),
         ..ROW
@@ -34,7 +34,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes128>),
         ..ROW
@@ -45,7 +45,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
-        effect: Effect::Chance,
+        effect: EffectClass::Chance,
         javascript: JavaScript::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes256>),
         ..ROW
@@ -56,7 +56,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes256>),
         ..ROW

@@ -9,8 +9,8 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::named_texts;
 use super::{
-    Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, field, flag, number, optional,
-    required,
+    Arguments, EffectClass, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, field, flag, number,
+    optional, required,
 };
 use crate::value::Value;
 
@@ -83,7 +83,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     results: &[field("code", Type::Number), field("headers", Type::Map(&Type::Text)), field("body", Type::Text)],
     answers: "the status, the headers by name, and the body",
-    effect: Effect::Asks,
+    effect: EffectClass::Asks,
     javascript: JavaScript::answering(JavaScriptAnswer::Response),
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
     ..ROW

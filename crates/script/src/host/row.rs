@@ -27,8 +27,8 @@ pub struct HostFunction {
     pub answers: &'static str,
     /// The refusals that game code may meet beside those of arguments that do not fit.
     pub errors: &'static [Refusal],
-    /// Effect of the function on the world.
-    pub effect: Effect,
+    /// EffectClass of the function on the world.
+    pub effect: EffectClass,
     /// Where JavaScript's function differs from what follows by rule.
     pub javascript: JavaScript,
     /// Where Go's method differs from what follows by rule.
@@ -48,7 +48,7 @@ pub const ROW: HostFunction = HostFunction {
     results: &[],
     answers: "",
     errors: &[],
-    effect: Effect::Pure,
+    effect: EffectClass::Pure,
     javascript: JavaScript::BY_RULE,
     go: Go::BY_RULE,
     run: Run::NotYet,
@@ -190,9 +190,9 @@ impl DefaultValue {
     }
 }
 
-/// Effect of a host function on the world. A durable match treats a replayed call by it.
+/// EffectClass of a host function on the world. A durable match treats a replayed call by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum EffectClass {
     /// It does nothing: the same arguments have the same result.
     Pure,
     /// It draws from the clock or from randomness.
@@ -215,7 +215,7 @@ pub enum Effect {
     Players,
 }
 
-impl Effect {
+impl EffectClass {
     /// Whether it changes something, here or on another server.
     pub(crate) fn is_change(self) -> bool {
         self == Self::Asks || self.is_write()

@@ -17,7 +17,7 @@ use muster_domain::{Error, Result};
 
 use super::records::texts;
 use super::streams::parse_session_id;
-use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
+use super::{Arguments, EffectClass, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
 use crate::value::Value;
 
 /// Most users that are banned or pardoned by one call.
@@ -68,7 +68,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "session_disconnect",
         doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
         parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         go: Go::by_hand("SessionDisconnect"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -90,7 +90,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("token", Type::Text),
             optional("refresh_token", Type::Text),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -108,7 +108,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "users_ban_id",
         doc: "Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.",
         parameters: &[required("user_ids", TEXTS)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 for user_id in users(&mut arguments)? {
@@ -123,7 +123,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "users_unban_id",
         doc: "Pardons users, at most 1,000 at once. They sign in anew.",
         parameters: &[required("user_ids", TEXTS)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 for user_id in users(&mut arguments)? {

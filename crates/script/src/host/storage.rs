@@ -13,7 +13,7 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, of_json, of_time, record};
 use super::{
-    Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional, required,
+    EffectClass, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -81,7 +81,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "the objects that exist, each with collection, key, user_id, value, version, permission_read, \
                  permission_write, create_time, update_time",
         errors: &[(ErrorKind::ResourceExhausted, "the objects are too large to be read at once")],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         go: Go::arguments(&[("object_ids", "reads")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -100,7 +100,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("objects", Type::List(&STORAGE_WRITE_REQUEST))],
         results: &[only(Type::List(&STORAGE_WRITE_ACK))],
         answers: "for each object its collection, key, user_id and version, in the order asked for",
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         go: Go { error: "rejected", ..Go::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -117,7 +117,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "storage_delete",
         doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
         parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         go: Go { error: "rejected", ..Go::arguments(&[("object_ids", "deletes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -142,7 +142,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[field("objects", Type::List(&STORAGE_OBJECT)), maybe("cursor", Type::Text)],
         answers: "the objects, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (user_id, collection) = (arguments.text()?, arguments.text()?);

@@ -15,7 +15,7 @@ use super::records::{Record, amounts, object, of_amounts, of_json, of_time, reco
 use super::refusals::NO_ACCOUNT;
 use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
 use super::{
-    AMOUNTS, Arguments, Effect, Go, HostFunction, ROW, RecordType, Refusal, Run, Type, field, flag, maybe, number,
+    AMOUNTS, Arguments, EffectClass, Go, HostFunction, ROW, RecordType, Refusal, Run, Type, field, flag, maybe, number,
     only, optional, required,
 };
 use crate::value::Value;
@@ -61,7 +61,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[field("updated", AMOUNTS), field("previous", AMOUNTS)],
         answers: "what the wallet holds then, and what it held before",
         errors: &[NO_ACCOUNT, BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -82,7 +82,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
         answers: "for each wallet its user_id, updated and previous",
         errors: &[BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let changes = to_changes(arguments.any())?;
@@ -103,7 +103,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[field("items", Type::List(&WALLET_LEDGER_ITEM)), maybe("cursor", Type::Text)],
         answers: "the items, newest first, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
@@ -124,7 +124,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(WALLET_LEDGER_ITEM)],
         answers: "the item",
         errors: &[(ErrorKind::NotFound, "there is no such item")],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = arguments.text()?;
@@ -151,7 +151,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         answers: "what became of the written objects, and of the wallets",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         go: Go { error: "rejected", ..Go::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use muster_api::http::code;
 
 use super::types::records;
-use crate::host::{DefaultValue, Effect, Field, HostFunction, Parameter, pending};
+use crate::host::{DefaultValue, EffectClass, Field, HostFunction, Parameter, pending};
 use crate::quickjs::{FORMS, Form, camel_case};
 
 const HEAD: &str = "\
@@ -91,17 +91,17 @@ fn in_javascript(form: &Form) -> String {
     form.arguments().iter().map(|parameter| camel_case(parameter.name)).collect::<Vec<_>>().join(", ")
 }
 
-fn effect(effect: Effect) -> &'static str {
+fn effect(effect: EffectClass) -> &'static str {
     match effect {
-        Effect::Pure => "Always answers the same.",
-        Effect::Chance => "Draws from the clock or from chance.",
-        Effect::Log => "Writes to the log.",
-        Effect::Tells => "Tells functions that want to hear of it.",
-        Effect::Reads => "Reads what others may change.",
-        Effect::Asks => "Asks another server, where that may change something.",
-        Effect::Writes => "Changes what others may read.",
-        Effect::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
-        Effect::Local => "Changes what this process keeps in memory.",
-        Effect::Players => "Reaches connected players.",
+        EffectClass::Pure => "Always answers the same.",
+        EffectClass::Chance => "Draws from the clock or from chance.",
+        EffectClass::Log => "Writes to the log.",
+        EffectClass::Tells => "Tells functions that want to hear of it.",
+        EffectClass::Reads => "Reads what others may change.",
+        EffectClass::Asks => "Asks another server, where that may change something.",
+        EffectClass::Writes => "Changes what others may read.",
+        EffectClass::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
+        EffectClass::Local => "Changes what this process keeps in memory.",
+        EffectClass::Players => "Reaches connected players.",
     }
 }
