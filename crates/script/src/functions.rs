@@ -16,7 +16,7 @@ use muster_wire::api::Event;
 use crate::events::{Events, QueuedEvent};
 use crate::host::{Host, Reports};
 use crate::machine::Machine;
-use crate::machine::call::{self, CallInput, Callee, Given, Sole, Wanted};
+use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, Sole};
 use crate::machine::limits::Limits;
 use crate::machine::registry::{Point, When};
 use crate::metrics::ScriptMetrics;
@@ -81,9 +81,14 @@ impl<M: Machine> Functions<M> {
         self.inner.turn_schedules(is_mine)
     }
 
-    async fn run(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> Result<Option<Vec<u8>>, Failure> {
+    async fn run(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let pool = self.inner.pool();
-        pool.run(callee, input, wanted).await
+        pool.run(callee, input, result_type).await
     }
 }
 
@@ -112,9 +117,9 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
-        let given = Given::Text(std::mem::take(&mut invocation.payload));
+        let argument = CallArgument::Text(std::mem::take(&mut invocation.payload));
         Box::pin(async move {
-            let text = self.run(Callee::Function(id), CallInput { invocation, given }, Wanted::Text).await?;
+            let text = self.run(Callee::Function(id), CallInput { invocation, argument }, ResultType::Text).await?;
             Ok(text.map(lossy))
         })
     }
@@ -132,10 +137,11 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        let given = Given::Value(call::matched_players(players, &self.inner.host.node));
+        let argument = CallArgument::Value(call::matched_players(players, &self.inner.host.node));
         let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
-            let id = self.run(Callee::Sole(Sole::Matched), CallInput { invocation, given }, Wanted::Text).await?;
+            let id =
+                self.run(Callee::Sole(Sole::Matched), CallInput { invocation, argument }, ResultType::Text).await?;
             Ok(id.map(lossy))
         })
     }
@@ -160,8 +166,8 @@ impl<M: Machine> GameFunctions for Functions<M> {
             return Box::pin(std::future::ready(Ok(())));
         }
         let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
-        let input = CallInput { invocation, given: Given::Number(grace_sec as f64) };
-        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, Wanted::Nothing).await.map(drop) })
+        let input = CallInput { invocation, argument: CallArgument::Number(grace_sec as f64) };
+        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, ResultType::Nothing).await.map(drop) })
     }
 }
 
@@ -183,11 +189,11 @@ impl<M: Machine> Hooks for Functions<M> {
         let hook = Callee::Hook(Point { when: When::Before, subject });
         let Some(input) = input else {
             // Without a message there is nothing that the answer could replace.
-            let given = Given::Messages(Vec::new());
-            return Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Nothing));
+            let argument = CallArgument::Messages(Vec::new());
+            return Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Nothing));
         };
-        let given = Given::Messages(vec![Some(input.json(M::FORM))]);
-        Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Message))
+        let argument = CallArgument::Messages(vec![Some(input.json(M::FORM))]);
+        Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Message))
     }
 
     fn after<'a>(
@@ -197,9 +203,10 @@ impl<M: Machine> Hooks for Functions<M> {
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()> {
-        let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
+        let argument =
+            CallArgument::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
         let hook = Callee::Hook(Point { when: When::After, subject });
-        Box::pin(async move { self.run(hook, CallInput { invocation, given }, Wanted::Nothing).await.map(drop) })
+        Box::pin(async move { self.run(hook, CallInput { invocation, argument }, ResultType::Nothing).await.map(drop) })
     }
 }
 

@@ -11,7 +11,7 @@ use muster_wire::code::Code;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::host::{Host, Meter, line_of};
-use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
+use crate::machine::call::{Breach, CallInput, Callee, End, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::registry::Names;
 use crate::machine::{Code as _, Machine};
@@ -87,10 +87,10 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(callee, input, wanted).await;
+        let result = self.run_uncounted(callee, input, result_type).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
             let (id, code, generation) = (callee.name(), failure.code.number(), self.generation);
@@ -103,15 +103,15 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         if self.names().is_concurrent(callee) {
-            return self.run_beside_others(callee, input, wanted).await;
+            return self.run_beside_others(callee, input, result_type).await;
         }
         let _permit = self.admit(&self.permits).await?;
         let mut busy = BusyMachine { machine: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &busy.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = self.call(vm, callee, input, wanted).await;
+        let end = self.call(vm, callee, input, result_type).await;
         if is_full(&vm.machine, &end) {
             busy.machine = None;
         }
@@ -123,7 +123,7 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let _permit = self.admit(&self.shared_permits).await?;
         if self.shared.borrow().get().is_some_and(|vm| vm.machine.is_spent()) {
@@ -131,7 +131,7 @@ impl<M: Machine> Pool<M> {
         }
         let shared = self.shared.borrow().clone();
         let vm = shared.get_or_try_init(|| self.start()).await?;
-        let end = self.call(vm, callee, input, wanted).await;
+        let end = self.call(vm, callee, input, result_type).await;
         if is_full(&vm.machine, &end) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
             // Calls that are under way in the machine end there.
             self.shared.take();
@@ -155,9 +155,9 @@ impl<M: Machine> Pool<M> {
         permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))
     }
 
-    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> End {
+    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, input: CallInput, result_type: ResultType) -> End {
         let meter = Meter::new(Chain::default(), &self.limits);
-        let end = self.host.current.during(meter, vm.machine.call(callee, input, wanted, &self.limits)).await;
+        let end = self.host.current.during(meter, vm.machine.call(callee, input, result_type, &self.limits)).await;
         self.count(callee, end.breach);
         end
     }

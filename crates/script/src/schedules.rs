@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use crate::functions::Inner;
 use crate::host::Host;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
+use crate::machine::call::{CallArgument, CallInput, Callee, ResultType};
 use crate::pool::Pool;
 
 /// How far back a shard looks for missed moments when it takes the task over.
@@ -128,8 +128,8 @@ impl<M: Machine> Run<M> {
         }
         self.inner.metrics.schedules.fetch_add(1, Ordering::Relaxed);
         let invocation = Invocation { mode: Mode::Schedule, ..Invocation::default() };
-        let input = CallInput { invocation, given: Given::Number(due as f64) };
-        if let Err(failure) = pool.run(Callee::Schedule(index), input, Wanted::Nothing).await {
+        let input = CallInput { invocation, argument: CallArgument::Number(due as f64) };
+        if let Err(failure) = pool.run(Callee::Schedule(index), input, ResultType::Nothing).await {
             self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
             let (code, told) = (failure.code.number(), failure.message);
             tracing::warn!(expression, code, told, "a scheduled function failed");

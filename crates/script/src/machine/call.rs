@@ -72,11 +72,11 @@ pub struct CallInput {
     /// The player or server that the call is made for: the context of the function.
     pub(crate) invocation: Invocation,
     /// The argument of the function, besides its context.
-    pub(crate) given: Given,
+    pub(crate) argument: CallArgument,
 }
 
 /// The argument of a call, besides the context.
-pub enum Given {
+pub enum CallArgument {
     /// The payload of a function with an id.
     Text(String),
     /// A number.
@@ -91,7 +91,7 @@ pub enum Given {
 
 /// The type of result that the caller wants. A callee may always return nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ResultType {
     /// A text.
     Text,
     /// A message, in JSON.

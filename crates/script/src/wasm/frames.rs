@@ -13,7 +13,7 @@ use muster_wire::code::Code;
 
 use super::codec::{Reader, Unreadable, Writer};
 use crate::functions::Surroundings;
-use crate::machine::call::{Callee, Given, Sole};
+use crate::machine::call::{CallArgument, Callee, Sole};
 use crate::machine::matches::{SENT_BYTES_MAX, Sink};
 use crate::machine::registry::{Among, Names, Point, Registry, When};
 use crate::value::Value;
@@ -43,7 +43,7 @@ pub(super) fn hello(around: &Surroundings, public_node: &str, deferred_max: usiz
 }
 
 /// A call of a registered function.
-pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: Given) -> Vec<u8> {
+pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, argument: CallArgument) -> Vec<u8> {
     let mut frame = Writer::new(2);
     frame.u64(id);
     match callee {
@@ -58,11 +58,11 @@ pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: 
         Callee::Route(index) => frame.byte(5).length(index),
     };
     write_invocation(&mut frame, invocation);
-    match given {
-        Given::Text(text) => frame.byte(0).text(&text),
-        Given::Number(number) => frame.byte(1).u64(number.to_bits()),
-        Given::Value(value) => frame.byte(2).value(value),
-        Given::Messages(messages) => {
+    match argument {
+        CallArgument::Text(text) => frame.byte(0).text(&text),
+        CallArgument::Number(number) => frame.byte(1).u64(number.to_bits()),
+        CallArgument::Value(value) => frame.byte(2).value(value),
+        CallArgument::Messages(messages) => {
             frame.byte(3).length(messages.len());
             for message in messages {
                 match message {
@@ -72,7 +72,7 @@ pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: 
             }
             &mut frame
         }
-        Given::Request(request, body) => frame.byte(4).value(request).bytes(&body),
+        CallArgument::Request(request, body) => frame.byte(4).value(request).bytes(&body),
     };
     frame.finish()
 }

@@ -20,7 +20,7 @@ use super::frames;
 use super::module::{GoModule, RunningModule};
 use super::sql;
 use crate::host::{Host, HostFunction, Meter, Started, functions};
-use crate::machine::call::{CallInput, Callee, End, Wanted};
+use crate::machine::call::{CallInput, Callee, End, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
@@ -74,18 +74,18 @@ impl Machine for Vm {
     async fn call(
         &self,
         callee: Callee<'_>,
-        CallInput { invocation, given }: CallInput,
-        wanted: Wanted,
+        CallInput { invocation, argument }: CallInput,
+        result_type: ResultType,
         limits: &Limits,
     ) -> End {
-        let frame = |id| Ok(frames::call(id, callee, &invocation, given));
+        let frame = |id| Ok(frames::call(id, callee, &invocation, argument));
         let taken = self.calls().begin(Arc::from(callee.name()), limits.call_time, false, frame);
         let taken = match taken {
             Ok(taken) => taken,
             Err(failure) => return End { result: Err(failure), breach: None },
         };
         match serve_call(self.calls().clone(), taken, self.host.clone()).await {
-            CallEvent::Returned(Ok(Some(answered))) if wanted == Wanted::Value => {
+            CallEvent::Returned(Ok(Some(answered))) if result_type == ResultType::Value => {
                 End { result: encoded(&answered), breach: None }
             }
             CallEvent::Returned(result) => End { result, breach: None },
