@@ -13,7 +13,7 @@ use super::vm::{Vm, plain};
 use super::{messages, values};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, CallArgument, CallInput, Callee, End, ResultType};
+use crate::machine::call::{Breach, CallArgument, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -69,7 +69,13 @@ impl Machine for Vm {
         Self::load(&program.modules, host, limits).await
     }
 
-    async fn call(&self, callee: Callee<'_>, input: CallInput, result_type: ResultType, limits: &Limits) -> End {
+    async fn call(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+        limits: &Limits,
+    ) -> CallOutcome {
         let Some(function) = self.registered.borrow().find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
@@ -90,7 +96,7 @@ impl Machine for Vm {
         };
         let ran = self.run(seat, limits.call_time, call).await;
         if ran.is_over {
-            return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
+            return CallOutcome { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         let results = ran.result.map_err(|told| Failure::new(Code::Internal, told));
         let value = results.and_then(|results| outcome(&self.lua, results));
@@ -103,10 +109,10 @@ fn kind(value: &LuaValue) -> &'static str {
     if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
 
-fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
+fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> CallOutcome {
     let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
-    End { result, breach }
+    CallOutcome { result, breach }
 }
 
 /// The result of a protected call, whose values are `true` and a result, or `false` and an error.

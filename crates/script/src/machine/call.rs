@@ -1,4 +1,4 @@
-//! A call of game code in any language: its callee, its arguments, and its end.
+//! A call of game code in any language: its callee, its argument, and its outcome.
 
 use muster_api::game::{Failure, Invocation, MatchedPlayer, Occasion};
 
@@ -102,8 +102,8 @@ pub enum ResultType {
     Nothing,
 }
 
-/// The end of a call.
-pub struct End {
+/// The outcome of a call: its result, and the limit that it broke.
+pub struct CallOutcome {
     /// The result as bytes: a text, a message in JSON, or an encoded value.
     pub(crate) result: Result<Option<Vec<u8>>, Failure>,
     /// The limit that the call went over, if any.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use muster_live::matches::{Call, MatchId, Return};
 use muster_wire::json::WriteOptions;
 
-use self::call::{CallInput, Callee, End, ResultType};
+use self::call::{CallInput, CallOutcome, Callee, ResultType};
 use self::limits::Limits;
 use self::registry::Names;
 use crate::host::Host;
@@ -70,7 +70,8 @@ pub trait Machine: Sized + 'static {
     }
 
     /// Calls a function.
-    async fn call(&self, callee: Callee<'_>, input: CallInput, result_type: ResultType, limits: &Limits) -> End;
+    async fn call(&self, callee: Callee<'_>, input: CallInput, result_type: ResultType, limits: &Limits)
+    -> CallOutcome;
 
     /// Whether the machine must not be called any more.
     fn is_spent(&self) -> bool {

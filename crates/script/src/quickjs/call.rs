@@ -20,7 +20,7 @@ use super::values::{self, kind, text};
 use super::vm::{Engine, Vm, enter, settled};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, CallArgument, CallInput, Callee, End, ResultType};
+use crate::machine::call::{Breach, CallArgument, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -42,7 +42,13 @@ impl Machine for Vm {
         loaded.map(|(vm, _)| vm)
     }
 
-    async fn call(&self, callee: Callee<'_>, input: CallInput, result_type: ResultType, limits: &Limits) -> End {
+    async fn call(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+        limits: &Limits,
+    ) -> CallOutcome {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
@@ -88,7 +94,7 @@ impl Vm {
         limits: &Limits,
         spent: &mut Duration,
         body: impl FnOnce() -> TurnEnd + 'static,
-    ) -> Option<End> {
+    ) -> Option<CallOutcome> {
         let Means { fiber, budget, .. } = &self.engine.means;
         let _turn = self.engine.promises.turn.lock().await;
         if self.engine.is_lost() {
@@ -104,7 +110,7 @@ impl Vm {
         }
         *spent += budget.spent();
         if budget.is_over() {
-            return Some(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
+            return Some(CallOutcome { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
         }
         match turned {
             Ok(TurnEnd::Waits(promise)) => {
@@ -249,8 +255,8 @@ fn meaning<'js>(
     Ok(Some(json))
 }
 
-fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
+fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> CallOutcome {
     let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
-    End { result, breach }
+    CallOutcome { result, breach }
 }
