@@ -13,7 +13,7 @@ use super::frames::{FromInstance, read};
 use super::instance_log::{InstanceLog, bytes_of};
 use crate::machine::call::Breach;
 use crate::metrics::ScriptMetrics;
-use crate::process::clock::{Alarm, Lane as ClockLane};
+use crate::process::clock::{Alarm, WatchedThread};
 
 /// Least time between the starts of two instances, so that one which ends at once is not started all the time.
 pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ pub(super) struct InstanceState {
     background: Duration,
     is_ready: bool,
     offender: Option<(u64, Breach)>,
-    watched: Arc<ClockLane>,
+    watched: Arc<WatchedThread>,
     alarm: Arc<dyn Alarm>,
     file: Arc<str>,
 }
@@ -253,7 +253,7 @@ pub(super) fn run(
     calls: &Arc<CallTable>,
     hello: Vec<u8>,
     bounds: Bounds,
-    watched: &Arc<ClockLane>,
+    watched: &Arc<WatchedThread>,
     file: &Arc<str>,
     metrics: &Arc<ScriptMetrics>,
 ) -> InstanceEnd {

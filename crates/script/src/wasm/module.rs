@@ -202,7 +202,7 @@ impl ModuleThread {
 
     /// Runs instances until the mailbox is closed.
     fn run(self) {
-        let watched = self.process.clock.lane();
+        let watched = self.process.clock.watch_this_thread();
         let metrics: &Arc<ScriptMetrics> = &self.process.metrics;
         loop {
             let started = Instant::now();
