@@ -42,13 +42,13 @@ pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jo
             continue;
         }
         revocations.prune(&System);
-        if let Some(term) = jobs.term(REVOCATIONS_JOB)
-            && let Err(error) = store.prune_revocations(now, term).await
+        if let Some(job_epoch) = jobs.epoch(REVOCATIONS_JOB)
+            && let Err(error) = store.prune_revocations(now, job_epoch).await
         {
             tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
         }
-        if let Some(term) = jobs.term(EFFECTS_JOB)
-            && let Err(error) = store.prune_effects(now.plus_seconds(-EFFECT_LIFE_SEC), term).await
+        if let Some(job_epoch) = jobs.epoch(EFFECTS_JOB)
+            && let Err(error) = store.prune_effects(now.plus_seconds(-EFFECT_LIFE_SEC), job_epoch).await
         {
             tracing::warn!(%error, "cannot remove old outcomes of writes; trying again in an hour");
         }

@@ -1,7 +1,7 @@
 //! Writes that happen once however often they are asked for, by a key that names the asking.
 
 use super::PortFuture;
-use super::terms::Term;
+use super::job_epochs::JobEpoch;
 use crate::ids::Uuid;
 use crate::time::Timestamp;
 
@@ -42,6 +42,6 @@ pub trait EffectStore {
     /// how many there were.
     fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64>;
 
-    /// Removes outcomes stored before `before`; answers how many. Rejects a superseded term.
-    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64>;
+    /// Removes outcomes stored before `before`; answers how many. Rejects a superseded epoch.
+    fn prune_effects(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64>;
 }

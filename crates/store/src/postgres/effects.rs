@@ -3,15 +3,15 @@
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::effects::EffectStore;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 
 use super::PostgresStore;
 use super::fault::Fault;
+use super::job_epochs::{Removal, removal};
 use super::pool::Lease;
-use super::terms::{Removal, removal};
 use super::values::Moment;
 use crate::effects::{Effect, FORMAT, encode};
 
@@ -33,8 +33,8 @@ impl EffectStore for PostgresStore {
         })
     }
 
-    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(self.remove_expired(&EXPIRED, before, term))
+    fn prune_effects(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+        Box::pin(self.remove_expired(&EXPIRED, before, job_epoch))
     }
 }
 

@@ -10,6 +10,7 @@ mod deletion;
 mod effects;
 mod export;
 mod fault;
+mod job_epochs;
 mod multi_update;
 pub(crate) mod notifications;
 mod pool;
@@ -17,7 +18,6 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
-mod terms;
 mod values;
 pub(crate) mod wallet;
 

@@ -1,8 +1,8 @@
 //! Revocations on PostgreSQL.
 
 use muster_domain::ports::PortFuture;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use tokio_postgres::Row;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::{Fault, translate};
+use super::job_epochs::{Removal, removal};
 use super::pool::Lease;
-use super::terms::{Removal, removal};
 use super::values::Moment;
 use crate::revocations::{reason, reason_columns};
 
@@ -56,8 +56,8 @@ impl RevocationStore for PostgresStore {
         })
     }
 
-    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(self.remove_expired(&EXPIRED, now, term))
+    fn prune_revocations(&self, now: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+        Box::pin(self.remove_expired(&EXPIRED, now, job_epoch))
     }
 }
 

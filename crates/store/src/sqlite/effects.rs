@@ -3,15 +3,15 @@
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::effects::EffectStore;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use rusqlite::Connection;
 
 use super::SqliteStore;
+use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, one};
-use super::terms::take_term;
 use crate::effects::{Effect, FORMAT, encode};
 
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
@@ -27,9 +27,9 @@ impl EffectStore for SqliteStore {
         }))
     }
 
-    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
+    fn prune_effects(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
-            take_term(connection, term)?;
+            take_job_epoch(connection, job_epoch)?;
             let sql = "DELETE FROM muster_effect WHERE create_time < ?1";
             execute(connection, sql, [before.0]).map(|removed| removed as u64)
         }))

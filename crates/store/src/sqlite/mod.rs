@@ -13,6 +13,7 @@ mod error;
 mod export;
 mod guest;
 mod job;
+mod job_epochs;
 mod multi_update;
 mod newcomers;
 pub(crate) mod notifications;
@@ -22,7 +23,6 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
-mod terms;
 pub(crate) mod wallet;
 mod writer;
 

@@ -4,10 +4,10 @@ use futures_util::future::{join, join_all, join3};
 use muster_domain::UserId;
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::storage::{Authority, Expected};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_testenv::Postgres;
 use uuid::Uuid;
@@ -124,8 +124,9 @@ pub(super) async fn are_forgotten_when_no_longer_needed(fixture: &Fixture) {
     assert_eq!(store.forget_effects(MATCH, 3).await, Ok(0));
     store.multi_update(&pay(5), again(stamp(4, 0))).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 7)]), "later ticks are known");
-    let prune =
-        async |before: Timestamp, epoch| store.prune_effects(before, Some(Term { job: "prune_effects", epoch })).await;
+    let prune = async |before: Timestamp, epoch| {
+        store.prune_effects(before, Some(JobEpoch { job: "prune_effects", epoch })).await
+    };
     assert_eq!(prune(NOW, 5).await, Ok(0));
     assert_eq!(prune(NOW.plus_seconds(1), 4).await, Err(StoreError::Rejected(Rejection::Superseded)));
     assert_eq!(prune(NOW.plus_seconds(1), 5).await, Ok(2));
