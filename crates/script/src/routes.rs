@@ -12,7 +12,7 @@ use muster_wire::code::Code;
 use crate::functions::Inner;
 use crate::host::line_of;
 use crate::machine::Machine;
-use crate::machine::call::{CallArgument, CallInput, Callee, ResultType};
+use crate::machine::call::{CallInput, Callee, ResultType};
 use crate::machine::routes::{response, route_argument};
 use crate::pool::Pool;
 use crate::value::Value;

@@ -4,7 +4,7 @@ use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
 use muster_domain::limits::STORAGE_PAGE_DEFAULT;
-use muster_domain::multi_update;
+use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::storage::{
     Authority, Object, ObjectAck, ObjectDelete, ObjectId, ReadPermission, WritePermission,
 };
@@ -106,9 +106,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "objects")?;
                 let writes = objects.into_iter().map(to_write).collect::<Result<_>>()?;
-                let request = multi_update::Request { writes, ..multi_update::Request::default() };
-                let (acks, _) = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
-                Ok(Value::List(acks.into_iter().map(of_ack).collect()))
+                let request = MultiUpdateRequest { writes, ..MultiUpdateRequest::default() };
+                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                Ok(Value::List(made.acks.into_iter().map(of_ack).collect()))
             })
         }),
         ..ROW
@@ -123,7 +123,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "object ids")?;
                 let deletes = objects.into_iter().map(to_delete).collect::<Result<_>>()?;
-                let request = multi_update::Request { deletes, ..multi_update::Request::default() };
+                let request = MultiUpdateRequest { deletes, ..MultiUpdateRequest::default() };
                 multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
                 Ok(Value::Nil)
             })

@@ -4,10 +4,10 @@ use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
 use muster_domain::limits::LEDGER_PAGE_MAX;
-use muster_domain::multi_update;
+use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::wallet::{LedgerItem, WalletChange};
-use muster_domain::wallet::{self, Change};
+use muster_domain::wallet::{self, WalletChangeRequest};
 use muster_domain::{ErrorKind, Result};
 
 use super::accounts::USER_UPDATE_ACCOUNT;
@@ -67,7 +67,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 let user_id = parse_user_id(&arguments.text()?)?;
                 let changeset = amounts(arguments.any(), "changeset")?;
                 let metadata = object(arguments.any(), "metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
-                let change = Change { user_id, changeset, metadata };
+                let change = WalletChangeRequest { user_id, changeset, metadata };
                 let ledger = arguments.flag();
                 let changed = wallet::update(&*host.store, &*host.entropy, change, ledger, host.stamp()).await?;
                 Ok(Value::Results(vec![of_amounts(changed.updated), of_amounts(changed.previous)]))
@@ -156,21 +156,21 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let request = to_request(arguments)?;
-                let (acks, changed) = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
-                let acks = Value::List(acks.into_iter().map(of_ack).collect());
-                Ok(Value::Results(vec![acks, of_changes(changed)]))
+                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                let acks = Value::List(made.acks.into_iter().map(of_ack).collect());
+                Ok(Value::Results(vec![acks, of_changes(made.wallets)]))
             })
         }),
         ..ROW
     },
 ];
 
-fn to_request(mut arguments: Arguments) -> Result<multi_update::Request> {
+fn to_request(mut arguments: Arguments) -> Result<MultiUpdateRequest> {
     let records = |value, what| Record::list(value, what);
     let accounts = records(arguments.any(), "account updates")?;
     let writes = records(arguments.any(), "storage writes")?;
     let deletes = records(arguments.any(), "storage deletes")?;
-    Ok(multi_update::Request {
+    Ok(MultiUpdateRequest {
         accounts: accounts.into_iter().map(to_account).collect::<Result<_>>()?,
         writes: writes.into_iter().map(to_write).collect::<Result<_>>()?,
         deletes: deletes.into_iter().map(to_delete).collect::<Result<_>>()?,
@@ -194,10 +194,14 @@ fn to_account(mut account: Record) -> Result<(UserId, AccountUpdate)> {
     Ok((account.user_id("user_id")?, AccountUpdate { metadata, ..update }))
 }
 
-fn to_changes(value: Value) -> Result<Vec<Change>> {
+fn to_changes(value: Value) -> Result<Vec<WalletChangeRequest>> {
     let change = |mut update: Record| {
         let metadata = update.object("metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
-        Ok(Change { user_id: update.user_id("user_id")?, changeset: update.amounts("changeset")?, metadata })
+        Ok(WalletChangeRequest {
+            user_id: update.user_id("user_id")?,
+            changeset: update.amounts("changeset")?,
+            metadata,
+        })
     };
     Record::list(value, "wallet updates")?.into_iter().map(change).collect()
 }
