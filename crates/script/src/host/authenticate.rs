@@ -14,8 +14,8 @@ use super::records::entries;
 use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
 use super::{
-    Arguments, EffectClass, Field, Go, Host, HostFunction, Parameter, ROW, Refusal, Run, Type, field, flag, not_yet,
-    optional, required, text_of,
+    Arguments, DocumentedError, EffectClass, Field, Go, Host, HostFunction, Parameter, ROW, Run, Type, field, flag,
+    not_yet, optional, required, text_of,
 };
 use crate::value::Value;
 
@@ -23,8 +23,8 @@ const USERNAME: Parameter = optional("username", Type::Text);
 const CREATE: Parameter = flag("create", true);
 const LOGIN: &[Field] = &[field("user_id", Type::Text), field("username", Type::Text), field("created", Type::Flag)];
 const LOGIN_IN_WORDS: &str = "the user's id, the user's name, and whether the account was made";
-const SIGN_IN: &[Refusal] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
-const NAME_TAKEN: Refusal = (ErrorKind::AlreadyExists, "the username is taken");
+const SIGN_IN: &[DocumentedError] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
+const NAME_TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "the username is taken");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {

@@ -9,13 +9,14 @@ use muster_domain::{ErrorKind, Result};
 
 use super::refusals::{NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::{
-    Arguments, EffectClass, Host, HostFunction, JavaScript, ROW, Refusal, Run, Type, not_yet, optional, required,
+    Arguments, DocumentedError, EffectClass, Host, HostFunction, JavaScript, ROW, Run, Type, not_yet, optional,
+    required,
 };
 use crate::value::Value;
 
-const TAKEN: Refusal = (ErrorKind::AlreadyExists, "another account has it");
-const LINK: &[Refusal] = &[NO_ACCOUNT, TAKEN];
-const LAST: Refusal = (ErrorKind::PermissionDenied, "it is not linked, or the last way to sign in");
+const TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "another account has it");
+const LINK: &[DocumentedError] = &[NO_ACCOUNT, TAKEN];
+const LAST: DocumentedError = (ErrorKind::PermissionDenied, "it is not linked, or the last way to sign in");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {

@@ -25,8 +25,8 @@ pub struct HostFunction {
     pub results: &'static [Field],
     /// Its results in words, to stand behind "answers"; empty when it has none.
     pub answers: &'static str,
-    /// The refusals that game code may meet beside those of arguments that do not fit.
-    pub errors: &'static [Refusal],
+    /// The errors that game code may meet beside those of arguments that do not fit.
+    pub errors: &'static [DocumentedError],
     /// EffectClass of the function on the world.
     pub effect: EffectClass,
     /// Where JavaScript's function differs from what follows by rule.
@@ -37,8 +37,8 @@ pub struct HostFunction {
     pub run: Run,
 }
 
-/// A refusal: its kind, and when it comes.
-pub type Refusal = (ErrorKind, &'static str);
+/// An error of a function as its documentation has it: its kind, and the case in which it comes.
+pub type DocumentedError = (ErrorKind, &'static str);
 
 /// A row with nothing but defaults, for the end of others: `HostFunction { name: "time", ..ROW }`.
 pub const ROW: HostFunction = HostFunction {

@@ -12,8 +12,8 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    Arguments, EffectClass, Go, Host, HostFunction, Parameter, ROW, RecordType, Refusal, Run, TEXTS, Type, field, flag,
-    maybe, only, optional, required,
+    Arguments, DocumentedError, EffectClass, Go, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type,
+    field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
 
@@ -65,7 +65,7 @@ const PRESENCE: Type = Type::Record(&RecordType {
     ],
 });
 
-const NO_SESSION: Refusal = (ErrorKind::NotFound, "the user has no such session");
+const NO_SESSION: DocumentedError = (ErrorKind::NotFound, "the user has no such session");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {

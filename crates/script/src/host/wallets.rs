@@ -15,8 +15,8 @@ use super::records::{Record, amounts, object, of_amounts, of_json, of_time, reco
 use super::refusals::NO_ACCOUNT;
 use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
 use super::{
-    AMOUNTS, Arguments, EffectClass, Go, HostFunction, ROW, RecordType, Refusal, Run, Type, field, flag, maybe, number,
-    only, optional, required,
+    AMOUNTS, Arguments, DocumentedError, EffectClass, Go, HostFunction, ROW, RecordType, Run, Type, field, flag, maybe,
+    number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -45,7 +45,7 @@ const WALLET_LEDGER_ITEM: Type = Type::Record(&RecordType {
 });
 
 /// The wallet holds less than is taken away.
-pub(super) const BELOW_ZERO: Refusal = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
+pub(super) const BELOW_ZERO: DocumentedError = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
