@@ -12,7 +12,7 @@ use crate::dispatch::dispatch;
 use crate::game::{Mode, Origin};
 pub use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::metrics::Measured;
-use crate::pipeline::{Call, Codec, Refusal};
+use crate::pipeline::{Call, Codec, RequestError};
 use crate::routes::{RouteRequest, RouteResponse, Routed};
 use crate::rpc;
 
@@ -28,11 +28,11 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
         // On its own: it is as large as the largest operation, which calls of functions need not carry about.
         match Box::pin(dispatch(app, &call)).await {
             Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
-            Err(Refusal::BuiltIn(error)) => {
+            Err(RequestError::BuiltIn(error)) => {
                 report(operation, &error);
                 HttpResponse::error(code(error.kind), &error.message)
             }
-            Err(Refusal::Runtime(failure)) => HttpResponse::error(failure.code, &failure.message),
+            Err(RequestError::Runtime(failure)) => HttpResponse::error(failure.code, &failure.message),
         }
     };
     let measured = Measured {

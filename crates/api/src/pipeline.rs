@@ -37,7 +37,7 @@ pub struct Call<'a, C> {
 
 /// Why a request was refused, which decides what its caller is told.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum RequestError {
     /// The server refused.
     BuiltIn(Error),
     /// Game code failed, or refused in its own words.
@@ -45,15 +45,15 @@ pub enum Refusal {
 }
 
 /// Outcome of a request; an encoded response unless `T` says otherwise.
-pub type Answered<T = Vec<u8>> = std::result::Result<T, Refusal>;
+pub type Answered<T = Vec<u8>> = std::result::Result<T, RequestError>;
 
-impl From<Error> for Refusal {
+impl From<Error> for RequestError {
     fn from(error: Error) -> Self {
         Self::BuiltIn(error)
     }
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for RequestError {
     fn from(failure: Failure) -> Self {
         Self::Runtime(failure)
     }
