@@ -20,7 +20,7 @@ use percent_encoding::percent_decode_str;
 use super::connection::Connection;
 use super::frame::Opcode;
 use super::handle::SocketHandle;
-use super::resume::{self, Arrival, Request};
+use super::resume::{self, Arrival, ResumeRequest};
 use super::shared::Traffic as _;
 use super::stream::Transport;
 use super::work::{MessageHandler, Work};
@@ -37,7 +37,7 @@ pub struct Opening {
     appears: bool,
     pub(super) client: Client,
     /// Whether and which session outlives its socket.
-    pub(super) resume: Option<Request>,
+    pub(super) resume: Option<ResumeRequest>,
 }
 
 /// Decides whether a socket may open.
@@ -69,7 +69,7 @@ pub fn authorise(
     let resume = match parameter(query, "resume") {
         None => None,
         Some(resume) => {
-            let request = Request::read(&resume, parameter(query, "received").as_deref());
+            let request = ResumeRequest::read(&resume, parameter(query, "received").as_deref());
             Some(request.map_err(|text| (StatusCode::BAD_REQUEST, text))?)
         }
     };

@@ -16,7 +16,7 @@ use tokio::time::{Duration, sleep, timeout};
 
 use super::life::{self, Life};
 use super::listed::refuse;
-use super::{Arrival, Offer, Refusal, Request, Waiter, go_to};
+use super::{Arrival, Offer, ResumeRefusal, ResumeRequest, Waiter, go_to};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Handler, Registered};
@@ -143,7 +143,7 @@ pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, s
             refuse(shard, request, home.map_or(ClaimRefusal::Gone, ClaimRefusal::Elsewhere));
         }
         (Waiter::Socket { arrival, received }, Some(home)) => {
-            go_to(*arrival, Request::Continue { session, home, received }, shard.clone());
+            go_to(*arrival, ResumeRequest::Continue { session, home, received }, shard.clone());
         }
         (Waiter::Socket { arrival, .. }, None) => begin_anew(*arrival, shard.clone()),
     }
@@ -151,7 +151,7 @@ pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, s
 
 fn begin_anew(arrival: Arrival, shard: Rc<Shard>) {
     let beginning: std::pin::Pin<Box<dyn Future<Output = ()>>> =
-        Box::pin(life::run(arrival, Some(Refusal::Gone), shard));
+        Box::pin(life::run(arrival, Some(ResumeRefusal::Gone), shard));
     tokio::task::spawn_local(beginning);
 }
 

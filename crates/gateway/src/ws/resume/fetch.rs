@@ -11,7 +11,7 @@ use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, Up};
 use muster_live::{Place, SessionInfo, SessionKey, SessionRef};
 use tokio::time::{Duration, Instant, timeout};
 
-use super::{Arrival, Refusal, Request, Resumption, go_to, life};
+use super::{Arrival, ResumeRefusal, ResumeRequest, Resumption, go_to, life};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Opening, Registered};
@@ -48,19 +48,19 @@ pub(super) async fn fetch(arrival: Arrival, mut wanted: Wanted, shard: Rc<Shard>
             },
             Err(ClaimRefusal::Elsewhere(home)) if home.node() == shard.app.live.place().node() => {
                 let Wanted { session, received, .. } = wanted;
-                return go_to(arrival, Request::Continue { session, home, received }, shard);
+                return go_to(arrival, ResumeRequest::Continue { session, home, received }, shard);
             }
             Err(ClaimRefusal::Elsewhere(home)) => {
                 wanted.home = home;
                 continue;
             }
-            Err(ClaimRefusal::Gone) => Refusal::Gone,
-            Err(ClaimRefusal::Overflow) => Refusal::Overflow,
-            Err(ClaimRefusal::Format) => Refusal::Format,
+            Err(ClaimRefusal::Gone) => ResumeRefusal::Gone,
+            Err(ClaimRefusal::Overflow) => ResumeRefusal::Overflow,
+            Err(ClaimRefusal::Format) => ResumeRefusal::Format,
         };
         return life::run(arrival, Some(refusal), shard).await;
     }
-    life::run(arrival, Some(Refusal::Gone), shard).await;
+    life::run(arrival, Some(ResumeRefusal::Gone), shard).await;
 }
 
 /// A session that is to come here. If it does not come, it leaves everything that it was bound to here.
@@ -114,12 +114,12 @@ impl Expected {
     }
 
     /// Takes the session in. Errors: the reason why it cannot go on here after all.
-    fn take_in(mut self, moved: Moved, opening: &Opening) -> Result<(Registered, Rc<SocketHandle>), Refusal> {
+    fn take_in(mut self, moved: Moved, opening: &Opening) -> Result<(Registered, Rc<SocketHandle>), ResumeRefusal> {
         let Moved { claims, departed, received, sent, frames } = moved;
         let app = &self.shard.app;
         // The revocation may have been told to the session's former shard and not here, or the other way round.
         if app.revocations.is_revoked(&claims) {
-            return Err(Refusal::Gone);
+            return Err(ResumeRefusal::Gone);
         }
         let info = SessionInfo {
             session_id: self.session_id,
@@ -129,7 +129,7 @@ impl Expected {
             sole_since: departed.sole_since,
         };
         if !app.live.step(|plane, now, out| plane.settle(now, self.key, info, departed, out)) {
-            return Err(Refusal::Gone);
+            return Err(ResumeRefusal::Gone);
         }
         self.is_here = true;
         self.handle.outbox().borrow_mut().take_over(sent, frames);

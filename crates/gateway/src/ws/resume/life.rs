@@ -18,7 +18,7 @@ use tokio::time::{Duration, sleep};
 use super::departure::{self, Departure};
 use super::greeting::Greeting;
 use super::listed::Listed;
-use super::{Arrival, Offer, Refusal, Resumption, name_of};
+use super::{Arrival, Offer, ResumeRefusal, Resumption, name_of};
 use crate::metrics::GaugeGuard;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 use crate::ws::connection::Connection;
@@ -29,7 +29,7 @@ use crate::ws::stream::Stream;
 use crate::ws::work::{Answers, Work};
 
 /// Opens a session and runs it to its end. `refusal` says why the session is a new one although the client had another.
-pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Shard>) {
+pub(super) async fn run(arrival: Arrival, refusal: Option<ResumeRefusal>, shard: Rc<Shard>) {
     let Arrival { stream, early, opening, guard } = arrival;
     let limits = shard.config.resume;
     let format = opening.format;

@@ -11,7 +11,7 @@ use muster_live::{CloseReason, Encoding, Place};
 use muster_wire::envelope::Format;
 use tokio::time::{Duration, Instant, sleep};
 
-use super::{Arrival, Offer, Refusal, Waiter};
+use super::{Arrival, Offer, ResumeRefusal, Waiter};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 
@@ -37,7 +37,7 @@ struct Moved {
 /// The reason why a socket does not get the session that it asks for from this shard.
 pub(super) enum NotHere {
     /// There is no such session for it: the client gets a new one.
-    Refused(Refusal, Box<Arrival>),
+    Refused(ResumeRefusal, Box<Arrival>),
     /// The session has gone to this place.
     Moved(Place, Box<Arrival>),
 }
@@ -122,7 +122,7 @@ impl Resumables {
         let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
             return Err(match self.moved(session) {
                 Some(place) => NotHere::Moved(place, arrival),
-                None => NotHere::Refused(Refusal::Gone, arrival),
+                None => NotHere::Refused(ResumeRefusal::Gone, arrival),
             });
         };
         if let Some(waiting) = &mut *resumption.departing.borrow_mut() {
@@ -155,9 +155,9 @@ impl Resumables {
             Encoding::Protobuf => Format::Protobuf,
         };
         check(handle, resumption.format, format, claim.received).map_err(|refusal| match refusal {
-            Refusal::Gone => ClaimRefusal::Gone,
-            Refusal::Overflow => ClaimRefusal::Overflow,
-            Refusal::Format => ClaimRefusal::Format,
+            ResumeRefusal::Gone => ClaimRefusal::Gone,
+            ResumeRefusal::Overflow => ClaimRefusal::Overflow,
+            ResumeRefusal::Format => ClaimRefusal::Format,
         })?;
         let former = resumption.offer.replace(Some(Offer::Away { request, claim }));
         handle.wake();
@@ -169,11 +169,11 @@ impl Resumables {
 }
 
 /// Whether a client may go on with a session. If not, the session ends.
-fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Result<(), Refusal> {
+fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Result<(), ResumeRefusal> {
     let refusal = if has != wants {
-        Refusal::Format
+        ResumeRefusal::Format
     } else if !handle.outbox().borrow().can_resume(received) {
-        Refusal::Overflow
+        ResumeRefusal::Overflow
     } else {
         return Ok(());
     };

@@ -42,7 +42,7 @@ pub struct ResumeLimits {
 
 /// The request of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum ResumeRequest {
     /// The client asks for a session that survives its socket.
     New,
     /// The client asks to go on with a session.
@@ -58,7 +58,7 @@ pub enum Request {
     Unknown,
 }
 
-impl Request {
+impl ResumeRequest {
     /// Reads the parameters `resume` and `received`.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ fn named(name: &str) -> Option<(SessionId, Place)> {
 
 /// The reason why a client does not go on with its former session. The client is told, and gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ResumeRefusal {
     /// There is no such session of this user: its time is over, it was ended, or its shard is gone.
     Gone,
     /// More messages were sent to the session meanwhile than are kept.
@@ -102,7 +102,7 @@ pub enum Refusal {
     Format,
 }
 
-impl Refusal {
+impl ResumeRefusal {
     /// All refusals, in the order of counters kept in arrays.
     pub const ALL: [Self; 3] = [Self::Gone, Self::Overflow, Self::Format];
 
@@ -181,18 +181,18 @@ impl Resumption {
 }
 
 /// Brings a socket to the session it asked for, here or elsewhere, or opens one.
-pub async fn arrive(mut arrival: Arrival, request: Request, shard: Rc<Shard>) {
+pub async fn arrive(mut arrival: Arrival, request: ResumeRequest, shard: Rc<Shard>) {
     let (arrival, refusal) = match request {
-        Request::New => (arrival, None),
-        Request::Unknown => (arrival, Some(Refusal::Gone)),
-        Request::Continue { session, home, received } => {
+        ResumeRequest::New => (arrival, None),
+        ResumeRequest::Unknown => (arrival, Some(ResumeRefusal::Gone)),
+        ResumeRequest::Continue { session, home, received } => {
             let here = shard.app.live.place();
             if home == here {
                 match shard.resumables.offer(session, Box::new(arrival), received) {
                     Ok(()) => return,
                     Err(NotHere::Refused(refusal, arrival)) => (*arrival, Some(refusal)),
                     Err(NotHere::Moved(home, arrival)) => {
-                        return go_to(*arrival, Request::Continue { session, home, received }, shard);
+                        return go_to(*arrival, ResumeRequest::Continue { session, home, received }, shard);
                     }
                 }
             } else if home.node() != here.node() {
@@ -201,7 +201,7 @@ pub async fn arrive(mut arrival: Arrival, request: Request, shard: Rc<Shard>) {
                 arrival.opening.resume = Some(request);
                 match shard.peer(usize::from(home.shard())) {
                     Some(peer) => return hand_over(arrival, peer).await,
-                    None => (arrival, Some(Refusal::Gone)),
+                    None => (arrival, Some(ResumeRefusal::Gone)),
                 }
             }
         }
@@ -210,7 +210,7 @@ pub async fn arrive(mut arrival: Arrival, request: Request, shard: Rc<Shard>) {
 }
 
 /// Brings a socket to the place where its session has gone.
-fn go_to(arrival: Arrival, request: Request, shard: Rc<Shard>) {
+fn go_to(arrival: Arrival, request: ResumeRequest, shard: Rc<Shard>) {
     let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(arrival, request, shard));
     tokio::task::spawn_local(going);
 }
@@ -235,7 +235,7 @@ pub fn take_over(handover: Handover, shard: &Rc<Shard>) {
     let guard = ConnectionGuard::new(shard.clone(), permit);
     match stream.into_stream() {
         Ok(stream) => {
-            let request = opening.resume.unwrap_or(Request::Unknown);
+            let request = opening.resume.unwrap_or(ResumeRequest::Unknown);
             tokio::task::spawn_local(arrive(Arrival { stream, early, opening, guard }, request, shard.clone()));
         }
         Err(error) => tracing::debug!(%error, "socket lost on its way to its session"),
