@@ -20,7 +20,7 @@ use percent_encoding::percent_decode_str;
 use super::connection::Connection;
 use super::frame::Opcode;
 use super::handle::SocketHandle;
-use super::resume::{self, Arrival, ResumeRequest};
+use super::resume::{self, ResumeRequest, UpgradedSocket};
 use super::shared::Traffic as _;
 use super::stream::Transport;
 use super::work::{MessageHandler, Work};
@@ -91,8 +91,8 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 pub fn start<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, guard: ConnectionGuard) {
     match opening.resume {
         Some(request) if shard.config.resume.grace_ms > 0 => {
-            let arrival = Arrival { stream: stream.into_stream(), early, opening, guard };
-            tokio::task::spawn_local(resume::arrive(arrival, request, shard));
+            let socket = UpgradedSocket { stream: stream.into_stream(), early, opening, guard };
+            tokio::task::spawn_local(resume::arrive(socket, request, shard));
         }
         _ => start_plain(stream, &early, opening, shard, guard),
     }

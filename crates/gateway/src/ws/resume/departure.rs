@@ -16,7 +16,7 @@ use tokio::time::{Duration, sleep, timeout};
 
 use super::life::{self, Life};
 use super::listed::refuse;
-use super::{Arrival, Offer, ResumeRefusal, ResumeRequest, Waiter, go_to};
+use super::{Offer, ResumeRefusal, ResumeRequest, UpgradedSocket, Waiter, go_to};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Handler, Registered};
@@ -142,16 +142,16 @@ pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, s
         (Waiter::Claim(request), home) => {
             refuse(shard, request, home.map_or(ClaimRefusal::Gone, ClaimRefusal::Elsewhere));
         }
-        (Waiter::Socket { arrival, received }, Some(home)) => {
-            go_to(*arrival, ResumeRequest::Continue { session, home, received }, shard.clone());
+        (Waiter::Socket { socket, received }, Some(home)) => {
+            go_to(*socket, ResumeRequest::Continue { session, home, received }, shard.clone());
         }
-        (Waiter::Socket { arrival, .. }, None) => begin_anew(*arrival, shard.clone()),
+        (Waiter::Socket { socket, .. }, None) => begin_anew(*socket, shard.clone()),
     }
 }
 
-fn begin_anew(arrival: Arrival, shard: Rc<Shard>) {
+fn begin_anew(socket: UpgradedSocket, shard: Rc<Shard>) {
     let beginning: std::pin::Pin<Box<dyn Future<Output = ()>>> =
-        Box::pin(life::run(arrival, Some(ResumeRefusal::Gone), shard));
+        Box::pin(life::run(socket, Some(ResumeRefusal::Gone), shard));
     tokio::task::spawn_local(beginning);
 }
 
@@ -160,7 +160,7 @@ impl SocketHandle {
     pub(super) fn late_comers(&self) -> impl Iterator<Item = Waiter> {
         let resumption = self.resumption();
         let offered = resumption.and_then(|resumption| resumption.offer.take()).map(|offer| match offer {
-            Offer::Socket { arrival, received } => Waiter::Socket { arrival, received },
+            Offer::Socket { socket, received } => Waiter::Socket { socket, received },
             Offer::Away { request, .. } => Waiter::Claim(request),
         });
         let waiting = resumption.and_then(|resumption| resumption.departing.take());

@@ -11,7 +11,7 @@ use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, Up};
 use muster_live::{Place, SessionInfo, SessionKey, SessionRef};
 use tokio::time::{Duration, Instant, timeout};
 
-use super::{Arrival, ResumeRefusal, ResumeRequest, Resumption, go_to, life};
+use super::{ResumeRefusal, ResumeRequest, Resumption, UpgradedSocket, go_to, life};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Opening, Registered};
@@ -32,23 +32,23 @@ pub(super) struct Wanted {
 }
 
 /// Brings the session that a socket asks for here, or opens one.
-pub(super) async fn fetch(arrival: Arrival, mut wanted: Wanted, shard: Rc<Shard>) {
+pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: Wanted, shard: Rc<Shard>) {
     let began = Instant::now();
     for _ in 0..HOPS_MAX {
-        let expected = Expected::new(&arrival.opening, wanted.session, &shard);
+        let expected = Expected::new(&socket.opening, wanted.session, &shard);
         let refusal = match expected.claim(wanted).await {
-            Ok(moved) => match expected.take_in(moved, &arrival.opening) {
+            Ok(moved) => match expected.take_in(moved, &socket.opening) {
                 Ok((session, handle)) => {
                     shard.metrics.moved_in.fetch_add(1, Ordering::Relaxed);
                     let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     shard.metrics.moved_in_ms.fetch_add(waited_ms, Ordering::Relaxed);
-                    return life::resume(session, handle, arrival, wanted.received, shard).await;
+                    return life::resume(session, handle, socket, wanted.received, shard).await;
                 }
                 Err(refusal) => refusal,
             },
             Err(ClaimRefusal::Elsewhere(home)) if home.node() == shard.app.live.place().node() => {
                 let Wanted { session, received, .. } = wanted;
-                return go_to(arrival, ResumeRequest::Continue { session, home, received }, shard);
+                return go_to(socket, ResumeRequest::Continue { session, home, received }, shard);
             }
             Err(ClaimRefusal::Elsewhere(home)) => {
                 wanted.home = home;
@@ -58,9 +58,9 @@ pub(super) async fn fetch(arrival: Arrival, mut wanted: Wanted, shard: Rc<Shard>
             Err(ClaimRefusal::Overflow) => ResumeRefusal::Overflow,
             Err(ClaimRefusal::Format) => ResumeRefusal::Format,
         };
-        return life::run(arrival, Some(refusal), shard).await;
+        return life::run(socket, Some(refusal), shard).await;
     }
-    life::run(arrival, Some(ResumeRefusal::Gone), shard).await;
+    life::run(socket, Some(ResumeRefusal::Gone), shard).await;
 }
 
 /// A session that is to come here. If it does not come, it leaves everything that it was bound to here.

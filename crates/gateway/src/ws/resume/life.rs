@@ -18,7 +18,7 @@ use tokio::time::{Duration, sleep};
 use super::departure::{self, Departure};
 use super::greeting::Greeting;
 use super::listed::Listed;
-use super::{Arrival, Offer, ResumeRefusal, Resumption, name_of};
+use super::{Offer, ResumeRefusal, Resumption, UpgradedSocket, name_of};
 use crate::metrics::GaugeGuard;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 use crate::ws::connection::Connection;
@@ -29,8 +29,8 @@ use crate::ws::stream::Stream;
 use crate::ws::work::{Answers, Work};
 
 /// Opens a session and runs it to its end. `refusal` says why the session is a new one although the client had another.
-pub(super) async fn run(arrival: Arrival, refusal: Option<ResumeRefusal>, shard: Rc<Shard>) {
-    let Arrival { stream, early, opening, guard } = arrival;
+pub(super) async fn run(socket: UpgradedSocket, refusal: Option<ResumeRefusal>, shard: Rc<Shard>) {
+    let UpgradedSocket { stream, early, opening, guard } = socket;
     let limits = shard.config.resume;
     let format = opening.format;
     let resumption = Resumption::new(opening.claims.user_id, format);
@@ -51,11 +51,11 @@ pub(super) async fn run(arrival: Arrival, refusal: Option<ResumeRefusal>, shard:
 pub(super) async fn resume(
     session: Registered,
     handle: Rc<SocketHandle>,
-    arrival: Arrival,
+    socket: UpgradedSocket,
     received: u64,
     shard: Rc<Shard>,
 ) {
-    let Arrival { stream, early, opening, guard } = arrival;
+    let UpgradedSocket { stream, early, opening, guard } = socket;
     greet_again(&shard, &handle, session.session_id(), opening.format, received);
     go_on(session, handle, Socket { stream, early, guard }, shard).await;
 }
@@ -82,8 +82,8 @@ async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: So
     let ending = loop {
         work = life.serve(socket, work).await;
         match life.next_socket(&mut work).await {
-            Ok(Offer::Socket { arrival, received }) => {
-                let Arrival { stream, early, opening, guard } = *arrival;
+            Ok(Offer::Socket { socket: next, received }) => {
+                let UpgradedSocket { stream, early, opening, guard } = *next;
                 session.reached_from(opening.client);
                 greet_again(&shard, &handle, session.session_id(), opening.format, received);
                 socket = Socket { stream, early, guard };

@@ -11,7 +11,7 @@ use muster_live::{CloseReason, Encoding, Place};
 use muster_wire::envelope::Format;
 use tokio::time::{Duration, Instant, sleep};
 
-use super::{Arrival, Offer, ResumeRefusal, Waiter};
+use super::{Offer, ResumeRefusal, UpgradedSocket, Waiter};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 
@@ -37,9 +37,9 @@ struct Moved {
 /// The reason why a socket does not get the session that it asks for from this shard.
 pub(super) enum NotHere {
     /// There is no such session for it: the client gets a new one.
-    Refused(ResumeRefusal, Box<Arrival>),
+    Refused(ResumeRefusal, Box<UpgradedSocket>),
     /// The session has gone to this place.
-    Moved(Place, Box<Arrival>),
+    Moved(Place, Box<UpgradedSocket>),
 }
 
 /// A session that handshakes find, until dropped.
@@ -117,25 +117,25 @@ impl Resumables {
 
     /// Gives a session its next socket; a socket that it still has is lost by that. A session ends if the client cannot
     /// go on with it.
-    pub(super) fn offer(&self, session: SessionId, arrival: Box<Arrival>, received: u64) -> Result<(), NotHere> {
-        let found = self.find(session, arrival.opening.claims.user_id);
+    pub(super) fn offer(&self, session: SessionId, socket: Box<UpgradedSocket>, received: u64) -> Result<(), NotHere> {
+        let found = self.find(session, socket.opening.claims.user_id);
         let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
             return Err(match self.moved(session) {
-                Some(place) => NotHere::Moved(place, arrival),
-                None => NotHere::Refused(ResumeRefusal::Gone, arrival),
+                Some(place) => NotHere::Moved(place, socket),
+                None => NotHere::Refused(ResumeRefusal::Gone, socket),
             });
         };
         if let Some(waiting) = &mut *resumption.departing.borrow_mut() {
-            waiting.push(Waiter::Socket { arrival, received });
+            waiting.push(Waiter::Socket { socket, received });
             return Ok(());
         }
-        match check(handle, resumption.format, arrival.opening.format, received) {
+        match check(handle, resumption.format, socket.opening.format, received) {
             Ok(()) => {
-                resumption.offer.replace(Some(Offer::Socket { arrival, received }));
+                resumption.offer.replace(Some(Offer::Socket { socket, received }));
                 handle.wake();
                 Ok(())
             }
-            Err(refusal) => Err(NotHere::Refused(refusal, arrival)),
+            Err(refusal) => Err(NotHere::Refused(refusal, socket)),
         }
     }
 

@@ -117,7 +117,7 @@ impl ResumeRefusal {
 }
 
 /// A socket whose handshake is done.
-pub struct Arrival {
+pub struct UpgradedSocket {
     /// The transport of the socket.
     pub stream: Stream,
     /// Bytes that arrived behind the handshake.
@@ -140,7 +140,7 @@ pub struct Handover {
 pub(super) enum Offer {
     /// The session goes on over this socket.
     Socket {
-        arrival: Box<Arrival>,
+        socket: Box<UpgradedSocket>,
         /// Number of messages that the client has.
         received: u64,
     },
@@ -150,7 +150,7 @@ pub(super) enum Offer {
 
 /// A socket or claim that came for a session that is about to go elsewhere.
 enum Waiter {
-    Socket { arrival: Box<Arrival>, received: u64 },
+    Socket { socket: Box<UpgradedSocket>, received: u64 },
     Claim(RequestRef),
 }
 
@@ -181,42 +181,42 @@ impl Resumption {
 }
 
 /// Brings a socket to the session it asked for, here or elsewhere, or opens one.
-pub async fn arrive(mut arrival: Arrival, request: ResumeRequest, shard: Rc<Shard>) {
-    let (arrival, refusal) = match request {
-        ResumeRequest::New => (arrival, None),
-        ResumeRequest::Unknown => (arrival, Some(ResumeRefusal::Gone)),
+pub async fn arrive(mut socket: UpgradedSocket, request: ResumeRequest, shard: Rc<Shard>) {
+    let (socket, refusal) = match request {
+        ResumeRequest::New => (socket, None),
+        ResumeRequest::Unknown => (socket, Some(ResumeRefusal::Gone)),
         ResumeRequest::Continue { session, home, received } => {
             let here = shard.app.live.place();
             if home == here {
-                match shard.resumables.offer(session, Box::new(arrival), received) {
+                match shard.resumables.offer(session, Box::new(socket), received) {
                     Ok(()) => return,
-                    Err(NotHere::Refused(refusal, arrival)) => (*arrival, Some(refusal)),
-                    Err(NotHere::Moved(home, arrival)) => {
-                        return go_to(*arrival, ResumeRequest::Continue { session, home, received }, shard);
+                    Err(NotHere::Refused(refusal, socket)) => (*socket, Some(refusal)),
+                    Err(NotHere::Moved(home, socket)) => {
+                        return go_to(*socket, ResumeRequest::Continue { session, home, received }, shard);
                     }
                 }
             } else if home.node() != here.node() {
-                return fetch::fetch(arrival, fetch::Wanted { session, home, received }, shard).await;
+                return fetch::fetch(socket, fetch::Wanted { session, home, received }, shard).await;
             } else {
-                arrival.opening.resume = Some(request);
+                socket.opening.resume = Some(request);
                 match shard.peer(usize::from(home.shard())) {
-                    Some(peer) => return hand_over(arrival, peer).await,
-                    None => (arrival, Some(ResumeRefusal::Gone)),
+                    Some(peer) => return hand_over(socket, peer).await,
+                    None => (socket, Some(ResumeRefusal::Gone)),
                 }
             }
         }
     };
-    life::run(arrival, refusal, shard).await;
+    life::run(socket, refusal, shard).await;
 }
 
 /// Brings a socket to the place where its session has gone.
-fn go_to(arrival: Arrival, request: ResumeRequest, shard: Rc<Shard>) {
-    let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(arrival, request, shard));
+fn go_to(socket: UpgradedSocket, request: ResumeRequest, shard: Rc<Shard>) {
+    let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(socket, request, shard));
     tokio::task::spawn_local(going);
 }
 
-async fn hand_over(arrival: Arrival, peer: ShardHandle) {
-    let Arrival { stream, early, opening, guard } = arrival;
+async fn hand_over(socket: UpgradedSocket, peer: ShardHandle) {
+    let UpgradedSocket { stream, early, opening, guard } = socket;
     let sent = match stream.into_portable() {
         Ok(stream) => {
             let handover = Handover { stream, early, opening, permit: guard.into_permit() };
@@ -236,7 +236,7 @@ pub fn take_over(handover: Handover, shard: &Rc<Shard>) {
     match stream.into_stream() {
         Ok(stream) => {
             let request = opening.resume.unwrap_or(ResumeRequest::Unknown);
-            tokio::task::spawn_local(arrive(Arrival { stream, early, opening, guard }, request, shard.clone()));
+            tokio::task::spawn_local(arrive(UpgradedSocket { stream, early, opening, guard }, request, shard.clone()));
         }
         Err(error) => tracing::debug!(%error, "socket lost on its way to its session"),
     }
