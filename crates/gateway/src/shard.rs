@@ -32,7 +32,7 @@ use crate::game;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::rim::{Batch, LaneEnds, ShardRim};
 use crate::ws::handle::Pushing;
-use crate::ws::resume::{self, Handover, Resumables};
+use crate::ws::resume::{self, PortableSocket, Resumables};
 use crate::ws::shared::SocketShared;
 
 /// Time between two looks whether durable matches are at rest.
@@ -60,7 +60,7 @@ pub enum Command {
         permit: OwnedSemaphorePermit,
     },
     /// A socket that another shard accepted for a session of this one.
-    Socket(Box<Handover>),
+    Socket(Box<PortableSocket>),
     /// The handles of all shards, this one included.
     Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
@@ -416,7 +416,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                 // A shard that stops lets nobody in any more.
                 Command::Connection { .. } | Command::Socket(_) | Command::Stop { .. } if stopping.is_some() => {}
                 Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
-                Command::Socket(handover) => resume::take_over(*handover, shard),
+                Command::Socket(portable) => resume::take_in(*portable, shard),
                 Command::Peers(peers) => {
                     // The handles are set once.
                     let _ = shard.peers.set(peers);

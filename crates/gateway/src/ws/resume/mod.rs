@@ -129,7 +129,7 @@ pub struct UpgradedSocket {
 }
 
 /// A socket on its way to the shard that has its session.
-pub struct Handover {
+pub struct PortableSocket {
     stream: Portable,
     early: Bytes,
     opening: Opening,
@@ -200,7 +200,7 @@ pub async fn arrive(mut socket: UpgradedSocket, request: ResumeRequest, shard: R
             } else {
                 socket.opening.resume = Some(request);
                 match shard.peer(usize::from(home.shard())) {
-                    Some(peer) => return hand_over(socket, peer).await,
+                    Some(peer) => return send_to_shard(socket, peer).await,
                     None => (socket, Some(ResumeRefusal::Gone)),
                 }
             }
@@ -215,12 +215,12 @@ fn go_to(socket: UpgradedSocket, request: ResumeRequest, shard: Rc<Shard>) {
     tokio::task::spawn_local(going);
 }
 
-async fn hand_over(socket: UpgradedSocket, peer: ShardHandle) {
+async fn send_to_shard(socket: UpgradedSocket, peer: ShardHandle) {
     let UpgradedSocket { stream, early, opening, guard } = socket;
     let sent = match stream.into_portable() {
         Ok(stream) => {
-            let handover = Handover { stream, early, opening, permit: guard.into_permit() };
-            peer.send(Command::Socket(Box::new(handover))).await
+            let portable = PortableSocket { stream, early, opening, permit: guard.into_permit() };
+            peer.send(Command::Socket(Box::new(portable))).await
         }
         Err(error) => Err(error),
     };
@@ -230,8 +230,8 @@ async fn hand_over(socket: UpgradedSocket, peer: ShardHandle) {
 }
 
 /// Takes in a socket that another shard has accepted.
-pub fn take_over(handover: Handover, shard: &Rc<Shard>) {
-    let Handover { stream, early, opening, permit } = handover;
+pub fn take_in(portable: PortableSocket, shard: &Rc<Shard>) {
+    let PortableSocket { stream, early, opening, permit } = portable;
     let guard = ConnectionGuard::new(shard.clone(), permit);
     match stream.into_stream() {
         Ok(stream) => {
