@@ -14,8 +14,8 @@ use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, RequestRef};
 use muster_live::{CloseReason, Place, SessionKey, StreamKey};
 use tokio::time::{Duration, sleep, timeout};
 
-use super::life::{self, Life};
 use super::listed::refuse;
+use super::resumable::{self, ResumableSession};
 use super::{Offer, ResumeRefusal, ResumeRequest, UpgradedSocket, Waiter, go_to};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
@@ -42,11 +42,15 @@ pub(super) struct Departure<'a> {
 
 impl Departure<'_> {
     /// Lets the session go. Errors: the reason why it ends here instead.
-    pub(super) async fn run(self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+    pub(super) async fn run(
+        self,
+        resumable: &mut ResumableSession<'_>,
+        work: &mut Work<Handler>,
+    ) -> Result<(), CloseReason> {
         if let Some(resumption) = self.handle.resumption() {
             resumption.departing.replace(Some(Vec::new()));
         }
-        match self.leave(life, work).await {
+        match self.leave(resumable, work).await {
             Ok(moved) => {
                 self.shard.metrics.moved_out.fetch_add(1, Ordering::Relaxed);
                 let reply = Reply::Session(Ok(Box::new(moved)));
@@ -61,9 +65,13 @@ impl Departure<'_> {
         }
     }
 
-    async fn leave(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<Moved, (ClaimRefusal, CloseReason)> {
+    async fn leave(
+        &self,
+        resumable: &mut ResumableSession<'_>,
+        work: &mut Work<Handler>,
+    ) -> Result<Moved, (ClaimRefusal, CloseReason)> {
         let gone = |reason| (ClaimRefusal::Gone, reason);
-        let finished = timeout(FINISH_WAIT, self.finish(life, work)).await;
+        let finished = timeout(FINISH_WAIT, self.finish(resumable, work)).await;
         finished.unwrap_or(Err(CloseReason::ConnectionLost)).map_err(gone)?;
         let (key, live) = (self.session.key(), &self.shard.app.live);
         let streams = live.step(|plane, _, _| plane.depart(key, self.claim.to));
@@ -88,10 +96,10 @@ impl Departure<'_> {
     }
 
     /// Ends what the client asked for. Errors: the reason why the session ends.
-    async fn finish(&self, life: &mut Life<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+    async fn finish(&self, resumable: &mut ResumableSession<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());
-            life.go_on(work, context)?;
+            resumable.go_on(work, context)?;
             match self.handle.close_requested() {
                 Some(reason) => Poll::Ready(Err(reason)),
                 None if work.is_idle() => Poll::Ready(Ok(())),
@@ -151,7 +159,7 @@ pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, s
 
 fn begin_anew(socket: UpgradedSocket, shard: Rc<Shard>) {
     let beginning: std::pin::Pin<Box<dyn Future<Output = ()>>> =
-        Box::pin(life::run(socket, Some(ResumeRefusal::Gone), shard));
+        Box::pin(resumable::run(socket, Some(ResumeRefusal::Gone), shard));
     tokio::task::spawn_local(beginning);
 }
 

@@ -11,7 +11,7 @@ use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, Up};
 use muster_live::{Place, SessionInfo, SessionKey, SessionRef};
 use tokio::time::{Duration, Instant, timeout};
 
-use super::{ResumeRefusal, ResumeRequest, Resumption, UpgradedSocket, go_to, life};
+use super::{ResumeRefusal, ResumeRequest, Resumption, UpgradedSocket, go_to, resumable};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Opening, Registered};
@@ -42,7 +42,7 @@ pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: Wanted, shard: Rc<
                     shard.metrics.moved_in.fetch_add(1, Ordering::Relaxed);
                     let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                     shard.metrics.moved_in_ms.fetch_add(waited_ms, Ordering::Relaxed);
-                    return life::resume(session, handle, socket, wanted.received, shard).await;
+                    return resumable::resume(session, handle, socket, wanted.received, shard).await;
                 }
                 Err(refusal) => refusal,
             },
@@ -58,9 +58,9 @@ pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: Wanted, shard: Rc<
             Err(ClaimRefusal::Overflow) => ResumeRefusal::Overflow,
             Err(ClaimRefusal::Format) => ResumeRefusal::Format,
         };
-        return life::run(socket, Some(refusal), shard).await;
+        return resumable::run(socket, Some(refusal), shard).await;
     }
-    life::run(socket, Some(ResumeRefusal::Gone), shard).await;
+    resumable::run(socket, Some(ResumeRefusal::Gone), shard).await;
 }
 
 /// A session that is to come here. If it does not come, it leaves everything that it was bound to here.

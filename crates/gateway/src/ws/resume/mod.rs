@@ -6,8 +6,8 @@
 mod departure;
 mod fetch;
 mod greeting;
-mod life;
 mod listed;
+mod resumable;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -206,7 +206,7 @@ pub async fn arrive(mut socket: UpgradedSocket, request: ResumeRequest, shard: R
             }
         }
     };
-    life::run(socket, refusal, shard).await;
+    resumable::run(socket, refusal, shard).await;
 }
 
 /// Brings a socket to the place where its session has gone.

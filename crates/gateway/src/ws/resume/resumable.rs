@@ -77,11 +77,11 @@ enum Ending {
 
 async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
     let listed = Listed::new(&shard, session.session_id(), handle.clone());
-    let mut life = Life { shard: &shard, handle: &handle, pause: 0 };
+    let mut resumable = ResumableSession { shard: &shard, handle: &handle, pause: 0 };
     let mut work = Work::new(session.handler());
     let ending = loop {
-        work = life.serve(socket, work).await;
-        match life.next_socket(&mut work).await {
+        work = resumable.serve(socket, work).await;
+        match resumable.next_socket(&mut work).await {
             Ok(Offer::Socket { socket: next, received }) => {
                 let UpgradedSocket { stream, early, opening, guard } = *next;
                 session.reached_from(opening.client);
@@ -90,7 +90,7 @@ async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: So
             }
             Ok(Offer::Away { request, claim }) => {
                 let departure = Departure { request, claim, session: &session, handle: &handle, shard: &shard };
-                break match departure.run(&mut life, &mut work).await {
+                break match departure.run(&mut resumable, &mut work).await {
                     Ok(()) => Ending::Moved(claim.to.place),
                     Err(reason) => Ending::Closed(reason),
                 };
@@ -125,14 +125,14 @@ struct Socket {
     guard: ConnectionGuard,
 }
 
-pub(super) struct Life<'a> {
+pub(super) struct ResumableSession<'a> {
     shard: &'a Shard,
     handle: &'a Rc<SocketHandle>,
     /// See [`SocketShared::wake_after_pause`](crate::ws::shared::SocketShared::wake_after_pause).
     pause: u32,
 }
 
-impl Life<'_> {
+impl ResumableSession<'_> {
     /// Runs a socket to its end. Answers the work that it left.
     async fn serve(&self, socket: Socket, work: Work<Handler>) -> Work<Handler> {
         let Socket { stream, early, guard } = socket;
