@@ -17,7 +17,7 @@ use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{NatsLogin, NatsOptions};
 use muster_cluster::node::{Clock, NodeOptions, Order};
-use muster_gateway::rim::{LaneSenders, Outward};
+use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
 use muster_live::{Millis, ShardIndex};
@@ -60,7 +60,7 @@ impl ClusterState {
 /// A node that has joined.
 pub struct Cluster {
     /// Outgoing messages of the shards to the node's thread.
-    pub far: mpsc::UnboundedSender<Outward>,
+    pub far: mpsc::UnboundedSender<ClusterCommand>,
     telemetry: ClusterTelemetry,
     state: watch::Receiver<ClusterState>,
     attach: Option<oneshot::Sender<AttachedShards>>,
@@ -83,7 +83,7 @@ struct NodeHandles {
 
 /// The thread's ends of the channels between it and the [`Cluster`].
 struct ThreadChannels {
-    far: mpsc::UnboundedReceiver<Outward>,
+    far: mpsc::UnboundedReceiver<ClusterCommand>,
     attach: oneshot::Receiver<AttachedShards>,
     view: watch::Sender<Arc<View>>,
     state: watch::Sender<ClusterState>,

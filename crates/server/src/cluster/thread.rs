@@ -11,7 +11,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
 use muster_cluster::node::{Node, NodeEvent, NodeOptions, Order};
-use muster_gateway::rim::Outward;
+use muster_gateway::rim::ClusterCommand;
 use muster_gateway::shard::{Command, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
@@ -114,7 +114,7 @@ impl ServedNode {
     }
 
     /// Serves the node and its shards until the node is not a member any more, or the server ends.
-    async fn serve(mut self, mut events: mpsc::Receiver<NodeEvent>, mut far: mpsc::UnboundedReceiver<Outward>) {
+    async fn serve(mut self, mut events: mpsc::Receiver<NodeEvent>, mut far: mpsc::UnboundedReceiver<ClusterCommand>) {
         let mut look_at_load = interval(load::SAMPLE_EVERY);
         look_at_load.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -125,8 +125,8 @@ impl ServedNode {
                         return;
                     }
                 }
-                outward = far.recv() => match outward {
-                    Some(outward) => self.carry_out(outward).await,
+                command = far.recv() => match command {
+                    Some(command) => self.carry_out(command).await,
                     None => return,
                 },
             }
@@ -192,16 +192,16 @@ impl ServedNode {
     }
 
     /// Carries out what a shard wants done outside of this server.
-    async fn carry_out(&mut self, outward: Outward) {
-        match outward {
-            Outward::Batch(batch) => self.traffic.send_out(batch),
-            Outward::HandedOver(partitions) => {
+    async fn carry_out(&mut self, command: ClusterCommand) {
+        match command {
+            ClusterCommand::Batch(batch) => self.traffic.send_out(batch),
+            ClusterCommand::HandedOver(partitions) => {
                 for (partition, epoch) in partitions {
                     self.order(Order::HandedOver { partition, epoch }).await;
                 }
             }
-            Outward::Keep(recoverable) => self.keeper.keep(recoverable),
-            Outward::Recover(shard, partitions) => self.keeper.recover(shard, partitions),
+            ClusterCommand::Keep(recoverable) => self.keeper.keep(recoverable),
+            ClusterCommand::Recover(shard, partitions) => self.keeper.recover(shard, partitions),
         }
     }
 
