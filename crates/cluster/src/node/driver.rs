@@ -17,7 +17,7 @@ use super::clock::Alarm;
 use super::member_links::MemberLinks;
 use super::metrics::NodeMetrics;
 use super::outbound::{Peers, QueuedBatch};
-use super::{Authority, Clock, LEAVE_WITHIN_MS, NodeEvent, NodeOptions, Order, draw};
+use super::{Authority, Clock, LEAVE_WITHIN_MS, NodeCommand, NodeEvent, NodeOptions, draw};
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 use crate::link::{LinkConfig, LinksStats};
 use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
@@ -95,7 +95,11 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     /// Runs the node. Events on which membership depends are handled before the bulk of frames and batches.
-    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut batches: mpsc::Receiver<QueuedBatch>) {
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<NodeCommand>,
+        mut batches: mpsc::Receiver<QueuedBatch>,
+    ) {
         let mut watch = self.outside.watch();
         let mut connection = self.outside.connection();
         let now = *connection.borrow_and_update();
@@ -112,7 +116,7 @@ impl<N: Bus + Registry> Driver<N> {
                 event = watch.next() => event.ok_or(REGISTRY_GONE).map(|event| self.step(Event::Registry(event))),
                 Some(event) = self.answers.next() => { self.answered(event); Ok(()) }
                 () = alarm.ring() => { self.tick(); Ok(()) }
-                Some(order) = orders.recv() => { self.order(order); Ok(()) }
+                Some(command) = commands.recv() => { self.command(command); Ok(()) }
                 inbox = maybe(&mut self.listening) => { self.listens(inbox); Ok(()) }
                 told = hand_on(&self.events, &mut self.pending), if !self.pending.is_empty() => told,
                 frame = receive(&mut self.inbox), if self.pending.is_empty() => {
@@ -271,13 +275,13 @@ impl<N: Bus + Registry> Driver<N> {
         self.step(event);
     }
 
-    fn order(&mut self, order: Order) {
-        match order {
-            Order::HandedOver { partition, epoch } => self.step(Event::HandedOver { partition, epoch }),
-            Order::Busy(is_busy) => self.step(Event::Busy(is_busy)),
-            Order::Drain => self.step(Event::Drain),
-            Order::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
-            Order::Rejoin => self.step(Event::Rejoin { incarnation: draw() }),
+    fn command(&mut self, command: NodeCommand) {
+        match command {
+            NodeCommand::HandedOver { partition, epoch } => self.step(Event::HandedOver { partition, epoch }),
+            NodeCommand::Busy(is_busy) => self.step(Event::Busy(is_busy)),
+            NodeCommand::Drain => self.step(Event::Drain),
+            NodeCommand::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
+            NodeCommand::Rejoin => self.step(Event::Rejoin { incarnation: draw() }),
         }
     }
 

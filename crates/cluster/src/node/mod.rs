@@ -43,7 +43,7 @@ pub const BATCHES_WAITING_MAX: usize = 1_024;
 /// half of it is free.
 pub const LINK_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Orders that wait to be carried out: one per partition that may be handed over, and a few more.
-pub const ORDERS_WAITING_MAX: usize = 1_100;
+pub const COMMANDS_WAITING_MAX: usize = 1_100;
 /// Time that a leaving node gives its sent batches to arrive.
 pub const LEAVE_WITHIN_MS: Millis = 2_000;
 
@@ -76,7 +76,7 @@ pub enum NodeEvent {
     /// This node became an island: from now on it claims nothing and writes nothing as an owner.
     Island,
     /// This node is not in the view any more, and its links have ended. The owner of the node puts away all partitions
-    /// and all knowledge of other nodes, and then gives [`Order::Rejoin`].
+    /// and all knowledge of other nodes, and then gives [`NodeCommand::Rejoin`].
     VotedOut,
     /// This node does not join, since it is incompatible with a member.
     Refused(Incompatible),
@@ -93,9 +93,9 @@ pub enum NodeEvent {
     },
 }
 
-/// An order to the node.
+/// A command to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum NodeCommand {
     /// Tell the cluster that this node handed over a partition, with all fences, to the next owner under that owner's
     /// epoch.
     HandedOver {
@@ -139,11 +139,11 @@ impl Authority {
     }
 }
 
-/// A running node. Dropping it ends its task as a crash would; [`Order::Leave`] ends it in order.
+/// A running node. Dropping it ends its task as a crash would; [`NodeCommand::Leave`] ends it in order.
 #[derive(Debug)]
 pub struct Node {
     task: AbortHandle,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<NodeCommand>,
     outbound: Outbound,
     authority: Authority,
     metrics: Arc<NodeMetrics>,
@@ -154,13 +154,13 @@ impl Node {
     /// after [`NodeEvent::Left`], or when the bus or the registry is gone for good, which is logged.
     pub fn start<N: Bus + Registry>(outside: Arc<N>, options: NodeOptions) -> (Self, mpsc::Receiver<NodeEvent>) {
         let (events, read) = mpsc::channel(EVENTS_WAITING_MAX);
-        let (orders, ordered) = mpsc::channel(ORDERS_WAITING_MAX);
+        let (commands, commanded) = mpsc::channel(COMMANDS_WAITING_MAX);
         let metrics = Arc::new(NodeMetrics::default());
         let (outbound, taken) = outbound::channel(metrics.clone());
         let authority = Authority::new(options.clock);
         let driver = Driver::new(outside, options, events, outbound.peers(), authority.clone(), metrics.clone());
-        let task = tokio::spawn(driver.run(ordered, taken)).abort_handle();
-        (Self { task, orders, outbound, authority, metrics }, read)
+        let task = tokio::spawn(driver.run(commanded, taken)).abort_handle();
+        (Self { task, commands, outbound, authority, metrics }, read)
     }
 
     /// The way to the other nodes.
@@ -168,9 +168,9 @@ impl Node {
         &self.outbound
     }
 
-    /// The channel of orders to the node. The node takes them up soon; a closed channel means that it has ended.
-    pub fn orders(&self) -> &mpsc::Sender<Order> {
-        &self.orders
+    /// The channel of commands to the node. The node takes them up soon; a closed channel means that it has ended.
+    pub fn commands(&self) -> &mpsc::Sender<NodeCommand> {
+        &self.commands
     }
 
     /// The node's authority to act as an owner.

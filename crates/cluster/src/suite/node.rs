@@ -14,7 +14,7 @@ use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
 use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
 use crate::membership::{Compatibility, Incompatible};
-use crate::node::{LINK_BYTES_MAX, Node, NodeEvent, NotTaken, Order};
+use crate::node::{LINK_BYTES_MAX, Node, NodeCommand, NodeEvent, NotTaken};
 use crate::operator::{self, DrainError};
 
 /// Batches from each node to each other one.
@@ -88,7 +88,7 @@ pub(crate) async fn what_was_said_before_leaving_arrives(ground: impl Ground) {
     let gone = leaving.me;
     leaving.send(one.me, BATCHES).await;
     leaving.send(two.me, BATCHES).await;
-    leaving.order(Order::Leave).await;
+    leaving.command(NodeCommand::Leave).await;
     leaving.until("it to leave", |player| player.has_left).await;
     assert!(within("the end of the events", leaving.events.recv()).await.is_none());
     assert!(!leaving.node.authority().is_online());
@@ -109,7 +109,7 @@ pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(gro
     let name = gone.to_string();
     let drain = async {
         draining.until("it to be drained", |player| player.is_drained).await;
-        draining.order(Order::Leave).await;
+        draining.command(NodeCommand::Leave).await;
         draining.until("it to leave", |player| player.has_left).await;
     };
     let is_gone = |player: &Player| !player.nodes.contains(&gone);
@@ -128,9 +128,9 @@ pub(crate) async fn a_draining_node_gives_everything_away_and_goes(ground: impl 
     let [mut one, mut two, mut draining] = three(&ground).await;
     let gone = draining.me;
     let drain = async {
-        draining.order(Order::Drain).await;
+        draining.command(NodeCommand::Drain).await;
         draining.until("it to be drained", |player| player.is_drained).await;
-        draining.order(Order::Leave).await;
+        draining.command(NodeCommand::Leave).await;
         draining.until("it to leave", |player| player.has_left).await;
     };
     // Meanwhile the others complete the moves between them.
@@ -191,7 +191,7 @@ pub(crate) async fn a_node_cut_off_for_long_comes_again_as_another(ground: impl 
     let sent = cut.node.outbound().try_send(one.me, batch(0, 100));
     assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
     assert_eq!(cut.node.metrics().voted_out.load(Ordering::Relaxed), 1);
-    cut.order(Order::Rejoin).await;
+    cut.command(NodeCommand::Rejoin).await;
     let mut players = [one, two, cut];
     together(&mut players).await;
     assert!(players[2].me > before);
@@ -207,7 +207,7 @@ pub(crate) async fn a_node_that_was_voted_out_can_leave(ground: impl Ground) {
     one.until("a view without it", |player| !player.nodes.contains(&before)).await;
     cut.line.mend();
     cut.until("it to hear of it", |player| player.is_voted_out).await;
-    cut.order(Order::Leave).await;
+    cut.command(NodeCommand::Leave).await;
     cut.until("it to leave", |player| player.has_left).await;
     assert!(within("the end of the events", cut.events.recv()).await.is_none());
 }
@@ -272,7 +272,7 @@ pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(grou
     let mut attempts = tokio::time::interval(Duration::from_millis(RETRY_MS));
     loop {
         attempts.tick().await;
-        other.orders().send(Order::Rejoin).await.expect("it runs");
+        other.commands().send(NodeCommand::Rejoin).await.expect("it runs");
         let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
         // The node is refused until the lease of its predecessor has run out.
         if matches!(event, NodeEvent::Joined(_)) {

@@ -12,7 +12,7 @@ use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
-use crate::node::{Clock, Node, NodeEvent, NodeOptions, NotTaken, Order};
+use crate::node::{Clock, Node, NodeCommand, NodeEvent, NodeOptions, NotTaken};
 use crate::registry::Registry;
 
 /// The number whose batch exceeds every frame.
@@ -33,7 +33,7 @@ pub(super) struct Player {
     pub(super) is_drained: bool,
     pub(super) has_left: bool,
     /// Partitions that this node hands over, to be told to the cluster.
-    handed_over: Vec<Order>,
+    handed_over: Vec<NodeCommand>,
     /// Count of numbers that arrived, by sender. Each link counts from 0.
     pub(super) arrived: BTreeMap<NodeNumber, u64>,
     /// Count of numbers that were sent, by receiver.
@@ -122,18 +122,18 @@ impl Player {
         self.nodes = view.nodes().iter().map(|node| node.number).collect();
         let mine = view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|owner| owner.node() == self.me));
         let moving = mine.filter_map(|(partition, holding)| Some((partition, holding.moving?.epoch)));
-        self.handed_over.extend(moving.map(|(partition, epoch)| Order::HandedOver { partition, epoch }));
+        self.handed_over.extend(moving.map(|(partition, epoch)| NodeCommand::HandedOver { partition, epoch }));
     }
 
-    pub(super) async fn order(&self, order: Order) {
-        self.node.orders().send(order).await.expect("it runs");
+    pub(super) async fn command(&self, command: NodeCommand) {
+        self.node.commands().send(command).await.expect("it runs");
     }
 
     /// Takes in an event, and carries out what it asks for.
     pub(super) async fn live(&mut self, event: Option<NodeEvent>) {
         self.hear(event.expect("events go on"));
-        for order in std::mem::take(&mut self.handed_over) {
-            self.order(order).await;
+        for command in std::mem::take(&mut self.handed_over) {
+            self.command(command).await;
         }
     }
 

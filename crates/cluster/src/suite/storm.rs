@@ -10,7 +10,7 @@ use super::ground::{HubGround, in_process};
 use super::node::together;
 use super::player::Player;
 use crate::hub::Faults;
-use crate::node::{NotTaken, Order};
+use crate::node::{NodeCommand, NotTaken};
 
 const SEEDS: u64 = 4;
 /// Number of faults, one after the other.
@@ -65,7 +65,7 @@ async fn talk(player: &mut Player, pause: Duration) {
         }
         if player.is_voted_out {
             player.is_voted_out = false;
-            player.order(Order::Rejoin).await;
+            player.command(NodeCommand::Rejoin).await;
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{NatsLogin, NatsOptions};
-use muster_cluster::node::{Clock, NodeOptions, Order};
+use muster_cluster::node::{Clock, NodeCommand, NodeOptions};
 use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
@@ -64,7 +64,7 @@ pub struct Cluster {
     telemetry: ClusterTelemetry,
     state: watch::Receiver<ClusterState>,
     attach: Option<oneshot::Sender<AttachedShards>>,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<NodeCommand>,
     thread: JoinHandle<()>,
 }
 
@@ -78,7 +78,7 @@ struct AttachedShards {
 /// Handles of a node that has joined.
 struct NodeHandles {
     telemetry: ClusterTelemetry,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<NodeCommand>,
 }
 
 /// The thread's ends of the channels between it and the [`Cluster`].
@@ -112,8 +112,8 @@ impl Cluster {
             .spawn(move || thread::run(&options, node, load, channels))
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
-        let NodeHandles { telemetry, orders } = joined;
-        Ok(Self { far, telemetry, state, attach: Some(attach), orders, thread })
+        let NodeHandles { telemetry, commands } = joined;
+        Ok(Self { far, telemetry, state, attach: Some(attach), commands, thread })
     }
 
     /// Connects the shards to the other nodes. When the future resolves, the shards follow the cluster's view.
@@ -163,7 +163,7 @@ impl Cluster {
     /// nothing more.
     pub async fn drain(&self) {
         let mut state = self.state.clone();
-        if self.orders.send(Order::Drain).await.is_ok() {
+        if self.commands.send(NodeCommand::Drain).await.is_ok() {
             let drained = state.wait_for(|state| !matches!(state, ClusterState::Member | ClusterState::Draining));
             if tokio::time::timeout(DRAIN_WAIT, drained).await.is_err() {
                 tracing::warn!("others did not take all that this node owns: they take the rest when it has left");
@@ -173,11 +173,11 @@ impl Cluster {
 
     /// Leaves the cluster: the others own everything at once. The players of this node must have gone before.
     pub async fn leave(self) {
-        if self.state.borrow().is_member() && self.orders.send(Order::Leave).await.is_ok() {
+        if self.state.borrow().is_member() && self.commands.send(NodeCommand::Leave).await.is_ok() {
             let _ = tokio::time::timeout(LEAVE_WAIT, self.lost()).await;
         }
         // The thread ends when the senders of its channels are gone.
-        drop((self.far, self.orders));
+        drop((self.far, self.commands));
         if tokio::task::spawn_blocking(move || self.thread.join()).await.is_ok_and(|ended| ended.is_err()) {
             tracing::error!("the thread of the cluster ended by a panic");
         }

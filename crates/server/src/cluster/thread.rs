@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
-use muster_cluster::node::{Node, NodeEvent, NodeOptions, Order};
+use muster_cluster::node::{Node, NodeCommand, NodeEvent, NodeOptions};
 use muster_gateway::rim::ClusterCommand;
 use muster_gateway::shard::{Command, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -67,7 +67,7 @@ async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, ch
         load_percent: Arc::default(),
     };
     // Other nodes may send batches from now on. The batches wait in `events` until there are shards.
-    if joined.send(Ok(NodeHandles { telemetry: telemetry.clone(), orders: node.orders().clone() })).is_err() {
+    if joined.send(Ok(NodeHandles { telemetry: telemetry.clone(), commands: node.commands().clone() })).is_err() {
         return;
     }
     let Ok(AttachedShards { lanes, shards, done }) = attach.await else { return };
@@ -137,7 +137,7 @@ impl ServedNode {
         if let Some(is_busy) = self.load.look() {
             let load_percent = self.load.percent();
             tracing::info!(is_busy, load_percent, "this node's share of what is owned changes");
-            self.order(Order::Busy(is_busy)).await;
+            self.command(NodeCommand::Busy(is_busy)).await;
         }
         self.telemetry.load_percent.store(self.load.percent(), Ordering::Relaxed);
     }
@@ -197,7 +197,7 @@ impl ServedNode {
             ClusterCommand::Batch(batch) => self.traffic.send_out(batch),
             ClusterCommand::HandedOver(partitions) => {
                 for (partition, epoch) in partitions {
-                    self.order(Order::HandedOver { partition, epoch }).await;
+                    self.command(NodeCommand::HandedOver { partition, epoch }).await;
                 }
             }
             ClusterCommand::Keep(recoverable) => self.keeper.keep(recoverable),
@@ -205,9 +205,9 @@ impl ServedNode {
         }
     }
 
-    async fn order(&self, order: Order) {
+    async fn command(&self, command: NodeCommand) {
         // An error means that the node has ended, so there is nobody to tell.
-        let _ = self.node.orders().send(order).await;
+        let _ = self.node.commands().send(command).await;
     }
 }
 
