@@ -17,7 +17,7 @@ use super::clock::Alarm;
 use super::member_links::MemberLinks;
 use super::metrics::NodeMetrics;
 use super::outbound::{Peers, QueuedBatch};
-use super::{Authority, Clock, LEAVE_WITHIN_MS, NodeCommand, NodeEvent, NodeOptions, draw};
+use super::{LEAVE_WITHIN_MS, NodeAuthority, NodeClock, NodeCommand, NodeEvent, NodeOptions, draw};
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 use crate::link::{LinkConfig, LinksStats};
 use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
@@ -39,7 +39,7 @@ const UNREAD: DriverEnd = DriverEnd("nobody reads its events");
 /// The state of a node's task.
 pub(super) struct Driver<N: Bus + Registry> {
     outside: Arc<N>,
-    clock: Clock,
+    clock: NodeClock,
     membership: Membership,
     link_config: LinkConfig,
     /// Writes and probes under way, each bounded in time.
@@ -54,7 +54,7 @@ pub(super) struct Driver<N: Bus + Registry> {
     /// consecutive views are merged into one.
     pending: VecDeque<NodeEvent>,
     peers: Arc<Peers>,
-    authority: Authority,
+    authority: NodeAuthority,
     metrics: Arc<NodeMetrics>,
     /// When the node leaves at the latest; earlier if all sent batches have arrived.
     leaves_at: Option<Millis>,
@@ -69,7 +69,7 @@ impl<N: Bus + Registry> Driver<N> {
         options: NodeOptions,
         events: mpsc::Sender<NodeEvent>,
         peers: Arc<Peers>,
-        authority: Authority,
+        authority: NodeAuthority,
         metrics: Arc<NodeMetrics>,
     ) -> Self {
         let NodeOptions { node, links, clock } = options;

@@ -30,7 +30,7 @@ use crate::bus::{Address, Bus};
 use crate::link::LinkConfig;
 use crate::membership::{Incompatible, NodeConfig, View};
 use crate::registry::Registry;
-pub use clock::Clock;
+pub use clock::NodeClock;
 use driver::Driver;
 pub use metrics::NodeMetrics;
 pub use outbound::{NotTaken, Outbound};
@@ -55,7 +55,7 @@ pub struct NodeOptions {
     /// Limits of the links. Frames are also kept below the limit that the bus has when the node starts.
     pub links: LinkConfig,
     /// The clock for all times of the node.
-    pub clock: Clock,
+    pub clock: NodeClock,
 }
 
 /// An event of a node, in the order in which events happened.
@@ -71,7 +71,7 @@ pub enum NodeEvent {
     /// The last view contains this node under this address. Links with all other members exist.
     Joined(Address),
     /// This node is confirmed to be in the view. It may act for the partitions that the view gives it, while
-    /// [`Authority::is_online`].
+    /// [`NodeAuthority::is_online`].
     Online,
     /// This node became an island: from now on it claims nothing and writes nothing as an owner.
     Island,
@@ -118,14 +118,14 @@ pub enum NodeCommand {
 /// Tells at any time and on any thread whether a node may act for the partitions that it owns. The answer turns to no
 /// in time even if the node's task does not get to run.
 #[derive(Clone, Debug)]
-pub struct Authority {
-    clock: Clock,
+pub struct NodeAuthority {
+    clock: NodeClock,
     /// End of the authority, by the clock.
     until: Arc<AtomicU64>,
 }
 
-impl Authority {
-    fn new(clock: Clock) -> Self {
+impl NodeAuthority {
+    fn new(clock: NodeClock) -> Self {
         Self { clock, until: Arc::default() }
     }
 
@@ -145,7 +145,7 @@ pub struct Node {
     task: AbortHandle,
     commands: mpsc::Sender<NodeCommand>,
     outbound: Outbound,
-    authority: Authority,
+    authority: NodeAuthority,
     metrics: Arc<NodeMetrics>,
 }
 
@@ -157,7 +157,7 @@ impl Node {
         let (commands, commanded) = mpsc::channel(COMMANDS_WAITING_MAX);
         let metrics = Arc::new(NodeMetrics::default());
         let (outbound, taken) = outbound::channel(metrics.clone());
-        let authority = Authority::new(options.clock);
+        let authority = NodeAuthority::new(options.clock);
         let driver = Driver::new(outside, options, events, outbound.peers(), authority.clone(), metrics.clone());
         let task = tokio::spawn(driver.run(commanded, taken)).abort_handle();
         (Self { task, commands, outbound, authority, metrics }, read)
@@ -174,7 +174,7 @@ impl Node {
     }
 
     /// The node's authority to act as an owner.
-    pub fn authority(&self) -> &Authority {
+    pub fn authority(&self) -> &NodeAuthority {
         &self.authority
     }
 

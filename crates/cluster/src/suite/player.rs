@@ -12,7 +12,7 @@ use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
-use crate::node::{Clock, Node, NodeCommand, NodeEvent, NodeOptions, NotTaken};
+use crate::node::{Node, NodeClock, NodeCommand, NodeEvent, NodeOptions, NotTaken};
 use crate::registry::Registry;
 
 /// The number whose batch exceeds every frame.
@@ -60,7 +60,7 @@ fn number_of(bytes: &Bytes) -> u64 {
 pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
     let (name, roles) = ("node".into(), Roles::ALL);
     let node = NodeConfig { name, shards: 2, weight: 2, roles, compatibility, epoch_floor: 0 };
-    NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_runtime() }
+    NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_runtime() }
 }
 
 impl Player {

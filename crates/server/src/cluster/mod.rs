@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{NatsLogin, NatsOptions};
-use muster_cluster::node::{Clock, NodeCommand, NodeOptions};
+use muster_cluster::node::{NodeClock, NodeCommand, NodeOptions};
 use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
@@ -224,6 +224,6 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
             epoch_floor: now.max(epoch_floor),
         },
         links: LinkConfig::default(),
-        clock: Clock::of_system(),
+        clock: NodeClock::of_system(),
     }
 }
