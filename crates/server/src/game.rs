@@ -23,7 +23,7 @@ use muster_script::durable::recording::Recorder;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
-use muster_script::process::{Clock, CustomMetrics, Process};
+use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
 use muster_script::watch::{Snapshot, snapshot};
 use muster_script::{
@@ -325,7 +325,7 @@ fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if config.script.stuck_ms > 0 {
         let after = Duration::from_millis(config.script.stuck_ms);
-        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path)));
+        process.clock = SliceClock::with(Some(StuckPolicy::end_process(after, path)));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::fiber::Turns;
 use super::limits::SLICE;
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
-use crate::process::clock::{Alarm, WatchedThread};
+use crate::process::clock::{SliceAlarm, WatchedThread};
 
 /// A turn up to this long counts as CPU time as a whole: asking for the CPU time of a thread is expensive.
 const BRIEF: Duration = Duration::from_micros(250);
@@ -66,7 +66,7 @@ pub(crate) struct Budget {
 /// The connection of a budget to the clock.
 struct Watch {
     thread: Arc<WatchedThread>,
-    alarm: Arc<dyn Alarm>,
+    alarm: Arc<dyn SliceAlarm>,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -86,7 +86,7 @@ impl Budget {
     }
 
     /// A budget that calls look at when the clock has rung the alarm.
-    pub(crate) fn watched(process: &Process, alarm: Arc<dyn Alarm>) -> Self {
+    pub(crate) fn watched(process: &Process, alarm: Arc<dyn SliceAlarm>) -> Self {
         let (thread, metrics) = (process.clock.watch_this_thread(), process.metrics.clone());
         Self { watch: Some(Watch { thread, alarm, metrics }), ..Self::new() }
     }

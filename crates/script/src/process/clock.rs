@@ -24,7 +24,7 @@ const LOOKS_MAX: Duration = Duration::from_millis(100);
 const IDLE_LOOKS_MAX: u32 = 100;
 
 /// Tells a call that its slice is over. The thread of the clock rings it, the watched thread silences it.
-pub(crate) trait Alarm: Send + Sync {
+pub(crate) trait SliceAlarm: Send + Sync {
     /// Has the call look at its budget at its next step.
     fn ring(&self);
     /// Ends that.
@@ -38,7 +38,7 @@ struct RunningCall {
     unanswered: Duration,
     /// The file of the module that the call is in.
     module: Arc<str>,
-    alarm: Option<Arc<dyn Alarm>>,
+    alarm: Option<Arc<dyn SliceAlarm>>,
 }
 
 /// A thread that runs game code, as the clock sees it.
@@ -49,7 +49,7 @@ pub(crate) struct WatchedThread {
 
 impl WatchedThread {
     /// A call begins its turn.
-    pub(crate) fn enter(&self, module: Arc<str>, alarm: Option<Arc<dyn Alarm>>) {
+    pub(crate) fn enter(&self, module: Arc<str>, alarm: Option<Arc<dyn SliceAlarm>>) {
         let (since, unanswered) = (Instant::now(), Duration::ZERO);
         *locked(&self.running) = Some(RunningCall { since, unanswered, module, alarm });
         // Either this thread sees that the clock sleeps, or the clock sees the call.
@@ -84,7 +84,7 @@ impl WatchedThread {
 
 /// The clock of a process. Its thread ends with it.
 #[derive(Default)]
-pub struct Clock {
+pub struct SliceClock {
     shared: Arc<Shared>,
 }
 
@@ -100,7 +100,7 @@ struct Shared {
     loaded: Mutex<HashMap<String, Option<String>>>,
 }
 
-impl Clock {
+impl SliceClock {
     /// A clock with a policy for calls that do not look at their budget.
     pub fn with(stuck: Option<StuckPolicy>) -> Self {
         Self { shared: Arc::new(Shared { stuck, ..Shared::default() }) }
@@ -131,7 +131,7 @@ impl Clock {
     }
 }
 
-impl Drop for Clock {
+impl Drop for SliceClock {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.shared.wake();

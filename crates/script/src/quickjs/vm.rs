@@ -28,7 +28,7 @@ use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
-use crate::process::clock::Alarm;
+use crate::process::clock::SliceAlarm;
 
 /// Bytes of the machine's native stack that JavaScript may use; the rest is for functions of the host.
 const STACK_BYTES: usize = 512 << 10;
@@ -61,7 +61,7 @@ pub(super) struct Engine {
 /// An alarm that does nothing: QuickJS looks at the time every few thousand steps in any case.
 struct NoAlarm;
 
-impl Alarm for NoAlarm {
+impl SliceAlarm for NoAlarm {
     fn ring(&self) {}
 
     fn silence(&self) {}

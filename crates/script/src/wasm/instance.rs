@@ -13,7 +13,7 @@ use super::frames::{FromInstance, read};
 use super::instance_log::{InstanceLog, bytes_of};
 use crate::machine::call::Breach;
 use crate::metrics::ScriptMetrics;
-use crate::process::clock::{Alarm, WatchedThread};
+use crate::process::clock::{SliceAlarm, WatchedThread};
 
 /// Least time between the starts of two instances, so that one which ends at once is not started all the time.
 pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
@@ -83,14 +83,14 @@ pub(super) struct InstanceState {
     is_ready: bool,
     offender: Option<(u64, Breach)>,
     watched: Arc<WatchedThread>,
-    alarm: Arc<dyn Alarm>,
+    alarm: Arc<dyn SliceAlarm>,
     file: Arc<str>,
 }
 
 /// Interrupts an engine by advancing its epoch.
 pub(super) struct EpochAlarm(pub(super) Engine);
 
-impl Alarm for EpochAlarm {
+impl SliceAlarm for EpochAlarm {
     fn ring(&self) {
         self.0.increment_epoch();
     }
