@@ -18,7 +18,7 @@ use crate::host::{Host, Reports};
 use crate::machine::Machine;
 use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, Sole};
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Point, When};
+use crate::machine::registered::{Point, When};
 use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
 use crate::schedules::Schedules;

@@ -24,7 +24,7 @@ use self::index::Index;
 use crate::durable::logs::Logs;
 use crate::engines::{EngineFunctions, EngineMatches, Programs};
 use crate::machine::call::Sole;
-use crate::machine::registry::{Point, When};
+use crate::machine::registered::{Point, When};
 use crate::matches::NOT_HERE;
 
 /// The functions and hooks of one shard.

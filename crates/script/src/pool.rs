@@ -13,7 +13,7 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use crate::host::{Host, Meter, line_of};
 use crate::machine::call::{Breach, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code as _, Machine};
 use crate::metrics::ScriptMetrics;
 

@@ -2,7 +2,7 @@
 
 use muster_api::game::{Failure, Invocation, MatchedPlayer, Occasion};
 
-use super::registry::Point;
+use super::registered::Point;
 use crate::value::Value;
 
 /// A function that game code has registered.

@@ -15,7 +15,7 @@ use super::sources::Sources;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code, LoadError};
 
 /// A script that ran once without an error, and the names of what it registers. By default there is no script.

@@ -18,21 +18,21 @@ use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::pending as pending_functions;
 use crate::machine::call::{Sole, listener_name};
-use crate::machine::registry::{Among, Registry, When};
+use crate::machine::registered::{Among, RegisteredFunctions, When};
 
 /// A function of JavaScript that is kept between calls.
 pub(super) type SavedFunction = Persistent<Function<'static>>;
 
 /// Everything that `InitModule` registered in one machine.
 #[derive(Default)]
-pub(super) struct Registered {
-    pub(super) functions: Registry<SavedFunction>,
+pub(super) struct InitRegistrations {
+    pub(super) functions: RegisteredFunctions<SavedFunction>,
     /// Match handlers by name.
     pub(super) matches: BTreeMap<String, Callbacks>,
     is_closed: bool,
 }
 
-impl Registered {
+impl InitRegistrations {
     /// Ends registration: later calls of the methods have no effect.
     pub(super) fn close(&mut self) {
         self.functions.close();
@@ -69,15 +69,15 @@ const PENDING_HERE: [&str; 4] = [
     "registerSubscriptionNotificationGoogle",
 ];
 
-/// The registry that methods write to. The reference is weak because functions that JavaScript holds must not own
+/// The registrations that methods write to. The reference is weak because functions that JavaScript holds must not own
 /// values of JavaScript: those would never be collected.
-type RegisteredRef = Weak<RefCell<Registered>>;
+type WeakRegistrations = Weak<RefCell<InitRegistrations>>;
 
 /// Makes the initializer.
 pub(super) fn initializer<'js>(
     ctx: &Ctx<'js>,
     means: &Means,
-    registered: &Rc<RefCell<Registered>>,
+    registered: &Rc<RefCell<InitRegistrations>>,
 ) -> Result<Object<'js>> {
     let initializer = Object::new(ctx.clone())?;
     let to = Rc::downgrade(registered);
@@ -138,18 +138,18 @@ fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<
     }
 }
 
-/// Writes to the registry, if its machine still exists.
+/// Writes to the registrations, if its machine still exists.
 fn set(
     ctx: &Ctx<'_>,
-    to: &RegisteredRef,
-    write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>,
+    to: &WeakRegistrations,
+    write: impl FnOnce(&mut InitRegistrations) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let Some(registered) = to.upgrade() else { return Ok(()) };
     let written = write(&mut registered.borrow_mut());
     written.map_err(|why| refused(ctx, &why))
 }
 
-fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_rpc<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerRpc";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -159,7 +159,7 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>>
 
 fn register_listener<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: String,
     occasion: Occasion,
 ) -> Result<Function<'js>> {
@@ -172,7 +172,7 @@ fn register_listener<'js>(
     })
 }
 
-fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_schedule<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerSchedule";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -180,7 +180,7 @@ fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<
     })
 }
 
-fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_http<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerHttp";
     let run = move |ctx: Ctx<'js>,
                     Opt(first): Opt<JsValue<'js>>,
@@ -197,7 +197,7 @@ fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>
     Function::new(ctx.clone(), run)
 }
 
-fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: Sole) -> Result<Function<'js>> {
+fn register_sole<'js>(ctx: &Ctx<'js>, to: WeakRegistrations, method: String, sole: Sole) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
@@ -209,7 +209,7 @@ fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: S
 
 fn register_message_hook<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: &'static str,
     when: When,
 ) -> Result<Function<'js>> {
@@ -225,7 +225,7 @@ fn register_message_hook<'js>(
 
 fn register_hook<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: String,
     when: When,
     name: &'static str,
@@ -236,7 +236,7 @@ fn register_hook<'js>(
     })
 }
 
-fn register_match<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_match<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerMatch";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let name = id(&ctx, METHOD, first)?;

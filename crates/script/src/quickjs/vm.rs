@@ -20,7 +20,7 @@ use super::logger::logger;
 use super::modules::Imports;
 use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
-use super::register::{Registered, initializer};
+use super::register::{InitRegistrations, initializer};
 use super::sources::Sources;
 use super::{deterministic, globals};
 use crate::host::{Host, line_of};
@@ -49,7 +49,7 @@ pub(super) struct Engine {
     initializer: Persistent<Object<'static>>,
     pub(super) contexts: Contexts,
     imports: Imports,
-    pub(super) registered: Rc<RefCell<Registered>>,
+    pub(super) registered: Rc<RefCell<InitRegistrations>>,
     pub(super) promises: Rc<Promises>,
     pub(super) context: Context,
     pub(super) means: Means,

@@ -15,7 +15,7 @@ use super::codec::{Reader, Unreadable, Writer};
 use crate::functions::Surroundings;
 use crate::machine::call::{CallArgument, Callee, Sole};
 use crate::machine::matches::{SENT_BYTES_MAX, Sink};
-use crate::machine::registry::{Among, Names, Point, Registry, When};
+use crate::machine::registered::{Among, Names, Point, RegisteredFunctions, When};
 use crate::value::Value;
 
 /// Version of the frames, sent in the first one. An SDK with another version refuses to start.
@@ -262,35 +262,35 @@ pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
 }
 
 fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
-    let mut registry = Registry::<()>::default();
+    let mut functions = RegisteredFunctions::<()>::default();
     let mut handlers = Vec::new();
     let length = reader.length()?;
     for _ in 0..length {
         let (kind, name) = (reader.byte()?, reader.text()?);
         match kind {
-            0 => registry.set_function("RegisterRpc", &name, ())?,
-            1 => registry.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
-            2 => registry.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
-            3 => registry.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
-            4 => registry.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
-            5 => registry.set_sole(Sole::Farewell, ()),
-            6 => registry.set_sole(Sole::Matched, ()),
-            7 => registry.add_listener(Occasion::Reported, ()),
-            8 => registry.add_listener(Occasion::SessionStart, ()),
-            9 => registry.add_listener(Occasion::SessionEnd, ()),
-            10 => registry.add_schedule("RegisterSchedule", &name, ())?,
+            0 => functions.set_function("RegisterRpc", &name, ())?,
+            1 => functions.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
+            2 => functions.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
+            3 => functions.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
+            4 => functions.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
+            5 => functions.set_sole(Sole::Farewell, ()),
+            6 => functions.set_sole(Sole::Matched, ()),
+            7 => functions.add_listener(Occasion::Reported, ()),
+            8 => functions.add_listener(Occasion::SessionStart, ()),
+            9 => functions.add_listener(Occasion::SessionEnd, ()),
+            10 => functions.add_schedule("RegisterSchedule", &name, ())?,
             11 if name.is_empty() => return Err("RegisterMatch expects a name".to_owned()),
             11 => handlers.push(name),
             12 => {
                 let (methods, path) = name.split_once(' ').unwrap_or(("", &name));
                 let methods: Vec<_> =
                     methods.split(',').filter(|method| !method.is_empty()).map(str::to_owned).collect();
-                registry.add_route("RegisterHttp", path, &methods, ())?;
+                functions.add_route("RegisterHttp", path, &methods, ())?;
             }
             _ => return Err(format!("an unknown registration {kind}")),
         }
     }
-    Ok(Registrations { names: registry.names(|()| false), handlers })
+    Ok(Registrations { names: functions.names(|()| false), handlers })
 }
 
 fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {

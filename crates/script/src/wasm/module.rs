@@ -18,7 +18,7 @@ use super::instance::{Bounds, InstanceEnd, InstanceState, START_INTERVAL, run};
 use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code, LoadError};
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;

@@ -52,7 +52,7 @@ impl Point {
 }
 
 /// The functions that the modules of one machine have registered. `F` is a function as its language holds it.
-pub(crate) struct Registry<F> {
+pub(crate) struct RegisteredFunctions<F> {
     functions: BTreeMap<String, F>,
     hooks: Vec<(Point, F)>,
     /// Ordered by the number of the [`Sole`].
@@ -68,7 +68,7 @@ pub(crate) struct Registry<F> {
     is_closed: bool,
 }
 
-impl<F> Default for Registry<F> {
+impl<F> Default for RegisteredFunctions<F> {
     fn default() -> Self {
         Self {
             functions: BTreeMap::new(),
@@ -83,10 +83,10 @@ impl<F> Default for Registry<F> {
     }
 }
 
-/// A [`Registry`] that the functions of a language share by which modules register.
-pub(crate) type Registered<F> = Rc<RefCell<Registry<F>>>;
+/// A [`RegisteredFunctions`] that the functions of a language share by which modules register.
+pub(crate) type SharedFunctions<F> = Rc<RefCell<RegisteredFunctions<F>>>;
 
-impl<F: Clone> Registry<F> {
+impl<F: Clone> RegisteredFunctions<F> {
     /// The function that is registered for a callee.
     pub(crate) fn find(&self, callee: Callee<'_>) -> Option<F> {
         match callee {
