@@ -105,9 +105,9 @@ fn start_plain<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: R
     if opening.resume.is_some() {
         handle.push(resume::disabled(opening.format), Delivery::Reliable);
     }
-    let session = Registered::open(shard.clone(), opening, handle.clone());
+    let session = RegisteredSession::open(shard.clone(), opening, handle.clone());
     session.begin();
-    let work = Work::new(session.handler());
+    let work = Work::new(session.message_handler());
     let mut connection = Connection::new(stream, early, work, handle, shard.sockets.clone());
     tokio::task::spawn_local(async move {
         let gauge = count_session(&shard.metrics);
@@ -138,7 +138,7 @@ pub(super) async fn finish(operation: Operation, shard: &Shard) {
 }
 
 /// A session and its handle, known to the live plane until dropped, however that happens.
-pub(super) struct Registered {
+pub(super) struct RegisteredSession {
     shard: Rc<Shard>,
     session: Rc<SocketSession>,
     handle: Rc<SocketHandle>,
@@ -146,7 +146,7 @@ pub(super) struct Registered {
     appears: bool,
 }
 
-impl Registered {
+impl RegisteredSession {
     pub(super) fn open(shard: Rc<Shard>, opening: Opening, handle: Rc<SocketHandle>) -> Self {
         let Opening { claims, format, appears, client, .. } = opening;
         let address = client.address;
@@ -200,8 +200,8 @@ impl Registered {
         self.session.session_id()
     }
 
-    pub(super) fn handler(&self) -> Handler {
-        Handler { session: self.session.clone() }
+    pub(super) fn message_handler(&self) -> SessionMessageHandler {
+        SessionMessageHandler { session: self.session.clone() }
     }
 
     /// The session went to another node.
@@ -221,7 +221,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredSession {
     fn drop(&mut self) {
         self.shard.rim.detach(self.session.key());
         self.session.close();
@@ -229,11 +229,11 @@ impl Drop for Registered {
 }
 
 /// Messages of a player's session.
-pub(super) struct Handler {
+pub(super) struct SessionMessageHandler {
     session: Rc<SocketSession>,
 }
 
-impl MessageHandler for Handler {
+impl MessageHandler for SessionMessageHandler {
     fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
         self.session.message(payload, reply)
     }

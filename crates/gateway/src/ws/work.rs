@@ -27,7 +27,7 @@ pub trait MessageHandler {
 }
 
 /// The destination of answers during one poll of a socket.
-pub(super) struct Answers<'a> {
+pub(super) struct AnswerOutput<'a> {
     pub handle: &'a SocketHandle,
     /// Frames that leave together.
     pub output: &'a mut Vec<u8>,
@@ -40,11 +40,11 @@ pub struct Work<H> {
     handler: H,
     operation: Option<Operation>,
     /// Messages that wait; made for the first of them.
-    waiting: Option<Box<Waiting>>,
+    waiting: Option<Box<WaitingMessages>>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingMessages {
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Set when a limit is reached, and cleared when half of it is free, so that reading goes on in more than single
@@ -78,7 +78,7 @@ impl<H: MessageHandler> Work<H> {
     pub(super) fn take(
         &mut self,
         payload: &[u8],
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         if self.operation.is_none() && self.waiting.is_none() {
@@ -97,7 +97,7 @@ impl<H: MessageHandler> Work<H> {
     pub(super) fn go_on(
         &mut self,
         may_start: bool,
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         let polled = self.poll_operation(answers, context);
@@ -130,10 +130,10 @@ impl<H: MessageHandler> Work<H> {
     fn handle(
         &mut self,
         payload: &[u8],
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        let Answers { handle, output, reply } = answers;
+        let AnswerOutput { handle, output, reply } = answers;
         reply.clear();
         let handled = handle.handling(|| self.handler.message(payload, reply));
         let Some(outcome) = handled else { return Err(CloseReason::Panic) };
@@ -151,7 +151,7 @@ impl<H: MessageHandler> Work<H> {
         }
     }
 
-    fn poll_operation(&mut self, answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
+    fn poll_operation(&mut self, answers: &mut AnswerOutput<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
         while let Some(operation) = &mut self.operation {
             let polled = answers.handle.handling(|| operation.poll_unpin(context));
             if matches!(polled, Some(Poll::Pending)) {

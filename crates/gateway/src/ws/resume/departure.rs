@@ -19,7 +19,7 @@ use super::resumable::{self, ResumableSession};
 use super::{Offer, ResumeRefusal, ResumeRequest, UpgradedSocket, Waiter, go_to};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::{Handler, Registered};
+use crate::ws::session::{RegisteredSession, SessionMessageHandler};
 use crate::ws::work::Work;
 
 /// Time that operations of a client may take before its session leaves. Beyond, the session ends.
@@ -35,7 +35,7 @@ const ATTEMPT_WAIT: Duration = Duration::from_millis(50);
 pub(super) struct Departure<'a> {
     pub request: RequestRef,
     pub claim: Claim,
-    pub session: &'a Registered,
+    pub session: &'a RegisteredSession,
     pub handle: &'a Rc<SocketHandle>,
     pub shard: &'a Shard,
 }
@@ -45,7 +45,7 @@ impl Departure<'_> {
     pub(super) async fn run(
         self,
         resumable: &mut ResumableSession<'_>,
-        work: &mut Work<Handler>,
+        work: &mut Work<SessionMessageHandler>,
     ) -> Result<(), CloseReason> {
         if let Some(resumption) = self.handle.resumption() {
             resumption.departing.replace(Some(Vec::new()));
@@ -68,7 +68,7 @@ impl Departure<'_> {
     async fn leave(
         &self,
         resumable: &mut ResumableSession<'_>,
-        work: &mut Work<Handler>,
+        work: &mut Work<SessionMessageHandler>,
     ) -> Result<Moved, (ClaimRefusal, CloseReason)> {
         let gone = |reason| (ClaimRefusal::Gone, reason);
         let finished = timeout(FINISH_WAIT, self.finish(resumable, work)).await;
@@ -96,7 +96,11 @@ impl Departure<'_> {
     }
 
     /// Ends what the client asked for. Errors: the reason why the session ends.
-    async fn finish(&self, resumable: &mut ResumableSession<'_>, work: &mut Work<Handler>) -> Result<(), CloseReason> {
+    async fn finish(
+        &self,
+        resumable: &mut ResumableSession<'_>,
+        work: &mut Work<SessionMessageHandler>,
+    ) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());
             resumable.go_on(work, context)?;

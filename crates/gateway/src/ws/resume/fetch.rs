@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant, timeout};
 use super::{ResumeRefusal, ResumeRequest, Resumption, UpgradedSocket, go_to, resumable};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::{Opening, Registered};
+use crate::ws::session::{Opening, RegisteredSession};
 
 /// Time that a session may take to come from another node. Beyond, the client gets a new one.
 const MOVE_WAIT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ const HOPS_MAX: usize = 4;
 
 /// The session that a socket asks for.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct WantedSession {
     pub session: SessionId,
     /// The place that has the session.
     pub home: Place,
@@ -32,10 +32,10 @@ pub(super) struct Wanted {
 }
 
 /// Brings the session that a socket asks for here, or opens one.
-pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: Wanted, shard: Rc<Shard>) {
+pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: WantedSession, shard: Rc<Shard>) {
     let began = Instant::now();
     for _ in 0..HOPS_MAX {
-        let expected = Expected::new(&socket.opening, wanted.session, &shard);
+        let expected = ExpectedSession::new(&socket.opening, wanted.session, &shard);
         let refusal = match expected.claim(wanted).await {
             Ok(moved) => match expected.take_in(moved, &socket.opening) {
                 Ok((session, handle)) => {
@@ -47,7 +47,7 @@ pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: Wanted, shard: Rc<
                 Err(refusal) => refusal,
             },
             Err(ClaimRefusal::Elsewhere(home)) if home.node() == shard.app.live.place().node() => {
-                let Wanted { session, received, .. } = wanted;
+                let WantedSession { session, received, .. } = wanted;
                 return go_to(socket, ResumeRequest::Continue { session, home, received }, shard);
             }
             Err(ClaimRefusal::Elsewhere(home)) => {
@@ -64,7 +64,7 @@ pub(super) async fn fetch(socket: UpgradedSocket, mut wanted: Wanted, shard: Rc<
 }
 
 /// A session that is to come here. If it does not come, it leaves everything that it was bound to here.
-struct Expected {
+struct ExpectedSession {
     key: SessionKey,
     session_id: SessionId,
     handle: Rc<SocketHandle>,
@@ -72,7 +72,7 @@ struct Expected {
     is_here: bool,
 }
 
-impl Expected {
+impl ExpectedSession {
     fn new(opening: &Opening, session_id: SessionId, shard: &Rc<Shard>) -> Self {
         let Opening { claims, format, .. } = opening;
         let resumption = Resumption::new(claims.user_id, *format);
@@ -92,7 +92,7 @@ impl Expected {
         Self { key, session_id, handle, shard: shard.clone(), is_here: false }
     }
 
-    async fn claim(&self, wanted: Wanted) -> Result<Moved, ClaimRefusal> {
+    async fn claim(&self, wanted: WantedSession) -> Result<Moved, ClaimRefusal> {
         let Self { key, session_id, handle, shard, .. } = self;
         let Some(resumption) = handle.resumption() else { return Err(ClaimRefusal::Gone) };
         let live = &shard.app.live;
@@ -114,7 +114,11 @@ impl Expected {
     }
 
     /// Takes the session in. Errors: the reason why it cannot go on here after all.
-    fn take_in(mut self, moved: Moved, opening: &Opening) -> Result<(Registered, Rc<SocketHandle>), ResumeRefusal> {
+    fn take_in(
+        mut self,
+        moved: Moved,
+        opening: &Opening,
+    ) -> Result<(RegisteredSession, Rc<SocketHandle>), ResumeRefusal> {
         let Moved { claims, departed, received, sent, frames } = moved;
         let app = &self.shard.app;
         // The revocation may have been told to the session's former shard and not here, or the other way round.
@@ -139,12 +143,12 @@ impl Expected {
         let client = opening.client.clone();
         let address = client.address;
         let session = SocketSession::adopt(app.clone(), opening.format, claims, self.session_id, self.key, client);
-        let registered = Registered::adopt(self.shard.clone(), session, self.handle.clone(), address);
+        let registered = RegisteredSession::adopt(self.shard.clone(), session, self.handle.clone(), address);
         Ok((registered, self.handle.clone()))
     }
 }
 
-impl Drop for Expected {
+impl Drop for ExpectedSession {
     fn drop(&mut self) {
         if !self.is_here {
             self.shard.rim.detach(self.key);

@@ -196,7 +196,7 @@ pub async fn arrive(mut socket: UpgradedSocket, request: ResumeRequest, shard: R
                     }
                 }
             } else if home.node() != here.node() {
-                return fetch::fetch(socket, fetch::Wanted { session, home, received }, shard).await;
+                return fetch::fetch(socket, fetch::WantedSession { session, home, received }, shard).await;
             } else {
                 socket.opening.resume = Some(request);
                 match shard.peer(usize::from(home.shard())) {

@@ -23,10 +23,10 @@ use crate::metrics::GaugeGuard;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 use crate::ws::connection::Connection;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::{Handler, Registered, finish};
+use crate::ws::session::{RegisteredSession, SessionMessageHandler, finish};
 use crate::ws::shared::{Scratch, Traffic as _};
 use crate::ws::stream::Stream;
-use crate::ws::work::{Answers, Work};
+use crate::ws::work::{AnswerOutput, Work};
 
 /// Opens a session and runs it to its end. `refusal` says why the session is a new one although the client had another.
 pub(super) async fn run(socket: UpgradedSocket, refusal: Option<ResumeRefusal>, shard: Rc<Shard>) {
@@ -35,7 +35,7 @@ pub(super) async fn run(socket: UpgradedSocket, refusal: Option<ResumeRefusal>, 
     let format = opening.format;
     let resumption = Resumption::new(opening.claims.user_id, format);
     let handle = Rc::new(SocketHandle::resumable(shard.pushing.clone(), limits.ring, resumption));
-    let session = Registered::open(shard.clone(), opening, handle.clone());
+    let session = RegisteredSession::open(shard.clone(), opening, handle.clone());
     let name = name_of(session.session_id(), shard.app.live.place());
     if let Some(refusal) = refusal {
         shard.metrics.resumes_refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ pub(super) async fn run(socket: UpgradedSocket, refusal: Option<ResumeRefusal>, 
 /// Goes on with a session that was elsewhere before, over its next socket. All messages that its client lacks wait in
 /// its queue.
 pub(super) async fn resume(
-    session: Registered,
+    session: RegisteredSession,
     handle: Rc<SocketHandle>,
     socket: UpgradedSocket,
     received: u64,
@@ -75,10 +75,10 @@ enum Ending {
     Moved(Place),
 }
 
-async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
+async fn go_on(mut session: RegisteredSession, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
     let listed = Listed::new(&shard, session.session_id(), handle.clone());
     let mut resumable = ResumableSession { shard: &shard, handle: &handle, pause: 0 };
-    let mut work = Work::new(session.handler());
+    let mut work = Work::new(session.message_handler());
     let ending = loop {
         work = resumable.serve(socket, work).await;
         match resumable.next_socket(&mut work).await {
@@ -134,7 +134,7 @@ pub(super) struct ResumableSession<'a> {
 
 impl ResumableSession<'_> {
     /// Runs a socket to its end. Answers the work that it left.
-    async fn serve(&self, socket: Socket, work: Work<Handler>) -> Work<Handler> {
+    async fn serve(&self, socket: Socket, work: Work<SessionMessageHandler>) -> Work<SessionMessageHandler> {
         let Socket { stream, early, guard } = socket;
         let gauge = count_session(&self.shard.metrics);
         let mut connection = Connection::new(stream, &early, work, self.handle.clone(), self.shard.sockets.clone());
@@ -148,7 +148,7 @@ impl ResumableSession<'_> {
     /// Waits for the next socket, at most as long as `session.resume_grace_ms` says.
     ///
     /// Errors: the reason why the session ends.
-    async fn next_socket(&mut self, work: &mut Work<Handler>) -> Result<Offer, CloseReason> {
+    async fn next_socket(&mut self, work: &mut Work<SessionMessageHandler>) -> Result<Offer, CloseReason> {
         if let Some(reason) = self.handle.close_requested() {
             return Err(reason);
         }
@@ -184,7 +184,11 @@ impl ResumableSession<'_> {
     }
 
     /// Goes on with the messages that arrived over the last socket. Errors: the reason why the session ends.
-    pub(super) fn go_on(&mut self, work: &mut Work<Handler>, context: &mut Context<'_>) -> Result<(), CloseReason> {
+    pub(super) fn go_on(
+        &mut self,
+        work: &mut Work<SessionMessageHandler>,
+        context: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
         let shared = &self.shard.sockets;
         if shared.is_paused() {
             shared.wake_after_pause(&mut self.pause, context.waker());
@@ -192,7 +196,7 @@ impl ResumableSession<'_> {
         let mut scratch = shared.scratch.borrow_mut();
         let Scratch { output, reply, .. } = &mut *scratch;
         output.clear();
-        let mut answers = Answers { handle: self.handle, output, reply };
+        let mut answers = AnswerOutput { handle: self.handle, output, reply };
         let outcome = work.go_on(!shared.is_paused(), &mut answers, context);
         self.handle.queue_replies(output);
         if outcome == Err(CloseReason::Panic) {
