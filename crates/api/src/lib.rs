@@ -49,4 +49,4 @@ pub use hooks::{Hooks, NoHooks};
 pub use http::{HttpRequest, HttpResponse};
 pub use keys::{KeyTexts, Keys};
 pub use metrics::Metrics;
-pub use realtime::{Outcome, SocketSession};
+pub use realtime::{MessageOutcome, SocketSession};

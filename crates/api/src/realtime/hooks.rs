@@ -6,7 +6,7 @@ use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::Envelope;
 use muster_wire::realtime::envelope::Message;
 
-use super::{Answer, Finished, Handled, Operation, Received, SocketSession, handle, refuse};
+use super::{Finished, Handled, MessageAnswer, Operation, Received, SocketSession, handle, refuse};
 use crate::game::{Failure, Invocation, Mode};
 use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
 
@@ -55,7 +55,7 @@ impl Hooked {
     }
 
     /// Runs the before hook. Errors: the answer that the client gets instead. The socket stays open.
-    async fn before(&self, session: &SocketSession, cid: &str, message: Message) -> Result<Message, Answer> {
+    async fn before(&self, session: &SocketSession, cid: &str, message: Message) -> Result<Message, MessageAnswer> {
         if !self.before {
             return Ok(message);
         }
@@ -85,11 +85,11 @@ impl Hooked {
     }
 
     /// The operation that is to follow once a reply has left, if all went well.
-    fn after(self, session: &Rc<SocketSession>, answer: &Answer, input: Envelope) -> Option<Operation> {
+    fn after(self, session: &Rc<SocketSession>, answer: &MessageAnswer, input: Envelope) -> Option<Operation> {
         let output = match answer {
-            Answer::Refusal(..) => return None,
-            Answer::Silence => None,
-            Answer::Reply(envelope) => Some(envelope.clone()),
+            MessageAnswer::Refusal(..) => return None,
+            MessageAnswer::Silence => None,
+            MessageAnswer::Reply(envelope) => Some(envelope.clone()),
         };
         let session = session.clone();
         Some(Box::pin(async move {

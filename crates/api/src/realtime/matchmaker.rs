@@ -17,7 +17,7 @@ use muster_wire::realtime::{
 };
 
 use super::events::{self, Push};
-use super::{Answer, Handled, SocketSession, matches, notifications, parties, refuse_domain};
+use super::{Handled, MessageAnswer, SocketSession, matches, notifications, parties, refuse_domain};
 use crate::context::App;
 use crate::game::MatchedPlayer;
 use crate::unanswered::stopping;
@@ -98,7 +98,7 @@ pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerA
         match ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             Ok(_) => {
                 let ticket = id.0.to_string();
-                Answer::Reply(Envelope::reply(cid, Message::MatchmakerTicket(MatchmakerTicket { ticket })))
+                MessageAnswer::Reply(Envelope::reply(cid, Message::MatchmakerTicket(MatchmakerTicket { ticket })))
             }
             Err(error) => refuse_domain(cid, &error),
         }
@@ -113,7 +113,7 @@ fn take_back(session: &Rc<SocketSession>, cid: String, ticket: String, owner: Ow
     let session = session.clone();
     Handled::later(async move {
         match ask_pool(&session.app, PoolAsk::Remove(TicketId(ticket.into()), owner)).await {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(error) => refuse_domain(cid, &error),
         }
     })
@@ -156,7 +156,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
             return *refused;
         }
         let ticket = PartyMatchmakerTicket { party_id, ticket: id.0.to_string() };
-        Answer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
+        MessageAnswer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
     })
 }
 
@@ -184,7 +184,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
         }
         let remove = PoolAsk::Remove(TicketId(request.ticket.into()), Owner::Party(request.party_id.into()));
         match ask_pool(&session.app, remove).await {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(error) => refuse_domain(cid, &error),
         }
     })

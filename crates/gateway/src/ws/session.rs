@@ -10,7 +10,7 @@ use http::StatusCode;
 use muster_api::authorise::session_token;
 use muster_api::context::App;
 use muster_api::game::Client;
-use muster_api::realtime::{Operation, Outcome, SocketSession};
+use muster_api::realtime::{MessageOutcome, Operation, SocketSession};
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
 use muster_live::{CloseReason, Delivery, Discarded, Place, SessionKey};
@@ -234,7 +234,7 @@ pub(super) struct SessionMessageHandler {
 }
 
 impl MessageHandler for SessionMessageHandler {
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
         self.session.message(payload, reply)
     }
 

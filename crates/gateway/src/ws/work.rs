@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
 use futures_util::FutureExt as _;
-use muster_api::realtime::{Finished, Operation, Outcome};
+use muster_api::realtime::{Finished, MessageOutcome, Operation};
 use muster_live::CloseReason;
 
 use super::frame::{self, Opcode};
@@ -20,7 +20,7 @@ pub const PENDING_BYTES_MAX: usize = 64 * 1024;
 /// The handler of a session's messages.
 pub trait MessageHandler {
     /// Handles one message. The payload of a reply that stands at once is appended to `reply`.
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome;
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome;
 
     /// The type of frame that this session's format travels in.
     fn opcode(&self) -> Opcode;
@@ -142,9 +142,9 @@ impl<H: MessageHandler> Work<H> {
         }
         handle.release_own(output);
         match outcome {
-            Outcome::Done => Ok(()),
-            Outcome::Close(reason) => Err(reason),
-            Outcome::Later(operation) => {
+            MessageOutcome::Done => Ok(()),
+            MessageOutcome::Close(reason) => Err(reason),
+            MessageOutcome::Later(operation) => {
                 self.operation = Some(operation);
                 self.poll_operation(answers, context)
             }
