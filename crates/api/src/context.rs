@@ -16,7 +16,7 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
 use muster_live::StreamKey;
 use muster_wire::api::Session;
 
-use crate::game::{GameFunctions, Invocation, Mode, Origin};
+use crate::game::{ExecutionMode, GameFunctions, Invocation, Origin};
 use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
@@ -129,7 +129,7 @@ impl<'a> Context<'a> {
     }
 
     /// A call of game code on behalf of whoever asks.
-    pub fn invocation(&self, mode: Mode) -> Invocation {
+    pub fn invocation(&self, mode: ExecutionMode) -> Invocation {
         let user = match &self.caller {
             Caller::Player(claims) => Some(claims),
             _ => self.signed_in.get(),

@@ -9,7 +9,7 @@ use muster_wire::operations::{Operation, TypedOperation, decode_http};
 
 use crate::context::App;
 use crate::dispatch::dispatch;
-use crate::game::{Mode, Origin};
+use crate::game::{ExecutionMode, Origin};
 pub use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::metrics::Measured;
 use crate::pipeline::{Call, Codec, RequestError};
@@ -61,7 +61,7 @@ pub async fn answer_route(
         }
         Routed::To(found) => found,
     };
-    let mut invocation = origin.invocation(Mode::Http, None);
+    let mut invocation = origin.invocation(ExecutionMode::Http, None);
     invocation.trace_id = Some(app.random_uuid());
     let answered = app.game.serve(found, request, invocation).await;
     Some(answered.map_err(|failure| match failure.code {

@@ -6,7 +6,7 @@ use muster_wire::operations::{Operation, TypedOperation};
 
 use crate::authorise::authorise;
 use crate::context::{App, Caller, Context};
-use crate::game::{Failure, Mode, Origin};
+use crate::game::{ExecutionMode, Failure, Origin};
 use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
 
 /// Reads requests and writes answers of one transport.
@@ -102,7 +102,7 @@ async fn before<T: TypedOperation>(
 ) -> Answered<T::Request> {
     let has_request = T::OPERATION.row().has_request();
     let input = has_request.then_some(&request as &dyn Payload);
-    let answered = context.app.hooks.before(subject, context.invocation(Mode::Before), input).await;
+    let answered = context.app.hooks.before(subject, context.invocation(ExecutionMode::Before), input).await;
     match answered.inspect_err(|failure| note_refusal(subject, failure))? {
         _ if !has_request => Ok(request),
         Some(answer) => Ok(hooks::read(subject, &answer)?),
@@ -120,7 +120,9 @@ async fn after<T: TypedOperation>(
     let row = T::OPERATION.row();
     let output = row.has_response().then_some(response as &dyn Payload);
     let input = row.has_request().then_some(request as &dyn Payload);
-    if let Err(failure) = context.app.hooks.after(subject, context.invocation(Mode::After), output, input).await {
+    if let Err(failure) =
+        context.app.hooks.after(subject, context.invocation(ExecutionMode::After), output, input).await
+    {
         note_failure(subject, &failure);
     }
 }

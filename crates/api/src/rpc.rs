@@ -11,7 +11,7 @@ use crate::authorise::authorise;
 use crate::context::{App, Caller};
 use crate::function_payload::write;
 use crate::functions;
-use crate::game::{Invocation, Mode};
+use crate::game::{ExecutionMode, Invocation};
 use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::pipeline::RequestError;
 
@@ -75,7 +75,7 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
             Caller::Server | Caller::Anyone | Caller::Client => None,
         };
         let trace_id = Some(app.random_uuid());
-        let invocation = Invocation { payload, trace_id, ..request.origin().invocation(Mode::Rpc, user) };
+        let invocation = Invocation { payload, trace_id, ..request.origin().invocation(ExecutionMode::Rpc, user) };
         app.game.call(&id, invocation).await?.unwrap_or_default()
     };
     if is_unwrapped { Ok(result) } else { Ok(write(&Wrapped { payload: &result })?) }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_api::game::{
-    Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode, Occasion,
+    ExecutionMode, Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion,
 };
 use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
@@ -138,7 +138,7 @@ impl<M: Machine> GameFunctions for Functions<M> {
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
         let argument = CallArgument::Value(call::matched_players(players, &self.inner.host.node));
-        let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
             let id =
                 self.run(Callee::Sole(Sole::Matched), CallInput { invocation, argument }, ResultType::Text).await?;
@@ -165,7 +165,7 @@ impl<M: Machine> GameFunctions for Functions<M> {
         if !self.inner.pool().names().has(Sole::Farewell) {
             return Box::pin(std::future::ready(Ok(())));
         }
-        let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::Shutdown, ..Invocation::default() };
         let input = CallInput { invocation, argument: CallArgument::Number(grace_sec as f64) };
         Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, ResultType::Nothing).await.map(drop) })
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{Invocation, Mode};
+use muster_api::game::{ExecutionMode, Invocation};
 use muster_domain::cron::Cron;
 use muster_domain::ids::UserId;
 use muster_domain::ports::storage::{Authority, Expected, ObjectId, ObjectWrite, ReadPermission, WritePermission};
@@ -127,7 +127,7 @@ impl<M: Machine> Run<M> {
             }
         }
         self.inner.metrics.schedules.fetch_add(1, Ordering::Relaxed);
-        let invocation = Invocation { mode: Mode::Schedule, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::Schedule, ..Invocation::default() };
         let input = CallInput { invocation, argument: CallArgument::Number(due as f64) };
         if let Err(failure) = pool.run(Callee::Schedule(index), input, ResultType::Nothing).await {
             self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);

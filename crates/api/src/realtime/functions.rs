@@ -11,7 +11,7 @@ use muster_wire::realtime::{self, Envelope};
 use super::{Handled, MessageAnswer, SocketSession, refuse, refuse_input};
 use crate::asker::Asker;
 use crate::functions;
-use crate::game::{Invocation, Mode};
+use crate::game::{ExecutionMode, Invocation};
 use crate::http_message::code;
 
 /// The key in the error's context of the code that the same refusal has over HTTP.
@@ -46,7 +46,7 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
 /// Calls a function of the game. All its failures have one realtime code; the socket stays open.
 fn call_game(session: Rc<SocketSession>, cid: String, id: String, payload: String) -> Handled {
     Handled::later(async move {
-        let invocation = Invocation { payload, ..session.invocation(Mode::Rpc) };
+        let invocation = Invocation { payload, ..session.invocation(ExecutionMode::Rpc) };
         match session.app.game.call(&id, invocation).await {
             Ok(_) if cid.is_empty() => MessageAnswer::Silence,
             Ok(payload) => {

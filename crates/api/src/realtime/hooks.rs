@@ -7,7 +7,7 @@ use muster_wire::realtime::Envelope;
 use muster_wire::realtime::envelope::Message;
 
 use super::{Finished, Handled, MessageAnswer, Operation, Received, SocketSession, handle, refuse};
-use crate::game::{Failure, Invocation, Mode};
+use crate::game::{ExecutionMode, Failure, Invocation};
 use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
 
 /// The hooks of a message.
@@ -61,7 +61,7 @@ impl Hooked {
         }
         let variant = message.variant();
         let input = Envelope { cid: cid.to_owned(), message: Some(message) };
-        let invocation = session.invocation(Mode::Before);
+        let invocation = session.invocation(ExecutionMode::Before);
         let answered = session.app.hooks.before(self.subject, invocation, Some(&input)).await;
         let refused =
             |failure: Failure| refuse(cid.to_owned(), RealtimeCode::RuntimeFunctionException, failure.message);
@@ -94,7 +94,7 @@ impl Hooked {
         let session = session.clone();
         Some(Box::pin(async move {
             let output = output.as_ref().map(|envelope| envelope as &dyn Payload);
-            let invocation = session.invocation(Mode::After);
+            let invocation = session.invocation(ExecutionMode::After);
             if let Err(failure) = session.app.hooks.after(self.subject, invocation, output, Some(&input)).await {
                 note_failure(self.subject, &failure);
             }
@@ -105,7 +105,7 @@ impl Hooked {
 
 impl SocketSession {
     /// A call of game code on behalf of this session.
-    pub(super) fn invocation(&self, mode: Mode) -> Invocation {
+    pub(super) fn invocation(&self, mode: ExecutionMode) -> Invocation {
         Invocation {
             mode,
             user: Some(self.claims.clone()),

@@ -30,7 +30,7 @@ use muster_wire::realtime::{Envelope, Pong, UserPresence};
 use self::hooks::Hooked;
 use crate::context::App;
 use crate::events::session as session_event;
-use crate::game::{Client, Mode, Occasion};
+use crate::game::{Client, ExecutionMode, Occasion};
 use crate::metrics::add;
 use crate::unanswered::NODE_GONE;
 
@@ -146,12 +146,12 @@ impl SocketSession {
 
     /// Has game code told that the session begins.
     pub fn tell_of_start(&self) {
-        session_event(&self.app, Occasion::SessionStart, || self.invocation(Mode::Event), None);
+        session_event(&self.app, Occasion::SessionStart, || self.invocation(ExecutionMode::Event), None);
     }
 
     /// Has game code told that the session ended, and why.
     pub fn tell_of_end(&self, reason: CloseReason) {
-        session_event(&self.app, Occasion::SessionEnd, || self.invocation(Mode::Event), Some(reason.name()));
+        session_event(&self.app, Occasion::SessionEnd, || self.invocation(ExecutionMode::Event), Some(reason.name()));
     }
 
     /// Begins the session, which receives its user's notifications and status from here on. With `appears` it shows an

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use muster_api::events::{check, dated};
-use muster_api::game::{Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, Invocation, Occasion};
 use muster_domain::{Error, Result};
 use muster_wire::Timestamp;
 use muster_wire::api::Event;
@@ -35,7 +35,7 @@ impl Reporter {
     pub(crate) fn report(&self, event: &Event) {
         let listeners: Vec<_> = self.listeners.borrow().iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
-            let invocation = Invocation { mode: Mode::Event, ..Invocation::default() };
+            let invocation = Invocation { mode: ExecutionMode::Event, ..Invocation::default() };
             listener.tell(Occasion::Reported, invocation, event.clone());
         }
     }

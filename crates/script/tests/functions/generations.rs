@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::poll;
-use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
 use muster_api::hooks::{Hooks as _, Subject};
 use muster_script::{Host, Limits, LuaFunctions, Program};
 use muster_wire::operations::Operation;
@@ -85,7 +85,7 @@ fn what_is_registered_follows() {
         assert_eq!(has(&game.functions), [false; 5]);
         game.change(all, 3).await;
         assert_eq!(has(&game.functions), [true; 5]);
-        let called = Invocation { mode: Mode::Rpc, ..Invocation::default() };
+        let called = Invocation { mode: ExecutionMode::Rpc, ..Invocation::default() };
         assert_eq!(game.functions.call("gone", called).await, Ok(None));
     });
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_api::game::{Client, Failure, GameFunctions as _, Invocation, Mode};
+use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
 use muster_api::hooks::{Hooks as _, Payload, Subject};
 use muster_script::{Limits, LuaFunctions};
 use muster_wire::Code;
@@ -17,7 +17,7 @@ fn subject(name: &str) -> Subject {
 
 /// The answer of a hook before an operation to a message; `null` if it returned nothing.
 fn before(functions: &LuaFunctions, name: &str, input: Option<&dyn Payload>) -> Result<Value, Failure> {
-    let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Before, ..Invocation::default() };
     let answer = block_on(functions.before(subject(name), invocation, input))?;
     Ok(answer.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap()))
 }
@@ -132,7 +132,7 @@ fn what_comes_after_gets_output_and_input() {
         DeleteNotificationsRequest { ids: vec!["b".to_owned()] },
     );
     let after = |name, output| {
-        let invocation = Invocation { mode: Mode::After, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::After, ..Invocation::default() };
         block_on(functions.after(subject(name), invocation, output, Some(&input)))
     };
     let seen = || serde_json::from_str::<Value>(&block_on(call(&functions, "seen", "")).unwrap()).unwrap();
@@ -168,7 +168,8 @@ fn the_context_of_the_call_under_way_is_at_hand() {
         end, 'f')",
     );
     let client = Client { address: Some("10.0.0.1".parse().unwrap()), port: Some(7), lang: Some("de".to_owned()) };
-    let invocation = Invocation { mode: Mode::Rpc, session_id: Some("s".to_owned()), client, ..Invocation::default() };
+    let invocation =
+        Invocation { mode: ExecutionMode::Rpc, session_id: Some("s".to_owned()), client, ..Invocation::default() };
     let seen = block_on(functions.call("f", invocation)).unwrap().unwrap();
     // Both contexts of the call are the same table. The context that modules got while they ran is another one.
     let expect = json!(["run_once", "value", "rpc", "s", "de", "10.0.0.1", "7", "changed"]);

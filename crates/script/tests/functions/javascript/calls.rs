@@ -1,6 +1,6 @@
 //! Functions and hooks: what they are given, and what their results and errors mean.
 
-use muster_api::game::{Client, Failure, GameFunctions as _, Invocation, Mode};
+use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
 use muster_api::hooks::{Hooks as _, Payload, Subject};
 use muster_script::JsFunctions;
 use muster_wire::api::{Account, DeleteNotificationsRequest};
@@ -20,7 +20,7 @@ fn with_init(functions: &str, init: &str) -> String {
 
 /// The answer of a hook before an operation to a message; `null` if it returned nothing.
 fn before(functions: &JsFunctions, name: &str, input: Option<&dyn Payload>) -> Result<Value, Failure> {
-    let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Before, ..Invocation::default() };
     let answer = block_on(functions.before(subject(name), invocation, input))?;
     Ok(answer.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap()))
 }
@@ -37,7 +37,7 @@ fn the_context_says_who_asks() {
     let headers = vec![("User-Agent".to_owned(), vec!["test".to_owned()])];
     let client = Client { address: Some("10.0.0.1".parse().unwrap()), port: Some(7), lang: Some("de".to_owned()) };
     let session_id = Some("s".to_owned());
-    let (mode, payload) = (Mode::Rpc, "{}".to_owned());
+    let (mode, payload) = (ExecutionMode::Rpc, "{}".to_owned());
     let invocation = Invocation { mode, payload, query, headers, session_id, client, ..Invocation::default() };
     let context = block_on(functions.call("context", invocation)).unwrap().unwrap();
     let expect = json!([{
@@ -150,7 +150,7 @@ fn what_comes_after_gets_output_and_input_with_all_defaults() {
     let output = Account { custom_id: "a".to_owned(), ..Account::default() };
     let input = DeleteNotificationsRequest { ids: vec!["b".to_owned()] };
     let seen = |output: Option<&dyn Payload>| {
-        let invocation = Invocation { mode: Mode::After, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::After, ..Invocation::default() };
         block_on(functions.after(subject("GetUsers"), invocation, output, Some(&input))).unwrap();
         serde_json::from_str::<Value>(&block_on(call(&functions, "seen", "")).unwrap()).unwrap()
     };
