@@ -11,7 +11,7 @@ use tokio::task::LocalSet;
 
 use super::{Outcome, print, runtime};
 use crate::cli::MatchAction;
-use crate::config::{self, KeyFile, Mode, Setting};
+use crate::config::{self, KeyFile, ServerMode, Setting};
 use crate::game::{Player, read_recording};
 use crate::wiring;
 
@@ -20,7 +20,7 @@ const SHOWN_BYTES: usize = 60;
 
 /// Replays recordings. Fails if the code does something else than was recorded.
 pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> Outcome {
-    let loaded = config::load(Mode::Dev, KeyFile::Ignore, flags, std::env::vars_os());
+    let loaded = config::load(ServerMode::Dev, KeyFile::Ignore, flags, std::env::vars_os());
     let config = loaded.map_err(|error| error.to_string())?.config;
     LocalSet::new().block_on(&runtime()?, async {
         let (player, _folder) = wiring::player(&config).await.map_err(|error| error.to_string())?;
