@@ -15,7 +15,7 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
-use muster_gateway::outgoing::{ClientOptions, Trust};
+use muster_gateway::outgoing::{OutgoingOptions, Trust};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
@@ -91,7 +91,7 @@ struct Means {
     /// The part of public ids after the dot.
     public_node: Arc<str>,
     /// Options of each shard's HTTP client: `script.http_strict`, and a share of `script.http_requests`.
-    http: ClientOptions,
+    http: OutgoingOptions,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -120,7 +120,7 @@ impl Game {
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
-            http: ClientOptions {
+            http: OutgoingOptions {
                 is_strict: config.script.http_strict,
                 requests_max: config.script.http_requests.div_ceil(shards),
                 trust: Trust::default(),

@@ -60,7 +60,7 @@ pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
 pub use events::Reporter;
 pub(crate) use events::Reports;
-pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+pub use http::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
 pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
