@@ -16,7 +16,7 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
 use muster_live::StreamKey;
 use muster_wire::api::Session;
 
-use crate::game::{ExecutionMode, GameFunctions, Invocation, Origin};
+use crate::game::{ExecutionMode, GameFunctions, Invocation, RequestOrigin};
 use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
@@ -108,7 +108,7 @@ pub struct Context<'a> {
     /// Who asks.
     pub caller: Caller,
     /// Where the request came from.
-    pub origin: Origin<'a>,
+    pub origin: RequestOrigin<'a>,
     /// When the request arrived.
     pub now: Timestamp,
     trace_id: OnceCell<Uuid>,
@@ -117,7 +117,7 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A request that has been authorised.
-    pub fn new(app: &'a App, caller: Caller, origin: Origin<'a>, now: Timestamp) -> Self {
+    pub fn new(app: &'a App, caller: Caller, origin: RequestOrigin<'a>, now: Timestamp) -> Self {
         Self { app, caller, origin, now, trace_id: OnceCell::new(), signed_in: OnceCell::new() }
     }
 

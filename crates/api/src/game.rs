@@ -119,7 +119,7 @@ impl<const N: usize> Headers for [(&str, &str); N] {
 
 /// Parts of a request over HTTP besides its message.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct RequestOrigin<'a> {
     /// The client's address, behind trusted proxies its own.
     pub address: Option<IpAddr>,
     /// The port behind that address, where nobody stands between.
@@ -130,7 +130,7 @@ pub struct Origin<'a> {
     pub headers: &'a dyn Headers,
 }
 
-impl Origin<'_> {
+impl RequestOrigin<'_> {
     /// A call of game code that came from here.
     pub fn invocation(&self, mode: ExecutionMode, user: Option<Claims>) -> Invocation {
         let mut headers = Multimap::new();

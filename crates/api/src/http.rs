@@ -9,7 +9,7 @@ use muster_wire::operations::{Operation, TypedOperation, decode_http};
 
 use crate::context::App;
 use crate::dispatch::dispatch;
-use crate::game::{ExecutionMode, Origin};
+use crate::game::{ExecutionMode, RequestOrigin};
 pub use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::metrics::Measured;
 use crate::pipeline::{Call, Codec, RequestError};
@@ -51,7 +51,7 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
 pub async fn answer_route(
     app: &App,
     request: RouteRequest,
-    origin: Origin<'_>,
+    origin: RequestOrigin<'_>,
 ) -> Option<std::result::Result<RouteResponse, HttpResponse>> {
     let found = match app.game.find_route(&request.method, &request.path) {
         Routed::Nowhere => return None,

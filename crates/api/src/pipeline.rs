@@ -6,7 +6,7 @@ use muster_wire::operations::{Operation, TypedOperation};
 
 use crate::authorise::authorise;
 use crate::context::{App, Caller, Context};
-use crate::game::{ExecutionMode, Failure, Origin};
+use crate::game::{ExecutionMode, Failure, RequestOrigin};
 use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
 
 /// Reads requests and writes answers of one transport.
@@ -28,7 +28,7 @@ pub struct Call<'a, C> {
     /// The `authorization` header or metadata.
     pub authorization: Option<&'a str>,
     /// Where it came from.
-    pub origin: Origin<'a>,
+    pub origin: RequestOrigin<'a>,
     /// When it arrived.
     pub now: Timestamp,
     /// How to read and answer it.

@@ -20,7 +20,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use muster_api::game::{Headers, Origin};
+use muster_api::game::{Headers, RequestOrigin};
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
 use muster_api::routes::RouteRequest;
 use muster_wire::code::{self, Code};
@@ -256,7 +256,7 @@ async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (I
     let query = parts.uri.query().unwrap_or_default();
     let headers = &RequestHeaders(&parts.headers);
     let request = RouteRequest { method, path, body: body.to_vec() };
-    let origin = Origin { address: Some(address), port, query, headers };
+    let origin = RequestOrigin { address: Some(address), port, query, headers };
     match api::answer_route(&shard.app, request, origin).await {
         None => respond(HttpResponse::not_routed(RouteError::NotFound)),
         Some(Err(refusal)) => respond(refusal),
