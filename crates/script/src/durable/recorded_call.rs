@@ -12,7 +12,7 @@ use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::{HostAnswer, Origin};
+use super::record::{HostAnswer, MatchOrigin};
 use super::seed::Chance;
 use crate::host::{Arguments, Current, EffectClass, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
@@ -24,7 +24,7 @@ const WRITES_PER_FUNCTION: u32 = 64;
 pub(crate) struct RecordedCall {
     journal: Rc<Journal>,
     /// The facts that the match was made with.
-    pub(crate) origin: Rc<Origin>,
+    pub(crate) origin: Rc<MatchOrigin>,
     /// Serial number of the call in its match.
     number: u64,
     now: Timestamp,
@@ -60,7 +60,7 @@ impl RecordedCall {
     /// A call with this number, which is repeated if there is a former one.
     pub(crate) fn new(
         journal: Rc<Journal>,
-        origin: Rc<Origin>,
+        origin: Rc<MatchOrigin>,
         number: u64,
         now: Timestamp,
         chance: Chance,

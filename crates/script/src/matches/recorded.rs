@@ -15,7 +15,7 @@ use super::{GameMatches, Home, Housed, chain_of};
 use crate::durable::history::{Course, Start};
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
-use crate::durable::record::Origin;
+use crate::durable::record::MatchOrigin;
 use crate::durable::record::Snapshot;
 use crate::durable::recorded_call::RecordedCall;
 use crate::durable::recorded_match::RecordedMatch;
@@ -48,7 +48,8 @@ impl<M: MatchMachine> GameMatches<M> {
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
         let Surroundings { node, version, .. } = self.host.process.around.clone();
-        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
+        let origin =
+            MatchOrigin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
         let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin);
         self.set_recorded(call.id, recorded.clone());
         Ok(Some(recorded))
