@@ -25,7 +25,7 @@ use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Play
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
 use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
-use muster_script::watch::{Snapshot, snapshot};
+use muster_script::watch::{FolderState, folder_state};
 use muster_script::{
     EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
 };
@@ -235,8 +235,8 @@ impl OfShard {
 
 impl Loader {
     /// The current state of the files.
-    fn look(&self) -> Snapshot {
-        snapshot(&self.folder)
+    fn look(&self) -> FolderState {
+        folder_state(&self.folder)
     }
 
     /// Loads the files in machines of their own.

@@ -115,12 +115,12 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'j
 }
 
 /// A host function in the form that JavaScript calls.
-struct Called {
+struct BoundHostFunction {
     form: &'static Form,
     means: Means,
 }
 
-impl Called {
+impl BoundHostFunction {
     /// Calls the function, and waits for its result.
     fn wait<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<JsValue<'js>> {
         let Self { form, means } = self;
@@ -173,13 +173,13 @@ fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<
 }
 
 fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
-    let called = Called { form, means };
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.wait(&ctx, &given.0))
+    let bound = BoundHostFunction { form, means };
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.wait(&ctx, &given.0))
 }
 
 fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
-    let called = Called { form, means };
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.promise(&ctx, &given.0))
+    let bound = BoundHostFunction { form, means };
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.promise(&ctx, &given.0))
 }
 
 /// Reads the arguments in the host's order, and checks their types.

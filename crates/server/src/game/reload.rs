@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use muster_domain::ports::store::Store;
 use muster_script::host::Signing;
-use muster_script::watch::{Snapshot, Watch};
+use muster_script::watch::{FolderState, Watch};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -55,7 +55,7 @@ impl Reload {
         loader: Loader,
         (store, signing): (Rc<dyn Store>, Signing),
         shards: Shards,
-        files: Option<Snapshot>,
+        files: Option<FolderState>,
     ) -> Self {
         Self { loader, store, signing, shards, watch: files.map(Watch::new) }
     }
@@ -83,7 +83,7 @@ impl Reload {
     }
 
     /// The current state of the files, read on another thread so that a slow disk holds up nobody.
-    async fn look(&self) -> Snapshot {
+    async fn look(&self) -> FolderState {
         let loader = self.loader.clone();
         tokio::task::spawn_blocking(move || loader.look()).await.unwrap_or_default()
     }
