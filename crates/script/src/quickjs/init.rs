@@ -11,7 +11,7 @@ use crate::host::EffectClass;
 use crate::value::Value;
 
 /// The host's answers to the first run, in order, each with the name of the host function.
-pub(super) type Answers = Arc<[(&'static str, Result<Value>)]>;
+pub(super) type InitAnswers = Arc<[(&'static str, Result<Value>)]>;
 
 /// The way in which a machine treats calls of the host.
 #[derive(Default)]
@@ -22,7 +22,7 @@ enum Stage {
     /// Calls are carried out, and their answers are kept.
     First(Vec<(&'static str, Result<Value>)>),
     /// Calls are answered from the kept answers, of which the first `used` have been passed.
-    Repeated { answers: Answers, used: usize },
+    Repeated { answers: InitAnswers, used: usize },
 }
 
 /// The state of one machine's `InitModule`, see the module.
@@ -31,18 +31,18 @@ pub(super) struct Init(RefCell<Stage>);
 
 impl Init {
     /// Begins `InitModule`: a repetition if there are answers of a first run.
-    pub(super) fn begin(&self, answers: Option<&Answers>) {
+    pub(super) fn begin(&self, answers: Option<&InitAnswers>) {
         let stage =
             answers.map_or(Stage::First(Vec::new()), |answers| Stage::Repeated { answers: answers.clone(), used: 0 });
         self.0.replace(stage);
     }
 
     /// Ends `InitModule`, and returns the answers for repetitions.
-    pub(super) fn end(&self) -> Answers {
+    pub(super) fn end(&self) -> InitAnswers {
         match self.0.take() {
             Stage::First(answers) => answers.into(),
             Stage::Repeated { answers, .. } => answers,
-            Stage::Live => Answers::default(),
+            Stage::Live => InitAnswers::default(),
         }
     }
 

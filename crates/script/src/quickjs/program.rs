@@ -9,7 +9,7 @@ use muster_live::matches::Chain;
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Ctx, Function};
 
-use super::init::Answers;
+use super::init::InitAnswers;
 use super::register::SavedFunction;
 use super::sources::Sources;
 use super::vm::Vm;
@@ -22,7 +22,7 @@ use crate::machine::{Code, LoadError};
 #[derive(Default)]
 pub struct Bundle {
     pub(super) sources: Arc<Sources>,
-    pub(super) answers: Answers,
+    pub(super) answers: InitAnswers,
     names: Names,
     handlers: BTreeSet<String>,
 }

@@ -15,7 +15,7 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Resu
 use super::context::{Contexts, context_of};
 use super::errors::{place, raised, thrown};
 use super::host::{Means, nk};
-use super::init::{Answers, Init};
+use super::init::{Init, InitAnswers};
 use super::logger::logger;
 use super::modules::Imports;
 use super::places::name_written_places;
@@ -179,8 +179,8 @@ impl Engine {
         &self,
         ctx: &Ctx<'_>,
         sources: &Arc<Sources>,
-        answers: Option<&Answers>,
-    ) -> std::result::Result<Answers, LoadError> {
+        answers: Option<&InitAnswers>,
+    ) -> std::result::Result<InitAnswers, LoadError> {
         self.means.budget.at(sources.entry.clone());
         self.imports.set(sources);
         if sources.are_translated() {
@@ -342,10 +342,10 @@ impl Vm {
     /// The error that the modules failed with, with file and line.
     pub(super) async fn load(
         sources: &Arc<Sources>,
-        answers: Option<Answers>,
+        answers: Option<InitAnswers>,
         host: &Rc<Host>,
         limits: &Limits,
-    ) -> std::result::Result<(Self, Answers), LoadError> {
+    ) -> std::result::Result<(Self, InitAnswers), LoadError> {
         let engine = Engine::new(host, limits, false)?;
         let (its, sources) = (engine.clone(), sources.clone());
         let run = move || enter(&its.context, |ctx| its.load(&ctx, &sources, answers.as_ref()));
