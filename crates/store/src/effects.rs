@@ -22,13 +22,13 @@ pub(crate) const FORMAT: i16 = 1;
 
 /// A keyed write, and what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Effect {
+pub(crate) struct KeyedWrite {
     pub(crate) key: EffectKey,
     pub(crate) fingerprint: [u8; 32],
     pub(crate) now: Timestamp,
 }
 
-impl Effect {
+impl KeyedWrite {
     /// Of a write that has a key.
     pub(crate) fn of(update: &MultiUpdate, stamp: WriteStamp) -> Option<Self> {
         stamp.effect.map(|key| Self { key, fingerprint: fingerprint(update), now: stamp.now })

@@ -16,9 +16,9 @@ fn update() -> MultiUpdate {
     MultiUpdate { wallets: vec![wallet(ann, 5), wallet(bob, -1)], ..MultiUpdate::default() }
 }
 
-fn effect(update: &MultiUpdate, now: Timestamp) -> Effect {
+fn effect(update: &MultiUpdate, now: Timestamp) -> KeyedWrite {
     let key = EffectKey { match_id: Uuid::from_u128(9), tick: 1, ordinal: 0 };
-    Effect::of(update, WriteStamp { now, effect: Some(key) }).unwrap()
+    KeyedWrite::of(update, WriteStamp { now, effect: Some(key) }).unwrap()
 }
 
 #[test]

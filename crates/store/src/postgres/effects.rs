@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::job_epochs::{Removal, removal};
 use super::pool::Lease;
 use super::values::Moment;
-use crate::effects::{Effect, FORMAT, encode};
+use crate::effects::{FORMAT, KeyedWrite, encode};
 
 /// Whoever finds the key taken waits here until the transaction that took it is over.
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
@@ -42,18 +42,17 @@ impl EffectStore for PostgresStore {
 /// inner one is the answer: a refusal is kept too, and what was done before it is undone.
 pub(super) async fn once(
     lease: &Lease,
-    effect: &Effect,
+    write: &KeyedWrite,
     update: &MultiUpdate,
     work: impl Future<Output = Result<MultiOutcome, Fault>>,
 ) -> Result<Result<MultiOutcome, StoreError>, Fault> {
-    let (match_id, tick, ordinal) = (effect.key.match_id, effect.key.tick, i64::from(effect.key.ordinal));
-    let claim: super::Values<'_> =
-        &[&match_id, &tick, &ordinal, &&effect.fingerprint[..], &FORMAT, &Moment(effect.now)];
+    let (match_id, tick, ordinal) = (write.key.match_id, write.key.tick, i64::from(write.key.ordinal));
+    let claim: super::Values<'_> = &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
     if lease.query(CLAIM, claim).await?.is_empty() {
         let rows = lease.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
         // Forgotten between the two looks at it.
         let row = rows.first().ok_or(Fault::Overtaken)?;
-        return Ok(effect.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
+        return Ok(write.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
     }
     lease.control("SAVEPOINT effect").await?;
     let outcome = match work.await {

@@ -16,7 +16,7 @@ use muster_domain::time::Timestamp;
 use super::fault::Fault;
 use super::pool::Lease;
 use super::{PostgresStore, accounts, effects, storage, wallet};
-use crate::effects::Effect;
+use crate::effects::KeyedWrite;
 use crate::limits;
 
 /// Not locked as for deletion: an object of a player may be written meanwhile, which looks at the player's row.
@@ -26,12 +26,12 @@ impl MultiUpdateStore for PostgresStore {
     fn multi_update<'a>(&'a self, update: &'a MultiUpdate, stamp: WriteStamp) -> PortFuture<'a, MultiOutcome> {
         Box::pin(async move {
             limits::multi_update(update)?;
-            let effect = Effect::of(update, stamp);
+            let write = KeyedWrite::of(update, stamp);
             let outcome = self.attempts(async || {
                 self.transaction(async |lease| {
                     let work = run(lease, update, stamp.now);
-                    match &effect {
-                        Some(effect) => effects::once(lease, effect, update, work).await,
+                    match &write {
+                        Some(write) => effects::once(lease, write, update, work).await,
                         None => work.await.map(Ok),
                     }
                 })

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, one};
-use crate::effects::{Effect, FORMAT, encode};
+use crate::effects::{FORMAT, KeyedWrite, encode};
 
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
      WHERE match_id = ?1 AND tick = ?2 AND ordinal = ?3";
@@ -40,15 +40,15 @@ impl EffectStore for SqliteStore {
 /// inner one is the answer: a refusal is kept too, and what was done before it is undone.
 pub(super) fn once(
     connection: &Connection,
-    effect: &Effect,
+    write: &KeyedWrite,
     update: &MultiUpdate,
     work: impl FnOnce() -> Result<MultiOutcome>,
 ) -> Result<std::result::Result<MultiOutcome, StoreError>> {
-    let key = (effect.key.match_id, effect.key.tick, effect.key.ordinal);
+    let key = (write.key.match_id, write.key.tick, write.key.ordinal);
     let known =
         |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i16>(1)?, row.get::<_, String>(2)?));
     if let Some((fingerprint, format, outcome)) = one(connection, KNOWN, key, known)? {
-        return effect.outcome((&fingerprint, format, &outcome), update);
+        return write.outcome((&fingerprint, format, &outcome), update);
     }
     execute(connection, "SAVEPOINT effect", ())?;
     let outcome = work();
@@ -58,7 +58,7 @@ pub(super) fn once(
     execute(connection, "RELEASE effect", ())?;
     let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok) };
     let (match_id, tick, ordinal) = key;
-    let values = (match_id, tick, ordinal, effect.fingerprint, FORMAT, kept, effect.now.0);
+    let values = (match_id, tick, ordinal, write.fingerprint, FORMAT, kept, write.now.0);
     execute(connection, KEEP, values)?;
     Ok(outcome)
 }

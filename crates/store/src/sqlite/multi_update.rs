@@ -9,18 +9,18 @@ use rusqlite::Connection;
 
 use super::sql::Result;
 use super::{SqliteStore, accounts, effects, storage, wallet};
-use crate::effects::Effect;
+use crate::effects::KeyedWrite;
 use crate::limits;
 
 impl MultiUpdateStore for SqliteStore {
     fn multi_update<'a>(&'a self, update: &'a MultiUpdate, stamp: WriteStamp) -> PortFuture<'a, MultiOutcome> {
         Box::pin(async move {
             limits::multi_update(update)?;
-            let (update, effect) = (update.clone(), Effect::of(update, stamp));
+            let (update, write) = (update.clone(), KeyedWrite::of(update, stamp));
             let outcome = self.write(move |connection| {
                 let work = || run(connection, &update, stamp.now);
-                match &effect {
-                    Some(effect) => effects::once(connection, effect, &update, work),
+                match &write {
+                    Some(write) => effects::once(connection, write, &update, work),
                     None => work().map(Ok),
                 }
             });
