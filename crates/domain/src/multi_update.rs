@@ -6,7 +6,7 @@ use crate::ids::UserId;
 use crate::limits::MULTI_UPDATE_LEN_MAX;
 use crate::ports::accounts::AccountUpdate;
 use crate::ports::clock::Entropy;
-use crate::ports::effects::WriteStamp;
+use crate::ports::keyed_writes::WriteStamp;
 use crate::ports::multi_update::MultiUpdate;
 use crate::ports::storage::{ObjectAck, ObjectDelete};
 use crate::ports::store::{Conflict, Store, StoreError};

@@ -16,7 +16,7 @@ use crate::limits::{
     page_limit,
 };
 use crate::ports::clock::Entropy;
-use crate::ports::effects::WriteStamp;
+use crate::ports::keyed_writes::WriteStamp;
 use crate::ports::multi_update::MultiUpdate;
 use crate::ports::store::{Store, StoreError};
 use crate::ports::wallet::{

@@ -1,7 +1,7 @@
 //! The caller's account and other players' profiles.
 
 use muster_domain::ports::clock::Clock as _;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::revocations::RevocationReason;
 use muster_domain::ports::wallet::Amounts;
 use muster_domain::wallet::{self, WalletChangeRequest, WalletError};

@@ -5,8 +5,8 @@
 pub mod accounts;
 pub mod chat;
 pub mod clock;
-pub mod effects;
 pub mod job_epochs;
+pub mod keyed_writes;
 pub mod multi_update;
 pub mod notifications;
 pub mod passwords;

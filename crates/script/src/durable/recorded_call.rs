@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::LogError;
 use muster_wire::api::Event;
@@ -136,7 +136,7 @@ impl RecordedCall {
         // The latest function that was asked is the one that writes.
         let ordinal = self.asked.get().saturating_sub(1) * WRITES_PER_FUNCTION + write.min(WRITES_PER_FUNCTION - 1);
         let tick = i64::try_from(self.number).unwrap_or(i64::MAX);
-        WriteStamp { now: self.now, effect: Some(EffectKey { match_id: self.journal.match_id(), tick, ordinal }) }
+        WriteStamp { now: self.now, key: Some(WriteKey { match_id: self.journal.match_id(), tick, ordinal }) }
     }
 
     /// Calls a host function. If the call is repeated, the function answers what it answered before.

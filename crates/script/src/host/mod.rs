@@ -49,7 +49,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
 use muster_live::matches::{Chain, LogError};

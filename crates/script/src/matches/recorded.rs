@@ -121,7 +121,7 @@ impl<M: MatchMachine> GameMatches<M> {
             self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
             if recorded.has_written() {
                 let (id, calls) = (recorded.id(), recorded.calls());
-                (self.host.spawn)(Box::pin(forget_effects(self.host.store.clone(), id, calls)));
+                (self.host.spawn)(Box::pin(forget_keyed_writes(self.host.store.clone(), id, calls)));
             }
         }
         Ok((returned, is_late))
@@ -155,7 +155,7 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             recorded.journal.log().leave(recorded.id());
             if recorded.has_written() {
-                forget_effects(store, recorded.id(), recorded.calls()).await;
+                forget_keyed_writes(store, recorded.id(), recorded.calls()).await;
             }
         }));
     }
@@ -371,9 +371,9 @@ fn leaves_with_join(call: &Call, returned: &Return) -> bool {
 }
 
 /// Forgets the outcomes of keyed writes that no call asks for again. If that fails, they are removed when they are old.
-async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
+async fn forget_keyed_writes(store: Rc<dyn Store>, id: MatchId, calls: u64) {
     let latest = i64::try_from(calls).unwrap_or(i64::MAX);
-    if let Err(error) = store.forget_effects(id.0, latest).await {
+    if let Err(error) = store.forget_keyed_writes(id.0, latest).await {
         tracing::debug!(%id, %error, "outcomes of a match's writes are forgotten later");
     }
 }

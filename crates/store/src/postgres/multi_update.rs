@@ -1,6 +1,6 @@
 //! Accounts, objects and wallets changed together on PostgreSQL, in one transaction.
 //!
-//! Locks: first the effect's key, then all players in the order of their ids, then all objects in the order of their
+//! Locks: first the key of the write, then all players in the order of their ids, then all objects in the order of their
 //! names. So two transactions of this kind never wait for each other in a circle.
 
 use std::collections::BTreeMap;
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use muster_domain::UserId;
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate, MultiUpdateStore};
 use muster_domain::ports::storage::Authority;
 use muster_domain::time::Timestamp;
 
 use super::fault::Fault;
 use super::pool::Lease;
-use super::{PostgresStore, accounts, effects, storage, wallet};
-use crate::effects::KeyedWrite;
+use super::{PostgresStore, accounts, keyed_writes, storage, wallet};
+use crate::keyed_writes::KeyedWrite;
 use crate::limits;
 
 /// Not locked as for deletion: an object of a player may be written meanwhile, which looks at the player's row.
@@ -31,7 +31,7 @@ impl MultiUpdateStore for PostgresStore {
                 self.transaction(async |lease| {
                     let work = run(lease, update, stamp.now);
                     match &write {
-                        Some(write) => effects::once(lease, write, update, work).await,
+                        Some(write) => keyed_writes::once(lease, write, update, work).await,
                         None => work.await.map(Ok),
                     }
                 })

@@ -1,15 +1,15 @@
 //! Accounts, objects and wallets changed together on SQLite, in one run of the writer.
 
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate, MultiUpdateStore};
 use muster_domain::ports::storage::Authority;
 use muster_domain::time::Timestamp;
 use rusqlite::Connection;
 
 use super::sql::Result;
-use super::{SqliteStore, accounts, effects, storage, wallet};
-use crate::effects::KeyedWrite;
+use super::{SqliteStore, accounts, keyed_writes, storage, wallet};
+use crate::keyed_writes::KeyedWrite;
 use crate::limits;
 
 impl MultiUpdateStore for SqliteStore {
@@ -20,7 +20,7 @@ impl MultiUpdateStore for SqliteStore {
             let outcome = self.write(move |connection| {
                 let work = || run(connection, &update, stamp.now);
                 match &write {
-                    Some(write) => effects::once(connection, write, &update, work),
+                    Some(write) => keyed_writes::once(connection, write, &update, work),
                     None => work().map(Ok),
                 }
             });

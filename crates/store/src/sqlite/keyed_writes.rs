@@ -2,8 +2,8 @@
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::effects::EffectStore;
 use muster_domain::ports::job_epochs::JobEpoch;
+use muster_domain::ports::keyed_writes::KeyedWriteStore;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
 use muster_domain::time::Timestamp;
@@ -12,22 +12,22 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, one};
-use crate::effects::{FORMAT, KeyedWrite, encode};
+use crate::keyed_writes::{FORMAT, KeyedWrite, encode};
 
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
      WHERE match_id = ?1 AND tick = ?2 AND ordinal = ?3";
 const KEEP: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-impl EffectStore for SqliteStore {
-    fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
+impl KeyedWriteStore for SqliteStore {
+    fn forget_keyed_writes(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
             let sql = "DELETE FROM muster_effect WHERE match_id = ?1 AND tick <= ?2";
             execute(connection, sql, (match_id, tick)).map(|removed| removed as u64)
         }))
     }
 
-    fn prune_effects(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+    fn prune_keyed_writes(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
             take_job_epoch(connection, job_epoch)?;
             let sql = "DELETE FROM muster_effect WHERE create_time < ?1";

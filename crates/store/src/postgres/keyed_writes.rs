@@ -2,8 +2,8 @@
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::effects::EffectStore;
 use muster_domain::ports::job_epochs::JobEpoch;
+use muster_domain::ports::keyed_writes::KeyedWriteStore;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
 use muster_domain::time::Timestamp;
@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::job_epochs::{Removal, removal};
 use super::pool::Lease;
 use super::values::Moment;
-use crate::effects::{FORMAT, KeyedWrite, encode};
+use crate::keyed_writes::{FORMAT, KeyedWrite, encode};
 
 /// Whoever finds the key taken waits here until the transaction that took it is over.
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
@@ -25,15 +25,15 @@ const FORGET: &str = "WITH gone AS (DELETE FROM muster_effect WHERE match_id = $
      SELECT count(*) FROM gone";
 const EXPIRED: Removal = removal!("muster_effect", "create_time");
 
-impl EffectStore for PostgresStore {
-    fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
+impl KeyedWriteStore for PostgresStore {
+    fn forget_keyed_writes(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
         Box::pin(async move {
             let forgotten = self.query_one(FORGET, &[&match_id, &tick], |row| row.try_get::<_, i64>(0)).await?;
             Ok(u64::try_from(forgotten.unwrap_or(0)).unwrap_or(0))
         })
     }
 
-    fn prune_effects(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+    fn prune_keyed_writes(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
         Box::pin(self.remove_expired(&EXPIRED, before, job_epoch))
     }
 }
