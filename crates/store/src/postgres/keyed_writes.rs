@@ -11,7 +11,7 @@ use muster_domain::time::Timestamp;
 use super::PostgresStore;
 use super::fault::Fault;
 use super::job_epochs::{Removal, removal};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::keyed_writes::{FORMAT, KeyedWrite, encode};
 
@@ -41,20 +41,20 @@ impl KeyedWriteStore for PostgresStore {
 /// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
 /// inner one is the answer: a refusal is kept too, and what was done before it is undone.
 pub(super) async fn once(
-    lease: &Lease,
+    connection: &PooledConnection,
     write: &KeyedWrite,
     update: &MultiUpdate,
     work: impl Future<Output = Result<MultiOutcome, Fault>>,
 ) -> Result<Result<MultiOutcome, StoreError>, Fault> {
     let (match_id, tick, ordinal) = (write.key.match_id, write.key.tick, i64::from(write.key.ordinal));
     let claim: super::Values<'_> = &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
-    if lease.query(CLAIM, claim).await?.is_empty() {
-        let rows = lease.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
+    if connection.query(CLAIM, claim).await?.is_empty() {
+        let rows = connection.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
         // Forgotten between the two looks at it.
         let row = rows.first().ok_or(Fault::Overtaken)?;
         return Ok(write.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
     }
-    lease.control("SAVEPOINT effect").await?;
+    connection.control("SAVEPOINT effect").await?;
     let outcome = match work.await {
         Ok(done) => Ok(done),
         Err(fault) if fault.is_transient() => return Err(fault),
@@ -62,8 +62,8 @@ pub(super) async fn once(
     };
     let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok).map_err(Fault::Rule) };
     if outcome.is_err() {
-        lease.control("ROLLBACK TO SAVEPOINT effect").await?;
+        connection.control("ROLLBACK TO SAVEPOINT effect").await?;
     }
-    lease.query(KEEP, &[&match_id, &tick, &ordinal, &kept]).await?;
+    connection.query(KEEP, &[&match_id, &tick, &ordinal, &kept]).await?;
     Ok(outcome)
 }

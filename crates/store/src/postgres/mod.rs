@@ -32,7 +32,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row};
 
 use self::fault::{Fault, attempts};
-use self::pool::{Lease, Pool};
+use self::pool::{Pool, PooledConnection};
 use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
@@ -91,8 +91,8 @@ impl PostgresStore {
     }
 
     async fn query_once(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Fault> {
-        let lease = self.pool.shared().await?;
-        lease.query(sql, values).await
+        let connection = self.pool.shared().await?;
+        connection.query(sql, values).await
     }
 
     async fn attempts<T>(&self, transaction: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, StoreError> {
@@ -100,12 +100,12 @@ impl PostgresStore {
     }
 
     /// Runs `steps` between `BEGIN` and `COMMIT`; an error rolls back.
-    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&Lease) -> Result<T, Fault>) -> Result<T, Fault> {
-        let lease = self.pool.exclusive().await?;
-        lease.control("BEGIN").await?;
-        let outcome = steps(&lease).await;
-        lease.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-        lease.ended();
+    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&PooledConnection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let connection = self.pool.exclusive().await?;
+        connection.control("BEGIN").await?;
+        let outcome = steps(&connection).await;
+        connection.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+        connection.ended();
         outcome
     }
 }

@@ -14,7 +14,7 @@ use muster_domain::ports::storage::Authority;
 use muster_domain::time::Timestamp;
 
 use super::fault::Fault;
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::{PostgresStore, accounts, keyed_writes, storage, wallet};
 use crate::keyed_writes::KeyedWrite;
 use crate::limits;
@@ -28,10 +28,10 @@ impl MultiUpdateStore for PostgresStore {
             limits::multi_update(update)?;
             let write = KeyedWrite::of(update, stamp);
             let outcome = self.attempts(async || {
-                self.transaction(async |lease| {
-                    let work = run(lease, update, stamp.now);
+                self.transaction(async |connection| {
+                    let work = run(connection, update, stamp.now);
                     match &write {
-                        Some(write) => keyed_writes::once(lease, write, update, work).await,
+                        Some(write) => keyed_writes::once(connection, write, update, work).await,
                         None => work.await.map(Ok),
                     }
                 })
@@ -42,26 +42,26 @@ impl MultiUpdateStore for PostgresStore {
     }
 }
 
-async fn run(lease: &Lease, update: &MultiUpdate, now: Timestamp) -> Result<MultiOutcome, Fault> {
-    let held = lock(lease, update).await?;
+async fn run(connection: &PooledConnection, update: &MultiUpdate, now: Timestamp) -> Result<MultiOutcome, Fault> {
+    let held = lock(connection, update).await?;
     if !update.accounts.is_empty() {
-        lease.prepare(accounts::UPDATE_ACCOUNT).await?;
-        let change = async |(user_id, account)| accounts::update(lease, user_id, account, now).await;
+        connection.prepare(accounts::UPDATE_ACCOUNT).await?;
+        let change = async |(user_id, account)| accounts::update(connection, user_id, account, now).await;
         let answers = join_all(update.accounts.iter().map(|(user_id, account)| change((*user_id, account)))).await;
         answers.into_iter().collect::<Result<Vec<bool>, Fault>>()?;
     }
-    let acks = storage::apply(lease, Authority::Server, &update.writes, &update.deletes, now).await?;
-    let wallets = wallet::change(lease, held, &update.wallets, now).await?;
+    let acks = storage::apply(connection, Authority::Server, &update.writes, &update.deletes, now).await?;
+    let wallets = wallet::change(connection, held, &update.wallets, now).await?;
     Ok(MultiOutcome { acks, wallets })
 }
 
 /// Locks the players; what the wallets of those that exist hold.
-async fn lock(lease: &Lease, update: &MultiUpdate) -> Result<BTreeMap<UserId, String>, Fault> {
+async fn lock(connection: &PooledConnection, update: &MultiUpdate) -> Result<BTreeMap<UserId, String>, Fault> {
     let accounts = update.accounts.iter().map(|(user_id, _)| user_id.0);
     let ids: Vec<_> = accounts.chain(update.wallets.iter().map(|each| each.user_id.0)).collect();
     if ids.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let rows = lease.query(LOCK, &[&ids]).await?;
+    let rows = connection.query(LOCK, &[&ids]).await?;
     rows.iter().map(|row| Ok((UserId(row.try_get(0)?), row.try_get(1)?))).collect()
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::fault::{Fault, translate};
 use super::job_epochs::{Removal, removal};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::revocations::{reason, reason_columns};
 
@@ -42,8 +42,8 @@ impl RevocationStore for PostgresStore {
         Box::pin(async move {
             let rows = columns(revocations);
             self.attempts(async || {
-                let lease = self.pool.shared().await?;
-                insert_columns(&lease, &rows).await
+                let connection = self.pool.shared().await?;
+                insert_columns(&connection, &rows).await
             })
             .await
         })
@@ -62,11 +62,11 @@ impl RevocationStore for PostgresStore {
 }
 
 /// Adds one to the feed, as part of the caller's transaction.
-pub(super) async fn insert(lease: &Lease, revocation: &Revocation) -> Result<(), Fault> {
-    insert_columns(lease, &columns(&[*revocation])).await
+pub(super) async fn insert(connection: &PooledConnection, revocation: &Revocation) -> Result<(), Fault> {
+    insert_columns(connection, &columns(&[*revocation])).await
 }
 
-async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
+async fn insert_columns(connection: &PooledConnection, rows: &Columns) -> Result<(), Fault> {
     let values: super::Values<'_> = &[
         &rows.subjects,
         &rows.tokens,
@@ -77,7 +77,7 @@ async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
         &rows.close_sockets,
         &rows.banned,
     ];
-    lease.query(INSERT, values).await?;
+    connection.query(INSERT, values).await?;
     Ok(())
 }
 
