@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_api::keys::Keys;
 use muster_api::orders::{CloseReason, Errand, Named};
 use muster_api::session;
-use muster_domain::account::{self, Ending, parse_user_id};
+use muster_domain::account::{self, AccountEnding, parse_user_id};
 use muster_domain::auth::SignIn;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::{UserId, UserIdForm};
@@ -57,9 +57,9 @@ impl Host {
         }
     }
 
-    pub(super) fn ending(&self) -> Ending<'_> {
+    pub(super) fn ending(&self) -> AccountEnding<'_> {
         let Signing { sessions, revocations, .. } = &self.signing;
-        Ending { sessions, revocations, clock: &*self.clock }
+        AccountEnding { sessions, revocations, clock: &*self.clock }
     }
 }
 
