@@ -17,7 +17,7 @@ struct Sent {
     is_resent: bool,
 }
 
-/// Sending again after a silence: frames are sent again from the oldest on, ever more at once, until an acknowledgement
+/// Resending after a silence: frames are sent again from the oldest on, ever more at once, until an acknowledgement
 /// shows which are missing.
 #[derive(Debug)]
 struct Resending {
@@ -150,7 +150,7 @@ impl Sending {
         self.sent > sent
     }
 
-    /// Sends more frames again during a resending, unless the acknowledgement shows that frames beyond those had
+    /// Goes on with resending, unless the acknowledgement shows that frames beyond those had
     /// arrived.
     fn recover(&mut self, now: Millis, up_to: u64, head: &Header, out: &mut LinkOutput) {
         let Some(mut resending) = self.resending.take() else { return };
