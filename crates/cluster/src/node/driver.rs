@@ -21,7 +21,7 @@ use super::{LEAVE_WITHIN_MS, NodeAuthority, NodeClock, NodeCommand, NodeEvent, N
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 use crate::link::{LinkConfig, LinksStats};
 use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
-use crate::membership::{Action, Event, Membership, RequestRef};
+use crate::membership::{Action, Membership, MembershipEvent, RequestRef};
 use crate::registry::{Registry, RegistryError, Written};
 
 /// Frames, or batches, that one turn of the loop takes in before anything else gets a turn.
@@ -43,7 +43,7 @@ pub(super) struct Driver<N: Bus + Registry> {
     membership: Membership,
     link_config: LinkConfig,
     /// Writes and probes under way, each bounded in time.
-    answers: FuturesUnordered<Boxed<Event>>,
+    answers: FuturesUnordered<Boxed<MembershipEvent>>,
     /// The attempt to listen, until it succeeds.
     listening: Option<Boxed<N::Inbox>>,
     inbox: Option<N::Inbox>,
@@ -113,7 +113,7 @@ impl<N: Bus + Registry> Driver<N> {
                     let now = *connection.borrow_and_update();
                     self.connection(now);
                 }),
-                event = watch.next() => event.ok_or(REGISTRY_GONE).map(|event| self.step(Event::Registry(event))),
+                event = watch.next() => event.ok_or(REGISTRY_GONE).map(|event| self.step(MembershipEvent::Registry(event))),
                 Some(event) = self.answers.next() => { self.answered(event); Ok(()) }
                 () = alarm.ring() => { self.tick(); Ok(()) }
                 Some(command) = commands.recv() => { self.command(command); Ok(()) }
@@ -147,13 +147,13 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     fn connection(&mut self, now: Connection) {
-        self.step(Event::Connection { is_up: now.is_up, losses: now.losses });
+        self.step(MembershipEvent::Connection { is_up: now.is_up, losses: now.losses });
     }
 
     fn tick(&mut self) {
         let now = self.clock.now();
         if self.membership.next_due() <= now {
-            self.step(Event::Tick);
+            self.step(MembershipEvent::Tick);
         }
         if let Some(member_links) = &mut self.member_links {
             member_links.tick(now);
@@ -163,7 +163,7 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     /// Passes an event to the membership and carries out its actions.
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: MembershipEvent) {
         let mut actions = Vec::new();
         self.membership.handle(self.clock.now(), event, &mut actions);
         // The authority is updated first, so that nobody who is told of an action sees the outdated one.
@@ -242,7 +242,7 @@ impl<N: Bus + Registry> Driver<N> {
     fn listens(&mut self, inbox: N::Inbox) {
         self.listening = None;
         self.inbox = Some(inbox);
-        self.step(Event::Listening);
+        self.step(MembershipEvent::Listening);
     }
 
     /// Makes a write to the registry and passes its result to the membership, after a bounded time at the latest.
@@ -253,7 +253,7 @@ impl<N: Bus + Registry> Driver<N> {
         let write = tokio::time::timeout(Duration::from_millis(ANSWER_WITHIN_MS), write(self.outside.clone()));
         self.answers.push(Box::pin(async move {
             let outcome = write.await.unwrap_or_else(|_| Err(RegistryError::Unknown("no answer in time".to_owned())));
-            Event::Written { request, outcome }
+            MembershipEvent::Written { request, outcome }
         }));
     }
 
@@ -261,12 +261,12 @@ impl<N: Bus + Registry> Driver<N> {
         let outside = self.outside.clone();
         self.answers.push(Box::pin(async move {
             let answer = tokio::time::timeout(Duration::from_millis(PROBE_EVERY_MS), outside.probe(node));
-            Event::Probed { request, probe: answer.await.unwrap_or(Probe::Unknown) }
+            MembershipEvent::Probed { request, probe: answer.await.unwrap_or(Probe::Unknown) }
         }));
     }
 
-    fn answered(&mut self, event: Event) {
-        if let Event::Written { outcome: Err(RegistryError::Refused(reason)), .. } = &event
+    fn answered(&mut self, event: MembershipEvent) {
+        if let MembershipEvent::Written { outcome: Err(RegistryError::Refused(reason)), .. } = &event
             && self.refusal.as_ref() != Some(reason)
         {
             tracing::error!(reason, "the registry refuses what this node writes");
@@ -277,11 +277,11 @@ impl<N: Bus + Registry> Driver<N> {
 
     fn command(&mut self, command: NodeCommand) {
         match command {
-            NodeCommand::HandedOver { partition, epoch } => self.step(Event::HandedOver { partition, epoch }),
-            NodeCommand::Busy(is_busy) => self.step(Event::Busy(is_busy)),
-            NodeCommand::Drain => self.step(Event::Drain),
+            NodeCommand::HandedOver { partition, epoch } => self.step(MembershipEvent::HandedOver { partition, epoch }),
+            NodeCommand::Busy(is_busy) => self.step(MembershipEvent::Busy(is_busy)),
+            NodeCommand::Drain => self.step(MembershipEvent::Drain),
             NodeCommand::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
-            NodeCommand::Rejoin => self.step(Event::Rejoin { incarnation: draw() }),
+            NodeCommand::Rejoin => self.step(MembershipEvent::Rejoin { incarnation: draw() }),
         }
     }
 
@@ -290,7 +290,7 @@ impl<N: Bus + Registry> Driver<N> {
         let is_flushed = is_all_taken && self.member_links.as_ref().is_none_or(MemberLinks::is_flushed);
         if is_flushed || self.clock.now() >= at {
             self.leaves_at = None;
-            self.step(Event::Leave);
+            self.step(MembershipEvent::Leave);
             // The node was voted out before, so there is nothing to leave.
             if self.membership.number().is_none() && !self.has_left {
                 self.left();

@@ -104,7 +104,8 @@ pub enum NodeCommand {
         /// Epoch of the next owner: [`Move::epoch`](crate::membership::Move::epoch).
         epoch: Epoch,
     },
-    /// Tell the cluster whether the node is overloaded, see [`Event::Busy`](crate::membership::Event::Busy).
+    /// Tell the cluster whether the node is overloaded, see
+    /// [`MembershipEvent::Busy`](crate::membership::MembershipEvent::Busy).
     Busy(bool),
     /// Give everything away.
     Drain,

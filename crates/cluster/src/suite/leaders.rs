@@ -16,7 +16,7 @@ use super::node::{all_receive, all_send, together};
 use super::player::Player;
 use crate::nats::{Nats, NatsOptions};
 use crate::recovery::{Recovery, RecoveryError};
-use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch};
+use crate::registry::{Entry, Registry, RegistryError, RegistryEvent, Revision, Watch};
 
 const KEY: &str = "view";
 
@@ -175,9 +175,9 @@ fn number_of(entry: &Entry) -> u64 {
 async fn newer(watch: &mut Watch, last: &Entry) -> Entry {
     loop {
         let entry = match next(watch).await {
-            Event::Set(entry) => entry,
-            Event::State(mut entries) => entries.remove(0),
-            Event::Removed { .. } => panic!("nobody removes it"),
+            RegistryEvent::Set(entry) => entry,
+            RegistryEvent::State(mut entries) => entries.remove(0),
+            RegistryEvent::Removed { .. } => panic!("nobody removes it"),
         };
         if entry.revision > last.revision {
             return entry;
