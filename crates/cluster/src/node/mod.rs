@@ -110,7 +110,7 @@ pub enum NodeCommand {
     /// Give everything away.
     Drain,
     /// Leave, once all sent batches have arrived, or after [`LEAVE_WITHIN_MS`]. [`NodeEvent::Left`] comes when the
-    /// registry took the change; a caller that cannot wait for it drops the [`Node`].
+    /// registry took the change; a caller that cannot wait for it drops the [`RunningNode`].
     Leave,
     /// Join again after [`NodeEvent::VotedOut`] or [`NodeEvent::Refused`].
     Rejoin,
@@ -142,7 +142,7 @@ impl NodeAuthority {
 
 /// A running node. Dropping it ends its task as a crash would; [`NodeCommand::Leave`] ends it in order.
 #[derive(Debug)]
-pub struct Node {
+pub struct RunningNode {
     task: AbortHandle,
     commands: mpsc::Sender<NodeCommand>,
     outbound: Outbound,
@@ -150,7 +150,7 @@ pub struct Node {
     metrics: Arc<NodeMetrics>,
 }
 
-impl Node {
+impl RunningNode {
     /// Starts a node that joins the cluster behind `outside`. The caller must be in a tokio runtime. The events end
     /// after [`NodeEvent::Left`], or when the bus or the registry is gone for good, which is logged.
     pub fn start<N: Bus + Registry>(outside: Arc<N>, options: NodeOptions) -> (Self, mpsc::Receiver<NodeEvent>) {
@@ -185,7 +185,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for RunningNode {
     fn drop(&mut self) {
         self.task.abort();
     }

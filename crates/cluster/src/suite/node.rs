@@ -14,7 +14,7 @@ use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
 use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
 use crate::membership::{Compatibility, Incompatible};
-use crate::node::{LINK_BYTES_MAX, Node, NodeCommand, NodeEvent, NotTaken};
+use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, NotTaken, RunningNode};
 use crate::operator::{self, DrainError};
 
 /// Batches from each node to each other one.
@@ -250,10 +250,10 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
 
 pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(ground: impl Ground) {
     let there = Compatibility { wire_version: 3, readable_from: 2, keys: 7 };
-    let (first, mut told) = Node::start(ground.join().await.node, options(there));
+    let (first, mut told) = RunningNode::start(ground.join().await.node, options(there));
     until_event(&mut told, |event| matches!(event, NodeEvent::Online)).await;
     let misfit = async |compatibility| {
-        let (node, mut told) = Node::start(ground.join().await.node, options(compatibility));
+        let (node, mut told) = RunningNode::start(ground.join().await.node, options(compatibility));
         let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
         let reason = if let NodeEvent::Refused(reason) = event { Some(reason) } else { None };
         (node, told, reason)

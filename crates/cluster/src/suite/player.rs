@@ -12,7 +12,7 @@ use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
-use crate::node::{Node, NodeClock, NodeCommand, NodeEvent, NodeOptions, NotTaken};
+use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, NotTaken, RunningNode};
 use crate::registry::Registry;
 
 /// The number whose batch exceeds every frame.
@@ -21,7 +21,7 @@ const LARGE_BYTES: usize = 3 * 1024 * 1024;
 
 /// A node, and its knowledge of the others.
 pub(super) struct Player {
-    pub(super) node: Node,
+    pub(super) node: RunningNode,
     pub(super) events: mpsc::Receiver<NodeEvent>,
     pub(super) line: Box<dyn Line>,
     pub(super) me: NodeNumber,
@@ -70,7 +70,7 @@ impl Player {
     }
 
     pub(super) fn start<N: Bus + Registry>(outside: Arc<N>, line: Box<dyn Line>) -> Self {
-        let (node, events) = Node::start(outside, options(Compatibility::default()));
+        let (node, events) = RunningNode::start(outside, options(Compatibility::default()));
         Self {
             node,
             events,

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
-use muster_cluster::node::{Node, NodeCommand, NodeEvent, NodeOptions};
+use muster_cluster::node::{NodeCommand, NodeEvent, NodeOptions, RunningNode};
 use muster_gateway::rim::ClusterCommand;
 use muster_gateway::shard::{Command, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -41,7 +41,7 @@ pub(super) fn run(options: &NatsOptions, node: NodeOptions, load: Load, channels
 struct OnlineNode {
     nats: Arc<Nats>,
     match_logs: JetLogs,
-    node: Node,
+    node: RunningNode,
     events: mpsc::Receiver<NodeEvent>,
     number: NodeNumber,
     early_batches: Vec<(NodeNumber, Bytes)>,
@@ -84,7 +84,7 @@ async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, ch
 async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc<View>>) -> Result<OnlineNode, String> {
     let nats = Arc::new(Nats::connect(options).await.map_err(|error| error.to_string())?);
     let match_logs = nats.match_logs(options).await.map_err(|error| error.to_string())?;
-    let (node, mut events) = Node::start(nats.clone(), node);
+    let (node, mut events) = RunningNode::start(nats.clone(), node);
     let joined = timeout(JOIN_WAIT, wait_until_online(&mut events, view)).await;
     let joined = joined.unwrap_or_else(|_| Err("nobody lets it in; see the log of the others".to_owned()));
     let JoinedNode { number, early_batches } =
@@ -94,7 +94,7 @@ async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc
 
 /// A node with its shards: the node's events go to the shards, and messages of the shards to the node.
 struct ServedNode {
-    node: Node,
+    node: RunningNode,
     telemetry: ClusterTelemetry,
     shards: Arc<[ShardHandle]>,
     traffic: NodeTraffic,
