@@ -35,7 +35,7 @@ pub use self::durable::MatchLogs;
 use self::durable::Owner;
 use self::outgoing::Outgoing;
 use self::recordings::Folder;
-pub(crate) use self::recordings::{Player, read as read_recording};
+pub(crate) use self::recordings::{RecordingPlayer, read as read_recording};
 use self::reload::Shards;
 pub(crate) use self::reload::{Ask, Reload};
 use crate::config::Config;

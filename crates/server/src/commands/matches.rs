@@ -12,7 +12,7 @@ use tokio::task::LocalSet;
 use super::{Outcome, print, runtime};
 use crate::cli::MatchAction;
 use crate::config::{self, KeyFile, ServerMode, Setting};
-use crate::game::{Player, read_recording};
+use crate::game::{RecordingPlayer, read_recording};
 use crate::wiring;
 
 /// Bytes of a message that are shown.
@@ -33,7 +33,7 @@ pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> 
 }
 
 /// Replays one recording. Answers whether the code did the same as recorded.
-async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool, String> {
+async fn play(player: &RecordingPlayer, action: MatchAction, file: &Path) -> Result<bool, String> {
     let recording = read_recording(file)?;
     let (handler, id) = (recording.transcript.handler().to_owned(), recording.transcript.id());
     if action == MatchAction::Replay {

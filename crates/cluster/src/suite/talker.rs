@@ -1,4 +1,4 @@
-//! A player: a running node in a test, which sends consecutive numbers to every other player and checks those that it
+//! A talker: a running node in a test, which sends consecutive numbers to every other talker and checks those that it
 //! gets.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const LARGE: u64 = 100;
 const LARGE_BYTES: usize = 3 * 1024 * 1024;
 
 /// A node, and its knowledge of the others.
-pub(super) struct Player {
+pub(super) struct Talker {
     pub(super) node: RunningNode,
     pub(super) events: mpsc::Receiver<NodeEvent>,
     pub(super) line: Box<dyn Line>,
@@ -63,7 +63,7 @@ pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
     NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_runtime() }
 }
 
-impl Player {
+impl Talker {
     pub(super) async fn join(ground: &impl Ground) -> Self {
         let Joined { node: outside, line } = ground.join().await;
         Self::start(outside, line)
@@ -170,8 +170,8 @@ impl Player {
     /// Waits until `count` numbers have arrived from a node. Each number is checked when it arrives: in order, and
     /// once.
     pub(super) async fn receives(&mut self, from: NodeNumber, count: u64) {
-        let so_far = |player: &Self| player.arrived.get(&from).copied().unwrap_or_default();
-        self.until("batches", |player| so_far(player) >= count).await;
+        let so_far = |talker: &Self| talker.arrived.get(&from).copied().unwrap_or_default();
+        self.until("batches", |talker| so_far(talker) >= count).await;
         assert_eq!(so_far(self), count, "from {from} to {}", self.me);
     }
 }
