@@ -7,7 +7,7 @@ use muster_wire::operations::{Operation, TypedOperation};
 use crate::authorise::authorise;
 use crate::context::{App, Caller, Context};
 use crate::game::{ExecutionMode, Failure, RequestOrigin};
-use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
+use crate::hooks::{self, HookSubject, Payload, note_failure, note_refusal};
 
 /// Reads requests and writes answers of one transport.
 pub trait Codec {
@@ -67,7 +67,7 @@ pub async fn run<T: TypedOperation, C: Codec>(
     call: &Call<'_, C>,
     handler: impl AsyncFnOnce(&Context<'_>, T::Request) -> Result<T::Response>,
 ) -> Answered {
-    let subject = Subject::Operation(T::OPERATION);
+    let subject = HookSubject::Operation(T::OPERATION);
     let context = context(app, call)?;
     let mut request = call.codec.request::<T>()?;
     if app.hooks.has_before(subject) {
@@ -97,7 +97,7 @@ fn context<'a, C>(app: &'a App, call: &Call<'a, C>) -> Result<Context<'a>> {
 
 async fn before<T: TypedOperation>(
     context: &Context<'_>,
-    subject: Subject,
+    subject: HookSubject,
     request: T::Request,
 ) -> Answered<T::Request> {
     let has_request = T::OPERATION.row().has_request();
@@ -113,7 +113,7 @@ async fn before<T: TypedOperation>(
 /// The operation has happened: what a hook says of it changes nothing any more.
 async fn after<T: TypedOperation>(
     context: &Context<'_>,
-    subject: Subject,
+    subject: HookSubject,
     response: &T::Response,
     request: &T::Request,
 ) {

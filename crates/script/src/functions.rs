@@ -9,7 +9,7 @@ use std::sync::Arc;
 use muster_api::game::{
     ExecutionMode, Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion,
 };
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
@@ -172,17 +172,17 @@ impl<M: Machine> GameFunctions for Functions<M> {
 }
 
 impl<M: Machine> Hooks for Functions<M> {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         self.inner.pool().names().has_hook(Point { when: When::Before, subject })
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         self.inner.pool().names().has_hook(Point { when: When::After, subject })
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -198,7 +198,7 @@ impl<M: Machine> Hooks for Functions<M> {
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,

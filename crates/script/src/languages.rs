@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::live::Live;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_domain::ports::clock::Clock;
@@ -74,7 +74,7 @@ impl Languages {
         self.found(|index| index.function(id))
     }
 
-    fn with_hook(&self, when: When, subject: Subject) -> Option<&dyn EngineFunctions> {
+    fn with_hook(&self, when: When, subject: HookSubject) -> Option<&dyn EngineFunctions> {
         self.found(|index| index.hook(Point { when, subject }))
     }
 
@@ -156,17 +156,17 @@ impl GameFunctions for Languages {
 }
 
 impl Hooks for Languages {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         self.with_hook(When::Before, subject).is_some()
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         self.with_hook(When::After, subject).is_some()
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -178,7 +178,7 @@ impl Hooks for Languages {
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
@@ -190,7 +190,7 @@ impl Hooks for Languages {
     }
 }
 
-fn no_hook(subject: Subject) -> Failure {
+fn no_hook(subject: HookSubject) -> Failure {
     Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }
 

@@ -8,12 +8,12 @@ use muster_wire::realtime::envelope::Message;
 
 use super::{Finished, Handled, MessageAnswer, Operation, Received, SocketSession, handle, refuse};
 use crate::game::{ExecutionMode, Failure, Invocation};
-use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
+use crate::hooks::{self, HookSubject, Payload, note_failure, note_refusal};
 
 /// The hooks of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Hooked {
-    subject: Subject,
+    subject: HookSubject,
     before: bool,
     after: bool,
 }
@@ -21,7 +21,7 @@ pub(super) struct Hooked {
 impl Hooked {
     /// The hooks of a message; `None` if it has none.
     pub(super) fn of(session: &SocketSession, message: &Message) -> Option<Self> {
-        let (subject, hooks) = (Subject::Message(message.variant()), &session.app.hooks);
+        let (subject, hooks) = (HookSubject::Message(message.variant()), &session.app.hooks);
         let (before, after) = (hooks.has_before(subject), hooks.has_after(subject));
         (before || after).then_some(Self { subject, before, after })
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use muster_api::game::{Failure, Invocation};
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::{MessageOutcome, SocketSession};
 use muster_wire::Code;
 use muster_wire::envelope::Format;
@@ -39,17 +39,17 @@ impl Recorded {
 }
 
 impl Hooks for Recorded {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         subject.name() == self.hooked
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         subject.name() == self.hooked
     }
 
     fn before<'a>(
         &'a self,
-        _subject: Subject,
+        _subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -60,7 +60,7 @@ impl Hooks for Recorded {
 
     fn after<'a>(
         &'a self,
-        _subject: Subject,
+        _subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use muster_api::game::Occasion;
-use muster_api::hooks::{SUBJECT_COUNT, Subject};
+use muster_api::hooks::{HookSubject, SUBJECT_COUNT};
 use muster_api::routes::{FoundRoute, Routed};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
@@ -40,7 +40,7 @@ impl When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub(crate) when: When,
-    pub(crate) subject: Subject,
+    pub(crate) subject: HookSubject,
 }
 
 impl Point {
@@ -345,8 +345,8 @@ impl Names {
     }
 
     pub(crate) fn hooks(&self) -> impl Iterator<Item = Point> {
-        let points = Subject::operations()
-            .chain(Subject::messages())
+        let points = HookSubject::operations()
+            .chain(HookSubject::messages())
             .flat_map(|subject| [When::Before, When::After].map(|when| Point { when, subject }));
         points.filter(|point| self.has_hook(*point))
     }
@@ -360,14 +360,14 @@ pub(crate) enum Among {
 }
 
 impl Among {
-    fn subjects(self) -> Box<dyn Iterator<Item = Subject>> {
+    fn subjects(self) -> Box<dyn Iterator<Item = HookSubject>> {
         match self {
-            Self::Operations => Box::new(Subject::operations()),
-            Self::Messages => Box::new(Subject::messages()),
+            Self::Operations => Box::new(HookSubject::operations()),
+            Self::Messages => Box::new(HookSubject::messages()),
         }
     }
 
-    fn find(self, name: &str) -> Option<Subject> {
+    fn find(self, name: &str) -> Option<HookSubject> {
         self.subjects().find(|subject| subject.name().eq_ignore_ascii_case(name))
     }
 
@@ -392,8 +392,9 @@ impl Among {
     /// The names that are most like an unknown one, the likest first.
     fn near(self, name: &str) -> Vec<&'static str> {
         let wanted = name.to_ascii_lowercase().replace('_', "");
-        let likeness =
-            |subject: Subject| (strsim::jaro_winkler(&wanted, &subject.name().to_ascii_lowercase()), subject.name());
+        let likeness = |subject: HookSubject| {
+            (strsim::jaro_winkler(&wanted, &subject.name().to_ascii_lowercase()), subject.name())
+        };
         let mut near: Vec<_> =
             self.subjects().map(likeness).filter(|(likeness, _)| *likeness >= LIKENESS_MIN).collect();
         near.sort_by(|one, other| other.0.total_cmp(&one.0));

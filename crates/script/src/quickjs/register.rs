@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use muster_api::game::Occasion;
-use muster_api::hooks::Subject;
+use muster_api::hooks::HookSubject;
 use muster_wire::code::Code;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
@@ -96,7 +96,7 @@ pub(super) fn initializer<'js>(
     for (method, when) in [("registerRtBefore", When::Before), ("registerRtAfter", When::After)] {
         initializer.set(method, register_message_hook(ctx, to.clone(), method, when)?)?;
     }
-    for subject in Subject::operations() {
+    for subject in HookSubject::operations() {
         for (prefix, when) in [("registerBefore", When::Before), ("registerAfter", When::After)] {
             let method = format!("{prefix}{}", subject.name());
             initializer.set(method.clone(), register_hook(ctx, to.clone(), method, when, subject.name())?)?;
@@ -215,7 +215,7 @@ fn register_message_hook<'js>(
 ) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (name, function) = (id(&ctx, method, first)?, function(&ctx, method, second)?);
-        if let Some(operation) = Subject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
+        if let Some(operation) = HookSubject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
             let (operation, takes) = (operation.name(), method.replace("Rt", ""));
             return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use muster_api::hooks::Subject;
+use muster_api::hooks::HookSubject;
 
 use super::types::records;
 use super::wrapped;
@@ -38,7 +38,7 @@ pub fn typescript() -> String {
     let waiting = FORMS.iter().filter(|form| form.function.waits());
     waiting.for_each(|form| declare(&mut written, form, |answer| format!("Promise<{answer}>")));
     written.push_str("  }\n\n  interface HookRegistrations {\n");
-    for subject in Subject::operations() {
+    for subject in HookSubject::operations() {
         let name = subject.name();
         let _ = writeln!(written, "    registerBefore{name}(fn: BeforeHookFunction<any>): void;");
         let _ = writeln!(written, "    registerAfter{name}(fn: AfterHookFunction<any, any>): void;");

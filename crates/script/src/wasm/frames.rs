@@ -50,7 +50,7 @@ pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, argumen
         Callee::Function(id) => frame.byte(0).text(id),
         Callee::Hook(Point { when, subject }) => {
             frame.byte(1).flag(when == When::After).text(subject.name());
-            frame.flag(matches!(subject, muster_api::hooks::Subject::Message(_)))
+            frame.flag(matches!(subject, muster_api::hooks::HookSubject::Message(_)))
         }
         Callee::Sole(sole) => frame.byte(2).byte(sole as u8),
         Callee::Listener(occasion, index) => frame.byte(3).byte(occasion as u8).length(index),

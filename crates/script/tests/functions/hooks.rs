@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
-use muster_api::hooks::{Hooks as _, Payload, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _, Payload};
 use muster_script::{Limits, LuaFunctions};
 use muster_wire::Code;
 use muster_wire::api::{Account, DeleteNotificationsRequest};
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::world::{block_on, call, load, module};
 
-fn subject(name: &str) -> Subject {
-    Subject::operations().chain(Subject::messages()).find(|subject| subject.name() == name).unwrap()
+fn subject(name: &str) -> HookSubject {
+    HookSubject::operations().chain(HookSubject::messages()).find(|subject| subject.name() == name).unwrap()
 }
 
 /// The answer of a hook before an operation to a message; `null` if it returned nothing.
@@ -31,15 +31,15 @@ fn refused(line: &str) -> String {
 fn every_operation_and_message_takes_hooks_in_any_case() {
     let mut text = "local nk = require('nakama')\nlocal function f(_, m) return m end\n".to_owned();
     for (table, subjects) in
-        [("req", Subject::operations().collect::<Vec<_>>()), ("rt", Subject::messages().collect::<Vec<_>>())]
+        [("req", HookSubject::operations().collect::<Vec<_>>()), ("rt", HookSubject::messages().collect::<Vec<_>>())]
     {
         for name in subjects.iter().map(|subject| subject.name().to_ascii_lowercase()) {
             text.push_str(&format!("nk.register_{table}_before(f, '{name}') nk.register_{table}_after(f, '{name}')\n"));
         }
     }
     let functions = module(&text);
-    assert_eq!((Subject::operations().count(), Subject::messages().count()), (83, 28));
-    for subject in Subject::operations().chain(Subject::messages()) {
+    assert_eq!((HookSubject::operations().count(), HookSubject::messages().count()), (83, 28));
+    for subject in HookSubject::operations().chain(HookSubject::messages()) {
         assert!(functions.has_before(subject) && functions.has_after(subject), "{}", subject.name());
     }
 }
@@ -47,7 +47,7 @@ fn every_operation_and_message_takes_hooks_in_any_case() {
 #[test]
 fn only_what_is_registered_is_called() {
     let functions = module("require('nakama').register_rt_after(function() end, 'StatusUpdate')");
-    for subject in Subject::operations().chain(Subject::messages()) {
+    for subject in HookSubject::operations().chain(HookSubject::messages()) {
         assert!(!functions.has_before(subject), "{}", subject.name());
         assert_eq!(functions.has_after(subject), subject.name() == "StatusUpdate", "{}", subject.name());
     }

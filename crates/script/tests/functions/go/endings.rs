@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use muster_api::game::{ExecutionMode, Invocation};
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::{GoFunctions, GoModule, Limits};
 use muster_wire::api::UpdateAccountRequest;
 use muster_wire::code::Code;
@@ -66,7 +66,7 @@ fn a_call_that_ends_its_goroutine_fails_alone() {
 
 #[test]
 fn a_hook_fails_with_its_instance() {
-    let subject = Subject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
+    let subject = HookSubject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
     for kind in BOMBS {
         block_on(async {
             let (functions, _) = functions(store(), quick()).await;

@@ -1,7 +1,7 @@
 //! Functions and hooks: what they are given, and what their results and errors mean.
 
 use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
-use muster_api::hooks::{Hooks as _, Payload, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _, Payload};
 use muster_script::JsFunctions;
 use muster_wire::api::{Account, DeleteNotificationsRequest};
 use muster_wire::code::Code;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{answer, refused, script};
 use crate::world::{block_on, call};
 
-fn subject(name: &str) -> Subject {
-    Subject::operations().chain(Subject::messages()).find(|subject| subject.name() == name).unwrap()
+fn subject(name: &str) -> HookSubject {
+    HookSubject::operations().chain(HookSubject::messages()).find(|subject| subject.name() == name).unwrap()
 }
 
 fn with_init(functions: &str, init: &str) -> String {
@@ -101,16 +101,16 @@ fn promises_are_waited_for_as_far_as_they_need_nothing_from_outside() {
 #[test]
 fn every_operation_and_message_takes_hooks() {
     let mut init = String::new();
-    for name in Subject::operations().map(Subject::name) {
+    for name in HookSubject::operations().map(HookSubject::name) {
         init.push_str(&format!("initializer.registerBefore{name}(f); initializer.registerAfter{name}(f);\n"));
     }
-    for name in Subject::messages().map(|subject| subject.name().to_ascii_lowercase()) {
+    for name in HookSubject::messages().map(|subject| subject.name().to_ascii_lowercase()) {
         init.push_str(&format!(
             "initializer.registerRtBefore('{name}', f); initializer.registerRtAfter('{name}', f);\n"
         ));
     }
     let functions = script(&with_init("function f(ctx, logger, nk, message) { return message; }", &init));
-    for subject in Subject::operations().chain(Subject::messages()) {
+    for subject in HookSubject::operations().chain(HookSubject::messages()) {
         assert!(functions.has_before(subject) && functions.has_after(subject), "{}", subject.name());
     }
 }
