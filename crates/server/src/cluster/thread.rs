@@ -12,7 +12,7 @@ use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
 use muster_cluster::node::{NodeCommand, NodeEvent, NodeOptions, RunningNode};
 use muster_gateway::rim::ClusterCommand;
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -109,7 +109,7 @@ impl ServedNode {
     async fn begin(&mut self, early_batches: Vec<(NodeNumber, Bytes)>) {
         let routes = self.view.borrow().routes();
         self.keeper.follow(&routes);
-        tell(&self.shards, |done| Command::Routes(routes.clone(), done)).await;
+        tell(&self.shards, |done| ShardCommand::Routes(routes.clone(), done)).await;
         early_batches.into_iter().for_each(|(from, bytes)| self.traffic.take_in(from, bytes));
     }
 
@@ -148,13 +148,13 @@ impl ServedNode {
             Some(NodeEvent::View { new, .. }) => self.follow(new).await,
             Some(NodeEvent::Batch { from, bytes }) => self.traffic.take_in(from, bytes),
             Some(NodeEvent::Island) => {
-                tell(&self.shards, |done| Command::Island(true, done)).await;
+                tell(&self.shards, |done| ShardCommand::Island(true, done)).await;
                 tracing::warn!(
                     "no way to the cluster: this node is an island until it is back, and claims nothing new"
                 );
             }
             Some(NodeEvent::Online) => {
-                tell(&self.shards, |done| Command::Island(false, done)).await;
+                tell(&self.shards, |done| ShardCommand::Island(false, done)).await;
                 tracing::info!("connected to the cluster again");
             }
             Some(NodeEvent::Drained) => {
@@ -179,7 +179,7 @@ impl ServedNode {
         self.traffic.forget_all_but(&new);
         let routes = new.routes();
         self.keeper.follow(&routes);
-        tell(&self.shards, |done| Command::Routes(routes.clone(), done)).await;
+        tell(&self.shards, |done| ShardCommand::Routes(routes.clone(), done)).await;
         let is_draining = new.node(self.telemetry.number).is_some_and(|node| node.is_draining);
         self.state.send_if_modified(|state| {
             let begins = is_draining && *state == ClusterState::Member;
@@ -213,6 +213,6 @@ impl ServedNode {
 
 /// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it.
 /// A shard that has ended is not waited for.
-async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
+async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> ShardCommand) {
     join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }

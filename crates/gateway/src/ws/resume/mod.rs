@@ -27,7 +27,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::session::Opening;
 use super::stream::{Portable, Stream};
-use crate::shard::{Command, ConnectionGuard, Shard, ShardHandle};
+use crate::shard::{ConnectionGuard, Shard, ShardCommand, ShardHandle};
 
 /// The limits of sessions that survive their socket, under their configuration names.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +220,7 @@ async fn send_to_shard(socket: UpgradedSocket, peer: ShardHandle) {
     let sent = match stream.into_portable() {
         Ok(stream) => {
             let portable = PortableSocket { stream, early, opening, permit: guard.into_permit() };
-            peer.send(Command::Socket(Box::new(portable))).await
+            peer.send(ShardCommand::Socket(Box::new(portable))).await
         }
         Err(error) => Err(error),
     };
