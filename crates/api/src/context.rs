@@ -20,7 +20,7 @@ use crate::game::{ExecutionMode, GameFunctions, Invocation, RequestOrigin};
 use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
-use crate::metrics::Metrics;
+use crate::metrics::ApiMetrics;
 use crate::tokens::CheckedTokens;
 
 /// The app as one shard sees it. What is behind `Rc` is the shard's own, what is behind `Arc` all shards share.
@@ -56,7 +56,7 @@ pub struct App {
     /// How the live plane shows itself to clients.
     pub live_rules: LiveRules,
     /// This shard's totals.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ApiMetrics>,
 }
 
 /// Ids that are tried before one that another node owns is taken: with 32 nodes two in a thousand are.

@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use muster_api::keys::{KeyTexts, Keys};
-use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::metrics::ApiMetrics;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use muster_api::metrics::{LATENCY_BOUNDS_US, LATENCY_BUCKETS, Metrics as ApiMetrics, OperationTotals};
+use muster_api::metrics::{ApiMetrics, LATENCY_BOUNDS_US, LATENCY_BUCKETS, OperationTotals};
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;

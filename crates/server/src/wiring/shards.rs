@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use muster_api::App;
 use muster_api::live::Live;
-use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::metrics::ApiMetrics;
 use muster_api::tokens::CheckedTokens;
 use muster_gateway::rim::{LaneEnds, LaneSenders};
 use muster_gateway::shard::{self, AppFactory, ShardCommand, ShardHandle};

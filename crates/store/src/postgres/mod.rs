@@ -32,7 +32,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row};
 
 use self::fault::{Fault, attempts};
-use self::pool::{Pool, PooledConnection};
+use self::pool::{ConnectionPool, PooledConnection};
 use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
@@ -53,7 +53,7 @@ type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// A shard's handle. Its futures must run on a tokio runtime of one thread.
 #[derive(Clone)]
 pub struct PostgresStore {
-    pool: Rc<Pool>,
+    pool: Rc<ConnectionPool>,
     adopted: bool,
 }
 
@@ -66,7 +66,7 @@ impl PostgresStore {
     pub async fn open(url: &str, options: &PostgresOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
         let adopted = is_adopted(url).await?;
         let config = config(url, options.statement_timeout)?;
-        Ok(Self { pool: Pool::new(config, options.clone(), metrics), adopted })
+        Ok(Self { pool: ConnectionPool::new(config, options.clone(), metrics), adopted })
     }
 
     /// What this store counts.

@@ -53,7 +53,7 @@ impl Default for PostgresOptions {
 }
 
 /// See the module.
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     config: Config,
     options: PostgresOptions,
     connections: RefCell<Vec<Rc<Connection>>>,
@@ -91,7 +91,7 @@ struct Connection {
 
 /// A connection to use; given back when dropped.
 pub(super) struct PooledConnection {
-    pool: Rc<Pool>,
+    pool: Rc<ConnectionPool>,
     connection: Rc<Connection>,
     used_as: ConnectionUse,
 }
@@ -115,7 +115,7 @@ enum RemovalReason {
     Retired,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(super) fn new(config: Config, options: PostgresOptions, metrics: Arc<StoreMetrics>) -> Rc<Self> {
         Rc::new(Self {
             config,
@@ -329,7 +329,7 @@ impl Drop for PooledConnection {
     }
 }
 
-struct Opening<'a>(&'a Pool);
+struct Opening<'a>(&'a ConnectionPool);
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
