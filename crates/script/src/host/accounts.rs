@@ -7,8 +7,8 @@ use muster_domain::{Result, Timestamp};
 use super::records::{object, of_json, of_time, record, some_text, texts};
 use super::refusals::NO_ACCOUNT;
 use super::{
-    AMOUNTS, Arguments, EffectClass, Go, Host, HostFunction, JavaScript, ROW, RecordType, Run, TEXTS, Type, field,
-    flag, maybe, not_yet, only, optional, required,
+    AMOUNTS, Arguments, EffectClass, GoShape, Host, HostFunction, JavaScriptShape, ROW, RecordType, Run, TEXTS, Type,
+    field, flag, maybe, not_yet, only, optional, required,
 };
 use crate::value::Value;
 
@@ -93,7 +93,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&ACCOUNT))],
         answers: "the accounts that exist, each as account_get_id answers it",
         effect: EffectClass::Reads,
-        go: Go::by_hand("AccountsGetId"),
+        go: GoShape::by_hand("AccountsGetId"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
@@ -127,7 +127,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         errors: &[NO_ACCOUNT],
         effect: EffectClass::Writes,
-        javascript: JavaScript::ordered(&[
+        javascript: JavaScriptShape::ordered(&[
             "user_id",
             "username",
             "display_name",

@@ -14,8 +14,8 @@ use super::records::entries;
 use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
 use super::{
-    Arguments, DocumentedError, EffectClass, Field, Go, Host, HostFunction, Parameter, ROW, Run, Type, field, flag,
-    not_yet, optional, required, text_of,
+    Arguments, DocumentedError, EffectClass, Field, GoShape, Host, HostFunction, Parameter, ROW, Run, Type, field,
+    flag, not_yet, optional, required, text_of,
 };
 use crate::value::Value;
 
@@ -88,7 +88,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "a session token, and when it expires",
         errors: &[NO_ACCOUNT, BANNED],
         effect: EffectClass::Reads,
-        go: Go::arguments(&[("expires_at", "exp")]),
+        go: GoShape::arguments(&[("expires_at", "exp")]),
         run: Run::Later(|host, arguments| Box::pin(token(host, arguments))),
         ..ROW
     },

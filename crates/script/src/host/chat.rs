@@ -10,8 +10,8 @@ use muster_domain::{Error, Result};
 
 use super::records::{object, of_time, record};
 use super::{
-    Arguments, EffectClass, Go, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe, number,
-    only, optional, required,
+    Arguments, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe,
+    number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -65,7 +65,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the channel's id",
         effect: EffectClass::Reads,
-        go: Go::arguments(&[("type", "chanType")]),
+        go: GoShape::arguments(&[("type", "chanType")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let sender = some_user(&arguments.text()?)?;

@@ -8,13 +8,16 @@ use aes::{Aes128, Aes256};
 use cfb_mode::{Decryptor, Encryptor};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, EffectClass, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{
+    Arguments, EffectClass, Host, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, only, required,
+};
 use crate::value::Value;
 
 const BLOCK_BYTES: usize = 16;
 
 /// JavaScript decrypts a text in base 64, and gets a text.
-const FROM_BASE64: JavaScript = JavaScript { takes_base64: true, ..JavaScript::answering(JavaScriptAnswer::Text) };
+const FROM_BASE64: JavaScriptShape =
+    JavaScriptShape { takes_base64: true, ..JavaScriptShape::answering(JavaScriptAnswer::Text) };
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -24,7 +27,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
         effect: EffectClass::Chance,
-        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes128>),
         ..ROW
     },
@@ -46,7 +49,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
         effect: EffectClass::Chance,
-        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes256>),
         ..ROW
     },

@@ -5,7 +5,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
 use super::{
-    Arguments, EffectClass, HostFunction, JavaScript, Parameter, ROW, Run, Type, flag, only, optional, required,
+    Arguments, EffectClass, HostFunction, JavaScriptShape, Parameter, ROW, Run, Type, flag, only, optional, required,
 };
 use crate::value::Value;
 use crate::value::allowance::Allowance;
@@ -89,7 +89,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the text in base 64",
         effect: EffectClass::Pure,
-        javascript: JavaScript::named(&["base64UrlEncode"]),
+        javascript: JavaScriptShape::named(&["base64UrlEncode"]),
         run: Run::Now(|_, arguments| encode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
@@ -100,7 +100,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Bytes)],
         answers: "the bytes",
         effect: EffectClass::Pure,
-        javascript: JavaScript::named(&["base64UrlDecode"]),
+        javascript: JavaScriptShape::named(&["base64UrlDecode"]),
         run: Run::Now(|_, arguments| decode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
@@ -110,7 +110,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the id as text",
         effect: EffectClass::Chance,
-        javascript: JavaScript::named(&["uuidv4"]),
+        javascript: JavaScriptShape::named(&["uuidv4"]),
         run: Run::Now(|host, _| Ok(Value::text(host.entropy.uuid().to_string()))),
         ..ROW
     },

@@ -10,7 +10,7 @@ use muster_wire::Timestamp;
 use muster_wire::api::Event;
 
 use super::records::named_texts;
-use super::{Arguments, EffectClass, Go, Host, HostFunction, ROW, Run, Type, flag, optional, required};
+use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, Type, flag, optional, required};
 use crate::value::Value;
 
 /// Game code of one language as a listener to events.
@@ -51,7 +51,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
         flag("external", false),
     ],
     effect: EffectClass::Tells,
-    go: Go::by_hand("Event"),
+    go: GoShape::by_hand("Event"),
     run: Run::Now(event),
     ..ROW
 }];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use muster_domain::{Error, ErrorKind, Result};
 
-use super::{EffectClass, Go, HostFunction, ROW, Run, Type, only, required};
+use super::{EffectClass, GoShape, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 /// Most bytes of a file that is read.
@@ -20,7 +20,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "what it holds",
         errors: &[(ErrorKind::NotFound, "there is no such file")],
         effect: EffectClass::Reads,
-        go: Go::by_hand("ReadFile"),
+        go: GoShape::by_hand("ReadFile"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let path = arguments.text()?;

@@ -9,7 +9,7 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::named_texts;
 use super::{
-    Arguments, EffectClass, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, field, flag, number,
+    Arguments, EffectClass, Host, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, field, flag, number,
     optional, required,
 };
 use crate::value::Value;
@@ -84,7 +84,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     results: &[field("code", Type::Number), field("headers", Type::Map(&Type::Text)), field("body", Type::Text)],
     answers: "the status, the headers by name, and the body",
     effect: EffectClass::Asks,
-    javascript: JavaScript::answering(JavaScriptAnswer::Response),
+    javascript: JavaScriptShape::answering(JavaScriptAnswer::Response),
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
     ..ROW
 }];

@@ -9,7 +9,7 @@ use muster_domain::{ErrorKind, Result};
 
 use super::refusals::{NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::{
-    Arguments, DocumentedError, EffectClass, Host, HostFunction, JavaScript, ROW, Run, Type, not_yet, optional,
+    Arguments, DocumentedError, EffectClass, Host, HostFunction, JavaScriptShape, ROW, Run, Type, not_yet, optional,
     required,
 };
 use crate::value::Value;
@@ -86,13 +86,13 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     not_yet("link_apple"),
     not_yet("link_facebook"),
     not_yet("link_facebook_instant_game"),
-    HostFunction { javascript: JavaScript::named(&["linkGameCenter"]), ..not_yet("link_gamecenter") },
+    HostFunction { javascript: JavaScriptShape::named(&["linkGameCenter"]), ..not_yet("link_gamecenter") },
     not_yet("link_google"),
     not_yet("link_steam"),
     not_yet("unlink_apple"),
     not_yet("unlink_facebook"),
     not_yet("unlink_facebook_instant_game"),
-    HostFunction { javascript: JavaScript::named(&["unlinkGameCenter"]), ..not_yet("unlink_gamecenter") },
+    HostFunction { javascript: JavaScriptShape::named(&["unlinkGameCenter"]), ..not_yet("unlink_gamecenter") },
     not_yet("unlink_google"),
     not_yet("unlink_steam"),
 ];

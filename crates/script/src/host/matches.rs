@@ -12,7 +12,7 @@ use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
 use super::{
-    EffectClass, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required,
+    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -105,7 +105,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::Unavailable, "the server stops or has lost its cluster"),
         ],
         effect: EffectClass::Writes,
-        go: Go::by_hand("MatchCreate"),
+        go: GoShape::by_hand("MatchCreate"),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {

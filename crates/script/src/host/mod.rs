@@ -66,8 +66,8 @@ pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
 pub use players::{NoPlayers, Players, Soon};
 pub use row::{
-    DefaultValue, DocumentedError, EffectClass, Go, HostFunction, HostFuture, JavaScript, JavaScriptAnswer, Parameter,
-    ROW, Run, Started,
+    DefaultValue, DocumentedError, EffectClass, GoShape, HostFunction, HostFuture, JavaScriptAnswer, JavaScriptShape,
+    Parameter, ROW, Run, Started,
 };
 use row::{flag, not_yet, number};
 pub(crate) use row::{optional, required};

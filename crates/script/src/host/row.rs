@@ -30,9 +30,9 @@ pub struct HostFunction {
     /// EffectClass of the function on the world.
     pub effect: EffectClass,
     /// Where JavaScript's function differs from what follows by rule.
-    pub javascript: JavaScript,
+    pub javascript: JavaScriptShape,
     /// Where Go's method differs from what follows by rule.
-    pub go: Go,
+    pub go: GoShape,
     /// Its code.
     pub run: Run,
 }
@@ -49,8 +49,8 @@ pub const ROW: HostFunction = HostFunction {
     answers: "",
     errors: &[],
     effect: EffectClass::Pure,
-    javascript: JavaScript::BY_RULE,
-    go: Go::BY_RULE,
+    javascript: JavaScriptShape::BY_RULE,
+    go: GoShape::BY_RULE,
     run: Run::NotYet,
 };
 
@@ -233,7 +233,7 @@ impl EffectClass {
 /// result
 /// that is missing is `null`, and several results are an object with their names in camel case.
 #[derive(Clone, Copy, Debug)]
-pub struct JavaScript {
+pub struct JavaScriptShape {
     /// The names under which it is found; none for the one by rule.
     pub names: &'static [&'static str],
     /// The parameters in JavaScript's order; none for Lua's.
@@ -257,7 +257,7 @@ pub enum JavaScriptAnswer {
     Response,
 }
 
-impl JavaScript {
+impl JavaScriptShape {
     /// No difference.
     pub const BY_RULE: Self = Self { names: &[], order: &[], takes_base64: false, answer: JavaScriptAnswer::ByRule };
 
@@ -283,7 +283,7 @@ impl JavaScript {
 /// name.
 /// `sdk/go/internal/generate` knows the rules for types. A function without a method of its letters has none in Go.
 #[derive(Clone, Copy, Debug)]
-pub struct Go {
+pub struct GoShape {
     /// The method that is written by hand in `sdk/go`, if it is one.
     pub by_hand: Option<&'static str>,
     /// Names of arguments that differ: the function's parameter, and Go's.
@@ -292,7 +292,7 @@ pub struct Go {
     pub error: &'static str,
 }
 
-impl Go {
+impl GoShape {
     /// No difference.
     pub const BY_RULE: Self = Self { by_hand: None, arguments: &[], error: "" };
 

@@ -17,7 +17,7 @@ use muster_domain::{Error, Result};
 
 use super::records::texts;
 use super::streams::parse_session_id;
-use super::{Arguments, EffectClass, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
+use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
 use crate::value::Value;
 
 /// Most users that are banned or pardoned by one call.
@@ -69,7 +69,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
         parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
         effect: EffectClass::Players,
-        go: Go::by_hand("SessionDisconnect"),
+        go: GoShape::by_hand("SessionDisconnect"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let session = parse_session_id(&arguments.text()?)?;

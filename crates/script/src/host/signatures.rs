@@ -11,7 +11,7 @@ use rustls_pki_types::pem::PemObject;
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::refusals::BUSY;
-use super::{EffectClass, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -40,7 +40,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "the signature's bytes",
         errors: &[BUSY],
         effect: EffectClass::Pure,
-        javascript: JavaScript::answering(JavaScriptAnswer::Text),
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Text),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (input, key) = (arguments.bytes(), arguments.bytes());

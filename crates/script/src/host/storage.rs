@@ -13,7 +13,8 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, of_json, of_time, record};
 use super::{
-    EffectClass, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional, required,
+    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional,
+    required,
 };
 use crate::value::Value;
 
@@ -82,7 +83,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                  permission_write, create_time, update_time",
         errors: &[(ErrorKind::ResourceExhausted, "the objects are too large to be read at once")],
         effect: EffectClass::Reads,
-        go: Go::arguments(&[("object_ids", "reads")]),
+        go: GoShape::arguments(&[("object_ids", "reads")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = |mut id: Record| Ok((id.text("collection")?, id.text("key")?, id.text("user_id")?));
@@ -101,7 +102,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&STORAGE_WRITE_ACK))],
         answers: "for each object its collection, key, user_id and version, in the order asked for",
         effect: EffectClass::WritesKeyed,
-        go: Go { error: "rejected", ..Go::arguments(&[("objects", "writes")]) },
+        go: GoShape { error: "rejected", ..GoShape::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "objects")?;
@@ -118,7 +119,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
         parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
         effect: EffectClass::WritesKeyed,
-        go: Go { error: "rejected", ..Go::arguments(&[("object_ids", "deletes")]) },
+        go: GoShape { error: "rejected", ..GoShape::arguments(&[("object_ids", "deletes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "object ids")?;
@@ -162,7 +163,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ..ROW
     },
     not_yet("storage_index_list"),
-    HostFunction { go: Go::by_hand("StorageWriteRetry"), ..not_yet("storage_write_retry") },
+    HostFunction { go: GoShape::by_hand("StorageWriteRetry"), ..not_yet("storage_write_retry") },
 ];
 
 fn owner(record: &mut Record) -> Result<UserId> {

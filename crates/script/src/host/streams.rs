@@ -12,7 +12,7 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    Arguments, DocumentedError, EffectClass, Go, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type,
+    Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type,
     field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
@@ -228,7 +228,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Sends a message of the realtime protocol, as its JSON would be, to those on a stream.",
         parameters: &[STREAM, required("envelope", Type::Object), PRESENCES, RELIABLE],
         effect: EffectClass::Players,
-        go: Go::by_hand("StreamSendRaw"),
+        go: GoShape::by_hand("StreamSendRaw"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;

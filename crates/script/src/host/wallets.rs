@@ -15,8 +15,8 @@ use super::records::{Record, amounts, object, of_amounts, of_json, of_time, reco
 use super::refusals::NO_ACCOUNT;
 use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
 use super::{
-    AMOUNTS, Arguments, DocumentedError, EffectClass, Go, HostFunction, ROW, RecordType, Run, Type, field, flag, maybe,
-    number, only, optional, required,
+    AMOUNTS, Arguments, DocumentedError, EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, flag,
+    maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -152,7 +152,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "what became of the written objects, and of the wallets",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
-        go: Go { error: "rejected", ..Go::BY_RULE },
+        go: GoShape { error: "rejected", ..GoShape::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let request = to_request(arguments)?;
