@@ -18,14 +18,14 @@ pub type FolderState = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 /// Finds out when files have changed and nobody writes to them any more.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FolderWatch {
     /// The files as they were last loaded.
     loaded: FolderState,
     /// The files at the last look, if they differed from the loaded ones.
     changed: Option<FolderState>,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Watches files that are loaded in this state.
     pub fn new(loaded: FolderState) -> Self {
         Self { loaded, changed: None }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_changed_is_loaded_once_it_has_settled() {
-        let mut watch = Watch::new(files(&[("a.lua", 1, 10)]));
+        let mut watch = FolderWatch::new(files(&[("a.lua", 1, 10)]));
         assert!(!watch.look(files(&[("a.lua", 1, 10)])));
         assert!(!watch.look(files(&[("a.lua", 2, 4)])), "it may be half written");
         assert!(!watch.look(files(&[("a.lua", 2, 12)])), "it was");

@@ -11,7 +11,7 @@ use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsV
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
 use super::promises::Promises;
-use super::surface::{AnswerForm, FORMS, JavaScriptForm, camel_case, names};
+use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
 use crate::host::{Host, Started, pending as pending_functions};
@@ -116,7 +116,7 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'j
 
 /// A host function in the form that JavaScript calls.
 struct BoundHostFunction {
-    form: &'static JavaScriptForm,
+    form: &'static JavaScriptFunction,
     means: Means,
 }
 
@@ -172,18 +172,18 @@ fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<
     Ok(promise)
 }
 
-fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptForm) -> Result<Function<'js>> {
+fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptFunction) -> Result<Function<'js>> {
     let bound = BoundHostFunction { form, means };
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.wait(&ctx, &given.0))
 }
 
-fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptForm) -> Result<Function<'js>> {
+fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptFunction) -> Result<Function<'js>> {
     let bound = BoundHostFunction { form, means };
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.promise(&ctx, &given.0))
 }
 
 /// Reads the arguments in the host's order, and checks their types.
-fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptForm, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
+fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
     let function = form.function;
     let called = form.names.first().map_or(function.name, String::as_str);
     let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);

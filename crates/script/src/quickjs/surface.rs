@@ -24,7 +24,7 @@ pub(crate) enum AnswerForm {
 }
 
 /// A function of the host table as JavaScript has it.
-pub(crate) struct JavaScriptForm {
+pub(crate) struct JavaScriptFunction {
     /// The function.
     pub(crate) function: &'static HostFunction,
     /// The names under which it is found. The first stands in errors.
@@ -36,10 +36,10 @@ pub(crate) struct JavaScriptForm {
 }
 
 /// All functions that are built, in the table's order.
-pub(crate) static FORMS: LazyLock<Vec<JavaScriptForm>> =
-    LazyLock::new(|| functions().map(JavaScriptForm::of).collect());
+pub(crate) static FORMS: LazyLock<Vec<JavaScriptFunction>> =
+    LazyLock::new(|| functions().map(JavaScriptFunction::of).collect());
 
-impl JavaScriptForm {
+impl JavaScriptFunction {
     fn of(function: &'static HostFunction) -> Self {
         Self { function, names: names(function), positions: positions(function), answer: answer(function) }
     }

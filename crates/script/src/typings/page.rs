@@ -6,7 +6,7 @@ use muster_api::http::code;
 
 use super::types::records;
 use crate::host::{DefaultValue, EffectClass, Field, HostFunction, Parameter, pending};
-use crate::quickjs::{FORMS, JavaScriptForm, camel_case};
+use crate::quickjs::{FORMS, JavaScriptFunction, camel_case};
 
 const HEAD: &str = "\
 # Functions of the server
@@ -41,7 +41,7 @@ pub fn page() -> String {
     written
 }
 
-fn describe(written: &mut String, form: &JavaScriptForm) {
+fn describe(written: &mut String, form: &JavaScriptFunction) {
     let function = form.function;
     let _ = write!(written, "\n### {}\n\n{}\n\n", function.name, function.doc);
     let _ = writeln!(written, "- Lua: `nk.{}({})`", function.name, in_lua(function));
@@ -87,7 +87,7 @@ fn in_lua(function: &HostFunction) -> String {
     function.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(", ")
 }
 
-fn in_javascript(form: &JavaScriptForm) -> String {
+fn in_javascript(form: &JavaScriptFunction) -> String {
     form.arguments().iter().map(|parameter| camel_case(parameter.name)).collect::<Vec<_>>().join(", ")
 }
 

@@ -7,7 +7,7 @@ use muster_api::hooks::HookSubject;
 use super::types::records;
 use super::wrapped;
 use crate::host::{Field, HostFunction, Type};
-use crate::quickjs::{AnswerForm, FORMS, JavaScriptForm, camel_case};
+use crate::quickjs::{AnswerForm, FORMS, JavaScriptFunction, camel_case};
 
 /// The declarations that do not follow from the host table: contexts, functions that are registered, matches.
 const HEAD: &str = include_str!("head.d.ts");
@@ -48,7 +48,7 @@ pub fn typescript() -> String {
 }
 
 /// Declares a method. `wrap` makes its result a promise where it is one.
-fn declare(written: &mut String, form: &JavaScriptForm, wrap: impl Fn(&str) -> String) {
+fn declare(written: &mut String, form: &JavaScriptFunction, wrap: impl Fn(&str) -> String) {
     for line in comment(form.function) {
         let _ = writeln!(written, "    {line}");
     }
@@ -71,7 +71,7 @@ fn comment(function: &HostFunction) -> Vec<String> {
 
 /// The parameters in JavaScript's order. One that may be left out but stands before one that may not is given as
 /// `null`.
-fn parameters(form: &JavaScriptForm) -> String {
+fn parameters(form: &JavaScriptFunction) -> String {
     let placed = form.arguments();
     let last_needed = placed.iter().rposition(|parameter| !parameter.is_optional);
     let written = placed.iter().enumerate().map(|(place, parameter)| {
@@ -87,7 +87,7 @@ fn parameters(form: &JavaScriptForm) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-fn answer(form: &JavaScriptForm) -> String {
+fn answer(form: &JavaScriptFunction) -> String {
     let results = form.function.results;
     let plain = |result: &Field| match result.of {
         Type::Bytes => "string".to_owned(),
