@@ -41,8 +41,8 @@ pub struct MultiUpdateResult {
 
 /// Changes everything or nothing: accounts first, then objects, deletions, wallets.
 ///
-/// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand changes, for what is out of its rules,
-/// and for an object whose version is another; `AlreadyExists` for a taken user name.
+/// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand changes, for what is out of its
+/// rules, and for an object whose version is another; `AlreadyExists` for a taken user name.
 pub async fn run(
     store: &dyn Store,
     entropy: &dyn Entropy,

@@ -82,8 +82,8 @@ pub async fn update(
 /// Changes wallets, all or none, and writes each change into the ledger if `update_ledger`. Answers whose changed and
 /// how, in the order asked for; unknown players are left out. Several changes of one wallet apply in order.
 ///
-/// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their rules,
-/// and for a wallet that holds what is no whole number.
+/// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their
+/// rules, and for a wallet that holds what is no whole number.
 pub async fn update_all(
     store: &dyn Store,
     entropy: &dyn Entropy,

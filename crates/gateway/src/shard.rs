@@ -414,7 +414,8 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<ShardCommand>, mut l
             biased;
             Some(command) = inbox.recv() => match command {
                 // A shard that stops lets nobody in any more.
-                ShardCommand::Connection { .. } | ShardCommand::Socket(_) | ShardCommand::Stop { .. } if stopping.is_some() => {}
+                ShardCommand::Connection { .. } | ShardCommand::Socket(_) | ShardCommand::Stop { .. }
+                    if stopping.is_some() => {}
                 ShardCommand::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
                 ShardCommand::Socket(portable) => resume::take_in(*portable, shard),
                 ShardCommand::Peers(peers) => {

@@ -113,7 +113,9 @@ impl<N: Bus + Registry> Driver<N> {
                     let now = *connection.borrow_and_update();
                     self.connection(now);
                 }),
-                event = watch.next() => event.ok_or(REGISTRY_GONE).map(|event| self.step(MembershipEvent::Registry(event))),
+                event = watch.next() => {
+                    event.ok_or(REGISTRY_GONE).map(|event| self.step(MembershipEvent::Registry(event)))
+                }
                 Some(event) = self.answers.next() => { self.answered(event); Ok(()) }
                 () = alarm.ring() => { self.tick(); Ok(()) }
                 Some(command) = commands.recv() => { self.command(command); Ok(()) }

@@ -1,5 +1,5 @@
-//! The clock of game code: a thread that knows since when each watched thread has been running its call. When a slice is
-//! over the clock rings the alarm of the call, so a call that keeps to its slice never has to look at the time.
+//! The clock of game code: a thread that knows since when each watched thread has been running its call. When a slice
+//! is over the clock rings the alarm of the call, so a call that keeps to its slice never has to look at the time.
 //!
 //! Order of locks: the watched threads, then the running call of one, then the digests of loaded modules. A watched
 //! thread takes no lock but that of its own running call.
