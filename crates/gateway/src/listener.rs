@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::metrics::GatewayMetrics;
-use crate::shard::{Command, ShardHandle};
+use crate::shard::{ShardCommand, ShardHandle};
 
 /// How long accepting rests when the system refuses a connection for want of files or memory.
 pub(crate) const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
@@ -76,7 +76,7 @@ async fn hand_over(
         return Err(io::Error::other("no shard is running"));
     };
     match prepare(&stream).and_then(|()| stream.into_std()) {
-        Ok(stream) => shard.send(Command::Connection { stream, peer, permit }).await,
+        Ok(stream) => shard.send(ShardCommand::Connection { stream, peer, permit }).await,
         Err(error) => {
             tracing::debug!(%error, "connection lost before it was handed over");
             Ok(())

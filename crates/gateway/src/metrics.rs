@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use muster_live::plane::PlaneStats;
 use muster_live::{CloseReason, Discarded, ShardIndex};
 
-use crate::ws::resume::Refusal;
+use crate::ws::resume::ResumeRefusal;
 use crate::ws::shared::Traffic;
 
 /// Counters and gauges of all shards. Counters only grow.
@@ -41,8 +41,8 @@ pub struct GatewayMetrics {
     pub sessions_waiting: AtomicI64,
     /// Sessions that went on over another socket.
     pub resumed: AtomicU64,
-    /// Sockets that got a new session instead of the one they asked for, by [`Refusal`].
-    pub resumes_refused: [AtomicU64; Refusal::ALL.len()],
+    /// Sockets that got a new session instead of the one they asked for, by [`ResumeRefusal`].
+    pub resumes_refused: [AtomicU64; ResumeRefusal::ALL.len()],
     /// Sessions that came from another node.
     pub moved_in: AtomicU64,
     /// Sessions that went to another node.

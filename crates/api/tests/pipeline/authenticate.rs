@@ -1,6 +1,6 @@
 //! Signing in by device, custom id, e-mail address and user name.
 
-use muster_domain::account::Ending;
+use muster_domain::account::AccountEnding;
 use muster_domain::ids::Uuid;
 use muster_domain::ports::accounts::{AccountStore as _, NewAccount};
 use muster_domain::{Timestamp, UserId};
@@ -237,7 +237,7 @@ fn a_ban_while_the_password_is_checked_voids_the_token() {
     let id = Player::from(&world.ok("POST", EMAIL, SERVER_KEY, body)).id().parse().unwrap();
     let app = world.app.clone();
     world.passwords.meanwhile.replace(Some(Box::pin(async move {
-        let ending = Ending { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
+        let ending = AccountEnding { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
         assert!(ending.ban(&*app.store, id).await.unwrap());
     })));
     let player = Player::from(&world.ok("POST", EMAIL, SERVER_KEY, body));

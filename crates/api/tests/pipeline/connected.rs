@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use muster_api::game::Client;
-use muster_api::{Outcome, SocketSession};
+use muster_api::{MessageOutcome, SocketSession};
 use muster_live::CloseReason;
 use muster_wire::envelope::Format;
 use serde_json::{Value, json};
@@ -21,9 +21,9 @@ pub fn register(world: &World, player: &Player, format: Format) -> Rc<SocketSess
 pub fn exchange(world: &World, session: &Rc<SocketSession>, text: &str) -> (Option<Value>, Option<CloseReason>) {
     let mut reply = Vec::new();
     let close = match session.message(text.as_bytes(), &mut reply) {
-        Outcome::Done => None,
-        Outcome::Close(reason) => Some(reason),
-        Outcome::Later(operation) => {
+        MessageOutcome::Done => None,
+        MessageOutcome::Close(reason) => Some(reason),
+        MessageOutcome::Later(operation) => {
             let finished = world.run(operation);
             reply = finished.reply;
             finished.then

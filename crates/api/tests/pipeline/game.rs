@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Occasion};
 use muster_live::CloseReason;
 use muster_wire::api::Event;
 use muster_wire::code::Code;
@@ -121,7 +121,7 @@ fn game_code_hears_of_what_clients_report_and_of_sessions() {
     let (occasion, invocation, event) = played.heard.borrow_mut().pop().unwrap();
     assert_eq!(
         (occasion, invocation.mode, told(&event)),
-        (Occasion::Reported, Mode::Event, ("won", vec![("level", "7")]))
+        (Occasion::Reported, ExecutionMode::Event, ("won", vec![("level", "7")]))
     );
     assert!(invocation.user.is_some() && event.timestamp.is_some(), "{invocation:?} {event:?}");
     let properties: serde_json::Map<_, _> = (0..200).map(|number| (number.to_string(), json!("x"))).collect();
@@ -137,5 +137,7 @@ fn game_code_hears_of_what_clients_report_and_of_sessions() {
     let ended = ("session_end", vec![("reason", "client_closed")]);
     assert_eq!(said, [(Occasion::SessionStart, ("session_start", vec![])), (Occasion::SessionEnd, ended)]);
     let id = Some(session.session_id().to_string());
-    assert!(heard.iter().all(|(_, invocation, _)| invocation.session_id == id && invocation.mode == Mode::Event));
+    assert!(
+        heard.iter().all(|(_, invocation, _)| invocation.session_id == id && invocation.mode == ExecutionMode::Event)
+    );
 }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use muster_api::game::{Failure, Invocation};
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
-use muster_api::{Outcome, SocketSession};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
+use muster_api::{MessageOutcome, SocketSession};
 use muster_wire::Code;
 use muster_wire::envelope::Format;
 use muster_wire::json::WriteOptions;
@@ -39,17 +39,17 @@ impl Recorded {
 }
 
 impl Hooks for Recorded {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         subject.name() == self.hooked
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         subject.name() == self.hooked
     }
 
     fn before<'a>(
         &'a self,
-        _subject: Subject,
+        _subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -60,7 +60,7 @@ impl Hooks for Recorded {
 
     fn after<'a>(
         &'a self,
-        _subject: Subject,
+        _subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
@@ -152,7 +152,7 @@ fn joined(before: Answer) -> (Option<Value>, Rc<Recorded>) {
     assert_eq!(close, None);
     // Whatever a hook did, the socket goes on, and messages without hooks are answered at once.
     let mut pong = Vec::new();
-    assert!(matches!(session.message(br#"{"ping":{}}"#, &mut pong), Outcome::Done));
+    assert!(matches!(session.message(br#"{"ping":{}}"#, &mut pong), MessageOutcome::Done));
     assert_eq!(pong, br#"{"pong":{}}"#);
     (reply, hooks)
 }
@@ -196,7 +196,9 @@ fn a_hook_that_answers_another_message_is_the_servers_fault() {
 
 /// What was replied, and what was seen by hooks then and at the end.
 fn in_order(world: &World, session: &Rc<SocketSession>, hooks: &Recorded, text: &str) -> (Value, usize, Vec<String>) {
-    let Outcome::Later(operation) = session.message(text.as_bytes(), &mut Vec::new()) else { panic!("hooks wait") };
+    let MessageOutcome::Later(operation) = session.message(text.as_bytes(), &mut Vec::new()) else {
+        panic!("hooks wait")
+    };
     let finished = world.run(operation);
     let reply = serde_json::from_slice(&finished.reply).unwrap();
     let by_then = hooks.seen.borrow().len();

@@ -1,6 +1,6 @@
 //! What a socket's messages are answered with, in both formats.
 
-use muster_api::{Outcome, SocketSession};
+use muster_api::{MessageOutcome, SocketSession};
 use muster_live::CloseReason;
 use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
@@ -48,12 +48,12 @@ fn the_binary_format_says_the_same() {
     let socket = socket(Format::Protobuf);
     let ping = envelope::encode(&Envelope::reply("7", Message::Ping(Ping {})), Format::Protobuf);
     let mut reply = b"before".to_vec();
-    assert!(matches!(socket.session.message(&ping, &mut reply), Outcome::Done));
+    assert!(matches!(socket.session.message(&ping, &mut reply), MessageOutcome::Done));
     let pong = envelope::decode(reply.strip_prefix(b"before").unwrap(), Format::Protobuf).unwrap();
     assert!(matches!(pong, Envelope { cid, message: Some(Message::Pong(_)) } if cid == "7"));
     let mut reply = Vec::new();
     let outcome = socket.session.message(&[0xff], &mut reply);
-    assert!(matches!(outcome, Outcome::Close(CloseReason::InvalidPayload)) && reply.is_empty());
+    assert!(matches!(outcome, MessageOutcome::Close(CloseReason::InvalidPayload)) && reply.is_empty());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
-use muster_api::{App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoFunctions, NoHooks};
-use muster_domain::account::Ending;
+use muster_api::{ApiMetrics, App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, NoFunctions, NoHooks};
+use muster_domain::account::AccountEnding;
 use muster_domain::chat::{DirectRequests, RequestLimits};
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -220,7 +220,7 @@ impl World {
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
             live: Rc::new(Live::new(Plane::new(0.into(), Routes::alone(1), setup.plane, framer.clone()), rim.clone())),
             live_rules: setup.live,
-            metrics: Arc::new(Metrics::default()),
+            metrics: Arc::new(ApiMetrics::default()),
         });
         framer.frames_for(&app);
         let matched = Rc::downgrade(&app);
@@ -303,8 +303,8 @@ impl World {
         Player::from(&self.ok("POST", "/v2/account/authenticate/device", SERVER_KEY, &body))
     }
 
-    pub fn ending(&self) -> Ending<'_> {
-        Ending { sessions: &self.app.sessions, revocations: &self.app.revocations, clock: &*self.app.clock }
+    pub fn ending(&self) -> AccountEnding<'_> {
+        AccountEnding { sessions: &self.app.sessions, revocations: &self.app.revocations, clock: &*self.app.clock }
     }
 
     pub fn ban(&self, player: &Player) {

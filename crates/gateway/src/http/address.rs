@@ -13,6 +13,23 @@ static FORWARDING: [HeaderName; 5] = [
     VIA,
 ];
 
+/// The place that a request came from, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientAddress {
+    /// The address to which the request is attributed.
+    pub address: IpAddr,
+    /// The port behind the address, if the client is the peer itself.
+    pub port: Option<u16>,
+}
+
+impl ClientAddress {
+    /// Reads the address of a request's client.
+    pub fn read(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize) -> Self {
+        let address = client_address(peer, headers, proxy_count);
+        Self { address, port: (address == peer.ip()).then_some(peer.port()) }
+    }
+}
+
 /// The address to which a request is attributed.
 ///
 /// With `proxy_count` proxies before the server, that many entries of `X-Forwarded-For` counted from the right were

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use muster_api::game::{Headers, Origin};
+use muster_api::game::{Headers, RequestOrigin};
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
 use muster_api::routes::RouteRequest;
 use muster_wire::code::{self, Code};
 use muster_wire::operations::{self, RouteError};
 
 use super::activity::{Activity, Phase};
+use super::address::ClientAddress;
 use super::body::{self, BodyError};
 use super::{address, ambiguity, compress, cors};
 use crate::shard::{Shard, Working};
@@ -127,8 +128,8 @@ impl Exchange {
             Ok(body) => body,
             Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
         };
-        let address = self.client(&parts.headers);
-        let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, address));
+        let client = self.client(&parts.headers);
+        let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, client));
         // Much is done at once, and needs no task.
         if let Poll::Ready(response) = poll!(operation.as_mut()) {
             return response;
@@ -161,10 +162,8 @@ impl Exchange {
         respond(HttpResponse { status: Code::InvalidArgument.http_status(), content_type: api::JSON, body })
     }
 
-    /// The client's address, and its port if it is the peer itself.
-    fn client(&self, headers: &HeaderMap) -> (IpAddr, Option<u16>) {
-        let address = address::client_address(self.peer, headers, self.shard.config.proxy_count);
-        (address, (address == self.peer.ip()).then_some(self.peer.port()))
+    fn client(&self, headers: &HeaderMap) -> ClientAddress {
+        ClientAddress::read(self.peer, headers, self.shard.config.proxy_count)
     }
 
     /// Answers a socket's handshake and leaves the connection to be taken over.
@@ -227,15 +226,10 @@ impl Exchange {
     }
 }
 
-async fn run_operation(
-    shard: Rc<Shard>,
-    parts: Parts,
-    body: Bytes,
-    (address, port): (IpAddr, Option<u16>),
-) -> Response<Body> {
+async fn run_operation(shard: Rc<Shard>, parts: Parts, body: Bytes, client: ClientAddress) -> Response<Body> {
     let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
         Ok(matched) => matched,
-        Err(RouteError::NotFound) => return ask_game(&shard, &parts, &body, (address, port)).await,
+        Err(RouteError::NotFound) => return ask_game(&shard, &parts, &body, client).await,
         Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
     };
     let request = HttpRequest {
@@ -243,20 +237,20 @@ async fn run_operation(
         query: parts.uri.query().unwrap_or_default(),
         body: &body,
         authorization: text_header(&parts.headers, AUTHORIZATION),
-        address: Some(address),
-        port,
+        address: Some(client.address),
+        port: client.port,
         headers: &RequestHeaders(&parts.headers),
     };
     respond(api::call(&shard.app, request).await)
 }
 
 /// What no operation takes may be a route of game code.
-async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (IpAddr, Option<u16>)) -> Response<Body> {
+async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], client: ClientAddress) -> Response<Body> {
     let (method, path) = (parts.method.as_str().to_owned(), parts.uri.path().to_owned());
     let query = parts.uri.query().unwrap_or_default();
     let headers = &RequestHeaders(&parts.headers);
     let request = RouteRequest { method, path, body: body.to_vec() };
-    let origin = Origin { address: Some(address), port, query, headers };
+    let origin = RequestOrigin { address: Some(client.address), port: client.port, query, headers };
     match api::answer_route(&shard.app, request, origin).await {
         None => respond(HttpResponse::not_routed(RouteError::NotFound)),
         Some(Err(refusal)) => respond(refusal),

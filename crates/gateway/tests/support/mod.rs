@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use muster_api::realtime::{Finished, Operation, Outcome};
+use muster_api::realtime::{Finished, MessageOutcome, Operation};
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::ws::connection::Connection;
 use muster_gateway::ws::frame::Opcode;
@@ -97,7 +97,7 @@ pub struct Script {
 }
 
 impl MessageHandler for Script {
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
         let text = str::from_utf8(payload).unwrap();
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
         match word {
@@ -109,18 +109,18 @@ impl MessageHandler for Script {
             }
             "ready" => {
                 let reply = name.as_bytes().to_vec();
-                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
+                return MessageOutcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
             }
-            "later" => return Outcome::Later(self.later(name.to_owned())),
+            "later" => return MessageOutcome::Later(self.later(name.to_owned())),
             // Has something to do that waits when its answer has left.
             "rest" => {
                 let (reply, rest) = (name.as_bytes().to_vec(), Some(self.later(name.to_owned())));
-                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest } }));
+                return MessageOutcome::Later(Box::pin(async { Finished { reply, then: None, rest } }));
             }
             _ => {}
         }
         reply.extend_from_slice(name.as_bytes());
-        Outcome::Done
+        MessageOutcome::Done
     }
 
     fn opcode(&self) -> Opcode {

@@ -10,7 +10,7 @@ use mlua::{Function, Lua, Result, Table};
 use super::program::Module;
 use super::vm::{HOST_MODULE, Vm};
 
-/// Registry name of the table in which instances look up what their environment lacks: the libraries.
+/// RegisteredFunctions name of the table in which instances look up what their environment lacks: the libraries.
 const BASE: &str = "base";
 
 /// The modules of a machine, loaded but not run.

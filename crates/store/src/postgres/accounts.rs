@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::fault::{Fault, conflict, is_missing_owner, translate};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use super::{PostgresStore, deletion, export, revocations};
 use crate::limits;
@@ -271,9 +271,9 @@ impl AccountStore for PostgresStore {
                 Unlink::Email(email) => (UNLINK_EMAIL, email.to_lowercase()),
             };
             self.attempts(async || {
-                self.transaction(async |lease| {
-                    lease.query(LOCK_ACCOUNT, &[&user_id.0]).await?;
-                    let rows = lease.query(sql, &[&user_id.0, &id, &Moment(now)]).await?;
+                self.transaction(async |connection| {
+                    connection.query(LOCK_ACCOUNT, &[&user_id.0]).await?;
+                    let rows = connection.query(sql, &[&user_id.0, &id, &Moment(now)]).await?;
                     let Some(row) = rows.first() else { return Err(Fault::Overtaken) };
                     match (row.try_get(0)?, row.try_get(1)?) {
                         (true, true) => Ok(()),
@@ -299,12 +299,12 @@ impl AccountStore for PostgresStore {
             }
             let disable_time = Moment(disabled_at.unwrap_or(Timestamp::EPOCH));
             self.attempts(async || {
-                self.transaction(async |lease| {
-                    if lease.query(SET_DISABLED, &[&user_id.0, &disable_time]).await?.is_empty() {
+                self.transaction(async |connection| {
+                    if connection.query(SET_DISABLED, &[&user_id.0, &disable_time]).await?.is_empty() {
                         return Ok(false);
                     }
                     if let Some(revocation) = revocation {
-                        revocations::insert(lease, revocation).await?;
+                        revocations::insert(connection, revocation).await?;
                     }
                     Ok(true)
                 })
@@ -323,10 +323,10 @@ impl AccountStore for PostgresStore {
     ) -> PortFuture<'a, bool> {
         Box::pin(async move {
             self.attempts(async || {
-                self.transaction(async |lease| {
-                    let deleted = deletion::delete_account(lease, user_id, recorded, now).await?;
+                self.transaction(async |connection| {
+                    let deleted = deletion::delete_account(connection, user_id, recorded, now).await?;
                     if deleted {
-                        revocations::insert(lease, revocation).await?;
+                        revocations::insert(connection, revocation).await?;
                     }
                     Ok(deleted)
                 })
@@ -387,7 +387,7 @@ impl PostgresStore {
 
 /// Changes the given fields; whether there is such an account.
 pub(super) async fn update(
-    lease: &Lease,
+    connection: &PooledConnection,
     user_id: UserId,
     update: &AccountUpdate,
     now: Timestamp,
@@ -403,7 +403,7 @@ pub(super) async fn update(
         &update.metadata,
         &Moment(now),
     ];
-    Ok(!lease.query(UPDATE_ACCOUNT, values).await?.is_empty())
+    Ok(!connection.query(UPDATE_ACCOUNT, values).await?.is_empty())
 }
 
 fn created(account: &NewAccount) -> Login {

@@ -7,9 +7,10 @@ mod accounts;
 mod adopt;
 pub(crate) mod chat;
 mod deletion;
-mod effects;
 mod export;
 mod fault;
+mod job_epochs;
+mod keyed_writes;
 mod multi_update;
 pub(crate) mod notifications;
 mod pool;
@@ -17,7 +18,6 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
-mod terms;
 mod values;
 pub(crate) mod wallet;
 
@@ -32,7 +32,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row};
 
 use self::fault::{Fault, attempts};
-use self::pool::{Lease, Pool};
+use self::pool::{ConnectionPool, PooledConnection};
 use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
@@ -53,7 +53,7 @@ type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// A shard's handle. Its futures must run on a tokio runtime of one thread.
 #[derive(Clone)]
 pub struct PostgresStore {
-    pool: Rc<Pool>,
+    pool: Rc<ConnectionPool>,
     adopted: bool,
 }
 
@@ -66,7 +66,7 @@ impl PostgresStore {
     pub async fn open(url: &str, options: &PostgresOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
         let adopted = is_adopted(url).await?;
         let config = config(url, options.statement_timeout)?;
-        Ok(Self { pool: Pool::new(config, options.clone(), metrics), adopted })
+        Ok(Self { pool: ConnectionPool::new(config, options.clone(), metrics), adopted })
     }
 
     /// What this store counts.
@@ -91,8 +91,8 @@ impl PostgresStore {
     }
 
     async fn query_once(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Fault> {
-        let lease = self.pool.shared().await?;
-        lease.query(sql, values).await
+        let connection = self.pool.shared().await?;
+        connection.query(sql, values).await
     }
 
     async fn attempts<T>(&self, transaction: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, StoreError> {
@@ -100,12 +100,12 @@ impl PostgresStore {
     }
 
     /// Runs `steps` between `BEGIN` and `COMMIT`; an error rolls back.
-    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&Lease) -> Result<T, Fault>) -> Result<T, Fault> {
-        let lease = self.pool.exclusive().await?;
-        lease.control("BEGIN").await?;
-        let outcome = steps(&lease).await;
-        lease.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-        lease.ended();
+    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&PooledConnection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let connection = self.pool.exclusive().await?;
+        connection.control("BEGIN").await?;
+        let outcome = steps(&connection).await;
+        connection.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+        connection.ended();
         outcome
     }
 }

@@ -53,7 +53,7 @@ impl Default for PostgresOptions {
 }
 
 /// See the module.
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     config: Config,
     options: PostgresOptions,
     connections: RefCell<Vec<Rc<Connection>>>,
@@ -90,14 +90,14 @@ struct Connection {
 }
 
 /// A connection to use; given back when dropped.
-pub(super) struct Lease {
-    pool: Rc<Pool>,
+pub(super) struct PooledConnection {
+    pool: Rc<ConnectionPool>,
     connection: Rc<Connection>,
-    kind: LeaseKind,
+    used_as: ConnectionUse,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LeaseKind {
+enum ConnectionUse {
     /// For one statement.
     Shared,
     /// For a transaction that begins when the statements before it are answered.
@@ -110,12 +110,12 @@ enum LeaseKind {
 
 /// Why a connection leaves the pool.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Removal {
+enum RemovalReason {
     Lost,
     Retired,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(super) fn new(config: Config, options: PostgresOptions, metrics: Arc<StoreMetrics>) -> Rc<Self> {
         Rc::new(Self {
             config,
@@ -131,16 +131,16 @@ impl Pool {
     }
 
     /// A connection for one statement, shared with others.
-    pub(super) async fn shared(self: &Rc<Self>) -> Result<Lease, StoreError> {
+    pub(super) async fn shared(self: &Rc<Self>) -> Result<PooledConnection, StoreError> {
         self.within_timeout(async {
             loop {
                 let place_free = self.place_free.notified();
                 let least = self.least_busy();
                 match least {
-                    Some(connection) if connection.in_flight.get() == 0 => return Ok(self.lease(connection)),
+                    Some(connection) if connection.in_flight.get() == 0 => return Ok(self.share(connection)),
                     _ if self.has_room() && self.may_connect().is_ok() => self.open().await?,
                     Some(connection) if connection.in_flight.get() < PIPELINE_LEN_MAX => {
-                        return Ok(self.lease(connection));
+                        return Ok(self.share(connection));
                     }
                     None if self.connections.borrow().is_empty() && self.opening.get() == 0 => self.may_connect()?,
                     _ => place_free.await,
@@ -151,7 +151,7 @@ impl Pool {
     }
 
     /// A connection for a transaction. Others go on being shared, if there may be more than one.
-    pub(super) async fn exclusive(self: &Rc<Self>) -> Result<Lease, StoreError> {
+    pub(super) async fn exclusive(self: &Rc<Self>) -> Result<PooledConnection, StoreError> {
         self.within_timeout(async {
             let connection = loop {
                 let reservation_free = self.reservation_free.notified();
@@ -166,27 +166,27 @@ impl Pool {
                 }
             };
             connection.reserved.set(true);
-            let mut lease = Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Reserved };
+            let mut pooled = PooledConnection { pool: Rc::clone(self), connection, used_as: ConnectionUse::Reserved };
             loop {
                 let drained = self.drained.notified();
-                if lease.connection.in_flight.get() == 0 {
+                if pooled.connection.in_flight.get() == 0 {
                     break;
                 }
                 drained.await;
             }
-            self.begin_use(&lease.connection);
-            lease.kind = LeaseKind::Open;
-            Ok(lease)
+            self.begin_use(&pooled.connection);
+            pooled.used_as = ConnectionUse::Open;
+            Ok(pooled)
         })
         .await
     }
 
     async fn within_timeout(
         &self,
-        lease: impl Future<Output = Result<Lease, StoreError>>,
-    ) -> Result<Lease, StoreError> {
+        acquired: impl Future<Output = Result<PooledConnection, StoreError>>,
+    ) -> Result<PooledConnection, StoreError> {
         let started = Instant::now();
-        let outcome = tokio::time::timeout(self.options.acquire_timeout, lease).await;
+        let outcome = tokio::time::timeout(self.options.acquire_timeout, acquired).await;
         let waited_us = micros_since(started);
         if waited_us > 0 {
             add(&self.metrics.connection_waits, 1);
@@ -197,8 +197,8 @@ impl Pool {
 
     /// The unreserved connection with the fewest requests under way; closed and outlived ones are dropped on the way.
     fn least_busy(&self) -> Option<Rc<Connection>> {
-        self.remove_if(Removal::Lost, |connection| connection.client.is_closed());
-        self.remove_if(Removal::Retired, |connection| {
+        self.remove_if(RemovalReason::Lost, |connection| connection.client.is_closed());
+        self.remove_if(RemovalReason::Retired, |connection| {
             connection.in_flight.get() == 0 && !connection.reserved.get() && self.is_outlived(connection)
         });
         let connections = self.connections.borrow();
@@ -212,12 +212,12 @@ impl Pool {
         connection.used.get() && lifetime.is_some_and(|lifetime| connection.opened_at.elapsed() >= lifetime)
     }
 
-    fn remove_if(&self, removal: Removal, leaves: impl Fn(&Rc<Connection>) -> bool) {
+    fn remove_if(&self, removal: RemovalReason, leaves: impl Fn(&Rc<Connection>) -> bool) {
         self.connections.borrow_mut().retain(|connection| {
             let leaves = leaves(connection);
             if leaves {
                 connection.removed.set(true);
-                add(&self.metrics.connections_lost, u64::from(removal == Removal::Lost));
+                add(&self.metrics.connections_lost, u64::from(removal == RemovalReason::Lost));
                 subtract(&self.metrics.connections_open, 1);
                 if connection.in_flight.get() == 0 {
                     subtract(&self.metrics.connections_idle, 1);
@@ -282,9 +282,9 @@ impl Pool {
         }
     }
 
-    fn lease(self: &Rc<Self>, connection: Rc<Connection>) -> Lease {
+    fn share(self: &Rc<Self>, connection: Rc<Connection>) -> PooledConnection {
         self.begin_use(&connection);
-        Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Shared }
+        PooledConnection { pool: Rc::clone(self), connection, used_as: ConnectionUse::Shared }
     }
 
     fn begin_use(&self, connection: &Connection) {
@@ -305,22 +305,22 @@ impl Pool {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
-        if self.kind == LeaseKind::Open {
+        if self.used_as == ConnectionUse::Open {
             // Nobody knows how far its transaction came. The server rolls it back when the connection closes.
-            self.pool.remove_if(Removal::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
+            self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
         }
-        if self.kind != LeaseKind::Reserved {
+        if self.used_as != ConnectionUse::Reserved {
             self.pool.end_use(&self.connection);
         }
-        if self.kind != LeaseKind::Shared {
+        if self.used_as != ConnectionUse::Shared {
             self.connection.reserved.set(false);
         }
-        let places = if self.kind == LeaseKind::Shared { 1 } else { PIPELINE_LEN_MAX };
+        let places = if self.used_as == ConnectionUse::Shared { 1 } else { PIPELINE_LEN_MAX };
         (0..places).for_each(|_| self.pool.place_free.notify_one());
         let is_idle = self.connection.in_flight.get() == 0;
-        if is_idle || self.kind != LeaseKind::Shared {
+        if is_idle || self.used_as != ConnectionUse::Shared {
             self.pool.reservation_free.notify_one();
         }
         if is_idle {
@@ -329,7 +329,7 @@ impl Drop for Lease {
     }
 }
 
-struct Opening<'a>(&'a Pool);
+struct Opening<'a>(&'a ConnectionPool);
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
@@ -339,7 +339,7 @@ impl Drop for Opening<'_> {
     }
 }
 
-impl Lease {
+impl PooledConnection {
     /// Sends a statement, prepared on this connection if it is not yet, and waits for its rows.
     pub(super) async fn query(&self, sql: &'static str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Fault> {
         let statement = self.prepare(sql).await?;
@@ -382,13 +382,13 @@ impl Lease {
         if let Ok(answer) = tokio::time::timeout(limit, answer).await {
             return Ok(answer?);
         }
-        self.pool.remove_if(Removal::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
+        self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
         Err(silent())
     }
 
     /// Gives the connection of a transaction back: it has been answered that it is over, one way or the other.
     pub(super) fn ended(mut self) {
-        self.kind = LeaseKind::Ended;
+        self.used_as = ConnectionUse::Ended;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Revocations on PostgreSQL.
 
 use muster_domain::ports::PortFuture;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use tokio_postgres::Row;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::{Fault, translate};
-use super::pool::Lease;
-use super::terms::{Removal, removal};
+use super::job_epochs::{Removal, removal};
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::revocations::{reason, reason_columns};
 
@@ -42,8 +42,8 @@ impl RevocationStore for PostgresStore {
         Box::pin(async move {
             let rows = columns(revocations);
             self.attempts(async || {
-                let lease = self.pool.shared().await?;
-                insert_columns(&lease, &rows).await
+                let connection = self.pool.shared().await?;
+                insert_columns(&connection, &rows).await
             })
             .await
         })
@@ -56,17 +56,17 @@ impl RevocationStore for PostgresStore {
         })
     }
 
-    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(self.remove_expired(&EXPIRED, now, term))
+    fn prune_revocations(&self, now: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+        Box::pin(self.remove_expired(&EXPIRED, now, job_epoch))
     }
 }
 
 /// Adds one to the feed, as part of the caller's transaction.
-pub(super) async fn insert(lease: &Lease, revocation: &Revocation) -> Result<(), Fault> {
-    insert_columns(lease, &columns(&[*revocation])).await
+pub(super) async fn insert(connection: &PooledConnection, revocation: &Revocation) -> Result<(), Fault> {
+    insert_columns(connection, &columns(&[*revocation])).await
 }
 
-async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
+async fn insert_columns(connection: &PooledConnection, rows: &Columns) -> Result<(), Fault> {
     let values: super::Values<'_> = &[
         &rows.subjects,
         &rows.tokens,
@@ -77,7 +77,7 @@ async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
         &rows.close_sockets,
         &rows.banned,
     ];
-    lease.query(INSERT, values).await?;
+    connection.query(INSERT, values).await?;
     Ok(())
 }
 

@@ -45,21 +45,21 @@ enum End {
 
 impl PostgresStore {
     async fn run_sql(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<(SqlRows, u64), StoreError> {
-        let lease = self.pool.exclusive().await?;
-        match lease.with_client(async |client| run(client, statement, &parameters).await).await {
+        let connection = self.pool.exclusive().await?;
+        match connection.with_client(async |client| run(client, statement, &parameters).await).await {
             Ok(End::Whole(rows, changed)) => {
-                lease.ended();
+                connection.ended();
                 Ok((rows, changed))
             }
             Ok(End::Missing(number)) => {
-                lease.ended();
+                connection.ended();
                 Err(StoreError::Invalid(format!("The statement has no value for its parameter ${number}.")))
             }
             // The connection goes, and with it what is on its way.
             Ok(End::TooMany) => Err(crate::too_many_rows()),
             Err(Fault::Database(error)) => {
                 if error.as_db_error().is_some() {
-                    lease.ended();
+                    connection.ended();
                 }
                 Err(told(&error))
             }

@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::fault::{Fault, is_missing_owner, translate};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::{limits, objects};
 
@@ -108,7 +108,8 @@ impl StorageStore for PostgresStore {
         Box::pin(async move {
             writes.iter().try_for_each(limits::object)?;
             writes.iter().try_for_each(|write| objects::check_owner(authority, &write.id))?;
-            let put = async |lease: &Lease, write: &ObjectWrite| put(lease, authority, write, now).await;
+            let put =
+                async |connection: &PooledConnection, write: &ObjectWrite| put(connection, authority, write, now).await;
             self.each(writes, write_statement, |write| &write.id, put).await
         })
     }
@@ -151,7 +152,9 @@ impl StorageStore for PostgresStore {
     fn delete_objects<'a>(&'a self, authority: Authority, deletes: &'a [ObjectDelete]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             deletes.iter().try_for_each(|delete| objects::check_owner(authority, &delete.id))?;
-            let remove = async |lease: &Lease, delete: &ObjectDelete| remove(lease, authority, delete).await;
+            let remove = async |connection: &PooledConnection, delete: &ObjectDelete| {
+                remove(connection, authority, delete).await
+            };
             self.each(deletes, |_| DELETE, |delete| &delete.id, remove).await.map(|_| ())
         })
     }
@@ -164,14 +167,15 @@ impl PostgresStore {
         items: &[I],
         statement: impl Fn(&I) -> &'static str,
         id: impl Fn(&I) -> &ObjectId,
-        step: impl AsyncFn(&Lease, &I) -> Result<T, Fault>,
+        step: impl AsyncFn(&PooledConnection, &I) -> Result<T, Fault>,
     ) -> Result<Vec<T>, StoreError> {
         if let [item] = items {
             let alone = async || step(&self.pool.shared().await?, item).await;
             return Ok(vec![self.attempts(alone).await?]);
         }
-        let together =
-            async || self.transaction(async |lease| in_order(lease, items, &statement, &id, &step).await).await;
+        let together = async || {
+            self.transaction(async |connection| in_order(connection, items, &statement, &id, &step).await).await
+        };
         self.attempts(together).await
     }
 }
@@ -179,20 +183,20 @@ impl PostgresStore {
 /// Runs `step` for each of `items` as part of the caller's transaction: sent together, in the order of the objects'
 /// names; the answers in the order of the items.
 async fn in_order<I, T>(
-    lease: &Lease,
+    connection: &PooledConnection,
     items: &[I],
     statement: impl Fn(&I) -> &'static str,
     id: impl Fn(&I) -> &ObjectId,
-    step: impl AsyncFn(&Lease, &I) -> Result<T, Fault>,
+    step: impl AsyncFn(&PooledConnection, &I) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
     // Stable: two steps for one object keep their order.
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|index| id(&items[*index]));
     for item in items {
-        lease.prepare(statement(item)).await?;
+        connection.prepare(statement(item)).await?;
     }
     // Polled in this order the first time, and so sent in it, before the first answer is back.
-    let answers = join_all(order.iter().map(|index| step(lease, &items[*index]))).await;
+    let answers = join_all(order.iter().map(|index| step(connection, &items[*index]))).await;
     let mut found: Vec<(usize, T)> = Vec::with_capacity(items.len());
     for (index, answer) in order.iter().zip(answers) {
         // After the first that failed, the others fail for no reason of their own.
@@ -211,7 +215,7 @@ enum Step<'a> {
 /// Writes, then deletes, as part of the caller's transaction; the acknowledgements in the order of the writes. Objects
 /// are locked in one order for both.
 pub(super) async fn apply(
-    lease: &Lease,
+    connection: &PooledConnection,
     authority: Authority,
     writes: &[ObjectWrite],
     deletes: &[ObjectDelete],
@@ -222,11 +226,11 @@ pub(super) async fn apply(
         Step::Write(write) => write_statement(write),
         Step::Delete(_) => DELETE,
     };
-    let run = async |lease: &Lease, step: &Step<'_>| match step {
-        Step::Write(write) => put(lease, authority, write, now).await.map(Some),
-        Step::Delete(delete) => remove(lease, authority, delete).await.map(|()| None),
+    let run = async |connection: &PooledConnection, step: &Step<'_>| match step {
+        Step::Write(write) => put(connection, authority, write, now).await.map(Some),
+        Step::Delete(delete) => remove(connection, authority, delete).await.map(|()| None),
     };
-    let acks = in_order(lease, &steps, statement, Step::object, run).await?;
+    let acks = in_order(connection, &steps, statement, Step::object, run).await?;
     Ok(acks.into_iter().flatten().collect())
 }
 
@@ -253,7 +257,12 @@ enum Change {
     NotDone(Option<objects::State>),
 }
 
-async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Timestamp) -> Result<ObjectAck, Fault> {
+async fn put(
+    connection: &PooledConnection,
+    authority: Authority,
+    write: &ObjectWrite,
+    now: Timestamp,
+) -> Result<ObjectAck, Fault> {
     let (id, server) = (&write.id, authority == Authority::Server);
     let (read, permission, now) = (objects::read_code(write.read), objects::write_code(write.write), Moment(now));
     let expected = match &write.expected {
@@ -277,7 +286,7 @@ async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Time
         Expected::Absent => &all[..8],
         Expected::Version(_) => all,
     };
-    let rows = match lease.query(write_statement(write), values).await {
+    let rows = match connection.query(write_statement(write), values).await {
         Err(Fault::Database(error)) if is_missing_owner(&error) => return Err(Fault::Rule(objects::missing_owner())),
         rows => rows?,
     };
@@ -293,10 +302,10 @@ async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Time
     }
 }
 
-async fn remove(lease: &Lease, authority: Authority, delete: &ObjectDelete) -> Result<(), Fault> {
+async fn remove(connection: &PooledConnection, authority: Authority, delete: &ObjectDelete) -> Result<(), Fault> {
     let (id, server) = (&delete.id, authority == Authority::Server);
     let values: super::Values<'_> = &[&id.collection, &id.key, &id.user_id.0, &delete.version, &server];
-    match change(&lease.query(DELETE, values).await?)? {
+    match change(&connection.query(DELETE, values).await?)? {
         Change::Done { .. } => Ok(()),
         Change::NotDone(present) => match objects::decide_delete(authority, delete, present.as_ref())? {
             objects::Decision::Keep => Ok(()),

@@ -128,7 +128,7 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
 /// When the backup is not sound, a server uses the database, or files are there and `force` is not given.
 pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, OpenError> {
     let manifest = verify(backup)?;
-    let _held = lock(path)?;
+    let _lock = lock(path)?;
     let folder = folder_of(path);
     let target = |name: &String| if *name == manifest.database { path.to_owned() } else { folder.join(name) };
     if let Some(present) = manifest.files.keys().map(target).find(|file| file.exists())

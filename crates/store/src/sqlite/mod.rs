@@ -8,11 +8,12 @@ pub mod backup;
 pub(crate) mod chat;
 mod checkpoint;
 mod deletion;
-mod effects;
 mod error;
 mod export;
 mod guest;
 mod job;
+mod job_epochs;
+mod keyed_writes;
 mod multi_update;
 mod newcomers;
 pub(crate) mod notifications;
@@ -22,7 +23,6 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
-mod terms;
 pub(crate) mod wallet;
 mod writer;
 
@@ -100,8 +100,8 @@ struct Inner {
     readers: Vec<JoinHandle<()>>,
     /// Those that have to do with the log.
     writers: Vec<JoinHandle<()>>,
-    /// Held, not read: the file is ours while it is open.
-    _held: Held,
+    /// Held and not read: the database is this process's as long as the lock lives.
+    _lock: DatabaseLock,
 }
 
 impl SqliteStore {
@@ -136,7 +136,7 @@ impl SqliteStore {
             newcomers: Newcomers::default(),
             readers: Vec::new(),
             writers: Vec::new(),
-            _held: held,
+            _lock: held,
         };
         for _ in 0..options.readers.max(1) {
             let connection = connect(options.reader_cache_kb)?;
@@ -157,7 +157,7 @@ impl SqliteStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub fn migrate(path: &Path) -> Result<Vec<i64>, OpenError> {
-        let _held = lock(path)?;
+        let _lock = lock(path)?;
         private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let mut connection =
             schema::connect(path, None, SqliteOptions::default().reader_cache_kb).map_err(error::opening(path))?;
@@ -295,9 +295,9 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
 }
 
 /// A database that this process has to itself for as long as this lives.
-pub(crate) struct Held(File);
+pub(crate) struct DatabaseLock(File);
 
-impl Drop for Held {
+impl Drop for DatabaseLock {
     fn drop(&mut self) {
         // Closing alone would leave it to a child that has inherited the file and is not another program yet. If this
         // fails, that is what happens.
@@ -309,7 +309,7 @@ impl Drop for Held {
 ///
 /// # Errors
 /// When another process has it, or the folder cannot be written.
-pub(crate) fn lock(path: &Path) -> Result<Held, OpenError> {
+pub(crate) fn lock(path: &Path) -> Result<DatabaseLock, OpenError> {
     if let Some(folder) = path.parent() {
         private_folder(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
     }
@@ -317,7 +317,7 @@ pub(crate) fn lock(path: &Path) -> Result<Held, OpenError> {
     let file =
         private_file(&lock_path).map_err(OpenError::because(format!("cannot create {}", lock_path.display())))?;
     match file.try_lock() {
-        Ok(()) => Ok(Held(file)),
+        Ok(()) => Ok(DatabaseLock(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::new(format!(
             "the database {} is in use by another process: stop that server first, or name another data folder",
             path.display()

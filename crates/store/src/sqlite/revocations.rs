@@ -1,8 +1,8 @@
 //! Revocations on SQLite.
 
 use muster_domain::ports::PortFuture;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use rusqlite::{Connection, Row};
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::SqliteStore;
 use super::error::translate;
+use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, statement};
-use super::terms::take_term;
 use crate::revocations::{reason, reason_columns};
 
 const INSERT: &str = "INSERT INTO muster_revocation \
@@ -40,9 +40,9 @@ impl RevocationStore for SqliteStore {
         }))
     }
 
-    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
+    fn prune_revocations(&self, now: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
-            take_term(connection, term)?;
+            take_job_epoch(connection, job_epoch)?;
             let sql = "DELETE FROM muster_revocation WHERE expires_at < ?1";
             execute(connection, sql, [now.0]).map(|removed| removed as u64)
         }))

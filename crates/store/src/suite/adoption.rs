@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use muster_domain::chat::Channel;
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::chat::{Message, MessageCode, MessageQuery};
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::revocations::{RevocationReason, RevocationStore as _};
 use muster_domain::ports::storage::{Authority, Expected, ObjectWrite};

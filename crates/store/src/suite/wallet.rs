@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::storage::{Authority, Expected, ObjectDelete};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};

@@ -1,6 +1,6 @@
 //! Failures around memberships, and actions of operators.
 
-use muster_cluster::membership::Event;
+use muster_cluster::membership::MembershipEvent;
 use muster_live::Millis;
 
 use super::Checked;
@@ -54,18 +54,18 @@ impl World {
             }
             21 => {
                 self.with(id, "drains", |process, _| process.is_draining = true);
-                self.later(0, Happening::Tell(id, Event::Drain));
+                self.later(0, Happening::Tell(id, MembershipEvent::Drain));
             }
             22 => {
                 self.note(&format!("process {id} leaves"));
-                self.later(0, Happening::Tell(id, Event::Leave));
+                self.later(0, Happening::Tell(id, MembershipEvent::Leave));
             }
             23 | 24 => {
                 let is_busy = self.rng.bool();
                 self.with(id, if is_busy { "is busy" } else { "is busy no more" }, |process, _| {
                     process.is_busy = is_busy
                 });
-                self.later(0, Happening::Tell(id, Event::Busy(is_busy)));
+                self.later(0, Happening::Tell(id, MembershipEvent::Busy(is_busy)));
             }
             _ => {}
         }

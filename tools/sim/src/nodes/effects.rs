@@ -1,6 +1,6 @@
 //! Actions of memberships, and writes on their way to the registry.
 
-use muster_cluster::membership::{Action, Event, RequestRef, VIEW_KEY, View};
+use muster_cluster::membership::{Action, MembershipEvent, RequestRef, VIEW_KEY, View};
 use muster_cluster::registry::{RegistryError, Written};
 use muster_live::Millis;
 use muster_live::place::{Epoch, Partition};
@@ -55,7 +55,7 @@ impl World {
                     })?;
                 }
                 let after_ms = self.rng.u64(0..50);
-                self.later(after_ms, Happening::Tell(id, Event::Listening));
+                self.later(after_ms, Happening::Tell(id, MembershipEvent::Listening));
             }
             Action::ViewChanged { .. } => self.view_changed(id),
             Action::BecameIsland | Action::BackOnline => {}
@@ -70,7 +70,7 @@ impl World {
             }
             Action::Drained => {
                 let after_ms = self.rng.u64(0..3_000);
-                self.later(after_ms, Happening::Tell(id, Event::Leave));
+                self.later(after_ms, Happening::Tell(id, MembershipEvent::Leave));
             }
             Action::Left => {
                 self.processes.remove(&id);
@@ -110,7 +110,7 @@ impl World {
             return Ok(());
         }
         self.history.handed_over(partition, epoch);
-        self.step(id, Event::HandedOver { partition, epoch })
+        self.step(id, MembershipEvent::HandedOver { partition, epoch })
     }
 
     /// Sends a write of a process to the registry.
@@ -164,7 +164,7 @@ impl World {
             self.answer(id, request, Err(RegistryError::Unknown("no answer".into())), GIVE_UP_MS);
         } else {
             let after_ms = self.rng.u64(0..20);
-            self.later(after_ms, Happening::TellOn(id, connection, Event::Written { request, outcome }));
+            self.later(after_ms, Happening::TellOn(id, connection, MembershipEvent::Written { request, outcome }));
         }
         Ok(())
     }
@@ -181,6 +181,6 @@ impl World {
     }
 
     fn answer(&mut self, id: usize, request: RequestRef, outcome: Written, after_ms: Millis) {
-        self.later(after_ms, Happening::Tell(id, Event::Written { request, outcome }));
+        self.later(after_ms, Happening::Tell(id, MembershipEvent::Written { request, outcome }));
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::VIEW_KEY;
-use muster_cluster::registry::Event;
+use muster_cluster::registry::RegistryEvent;
 use muster_live::Millis;
 use muster_wire::membership::View;
 
@@ -106,8 +106,8 @@ impl Faults {
     }
 
     /// Lets the fault change an event for the watch of the node with this number.
-    pub fn tell(&mut self, number: Option<NodeNumber>, event: &mut Event) {
-        let (Some(me), Event::Set(entry)) = (number, event) else { return };
+    pub fn tell(&mut self, number: Option<NodeNumber>, event: &mut RegistryEvent) {
+        let (Some(me), RegistryEvent::Set(entry)) = (number, event) else { return };
         if !self.has(Fault::HideJobs) || entry.key != VIEW_KEY {
             return;
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use muster_cluster::bus::Address;
-use muster_cluster::membership::{Action, Event, RequestRef};
-use muster_cluster::registry;
+use muster_cluster::membership::{Action, MembershipEvent, RequestRef};
+use muster_cluster::registry::RegistryEvent;
 use muster_live::Millis;
 use muster_live::place::{Epoch, Partition};
 
@@ -24,9 +24,9 @@ pub(super) const REST_MS: Millis = 60_000;
 /// An event at a point in time.
 pub(super) enum Happening {
     /// A membership gets an event.
-    Tell(usize, Event),
+    Tell(usize, MembershipEvent),
     /// A membership gets an event, unless its connection has changed since.
-    TellOn(usize, u64, Event),
+    TellOn(usize, u64, MembershipEvent),
     /// A write of a process reaches the registry on one of its connections.
     Write(usize, u64, RequestRef, Write),
     /// A probe of a process reaches the bus.
@@ -155,7 +155,7 @@ impl World {
                 let Some((key, happening)) = self.happenings.pop_first() else { continue };
                 self.happen(key, happening)?;
             } else if let Some((_, id)) = tick {
-                self.step(id, Event::Tick)?;
+                self.step(id, MembershipEvent::Tick)?;
             }
         }
         self.now = until;
@@ -183,7 +183,7 @@ impl World {
                 let incarnation = self.rng.u128(..);
                 if let Some(process) = self.processes.get_mut(&id) {
                     process.incarnation = incarnation;
-                    return self.step(id, Event::Rejoin { incarnation });
+                    return self.step(id, MembershipEvent::Rejoin { incarnation });
                 }
             }
             Happening::Start => self.start(),
@@ -192,7 +192,7 @@ impl World {
     }
 
     /// Hands an event to a process, as soon as it is awake and not cut off.
-    fn tell(&mut self, key: (Millis, u64), id: usize, event: Event, connection: Option<u64>) -> Checked {
+    fn tell(&mut self, key: (Millis, u64), id: usize, event: MembershipEvent, connection: Option<u64>) -> Checked {
         let Some(process) = self.processes.get(&id) else { return Ok(()) };
         if connection.is_some_and(|connection| connection != process.connection) {
             return Ok(());
@@ -212,18 +212,18 @@ impl World {
     }
 
     /// Runs one step of a process's membership and carries out its actions.
-    pub(super) fn step(&mut self, id: usize, event: Event) -> Checked {
+    pub(super) fn step(&mut self, id: usize, event: MembershipEvent) -> Checked {
         let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
         self.steps += 1;
         self.busy = if self.busy.0 == self.now { (self.now, self.busy.1 + 1) } else { (self.now, 0) };
         ensure(Check::Rest, self.busy.1 < 10_000, || format!("process {id} does not come to rest"))?;
         let mut actions = Vec::new();
         self.trace.line(|| match &event {
-            Event::Tick => String::new(),
-            Event::Registry(registry::Event::State(entries)) => {
+            MembershipEvent::Tick => String::new(),
+            MembershipEvent::Registry(RegistryEvent::State(entries)) => {
                 format!("{}: {id} <- state of {}", self.now, entries.len())
             }
-            Event::Registry(registry::Event::Set(entry)) => {
+            MembershipEvent::Registry(RegistryEvent::Set(entry)) => {
                 format!("{}: {id} <- {} {:?}", self.now, entry.key, entry.revision)
             }
             event => format!("{}: {id} <- {event:?}", self.now),

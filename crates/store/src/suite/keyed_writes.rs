@@ -3,11 +3,11 @@
 use futures_util::future::{join, join_all, join3};
 use muster_domain::UserId;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::job_epochs::JobEpoch;
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::storage::{Authority, Expected};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_testenv::Postgres;
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use crate::{PostgresOptions, PostgresStore, postgres};
 const MATCH: Uuid = Uuid::from_u128(77);
 
 fn stamp(tick: i64, ordinal: u32) -> WriteStamp {
-    WriteStamp { now: NOW, effect: Some(EffectKey { match_id: MATCH, tick, ordinal }) }
+    WriteStamp { now: NOW, key: Some(WriteKey { match_id: MATCH, tick, ordinal }) }
 }
 
 /// The stamp of the same call, replayed later.
@@ -117,21 +117,22 @@ pub(super) async fn are_forgotten_when_no_longer_needed(fixture: &Fixture) {
     for tick in 0..6 {
         store.multi_update(&pay(1 + tick as u32), stamp(tick, 0)).await.unwrap();
     }
-    let other = EffectKey { match_id: Uuid::from_u128(78), tick: 0, ordinal: 0 };
-    let late = WriteStamp { now: NOW.plus_seconds(60), effect: Some(other) };
+    let other = WriteKey { match_id: Uuid::from_u128(78), tick: 0, ordinal: 0 };
+    let late = WriteStamp { now: NOW.plus_seconds(60), key: Some(other) };
     store.multi_update(&pay(7), late).await.unwrap();
-    assert_eq!(store.forget_effects(MATCH, 3).await, Ok(4));
-    assert_eq!(store.forget_effects(MATCH, 3).await, Ok(0));
+    assert_eq!(store.forget_keyed_writes(MATCH, 3).await, Ok(4));
+    assert_eq!(store.forget_keyed_writes(MATCH, 3).await, Ok(0));
     store.multi_update(&pay(5), again(stamp(4, 0))).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 7)]), "later ticks are known");
-    let prune =
-        async |before: Timestamp, epoch| store.prune_effects(before, Some(Term { job: "prune_effects", epoch })).await;
+    let prune = async |before: Timestamp, epoch| {
+        store.prune_keyed_writes(before, Some(JobEpoch { job: "prune_effects", epoch })).await
+    };
     assert_eq!(prune(NOW, 5).await, Ok(0));
     assert_eq!(prune(NOW.plus_seconds(1), 4).await, Err(StoreError::Rejected(Rejection::Superseded)));
     assert_eq!(prune(NOW.plus_seconds(1), 5).await, Ok(2));
     store.multi_update(&pay(7), late).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 7)]), "the later one is known");
-    assert_eq!(store.prune_effects(NOW.plus_seconds(61), None).await, Ok(1));
+    assert_eq!(store.prune_keyed_writes(NOW.plus_seconds(61), None).await, Ok(1));
 }
 
 /// A former owner of the match has begun a write, and its transaction is still open when the new owner comes with the same:

@@ -5,7 +5,7 @@
 
 use muster_domain::UserId;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::storage::{Expected, ObjectAck, ObjectId, ObjectWrite};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
@@ -22,16 +22,16 @@ pub(crate) const FORMAT: i16 = 1;
 
 /// A keyed write, and what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Effect {
-    pub(crate) key: EffectKey,
+pub(crate) struct KeyedWrite {
+    pub(crate) key: WriteKey,
     pub(crate) fingerprint: [u8; 32],
     pub(crate) now: Timestamp,
 }
 
-impl Effect {
+impl KeyedWrite {
     /// Of a write that has a key.
     pub(crate) fn of(update: &MultiUpdate, stamp: WriteStamp) -> Option<Self> {
-        stamp.effect.map(|key| Self { key, fingerprint: fingerprint(update), now: stamp.now })
+        stamp.key.map(|key| Self { key, fingerprint: fingerprint(update), now: stamp.now })
     }
 
     /// What became of the write, as it is kept: `known` are its fingerprint, its form and its outcome.

@@ -1,7 +1,7 @@
-//! Removing what has expired on PostgreSQL, under the term of the job's owner where there may be several.
+//! Removing what has expired on PostgreSQL, under the epoch of the job's owner where a job may have several owners.
 
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::store::{Rejection, StoreError};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use tokio_postgres::Row;
 
@@ -12,14 +12,14 @@ use super::values::Moment;
 /// many there were.
 pub(super) struct Removal {
     pub(super) plain: &'static str,
-    /// Under a term, whose row is locked until the end, so that of two owners the later one has the last word.
+    /// Under the epoch of the job, whose row is locked until the end, so that of two owners the later one has the last word.
     pub(super) fenced: &'static str,
 }
 
 /// The [`Removal`] of the rows of a table by one of its times.
 macro_rules! removal {
     ($table:literal, $time:literal) => {
-        $crate::postgres::terms::Removal {
+        $crate::postgres::job_epochs::Removal {
             plain: concat!(
                 "WITH gone AS (DELETE FROM ",
                 $table,
@@ -50,11 +50,13 @@ impl PostgresStore {
         &self,
         removal: &Removal,
         before: Timestamp,
-        term: Option<Term>,
+        job_epoch: Option<JobEpoch>,
     ) -> Result<u64, StoreError> {
         let counts = |row: &Row| Ok((row.try_get::<_, bool>(0)?, row.try_get::<_, i64>(1)?));
-        let removed = match term {
-            Some(term) => self.query_one(removal.fenced, &[&Moment(before), &term.job, &term.epoch], counts).await?,
+        let removed = match job_epoch {
+            Some(job_epoch) => {
+                self.query_one(removal.fenced, &[&Moment(before), &job_epoch.job, &job_epoch.epoch], counts).await?
+            }
             None => self.query_one(removal.plain, &[&Moment(before)], counts).await?,
         };
         match removed {

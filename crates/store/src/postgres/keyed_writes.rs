@@ -2,18 +2,18 @@
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::effects::EffectStore;
+use muster_domain::ports::job_epochs::JobEpoch;
+use muster_domain::ports::keyed_writes::KeyedWriteStore;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 
 use super::PostgresStore;
 use super::fault::Fault;
-use super::pool::Lease;
-use super::terms::{Removal, removal};
+use super::job_epochs::{Removal, removal};
+use super::pool::PooledConnection;
 use super::values::Moment;
-use crate::effects::{Effect, FORMAT, encode};
+use crate::keyed_writes::{FORMAT, KeyedWrite, encode};
 
 /// Whoever finds the key taken waits here until the transaction that took it is over.
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
@@ -25,37 +25,36 @@ const FORGET: &str = "WITH gone AS (DELETE FROM muster_effect WHERE match_id = $
      SELECT count(*) FROM gone";
 const EXPIRED: Removal = removal!("muster_effect", "create_time");
 
-impl EffectStore for PostgresStore {
-    fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
+impl KeyedWriteStore for PostgresStore {
+    fn forget_keyed_writes(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64> {
         Box::pin(async move {
             let forgotten = self.query_one(FORGET, &[&match_id, &tick], |row| row.try_get::<_, i64>(0)).await?;
             Ok(u64::try_from(forgotten.unwrap_or(0)).unwrap_or(0))
         })
     }
 
-    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(self.remove_expired(&EXPIRED, before, term))
+    fn prune_keyed_writes(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+        Box::pin(self.remove_expired(&EXPIRED, before, job_epoch))
     }
 }
 
 /// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
 /// inner one is the answer: a refusal is kept too, and what was done before it is undone.
 pub(super) async fn once(
-    lease: &Lease,
-    effect: &Effect,
+    connection: &PooledConnection,
+    write: &KeyedWrite,
     update: &MultiUpdate,
     work: impl Future<Output = Result<MultiOutcome, Fault>>,
 ) -> Result<Result<MultiOutcome, StoreError>, Fault> {
-    let (match_id, tick, ordinal) = (effect.key.match_id, effect.key.tick, i64::from(effect.key.ordinal));
-    let claim: super::Values<'_> =
-        &[&match_id, &tick, &ordinal, &&effect.fingerprint[..], &FORMAT, &Moment(effect.now)];
-    if lease.query(CLAIM, claim).await?.is_empty() {
-        let rows = lease.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
+    let (match_id, tick, ordinal) = (write.key.match_id, write.key.tick, i64::from(write.key.ordinal));
+    let claim: super::Values<'_> = &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
+    if connection.query(CLAIM, claim).await?.is_empty() {
+        let rows = connection.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
         // Forgotten between the two looks at it.
         let row = rows.first().ok_or(Fault::Overtaken)?;
-        return Ok(effect.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
+        return Ok(write.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
     }
-    lease.control("SAVEPOINT effect").await?;
+    connection.control("SAVEPOINT effect").await?;
     let outcome = match work.await {
         Ok(done) => Ok(done),
         Err(fault) if fault.is_transient() => return Err(fault),
@@ -63,8 +62,8 @@ pub(super) async fn once(
     };
     let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok).map_err(Fault::Rule) };
     if outcome.is_err() {
-        lease.control("ROLLBACK TO SAVEPOINT effect").await?;
+        connection.control("ROLLBACK TO SAVEPOINT effect").await?;
     }
-    lease.query(KEEP, &[&match_id, &tick, &ordinal, &kept]).await?;
+    connection.query(KEEP, &[&match_id, &tick, &ordinal, &kept]).await?;
     Ok(outcome)
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use futures_util::future::try_join_all;
 use killing::{Deed, acknowledge};
 use muster_domain::ports::accounts::{Identifier, NewAccount};
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::store::Store;
 use muster_domain::ports::wallet::{Amounts, LedgerEntry, LedgerPosition, WalletUpdate};
@@ -87,12 +87,12 @@ async fn replay(store: &dyn Store, number: u32, last: Option<i64>) -> Result<()>
 }
 
 async fn grant(store: &dyn Store, number: u32, tick: i64) -> Result<()> {
-    let key = EffectKey { match_id: Uuid::from_u128(number.into()), tick, ordinal: 0 };
+    let key = WriteKey { match_id: Uuid::from_u128(number.into()), tick, ordinal: 0 };
     let entry = LedgerEntry { id: LedgerItemId(Uuid::new_v4()), metadata: "{}".to_owned() };
     let changeset = Amounts::from([("gold".to_owned(), 1)]);
     let wallets = vec![WalletUpdate { user_id: player(number), changeset, ledger: Some(entry) }];
     let update = MultiUpdate { wallets, ..MultiUpdate::default() };
-    let outcome = store.multi_update(&update, WriteStamp { now: Timestamp::EPOCH, effect: Some(key) }).await?;
+    let outcome = store.multi_update(&update, WriteStamp { now: Timestamp::EPOCH, key: Some(key) }).await?;
     let change = outcome.wallets.into_iter().flatten().next().context("the player is unknown")?;
     ensure!(change.updated["gold"] == tick + 1, "tick {tick} of match {number} answered {change:?}");
     Ok(())
