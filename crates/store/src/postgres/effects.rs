@@ -1,4 +1,4 @@
-//! Keyed writes on PostgreSQL: the work and its outcome under the key are parts of one transaction.
+//! Keyed writes on PostgreSQL: one transaction contains the write and its outcome under the key.
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
@@ -13,9 +13,9 @@ use super::fault::Fault;
 use super::pool::Lease;
 use super::terms::{Removal, removal};
 use super::values::Moment;
-use crate::effects::{Effect, FORMAT, encode};
+use crate::effects::{Effect, FORMAT, Known, encode};
 
-/// Whoever finds the key taken waits here until the transaction that took it is over.
+/// Inserts the key. A transaction that finds the key taken waits here until the transaction that took it has ended.
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      VALUES ($1, $2, $3, $4, $5, '', $6) ON CONFLICT (match_id, tick, ordinal) DO NOTHING RETURNING 1";
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
@@ -38,8 +38,10 @@ impl EffectStore for PostgresStore {
     }
 }
 
-/// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
-/// inner one is the answer: a refusal is kept too, and what was done before it is undone.
+/// Does `work` unless its outcome is known, and keeps the outcome.
+///
+/// The outer error means that the outcome could not be found or kept, and the transaction fails. The inner result is
+/// the outcome. A refusal is an outcome too: it is kept, and the changes that `work` made before it are undone.
 pub(super) async fn once(
     lease: &Lease,
     effect: &Effect,
@@ -51,9 +53,10 @@ pub(super) async fn once(
         &[&match_id, &tick, &ordinal, &&effect.fingerprint[..], &FORMAT, &Moment(effect.now)];
     if lease.query(CLAIM, claim).await?.is_empty() {
         let rows = lease.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
-        // Forgotten between the two looks at it.
+        // The outcome was forgotten between the two statements.
         let row = rows.first().ok_or(Fault::Overtaken)?;
-        return Ok(effect.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
+        let known = Known { fingerprint: row.try_get(0)?, format: row.try_get(1)?, outcome: row.try_get(2)? };
+        return Ok(effect.outcome(known, update)?);
     }
     lease.control("SAVEPOINT effect").await?;
     let outcome = match work.await {
