@@ -24,6 +24,7 @@ use super::resume::{self, Arrival, Request};
 use super::shared::Traffic as _;
 use super::stream::Transport;
 use super::work::{MessageHandler, Work};
+use crate::http::address::ClientAddress;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
 /// The language of a client that names none.
@@ -48,7 +49,7 @@ pub fn authorise(
     app: &App,
     authorization: Option<&str>,
     query: &str,
-    (address, port): (IpAddr, Option<u16>),
+    address: ClientAddress,
 ) -> Result<Opening, (StatusCode, &'static str)> {
     let format = match parameter(query, "format") {
         None => Format::Json,
@@ -74,7 +75,7 @@ pub fn authorise(
         }
     };
     let lang = parameter(query, "lang").unwrap_or_else(|| LANG.to_owned());
-    let client = Client { address: Some(address), port, lang: Some(lang) };
+    let client = Client { address: Some(address.ip), port: address.port, lang: Some(lang) };
     Ok(Opening { claims, format, appears, client, resume })
 }
 

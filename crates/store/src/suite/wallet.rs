@@ -226,7 +226,8 @@ pub(super) async fn concurrent_changes_conserve_the_sum(fixture: &Fixture) {
             let others = 1 + numbers.below(3);
             let mut changes: Vec<WalletUpdate> = Vec::new();
             let mut any = || players[numbers.below(PLAYERS) as usize];
-            let (from, to): (UserId, Vec<UserId>) = (any(), (0..others).map(|_| any()).collect());
+            let from: UserId = any();
+            let to: Vec<UserId> = (0..others).map(|_| any()).collect();
             let part = 1 + numbers.below(60) as i64;
             changes.extend(to.into_iter().enumerate().map(|(at, to)| pay(to, "gold", part, number * 10 + at as u128)));
             let taken = pay(from, "gold", -part * others as i64, number * 10 + 9);
