@@ -98,7 +98,7 @@ fn what_does_not_fit_is_refused() {
     ] {
         world.refused(("PUT", "/v2/account", &bearer, &body), (400, 3, message));
     }
-    // Characters count, not bytes: as many as the column holds.
+    // The limit counts characters, not bytes, as the column does.
     world.ok("PUT", "/v2/account", &bearer, &text("display_name", 255));
 }
 

@@ -1,4 +1,4 @@
-//! Functions of game code as transports call them, played by Rust.
+//! Functions of game code, called by transports. Rust code takes the place of game code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,10 +13,11 @@ use serde_json::json;
 use crate::connected::{exchange, register};
 use crate::world::{Setup, World};
 
-/// `echo` answers the payload, `seen` what it was told, `nothing` nothing; `refuse` fails.
+/// Functions of four names: `echo` answers the payload, `seen` answers the invocation, `nothing` answers nothing, and
+/// `refuse` fails.
 #[derive(Default)]
 struct Played {
-    /// What it was told of: who, and the event.
+    /// The occasions, callers and events that the game was told of.
     heard: RefCell<Vec<(Occasion, Invocation, Event)>>,
 }
 

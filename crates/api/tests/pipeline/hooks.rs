@@ -1,4 +1,4 @@
-//! Game code around operations and messages, played by Rust.
+//! Hooks before and after operations and messages. Rust code takes the place of game code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use crate::connected::{exchange, register};
 use crate::world::{Player, SERVER_KEY, Setup, World};
 
-/// What a hook before something answers.
+/// The answer of a hook before an operation or message.
 type Answer = Result<Option<&'static str>, Failure>;
 
-/// Answers before one subject what it was told to, fails after it, and writes down what it saw.
+/// Hooks of one subject. The hook before it gives a fixed answer, the hook after it fails, and both record what they
+/// see.
 struct Recorded {
     hooked: &'static str,
     before: Answer,
@@ -71,8 +72,7 @@ impl Hooks for Recorded {
 }
 
 fn world(hooked: &'static str, before: Answer) -> (World, Rc<Recorded>) {
-    let (seen, invocations) = (RefCell::default(), RefCell::default());
-    let hooks = Rc::new(Recorded { hooked, before, seen, invocations });
+    let hooks = Rc::new(Recorded { hooked, before, seen: RefCell::default(), invocations: RefCell::default() });
     (World::with(Setup { hooks: hooks.clone(), ..Setup::default() }), hooks)
 }
 
@@ -150,7 +150,7 @@ fn joined(before: Answer) -> (Option<Value>, Rc<Recorded>) {
     let session = register(&world, &world.device("0123456789"), Format::Json);
     let (reply, close) = exchange(&world, &session, JOIN);
     assert_eq!(close, None);
-    // Whatever a hook did, the socket goes on, and messages without hooks are answered at once.
+    // Whatever the hook did, the socket goes on, and messages without hooks are answered at once.
     let mut pong = Vec::new();
     assert!(matches!(session.message(br#"{"ping":{}}"#, &mut pong), MessageOutcome::Done));
     assert_eq!(pong, br#"{"pong":{}}"#);
@@ -194,7 +194,7 @@ fn a_hook_that_answers_another_message_is_the_servers_fault() {
     }
 }
 
-/// What was replied, and what was seen by hooks then and at the end.
+/// The reply, the number of hooks that had run when it was given, and the records of all hooks.
 fn in_order(world: &World, session: &Rc<SocketSession>, hooks: &Recorded, text: &str) -> (Value, usize, Vec<String>) {
     let MessageOutcome::Later(operation) = session.message(text.as_bytes(), &mut Vec::new()) else {
         panic!("hooks wait")

@@ -74,7 +74,7 @@ pub fn authorise(
         }
     };
     let lang = parameter(query, "lang").unwrap_or_else(|| LANG.to_owned());
-    let client = Client { address: Some(from.address), port: from.port, lang: Some(lang) };
+    let client = Client { address: Some(from.ip), port: from.port, lang: Some(lang) };
     Ok(Opening { claims, format, appears, client, resume })
 }
 

@@ -1,4 +1,4 @@
-//! That outcomes come back as they were, in words that later programs must still read.
+//! Stored outcomes are read back unchanged, and their wording stays the same, because later programs must read it.
 
 use muster_domain::LedgerItemId;
 use muster_domain::ports::wallet::LedgerEntry;
@@ -28,7 +28,8 @@ fn outcomes_come_back_as_they_were() {
         let stored = encode(&outcome, &update).unwrap();
         assert_eq!(stored, expect);
         let write = write(&update, Timestamp::EPOCH);
-        assert_eq!(write.outcome((&write.fingerprint, FORMAT, &stored), &update), Ok(outcome));
+        let known = KnownWrite { fingerprint: &write.fingerprint, format: FORMAT, outcome: &stored };
+        assert_eq!(write.outcome(known, &update), Ok(outcome));
     };
     let change = WalletChange { previous: Amounts::new(), updated: Amounts::from([("gold".to_owned(), i64::MAX)]) };
     check(
@@ -66,7 +67,8 @@ fn what_was_asked_has_one_fingerprint() {
     for (number, change) in changes.into_iter().enumerate() {
         let mut other = update();
         change(&mut other);
-        let known = (&write(&other, Timestamp::EPOCH).fingerprint[..], FORMAT, "{}");
+        let fingerprint = write(&other, Timestamp::EPOCH).fingerprint;
+        let known = KnownWrite { fingerprint: &fingerprint, format: FORMAT, outcome: "{}" };
         assert_eq!(one.outcome(known, &update()), Err(StoreError::Diverged), "{number}");
     }
     assert_eq!(

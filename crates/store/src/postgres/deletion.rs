@@ -1,8 +1,8 @@
 //! Removal of an account on PostgreSQL, table by table, so that nothing stored names the player any more.
 //!
-//! What is kept, and why, stands beside the same statements for SQLite. The original's tables have no index on who sent
-//! a notification, took the other part in a direct message or created a group, and get none: those steps read the whole
-//! table.
+//! The same statements for SQLite say which rows are kept, and why. The original's tables have no index on the sender
+//! of a notification, on the second user of a direct message, or on the creator of a group, and none is added. Those
+//! steps read the whole table.
 
 use muster_domain::UserId;
 use muster_domain::time::Timestamp;
@@ -13,7 +13,7 @@ use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::limits::STREAM_MODE_GROUP;
 
-/// What else goes or changes, in this order; $1 is the user.
+/// Statements that delete or change the remaining rows, in this order; $1 is the user.
 const STATEMENTS: &[&str] = &[
     "UPDATE users SET edge_count = greatest(edge_count - 1, 0) \
      WHERE id IN (SELECT source_id FROM user_edge WHERE destination_id = $1)",
@@ -35,7 +35,8 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM users WHERE id = $1",
 ];
 
-/// See [`muster_domain::ports::accounts::AccountStore::delete_account`]. Runs inside the caller's transaction.
+/// Deletes an account inside the caller's transaction, see
+/// [`muster_domain::ports::accounts::AccountStore::delete_account`].
 pub(super) async fn delete_account(
     connection: &PooledConnection,
     user_id: UserId,
@@ -61,7 +62,8 @@ pub(super) async fn delete_account(
     Ok(true)
 }
 
-/// Members leave their groups: an empty group goes, and one without a superadmin gets its most senior member.
+/// Removes the user from all groups. A group without other members is deleted. Otherwise its most senior member becomes
+/// superadmin, if that member is not one already.
 async fn leave_groups(connection: &PooledConnection, id: Uuid, now: Timestamp) -> Result<(), Fault> {
     let sql = "SELECT id FROM groups WHERE id IN \
                (SELECT source_id FROM group_edge WHERE destination_id = $1 AND state <= 2) ORDER BY id FOR UPDATE";
@@ -102,14 +104,16 @@ async fn delete_group(connection: &PooledConnection, group: Uuid) -> Result<(), 
     Ok(())
 }
 
-/// Operators' deeds stay on record, without the player they concerned. The address goes from the rows that name the
-/// player by id only: nobody has checked it, and players must not be able to rewrite other rows by choosing one.
+/// Replaces the player's id and e-mail address in the audit log, and keeps the operators' entries. The address is
+/// replaced only in rows that contain the player's id: addresses are not verified, so a player could choose one that
+/// rewrites other rows.
 async fn redact_audit_log(connection: &PooledConnection, id: Uuid, email: Option<String>) -> Result<(), Fault> {
     let (id, nobody) = (id.to_string(), Uuid::nil().to_string());
-    // Without an address the id is looked for twice, which changes nothing.
+    // Without an address the id takes its place, and is replaced by the first of two equal replacements.
     let email = email.filter(|email| !email.is_empty()).unwrap_or_else(|| id.clone());
     let sql = "UPDATE console_audit_log SET message = replace(replace(message, $2, $3), $1, $3), \
-               metadata = replace(replace(metadata::text, to_json($2::text)::text, to_json($3::text)::text), $1, $3)::jsonb \
+               metadata = \
+               replace(replace(metadata::text, to_json($2::text)::text, to_json($3::text)::text), $1, $3)::jsonb \
                WHERE strpos(message, $1) > 0 OR strpos(metadata::text, $1) > 0";
     connection.query(sql, &[&id, &email, &nobody]).await?;
     Ok(())

@@ -1,4 +1,5 @@
-//! Removing what has expired on PostgreSQL, under the epoch of the job's owner where a job may have several owners.
+//! Removal of expired rows on PostgreSQL. In a cluster the job's owner writes its epoch with each removal, by which
+//! removals of earlier owners are refused.
 
 use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::store::{Rejection, StoreError};
@@ -8,15 +9,16 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::values::Moment;
 
-/// Statements that remove the rows of a table whose time is before `$1`. They answer whether that was allowed, and how
-/// many there were.
+/// Statements that remove the rows of a table whose time is before `$1`. They answer whether that was allowed, and the
+/// number of removed rows.
 pub(super) struct Removal {
     pub(super) plain: &'static str,
-    /// Under the epoch of the job, whose row is locked until the end, so that of two owners the later one has the last word.
+    /// The statement with the job's epoch. The epoch's row stays locked until the end of the transaction, so that two
+    /// owners of the job follow each other, and the earlier owner is refused.
     pub(super) fenced: &'static str,
 }
 
-/// The [`Removal`] of the rows of a table by one of its times.
+/// The [`Removal`] of the rows of `$table` by the column `$time`.
 macro_rules! removal {
     ($table:literal, $time:literal) => {
         $crate::postgres::job_epochs::Removal {
@@ -43,9 +45,9 @@ macro_rules! removal {
 pub(super) use removal;
 
 impl PostgresStore {
-    /// Removes what was due before `before`; answers how many.
+    /// Removes the rows whose time is before `before`. Answers their number.
     ///
-    /// Errors: `Rejected(Superseded)` when a later owner of the job has written.
+    /// Errors: `Rejected(Superseded)` when a later owner of the job has written its epoch.
     pub(super) async fn remove_expired(
         &self,
         removal: &Removal,

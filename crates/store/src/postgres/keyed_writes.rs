@@ -1,4 +1,4 @@
-//! Keyed writes on PostgreSQL: the work and its outcome under the key are parts of one transaction.
+//! Keyed writes on PostgreSQL: one transaction contains the write and its outcome under the key.
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
@@ -13,9 +13,9 @@ use super::fault::Fault;
 use super::job_epochs::{Removal, removal};
 use super::pool::PooledConnection;
 use super::values::Moment;
-use crate::keyed_writes::{FORMAT, KeyedWrite, encode};
+use crate::keyed_writes::{FORMAT, KeyedWrite, KnownWrite, encode};
 
-/// Whoever finds the key taken waits here until the transaction that took it is over.
+/// Inserts the key. A transaction that finds the key taken waits here until the transaction that took it has ended.
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      VALUES ($1, $2, $3, $4, $5, '', $6) ON CONFLICT (match_id, tick, ordinal) DO NOTHING RETURNING 1";
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
@@ -38,8 +38,10 @@ impl KeyedWriteStore for PostgresStore {
     }
 }
 
-/// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
-/// inner one is the answer: a refusal is kept too, and what was done before it is undone.
+/// Does `work` unless its outcome is known, and keeps the outcome.
+///
+/// The outer error means that the outcome could not be found or kept, and the transaction fails. The inner result is
+/// the outcome. A refusal is an outcome too: it is kept, and the changes that `work` made before it are undone.
 pub(super) async fn once(
     connection: &PooledConnection,
     write: &KeyedWrite,
@@ -47,12 +49,14 @@ pub(super) async fn once(
     work: impl Future<Output = Result<MultiOutcome, Fault>>,
 ) -> Result<Result<MultiOutcome, StoreError>, Fault> {
     let (match_id, tick, ordinal) = (write.key.match_id, write.key.tick, i64::from(write.key.ordinal));
-    let claim: super::Values<'_> = &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
+    let claim: super::Values<'_> =
+        &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
     if connection.query(CLAIM, claim).await?.is_empty() {
         let rows = connection.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
-        // Forgotten between the two looks at it.
+        // The outcome was forgotten between the two statements.
         let row = rows.first().ok_or(Fault::Overtaken)?;
-        return Ok(write.outcome((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?), update)?);
+        let known = KnownWrite { fingerprint: row.try_get(0)?, format: row.try_get(1)?, outcome: row.try_get(2)? };
+        return Ok(write.outcome(known, update)?);
     }
     connection.control("SAVEPOINT effect").await?;
     let outcome = match work.await {

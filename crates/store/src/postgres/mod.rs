@@ -1,7 +1,7 @@
 //! The store on PostgreSQL, in the original server's own tables with Muster's beside them.
 //!
-//! Each shard makes a [`PostgresStore`] of its own: its connections live on the shard's runtime, so that no answer
-//! crosses threads. Most operations are one statement and one round trip; what needs several is one transaction.
+//! Each shard creates its own [`PostgresStore`]. The connections live on the shard's runtime, so that no answer crosses
+//! threads. Most operations are one statement and one round trip; operations of several statements are one transaction.
 
 mod accounts;
 mod adopt;
@@ -41,16 +41,17 @@ pub use self::pool::PostgresOptions;
 pub(crate) use self::schema::NAKAMA;
 pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate};
 
-/// How long a connection may take to be made.
+/// Longest time for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long sent data may stay unacknowledged by the database's machine before the connection counts as lost.
+/// Longest time for which the database's machine may leave sent data unacknowledged before the connection counts as
+/// lost.
 const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Values for a statement's parameters.
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// A shard's handle. Its futures must run on a tokio runtime of one thread.
+/// A store of one shard. Its futures must run on a tokio runtime of one thread.
 #[derive(Clone)]
 pub struct PostgresStore {
     pool: Rc<ConnectionPool>,
@@ -69,17 +70,17 @@ impl PostgresStore {
         Ok(Self { pool: ConnectionPool::new(config, options.clone(), metrics), adopted })
     }
 
-    /// What this store counts.
+    /// The counters of this store.
     pub fn metrics(&self) -> &Arc<StoreMetrics> {
         &self.pool.metrics
     }
 
-    /// Runs one statement as a transaction of its own, again if others get in its way.
+    /// Runs one statement as a transaction of its own, and again if it fails because of other transactions.
     async fn query(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
         self.attempts(async || Ok(self.query_once(sql, values).await?)).await
     }
 
-    /// Runs one statement whose answer is one row or none.
+    /// Runs one statement that finds at most one row.
     async fn query_one<T>(
         &self,
         sql: &'static str,
@@ -113,7 +114,7 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn ping(&self) -> PortFuture<'_, DatabaseStatus> {
         Box::pin(async move {
-            // A standby or a server set to read-only answers reads happily.
+            // A standby server and a server set to read-only still answer reads.
             let sql = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool";
             let read_only = self.query_one(sql, &[], |row| row.try_get::<_, bool>(0)).await?;
             if read_only == Some(true) {
@@ -134,7 +135,7 @@ impl Store for PostgresStore {
 /// The driver's configuration for `url`.
 ///
 /// # Errors
-/// When it is not understood, or demands encryption. The message never shows the URL, which may hold a password.
+/// When the URL is not understood, or requires encryption. The message never shows the URL, which may hold a password.
 fn config(url: &str, statement_timeout: Duration) -> Result<Config, OpenError> {
     let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
         OpenError::new(format!("the database URL is not understood: {}", fault::describe(&error)))

@@ -1,7 +1,7 @@
-//! Accounts, objects and wallets changed together on PostgreSQL, in one transaction.
+//! Combined changes of accounts, objects and wallets on PostgreSQL, in one transaction.
 //!
-//! Locks: first the key of the write, then all players in the order of their ids, then all objects in the order of their
-//! names. So two transactions of this kind never wait for each other in a circle.
+//! Locks are taken in one order: first the write's key, then all players in the order of their ids, then all objects
+//! in the order of their names. So two such transactions never deadlock.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,8 @@ use super::{PostgresStore, accounts, keyed_writes, storage, wallet};
 use crate::keyed_writes::KeyedWrite;
 use crate::limits;
 
-/// Not locked as for deletion: an object of a player may be written meanwhile, which looks at the player's row.
+/// Locks the players' rows. The weaker `NO KEY` lock lets other transactions write objects of these players meanwhile,
+/// because the foreign key of an object only checks that the player's row exists.
 const LOCK: &str = "SELECT id, wallet::text FROM users WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
 
 impl MultiUpdateStore for PostgresStore {
@@ -55,7 +56,7 @@ async fn run(connection: &PooledConnection, update: &MultiUpdate, now: Timestamp
     Ok(MultiOutcome { acks, wallets })
 }
 
-/// Locks the players; what the wallets of those that exist hold.
+/// Locks the players' rows. Answers the wallets of the players that exist, as JSON.
 async fn lock(connection: &PooledConnection, update: &MultiUpdate) -> Result<BTreeMap<UserId, String>, Fault> {
     let accounts = update.accounts.iter().map(|(user_id, _)| user_id.0);
     let ids: Vec<_> = accounts.chain(update.wallets.iter().map(|each| each.user_id.0)).collect();

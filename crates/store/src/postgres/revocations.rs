@@ -61,7 +61,7 @@ impl RevocationStore for PostgresStore {
     }
 }
 
-/// Adds one to the feed, as part of the caller's transaction.
+/// Adds a revocation, as part of the caller's transaction.
 pub(super) async fn insert(connection: &PooledConnection, revocation: &Revocation) -> Result<(), Fault> {
     insert_columns(connection, &columns(&[*revocation])).await
 }
@@ -102,13 +102,15 @@ fn columns(revocations: &[Revocation]) -> Columns {
 }
 
 fn revocation(row: &Row) -> Result<RevocationRow, tokio_postgres::Error> {
-    let (token, keep, all): (Option<Uuid>, Option<Uuid>, bool) = (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+    let token: Option<Uuid> = row.try_get(2)?;
+    let keep: Option<Uuid> = row.try_get(3)?;
+    let all: bool = row.try_get(4)?;
     let tokens = match token {
         Some(token) if !all => RevokedTokens::Token(TokenId(token)),
         _ => RevokedTokens::AllBut(keep.map(TokenId)),
     };
     let mut subject = [0; 16];
-    // A row of another length is nobody's.
+    // A subject of another length is cut or filled with zeros, and then matches no user.
     for (to, from) in subject.iter_mut().zip(row.try_get::<_, &[u8]>(1)?) {
         *to = *from;
     }

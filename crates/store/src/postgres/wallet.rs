@@ -63,7 +63,8 @@ struct Columns<'a> {
     metadata: Vec<&'a str>,
 }
 
-/// Changes wallets; `None` for those of unknown players. `held` are the locked ones.
+/// Changes wallets. `held` contains the locked wallets as JSON; a player who is not in it is unknown, and the answer is
+/// `None`.
 pub(super) async fn change(
     connection: &PooledConnection,
     held: BTreeMap<UserId, String>,
@@ -104,7 +105,7 @@ pub(super) async fn change(
     Ok(changes)
 }
 
-/// From the columns of [`LIST`].
+/// Reads a ledger item from the columns of [`LIST`].
 fn item(row: &Row) -> Result<LedgerItem, StoreError> {
     let read = || {
         Ok(LedgerItem {

@@ -1,4 +1,4 @@
-//! Keyed writes on SQLite: the work and its outcome under the key are parts of one transaction.
+//! Keyed writes on SQLite: one transaction contains the write and its outcome under the key.
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, one};
-use crate::keyed_writes::{FORMAT, KeyedWrite, encode};
+use crate::keyed_writes::{FORMAT, KeyedWrite, KnownWrite, encode};
 
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
      WHERE match_id = ?1 AND tick = ?2 AND ordinal = ?3";
@@ -36,8 +36,10 @@ impl KeyedWriteStore for SqliteStore {
     }
 }
 
-/// Does `work` unless its outcome is known, and keeps the outcome. The outer result is whether that can be answered, the
-/// inner one is the answer: a refusal is kept too, and what was done before it is undone.
+/// Does `work` unless its outcome is known, and keeps the outcome.
+///
+/// The outer error means that the outcome could not be found or kept, and the transaction fails. The inner result is
+/// the outcome. A refusal is an outcome too: it is kept, and the changes that `work` made before it are undone.
 pub(super) fn once(
     connection: &Connection,
     write: &KeyedWrite,
@@ -48,7 +50,7 @@ pub(super) fn once(
     let known =
         |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i16>(1)?, row.get::<_, String>(2)?));
     if let Some((fingerprint, format, outcome)) = one(connection, KNOWN, key, known)? {
-        return write.outcome((&fingerprint, format, &outcome), update);
+        return write.outcome(KnownWrite { fingerprint: &fingerprint, format, outcome: &outcome }, update);
     }
     execute(connection, "SAVEPOINT effect", ())?;
     let outcome = work();

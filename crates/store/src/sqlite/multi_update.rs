@@ -1,4 +1,4 @@
-//! Accounts, objects and wallets changed together on SQLite, in one run of the writer.
+//! Combined changes of accounts, objects and wallets on SQLite, in one run of the writer.
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::keyed_writes::WriteStamp;

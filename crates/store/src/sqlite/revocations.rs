@@ -17,7 +17,7 @@ use crate::revocations::{reason, reason_columns};
 const INSERT: &str = "INSERT INTO muster_revocation \
      (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets, banned) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-/// Two searches by two indexes rather than one over the whole table; a row that both find comes once.
+/// Two searches, each with an index, instead of one search through the whole table. `UNION` drops rows that both find.
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets, banned FROM muster_revocation WHERE sequence > ?1 \
      UNION SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
@@ -49,7 +49,7 @@ impl RevocationStore for SqliteStore {
     }
 }
 
-/// Adds one to the feed, as part of the caller's transaction.
+/// Adds a revocation, as part of the caller's transaction.
 pub(super) fn insert(connection: &Connection, revocation: &Revocation) -> Result<()> {
     let (token, keep, all) = match revocation.tokens {
         RevokedTokens::Token(token) => (Some(token.0), None, false),
@@ -63,7 +63,9 @@ pub(super) fn insert(connection: &Connection, revocation: &Revocation) -> Result
 }
 
 fn revocation(row: &Row<'_>) -> rusqlite::Result<RevocationRow> {
-    let (token, keep, all): (Option<Uuid>, Option<Uuid>, bool) = (row.get(2)?, row.get(3)?, row.get(4)?);
+    let token: Option<Uuid> = row.get(2)?;
+    let keep: Option<Uuid> = row.get(3)?;
+    let all: bool = row.get(4)?;
     let tokens = match token {
         Some(token) if !all => RevokedTokens::Token(TokenId(token)),
         _ => RevokedTokens::AllBut(keep.map(TokenId)),

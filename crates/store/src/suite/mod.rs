@@ -1,5 +1,5 @@
-//! One suite for both databases: each test gets an empty database of its own and asks only through the ports, or looks
-//! at the tables as a stranger would.
+//! One suite for both databases. Each test gets an empty database of its own. It uses the ports, or looks at the tables
+//! directly.
 
 mod accounts;
 mod adoption;
