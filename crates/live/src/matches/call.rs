@@ -17,8 +17,7 @@ pub struct CallRef {
     /// The match.
     pub id: MatchId,
     /// Number of the match's stay at this place. A match that goes away and comes back gets a new one, and returns of
-    /// calls from
-    /// an earlier stay are dropped.
+    /// calls from an earlier stay are dropped.
     pub life: u64,
 }
 

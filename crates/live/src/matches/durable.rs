@@ -32,8 +32,7 @@ pub struct Seated {
 const AGAIN_BYTES_MAX: usize = 4 << 20;
 
 /// Broadcasts of a match during a replay of its calls. Whether the latest ones had left before the crash is unknown, so
-/// they are
-/// sent again.
+/// they are sent again.
 #[derive(Debug, Default)]
 pub struct Said {
     broadcasts: VecDeque<Broadcast>,
@@ -96,8 +95,7 @@ pub struct Outline {
     /// Timers that the handler has set.
     pub timers: Timers,
     /// Broadcasts of the latest calls of a durable match, in order. An owner that goes on with the match sends them
-    /// again, since
-    /// they may not have left; sessions drop those that they have had.
+    /// again, since they may not have left; sessions drop those that they have had.
     pub sent: Vec<Broadcast>,
     /// Number of all broadcasts that a durable match has sent, including those of `sent`.
     pub sent_count: u64,

@@ -70,8 +70,7 @@ pub struct Entered {
     /// Whether the player was not in the match before.
     pub is_new: bool,
     /// Players in the match, without the one who asked if that one is new. The owner of the stream fills them in, and
-    /// leaves out
-    /// those above its limit.
+    /// leaves out those above its limit.
     pub presences: Arc<[Presence]>,
     /// Number of players, with those that were left out.
     pub total: usize,

@@ -18,8 +18,7 @@ pub const LISTING_SCAN_MAX: usize = 4_096;
 #[derive(Clone, Debug)]
 pub struct ListQuery {
     /// Query over the fields `label.<name>` of labels that are JSON objects, `label_string`, `handler_name`,
-    /// `tick_rate` and
-    /// `create_time` (seconds).
+    /// `tick_rate` and `create_time` (seconds).
     pub query: Option<Arc<Query>>,
     /// Exact label that a match must have.
     pub label: Option<Arc<str>>,

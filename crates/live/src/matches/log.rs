@@ -1,10 +1,8 @@
 //! The log of durable matches, a port. The engines write to it before a callback's effects leave, and read it to go on
-//! with
-//! matches whose place has died.
+//! with matches whose place has died.
 //!
 //! There is one log for each partition, written by its owner. A record is opaque here. A place that takes a log over
-//! shuts the
-//! former owner out first: records that the former owner still appends do not get in.
+//! shuts the former owner out first: records that the former owner still appends do not get in.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -54,9 +52,8 @@ pub trait MatchLog {
     fn append(&self, partition: Partition, record: &[u8]) -> Result<RecordNumber, LogError>;
 
     /// Waits until all records that were appended to the partition's log so far survive the loss of this machine, or of
-    /// this
-    /// process where the log is a local file. A log may begin with that after `slack`, so that more matches share one
-    /// sync.
+    /// this process where the log is a local file. A log may begin with that after `slack`, so that more matches share
+    /// one sync.
     fn synced(&self, partition: Partition, slack: Duration) -> LogFuture<()>;
 
     /// Allows the log to remove the records before this one, and those of former owners: nobody reads them again.

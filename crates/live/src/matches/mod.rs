@@ -1,16 +1,13 @@
 //! Matches that game code runs: their players, the calls of their handlers, in which order and when, and the effects of
-//! the
-//! answers.
+//! the answers.
 //!
 //! Nothing here runs game code. [`Matches`] asks for calls of handlers ([`Call`]), one call of a match at a time, and
-//! is given
-//! their returns ([`Return`]), at once or much later. The acts of a callback take effect when it has returned: all of
-//! them, or
-//! none if the callback has failed.
+//! is given their returns ([`Return`]), at once or much later. The acts of a callback take effect when it has returned:
+//! all of them, or none if the callback has failed.
 //!
 //! An accepted attempt is followed by its join, before the handler is called with anything else. In a durable match no
-//! effect of
-//! the attempt leaves before the join has returned, so an engine may answer the attempt before it is in the log.
+//! effect of the attempt leaves before the join has returned, so an engine may answer the attempt before it is in the
+//! log.
 
 mod call;
 mod carried;

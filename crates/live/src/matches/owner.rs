@@ -22,8 +22,7 @@ use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
 /// Id of a match. It contains the number of the match's partition. The partition of a durable match gets another owner
-/// when its
-/// owner goes; that of any other match stays at the place where the match was made.
+/// when its owner goes; that of any other match stays at the place where the match was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
 

@@ -117,8 +117,7 @@ impl RunningMatch {
     }
 
     /// Moment at which a tick, the end of the match, or the refusal of a late answer is due. No tick is due while a
-    /// call is
-    /// under way, since its return has to come first.
+    /// call is under way, since its return has to come first.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
         let tick = may_tick.then(|| self.tick_due());
@@ -224,8 +223,7 @@ impl RunningMatch {
     }
 
     /// Whether a tick is due; it counts as called then. Ticks that were missed while a call was under way are called
-    /// once and
-    /// otherwise left out.
+    /// once and otherwise left out.
     fn take_due_tick(&mut self, now: Millis) -> bool {
         let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.outline.tick_rate) / 1_000;
         let is_due = now >= self.began_at && due_by_now >= self.ticks_due;

@@ -1,6 +1,5 @@
 //! Timers of a match: names of calls that its handler wants at later ticks. They are plain data, so that they go
-//! wherever the
-//! match goes and last as long as it does.
+//! wherever the match goes and last as long as it does.
 
 use std::sync::Arc;
 
@@ -52,8 +51,7 @@ impl Timers {
     }
 
     /// Sets a timer, in place of another of its name. It fires after `after_ms` milliseconds at the earliest, and later
-    /// than at
-    /// `tick`, the tick of the callback that sets it.
+    /// than at `tick`, the tick of the callback that sets it.
     pub(super) fn set(&mut self, name: Arc<str>, tick: u64, tick_rate: u32, after_ms: u64, data: Arc<str>) {
         self.remove(&name);
         let ticks = (after_ms.min(TIMER_MS_MAX) * u64::from(tick_rate)).div_ceil(1_000).max(1);

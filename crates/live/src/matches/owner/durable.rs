@@ -19,8 +19,7 @@ impl Matches {
     }
 
     /// Goes on with a match from its log, and with those of its players who are still on its stream: `inside`, as their
-    /// places
-    /// say. A match that has not begun, or is here already, does not go on: its players are expelled.
+    /// places say. A match that has not begun, or is here already, does not go on: its players are expelled.
     pub fn resume(&mut self, now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<Effect>) {
         let id = outline.id;
         if !id.is_durable() || self.contains(id) || checked(outline.tick_rate, &outline.label).is_err() {
@@ -48,8 +47,7 @@ impl Matches {
     }
 
     /// Lets the durable matches of a partition come to rest: none of their calls begins any more, except the join of an
-    /// accepted
-    /// attempt. Answers whether no call is under way.
+    /// accepted attempt. Answers whether no call is under way.
     pub fn rest(&mut self, partition: Partition) -> bool {
         let mut is_at_rest = true;
         for id in self.durable.get(&partition).into_iter().flatten() {
@@ -114,8 +112,7 @@ impl Matches {
     }
 
     /// Removes the durable matches of all partitions that this place has lost to another. Players are not told, since
-    /// the
-    /// matches go on there. Answers the partitions that had matches.
+    /// the matches go on there. Answers the partitions that had matches.
     pub fn forget(&mut self, is_lost: impl Fn(Partition) -> bool) -> BTreeSet<Partition> {
         let lost = self.durable.iter().filter(|(partition, _)| is_lost(**partition));
         let lost: Vec<(Partition, BTreeSet<MatchId>)> =

@@ -39,8 +39,7 @@ impl PendingAttempt {
 }
 
 /// An accepted attempt of a durable match whose join is under way. The attempt's record in the log is synced together
-/// with the
-/// record of the join, so no effect of the attempt leaves before the join has returned.
+/// with the record of the join, so no effect of the attempt leaves before the join has returned.
 #[derive(Debug)]
 pub(super) struct Admission {
     pub(super) pending: PendingAttempt,
@@ -54,8 +53,7 @@ pub(super) struct Admission {
 
 impl RunningMatch {
     /// Takes in that the handler has accepted an attempt: the join is the next call, before all calls in the queue.
-    /// Answers
-    /// whether listings find the match by another label now.
+    /// Answers whether listings find the match by another label now.
     pub(super) fn accept(
         &mut self,
         pending: PendingAttempt,
@@ -78,8 +76,7 @@ impl RunningMatch {
     }
 
     /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are done. Answers
-    /// whether the
-    /// callback has set another label.
+    /// whether the callback has set another label.
     pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<Effect>) -> bool {
         let Admission { pending: PendingAttempt { attempt, awaited_until }, acts, numbers, former_label } = admission;
         let presence = Arc::new(attempt.member.presence.clone());

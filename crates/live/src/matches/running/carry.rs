@@ -30,8 +30,7 @@ impl RunningMatch {
     }
 
     /// A match that another owner has taken out. It rests until [`Self::wake`]. Owners of earlier builds queued a join
-    /// behind
-    /// attempts; here it comes first.
+    /// behind attempts; here it comes first.
     pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, life: u64) -> Self {
         let CarriedMatch { outline, listeners, waiting, inputs, due_ms, empty_ticks } = carried;
         let id = outline.id;

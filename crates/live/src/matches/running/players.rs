@@ -140,8 +140,7 @@ impl RunningMatch {
     }
 
     /// Takes in the message of a player. Answers whether there was room for it; a message of a session that is not in
-    /// the match
-    /// is dropped and needs none.
+    /// the match is dropped and needs none.
     pub(in super::super) fn input(
         &mut self,
         session: SessionRef,

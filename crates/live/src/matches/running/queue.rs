@@ -78,8 +78,7 @@ impl RunningMatch {
     }
 
     /// Queues a leave. If the handler has not heard of the player's join, the leave follows the join, before all
-    /// attempts and
-    /// signals.
+    /// attempts and signals.
     pub(super) fn enqueue_leave(&mut self, left: Left) {
         let seated = self.outline.seated_mut(left.presence.session_id);
         let has_joined = seated.is_none_or(|seated| seated.has_joined);
@@ -109,8 +108,7 @@ impl RunningMatch {
     }
 
     /// Whether a tick that is due goes before the head of the queue: it does if that is an attempt and another was
-    /// decided since
-    /// the last tick. So a flood of attempts does not hold up ticks.
+    /// decided since the last tick. So a flood of attempts does not hold up ticks.
     pub(super) fn is_tick_first(&self, now: Millis) -> bool {
         let is_attempt_next = matches!(self.queue.front(), Some(QueuedCall::Attempt(..)));
         is_attempt_next && self.has_asked && self.has_begun() && now >= self.tick_due()
@@ -138,8 +136,7 @@ impl RunningMatch {
     }
 
     /// Refuses callers of attempts and signals who have waited too long: callbacks may take long, and matches may wait
-    /// for each
-    /// other.
+    /// for each other.
     pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<Effect>) {
         match &mut self.under_way {
             Some(CallUnderWay::Signal(caller)) if now >= caller.until => caller.answer(Err(busy()), out),

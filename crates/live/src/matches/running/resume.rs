@@ -14,9 +14,8 @@ use crate::stream::Presence;
 
 impl RunningMatch {
     /// Goes on with a match. Players who are not `inside`, on the match's stream, have left. Sessions that are inside
-    /// without
-    /// being players are expelled. The broadcasts of the latest calls are sent again. The next tick is due one period
-    /// from now.
+    /// without being players are expelled. The broadcasts of the latest calls are sent again. The next tick is due one
+    /// period from now.
     pub(in super::super) fn resume(
         now: Millis,
         outline: Outline,
@@ -64,8 +63,7 @@ impl RunningMatch {
     }
 
     /// Whether this very request has created the match. A request comes a second time if a match of another place made
-    /// it, died
-    /// before it knew the answer, and goes on.
+    /// it, died before it knew the answer, and goes on.
     pub(in super::super) fn is_made_by(&self, creation: &Creation) -> bool {
         let Outline { handler, created_at, .. } = &self.outline;
         *handler == creation.handler && *created_at == creation.created_at

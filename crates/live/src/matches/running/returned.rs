@@ -53,8 +53,7 @@ impl CallUnderWay {
     }
 
     /// Answers the requests that wait for the call, because the match ends before it has returned. Whoever creates a
-    /// match is
-    /// game code, and is told why there is no match.
+    /// match is game code, and is told why there is no match.
     fn give_up(self, why: &str, out: &mut Vec<Effect>) {
         match self {
             Self::Init(Some(to)) => {

@@ -134,8 +134,7 @@ fn of_a_crowd_that_is_larger_than_the_queue_the_rest_is_refused_as_busy() {
 }
 
 /// Plays a crowd. At any time a player goes, and a durable match is handed over or goes on after a crash. Answers how
-/// often the
-/// match was handed over or crashed.
+/// often the match was handed over or crashed.
 fn play_in_adversity(id: MatchId, seed: u64) -> usize {
     let mut rng = Rng::with_seed(seed);
     let mut world = World::with_match_of(id, roomy(), rng.u32(1..=128));
