@@ -119,7 +119,7 @@ pub struct Left {
 /// Reason for which a player left a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// The player left the match with an open socket.
+    /// The player left the match, and the player's socket stayed open.
     Left,
     /// The player's socket closed.
     Disconnected,
@@ -191,7 +191,7 @@ pub enum Act {
     SetTimer {
         /// Name of the timer.
         name: Arc<str>,
-        /// Time until the timer fires, in milliseconds.
+        /// Time from the tick of the callback until the timer fires, in milliseconds.
         after_ms: u64,
         /// Data that the timer's callback is given.
         data: Arc<str>,

@@ -86,7 +86,7 @@ pub enum MatchEnd {
     Over,
     /// The match had no players for `match.max_empty_sec` seconds.
     Empty,
-    /// The server stops, and its grace period is over.
+    /// The server stops, and the time that it gave the match is over.
     Terminated,
     /// The next owner has found nothing of the match in the log.
     Lost,

@@ -109,7 +109,8 @@ pub struct MatchStats {
     pub durable: usize,
     /// Number of durable matches that were resumed here from their logs so far, after a crash or a restart.
     pub resumed: u64,
-    /// Number of durable matches that ended so far because their logs had nothing of them or could not be read.
+    /// Number of durable matches that did not go on so far, because their logs had nothing of them or could not be
+    /// read.
     pub lost: u64,
     /// Number of ticks that were left out so far because an earlier call took too long.
     pub ticks_skipped: u64,
