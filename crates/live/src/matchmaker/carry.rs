@@ -68,9 +68,9 @@ impl<M: Clone> Matchmaker<M> {
         }
     }
 
-    /// Adds a ticket whose pool died with its owner, behind the tickets that came before it. The ticket has the
-    /// patience and widens as far as after `waited_ms`, and searches anew. Returns whether the pool has room for the
-    /// ticket.
+    /// Adds a ticket whose pool died with its owner, behind the tickets that came before it. The ticket gets the
+    /// patience and the widening of a ticket that has waited `waited_ms`, and searches anew. Returns whether the pool
+    /// has room for the ticket.
     pub fn resume(&mut self, now: Millis, ticket: NewTicket<M>, waited_ms: Millis) -> bool {
         if self.tickets.len() >= self.config.total_tickets_max {
             return false;

@@ -27,8 +27,8 @@ pub struct Explanation {
     /// Number of players that a match needs for the ticket now: its `max_count` while it has patience, then its
     /// `min_count`.
     pub players_needed: u32,
-    /// Number of players on those examined tickets that have no obstacle: with each of them alone the ticket could be
-    /// matched.
+    /// Number of players on the examined tickets without an obstacle. With each of these tickets alone, the ticket
+    /// could be matched.
     pub players_found: u32,
     /// Number of tickets that were examined.
     pub examined: u32,
