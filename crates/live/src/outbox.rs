@@ -113,7 +113,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Fills `slices` with the front of the queue and returns how many were filled.
+    /// Fills `slices` with the front of the queue and returns the number of filled ones.
     pub fn chunks<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut written = self.front_written;

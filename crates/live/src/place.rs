@@ -233,7 +233,7 @@ impl Routes {
         Self { owners, epochs, formers: Arc::default(), places: places.into(), next_node }
     }
 
-    /// These routes with some partitions moving.
+    /// The same routes with some partitions moving.
     #[must_use]
     pub fn with_moves(mut self, moves: impl IntoIterator<Item = Move>) -> Self {
         let mut formers = BTreeMap::clone(&self.formers);
@@ -245,7 +245,7 @@ impl Routes {
         self
     }
 
-    /// These routes as they were before the chosen partitions moved.
+    /// The same routes as they were before the chosen partitions moved.
     #[must_use]
     pub fn before_moves(&self, is_one: impl Fn(Partition) -> bool) -> Self {
         let mut before = self.clone();

@@ -30,7 +30,8 @@ pub mod mode {
     pub const PARTY: u8 = 7;
     /// A room; the subject is the room's id.
     pub const ROOM: u8 = 201;
-    /// A view of the lobby; the label names which rooms it shows and how often it is told.
+    /// A view of the lobby; the label holds the path and filter of the rooms that it shows, and the budget of its
+    /// pushes.
     pub const LOBBY: u8 = 202;
 }
 

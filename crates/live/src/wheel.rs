@@ -1,4 +1,4 @@
-//! Timers: a wheel of one-millisecond slots, with a measure of how late timers ran. Reads no clock.
+//! Timers: a wheel of one-millisecond slots, with a measure of the timers' lateness. Reads no clock.
 //!
 //! A timer cannot be cancelled: the code that set it checks when it fires whether it still matters.
 
@@ -114,7 +114,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes out the timers that are due at `now`, in order, and counts how late they are.
+    /// Takes out the timers that are due at `now`, in order, and counts their lateness.
     pub fn take_due(&mut self, now: Millis, out: &mut Vec<T>) {
         while let Some(due) = self.next.filter(|due| *due <= now) {
             // Timers from the tree come first, because the timers of the slot were set after them.

@@ -56,11 +56,11 @@ pub struct Act {
 /// The condition of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// No condition.
+    /// The join has no condition.
     Always,
-    /// Some session is on the stream.
+    /// The join succeeds only if some session is on the stream.
     Occupied,
-    /// No condition; an earlier presence of the session is replaced.
+    /// The join has no condition, and replaces an earlier presence of the session.
     Replacing,
 }
 
@@ -82,7 +82,7 @@ pub enum To {
     All,
     /// All sessions but this one.
     AllBut(Who),
-    /// These sessions.
+    /// Only the given sessions.
     Only(Vec<Who>),
 }
 

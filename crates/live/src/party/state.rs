@@ -72,8 +72,8 @@ impl Party {
                 Ok((Reply::Matchmaking { members: members.clone(), membership: *membership }, PartyOutcome::Continues))
             }
             Request::TicketIssued { by, ticket, membership } => {
-                // The count starts anew when a party ends and is made again with the same id, so the session is checked
-                // as well.
+                // The count of changes starts anew when a party ends and is made again with the same id, so the session
+                // is checked as well.
                 let is_member = self.members.iter().any(|member| member.session() == by);
                 if membership != self.membership || !is_member {
                     return Err(Refusal::MembershipChanged);

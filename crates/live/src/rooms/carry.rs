@@ -173,7 +173,7 @@ pub struct CarriedMember {
     pub username: Arc<str>,
     /// The session's public id.
     pub session_id: SessionId,
-    /// The member's session, and how it hears the room's stream.
+    /// The member's session, with the encoding and serial number by which it hears the room's stream.
     pub listener: Listener,
     /// The seat; `None` for spectators.
     pub seat: Option<u32>,

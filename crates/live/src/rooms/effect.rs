@@ -1,5 +1,5 @@
-//! Results of requests to owners of rooms: answers, events for those who are in a room or watch the lobby, and messages
-//! for other owners. Delivers nothing itself.
+//! Results of requests to owners of rooms: answers, events for sessions that are in a room or watch the lobby, and
+//! messages for other owners. Delivers nothing itself.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub struct Page {
 pub enum To {
     /// All sessions in the room.
     All,
-    /// These sessions only.
+    /// Only the given sessions.
     Only(Vec<SessionRef>),
 }
 
@@ -149,9 +149,9 @@ pub enum Effect {
     Track {
         /// The room's id.
         room: RoomId,
-        /// The member of that session.
+        /// The member whose presence it is.
         who: Actor,
-        /// The session, and how it hears the stream.
+        /// The session, with the encoding and serial number by which it hears the stream.
         listener: Listener,
         /// The member's seat; `None` for spectators.
         seat: Option<u32>,
@@ -160,7 +160,7 @@ pub enum Effect {
     Untrack {
         /// The room's id.
         room: RoomId,
-        /// The session, and how it hears the stream.
+        /// The session, with the encoding and serial number by which it hears the stream.
         listener: Listener,
         /// Whether the other members are told that the session left.
         seen: bool,

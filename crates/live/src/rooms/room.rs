@@ -34,7 +34,7 @@ const VARIABLES: ValueLimits = ValueLimits { count_max: ROOM_VARIABLES_MAX, byte
 /// A user in the room. Each user is in it by one session.
 #[derive(Debug)]
 struct Member {
-    /// The member's session, and how it hears the room's stream.
+    /// The member's session, with the encoding and serial number by which it hears the room's stream.
     listener: Listener,
     session_id: SessionId,
     username: Arc<str>,

@@ -1,5 +1,5 @@
-//! Templates: settings for rooms of one kind. They come from the configuration; the template `default` always exists.
-//! Templates never change while the server runs.
+//! Templates: settings for rooms of one kind. Templates come from the configuration, and never change while the server
+//! runs; the template `default` always exists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

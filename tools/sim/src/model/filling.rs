@@ -9,7 +9,7 @@ use crate::violation::{Check, Checked, ensure};
 /// Number of part-filled rooms by template and size.
 pub type PartFilled = BTreeMap<(usize, u32), usize>;
 
-/// The part-filled rooms at the last rest, and what has happened since.
+/// The part-filled rooms at the last rest, and the events since then that the rule depends on.
 #[derive(Debug, Default)]
 pub struct Filling {
     before: PartFilled,

@@ -125,8 +125,8 @@ impl Mirror {
         }
     }
 
-    /// The same room without the variables of members. They are unknown if the member's join was told together with
-    /// others.
+    /// The same room without the variables of members. A member's variables are unknown if its join was told together
+    /// with others.
     pub fn without_own(mut self) -> Self {
         self.members.values_mut().for_each(|member| member.variables.clear());
         self

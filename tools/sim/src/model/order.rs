@@ -80,7 +80,7 @@ impl Order {
         Ok(())
     }
 
-    /// Checks that one order exists that agrees with what every session heard.
+    /// Checks that there is one order of all messages with which the order of every session agrees.
     pub fn check(&self) -> Checked {
         let mut behind: BTreeMap<Token, Vec<Token>> = BTreeMap::new();
         let mut open: BTreeMap<Token, usize> = self.tokens.values().map(|token| (*token, 0)).collect();

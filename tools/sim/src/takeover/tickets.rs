@@ -290,7 +290,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells the players of a match of it, as the rim of the pool's owner does.
+    /// Tells players that they were matched, as the rim of the pool's owner does.
     pub(super) fn tell_matched(&mut self, place: Place, found: &Matched) -> Checked {
         let numbered = |id: &TicketId| id.0.parse::<usize>().unwrap_or(usize::MAX);
         for ticket in &found.tickets {
