@@ -49,7 +49,7 @@ impl World {
         self.later(after_ms, Happening::Tell(id, MembershipEvent::Probed { request, probe }));
     }
 
-    /// Takes a process's connection away for a time.
+    /// Breaks a process's connection for a time.
     pub(super) fn disconnect(&mut self, id: usize, for_ms: Millis) {
         let hears_after = self.rng.u64(0..80);
         let hides = self.faults.has(Fault::HideLoss);

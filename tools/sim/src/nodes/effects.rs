@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the plane of a process begin to hand over the partitions that move.
+    /// Lets the plane of a process begin to hand over the partitions that have begun to move away from it.
     fn view_changed(&mut self, id: usize) {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let Some(me) = process.membership.number().filter(|_| !process.keeps_partitions) else { return };
@@ -129,7 +129,7 @@ impl World {
             match self.rng.u32(0..50) {
                 // The write is lost.
                 0 => after_ms = Millis::MAX / 2,
-                // The write arrives when nobody expects it any more.
+                // The write arrives after its sender has given up waiting for the answer.
                 1 => after_ms += self.rng.u64(500..5_000),
                 _ => {}
             }
@@ -169,7 +169,7 @@ impl World {
         Ok(())
     }
 
-    /// Loses all writes on their way to a registry that loses everything.
+    /// Loses all writes on their way to the registry, whose contents are lost as well.
     pub(super) fn lose_writes(&mut self) {
         let is_write = |_: &(Millis, u64), happening: &mut Happening| matches!(happening, Happening::Write(..));
         let lost: Vec<Happening> = self.happenings.extract_if(.., is_write).map(|(_, write)| write).collect();

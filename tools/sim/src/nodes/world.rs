@@ -17,10 +17,11 @@ use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
 use crate::violation::ensure;
 
-/// How long failures happen.
+/// Time during which failures happen.
 const BUSY_MS: Millis = 40_000;
-/// Time without failures after which everything must be well again.
+/// Time without failures after which no trace of them may be left.
 pub(super) const REST_MS: Millis = 60_000;
+
 /// An event at a point in time.
 pub(super) enum Happening {
     /// A membership gets an event.
@@ -50,9 +51,9 @@ pub struct World {
     pub(super) processes: BTreeMap<usize, Process>,
     pub(super) next_process: usize,
     pub(super) registry: Registry,
-    /// The bus is down, and nobody can connect, until this time.
+    /// The time until which the bus is down and nobody can connect.
     pub(super) down_until: Millis,
-    /// The registry answers nobody until this time, though the bus is up.
+    /// The time until which the registry answers nobody, though the bus is up.
     pub(super) stuck_until: Millis,
     pub(super) happenings: BTreeMap<(Millis, u64), Happening>,
     order: u64,
@@ -69,7 +70,7 @@ pub struct World {
     pub(super) is_well: bool,
 }
 
-/// Runs a seed, with a planted bug or without.
+/// Runs a seed, with a planted bug or without. `prints` says whether the trace is printed.
 pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
     let mut world = World::new(seed, fault, prints);
     let violation = world.live().err();
@@ -128,7 +129,7 @@ impl World {
             self.advance(next)?;
             self.act()?;
         }
-        // Ongoing failures end by themselves, and no new ones happen.
+        // From here on no new failures happen, and those that last end by themselves.
         self.is_well = true;
         self.advance(self.now + REST_MS)?;
         self.check_rest()
