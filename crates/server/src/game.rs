@@ -27,7 +27,8 @@ use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
 use muster_script::watch::{FolderState, folder_state};
 use muster_script::{
-    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts, returns_to,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
+    returns_to,
 };
 use tokio::sync::{mpsc, watch};
 

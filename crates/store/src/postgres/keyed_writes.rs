@@ -49,8 +49,7 @@ pub(super) async fn once(
     work: impl Future<Output = Result<MultiOutcome, Fault>>,
 ) -> Result<Result<MultiOutcome, StoreError>, Fault> {
     let (match_id, tick, ordinal) = (write.key.match_id, write.key.tick, i64::from(write.key.ordinal));
-    let claim: super::Values<'_> =
-        &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
+    let claim: super::Values<'_> = &[&match_id, &tick, &ordinal, &&write.fingerprint[..], &FORMAT, &Moment(write.now)];
     if connection.query(CLAIM, claim).await?.is_empty() {
         let rows = connection.query(KNOWN, &[&match_id, &tick, &ordinal]).await?;
         // The outcome was forgotten between the two statements.

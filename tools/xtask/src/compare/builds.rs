@@ -34,7 +34,12 @@ impl Builds {
         run::check(build.env("CARGO_TARGET_DIR", &target))?;
         let built = |program: &str| target.join("release").join(program);
         let after = after.map_or_else(|| built("muster"), PathBuf::from);
-        Ok(Self { before, after, bench: built("muster-bench"), modules: repository::root().join("tools/bench/modules") })
+        Ok(Self {
+            before,
+            after,
+            bench: built("muster-bench"),
+            modules: repository::root().join("tools/bench/modules"),
+        })
     }
 }
 
@@ -45,7 +50,8 @@ fn target() -> PathBuf {
 /// Builds the server of a revision. Answers its path.
 fn revision(revision: &str, target: &Path) -> Result<PathBuf> {
     let mut parse = Command::new("git");
-    let commit = run::output(parse.args(["rev-parse", "--verify", "--short=12"]).arg(format!("{revision}^{{commit}}")))?;
+    let commit =
+        run::output(parse.args(["rev-parse", "--verify", "--short=12"]).arg(format!("{revision}^{{commit}}")))?;
     let folder = target.join("compare").join(commit.trim());
     let program = folder.join("muster");
     if program.is_file() {

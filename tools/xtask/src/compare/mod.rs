@@ -64,7 +64,10 @@ pub fn run(options: &Options) -> Result<()> {
     ensure!(unknown.is_none(), "there is no scenario `{}`: choose of {}", unknown.map_or("", |name| name), known());
     ensure!(options.rounds > 0, "at least one round is needed");
     let builds = Builds::make(&options.before, options.after.as_deref())?;
-    println!("{:<8} {:>12} {:>12} {:>8} {:>17} {:>17}", "", "before", "after", "ratio", "quartiles", "before to itself");
+    println!(
+        "{:<8} {:>12} {:>12} {:>8} {:>17} {:>17}",
+        "", "before", "after", "ratio", "quartiles", "before to itself"
+    );
     let is_asked = |scenario: &&Scenario| {
         options.scenarios.is_empty() || options.scenarios.iter().any(|name| name == scenario.name)
     };

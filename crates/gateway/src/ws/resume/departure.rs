@@ -96,11 +96,7 @@ impl Departure<'_> {
     }
 
     /// Ends what the client asked for. Errors: the reason why the session ends.
-    async fn finish(
-        &self,
-        resumable: &mut ResumableSession<'_>,
-        work: &mut SessionWork,
-    ) -> Result<(), CloseReason> {
+    async fn finish(&self, resumable: &mut ResumableSession<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());
             resumable.go_on(work, context)?;

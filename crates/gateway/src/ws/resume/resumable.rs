@@ -184,11 +184,7 @@ impl ResumableSession<'_> {
     }
 
     /// Goes on with the messages that arrived over the last socket. Errors: the reason why the session ends.
-    pub(super) fn go_on(
-        &mut self,
-        work: &mut SessionWork,
-        context: &mut Context<'_>,
-    ) -> Result<(), CloseReason> {
+    pub(super) fn go_on(&mut self, work: &mut SessionWork, context: &mut Context<'_>) -> Result<(), CloseReason> {
         let shared = &self.shard.sockets;
         if shared.is_paused() {
             shared.wake_after_pause(&mut self.pause, context.waker());
