@@ -242,7 +242,8 @@ pub trait GameFunctions {
         Box::pin(std::future::ready(()))
     }
 
-    /// The engines that run match handlers, for [`crate::live::Live::attach_engines`]. Without engines no match can be made.
+    /// The engines that run match handlers, for [`crate::live::Live::attach_engines`]. Without engines no match can be
+    /// made.
     fn match_engines(&self) -> Option<Weak<dyn MatchEngines>> {
         None
     }
