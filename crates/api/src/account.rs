@@ -1,6 +1,6 @@
 //! The caller's own account. Rules are `domain::account`'s.
 
-use muster_domain::account::{self, Ending};
+use muster_domain::account::{self, AccountEnding};
 use muster_domain::ports::accounts::{Account, AccountUpdate};
 use muster_domain::{Result, Timestamp};
 use muster_wire::api;
@@ -24,7 +24,7 @@ pub async fn update(context: &Context<'_>, request: api::UpdateAccountRequest) -
 /// Deletes the caller, and ends all sessions.
 pub async fn delete(context: &Context<'_>, (): ()) -> Result<()> {
     let app = context.app;
-    let ending = Ending { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
+    let ending = AccountEnding { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
     ending.delete(&*app.store, context.user()?, false).await
 }
 

@@ -16,11 +16,11 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
 use muster_live::StreamKey;
 use muster_wire::api::Session;
 
-use crate::game::{GameFunctions, Invocation, Mode, Origin};
+use crate::game::{ExecutionMode, GameFunctions, Invocation, RequestOrigin};
 use crate::hooks::Hooks;
 use crate::keys::Keys;
 use crate::live::Live;
-use crate::metrics::Metrics;
+use crate::metrics::ApiMetrics;
 use crate::tokens::CheckedTokens;
 
 /// The app as one shard sees it. What is behind `Rc` is the shard's own, what is behind `Arc` all shards share.
@@ -56,7 +56,7 @@ pub struct App {
     /// How the live plane shows itself to clients.
     pub live_rules: LiveRules,
     /// This shard's totals.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ApiMetrics>,
 }
 
 /// Ids that are tried before one that another node owns is taken: with 32 nodes two in a thousand are.
@@ -108,7 +108,7 @@ pub struct Context<'a> {
     /// Who asks.
     pub caller: Caller,
     /// Where the request came from.
-    pub origin: Origin<'a>,
+    pub origin: RequestOrigin<'a>,
     /// When the request arrived.
     pub now: Timestamp,
     trace_id: OnceCell<Uuid>,
@@ -117,7 +117,7 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A request that has been authorised.
-    pub fn new(app: &'a App, caller: Caller, origin: Origin<'a>, now: Timestamp) -> Self {
+    pub fn new(app: &'a App, caller: Caller, origin: RequestOrigin<'a>, now: Timestamp) -> Self {
         Self { app, caller, origin, now, trace_id: OnceCell::new(), signed_in: OnceCell::new() }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Context<'a> {
     }
 
     /// A call of game code on behalf of whoever asks.
-    pub fn invocation(&self, mode: Mode) -> Invocation {
+    pub fn invocation(&self, mode: ExecutionMode) -> Invocation {
         let user = match &self.caller {
             Caller::Player(claims) => Some(claims),
             _ => self.signed_in.get(),

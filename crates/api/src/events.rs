@@ -4,7 +4,7 @@ use muster_domain::{Error, Result, Timestamp};
 use muster_wire::api::Event;
 
 use crate::context::{App, Context};
-use crate::game::{Invocation, Mode, Occasion};
+use crate::game::{ExecutionMode, Invocation, Occasion};
 use crate::wire_time::time;
 
 /// Bytes of an event's name.
@@ -18,7 +18,7 @@ pub async fn report(context: &Context<'_>, event: Event) -> Result<()> {
     check(&event)?;
     if app.game.hears_of(Occasion::Reported) {
         let event = dated(event, context.now);
-        app.game.tell(Occasion::Reported, context.invocation(Mode::Event), event);
+        app.game.tell(Occasion::Reported, context.invocation(ExecutionMode::Event), event);
     }
     Ok(())
 }
@@ -51,5 +51,5 @@ pub fn session(app: &App, occasion: Occasion, invocation: impl FnOnce() -> Invoc
     let name = if occasion == Occasion::SessionEnd { "session_end" } else { "session_start" };
     let properties = reason.map(|reason| ("reason".to_owned(), reason.to_owned())).into_iter().collect();
     let event = Event { name: name.to_owned(), properties, timestamp: Some(time(app.clock.now())), external: false };
-    app.game.tell(occasion, Invocation { mode: Mode::Event, ..invocation() }, event);
+    app.game.tell(occasion, Invocation { mode: ExecutionMode::Event, ..invocation() }, event);
 }

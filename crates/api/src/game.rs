@@ -25,7 +25,7 @@ const HTTP_KEY: &str = "http_key";
 
 /// The reason for which game code is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum ExecutionMode {
     /// Its modules are loaded.
     #[default]
     RunOnce,
@@ -47,7 +47,7 @@ pub enum Mode {
     Shutdown,
 }
 
-impl Mode {
+impl ExecutionMode {
     /// Name of the mode in the context of every language.
     pub fn name(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ pub type Multimap = Vec<(String, Vec<String>)>;
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
     /// The reason of the call.
-    pub mode: Mode,
+    pub mode: ExecutionMode,
     /// Text that the caller of a function passes.
     pub payload: String,
     /// The player; none for a server of the studio.
@@ -119,7 +119,7 @@ impl<const N: usize> Headers for [(&str, &str); N] {
 
 /// Parts of a request over HTTP besides its message.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct RequestOrigin<'a> {
     /// The client's address, behind trusted proxies its own.
     pub address: Option<IpAddr>,
     /// The port behind that address, where nobody stands between.
@@ -130,9 +130,9 @@ pub struct Origin<'a> {
     pub headers: &'a dyn Headers,
 }
 
-impl Origin<'_> {
+impl RequestOrigin<'_> {
     /// A call of game code that came from here.
-    pub fn invocation(&self, mode: Mode, user: Option<Claims>) -> Invocation {
+    pub fn invocation(&self, mode: ExecutionMode, user: Option<Claims>) -> Invocation {
         let mut headers = Multimap::new();
         self.headers.each(&mut |name, value| add(&mut headers, title_case(name), value.to_owned()));
         let mut query = Multimap::new();
@@ -242,7 +242,8 @@ pub trait GameFunctions {
         Box::pin(std::future::ready(()))
     }
 
-    /// The engines that run match handlers, for [`crate::live::Live::attach_engines`]. Without engines no match can be made.
+    /// The engines that run match handlers, for [`crate::live::Live::attach_engines`]. Without engines no match can be
+    /// made.
     fn match_engines(&self) -> Option<Weak<dyn MatchEngines>> {
         None
     }

@@ -13,7 +13,7 @@ use crate::game::{Failure, Invocation};
 
 /// An operation or message, which hooks stand before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum HookSubject {
     /// An operation over HTTP.
     Operation(Operation),
     /// A message of a socket.
@@ -23,7 +23,7 @@ pub enum Subject {
 /// How many subjects there are.
 pub const SUBJECT_COUNT: usize = OPERATION_COUNT + VARIANTS.len();
 
-impl Subject {
+impl HookSubject {
     /// All operations that take hooks.
     pub fn operations() -> impl Iterator<Item = Self> {
         OPERATIONS.iter().map(|row| row.operation).filter(|operation| operation.hookable()).map(Self::Operation)
@@ -77,17 +77,17 @@ pub type HookFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + '
 /// Hooks of game code. Nothing is made for a subject that has no hook.
 pub trait Hooks {
     /// Whether anything runs before it.
-    fn has_before(&self, subject: Subject) -> bool;
+    fn has_before(&self, subject: HookSubject) -> bool;
 
     /// Whether anything runs after it.
-    fn has_after(&self, subject: Subject) -> bool;
+    fn has_after(&self, subject: HookSubject) -> bool;
 
     /// Runs before it; answers the JSON of the message to go on with. `None` switches the subject off. What has no
     /// message
     /// goes on whatever is answered.
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>>;
@@ -95,7 +95,7 @@ pub trait Hooks {
     /// Runs after it succeeded. What it answers changes nothing any more.
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
@@ -106,7 +106,7 @@ pub trait Hooks {
 ///
 /// # Errors
 /// Code 13 without the reason, which is for the log.
-pub(crate) fn read<M: JsonMessage>(subject: Subject, answer: &[u8]) -> Result<M, Failure> {
+pub(crate) fn read<M: JsonMessage>(subject: HookSubject, answer: &[u8]) -> Result<M, Failure> {
     json::from_json(answer, Mode::GameCode).map_err(|error| {
         let hook = subject.name();
         let (member, problem) = (error.path(), error.problem());
@@ -121,14 +121,14 @@ pub(crate) fn unfit() -> Failure {
 }
 
 /// Notes what a hook before something failed with, if its author did not mean to tell that to the client.
-pub(crate) fn note_refusal(subject: Subject, failure: &Failure) {
+pub(crate) fn note_refusal(subject: HookSubject, failure: &Failure) {
     if failure.code == Code::Internal {
         tracing::warn!(hook = subject.name(), told = failure.message, "a hook failed before it");
     }
 }
 
 /// Notes what a hook after something failed with. Its client hears nothing of it.
-pub(crate) fn note_failure(subject: Subject, failure: &Failure) {
+pub(crate) fn note_failure(subject: HookSubject, failure: &Failure) {
     let (hook, code) = (subject.name(), failure.code.number());
     tracing::warn!(hook, code, told = failure.message, "a hook failed after it");
 }
@@ -138,17 +138,17 @@ pub(crate) fn note_failure(subject: Subject, failure: &Failure) {
 pub struct NoHooks;
 
 impl Hooks for NoHooks {
-    fn has_before(&self, _subject: Subject) -> bool {
+    fn has_before(&self, _subject: HookSubject) -> bool {
         false
     }
 
-    fn has_after(&self, _subject: Subject) -> bool {
+    fn has_after(&self, _subject: HookSubject) -> bool {
         false
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         _invocation: Invocation,
         _input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -157,7 +157,7 @@ impl Hooks for NoHooks {
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         _invocation: Invocation,
         _output: Option<&'a dyn Payload>,
         _input: Option<&'a dyn Payload>,
@@ -166,6 +166,6 @@ impl Hooks for NoHooks {
     }
 }
 
-fn none(subject: Subject) -> Failure {
+fn none(subject: HookSubject) -> Failure {
     Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }

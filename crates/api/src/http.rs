@@ -9,10 +9,10 @@ use muster_wire::operations::{Operation, TypedOperation, decode_http};
 
 use crate::context::App;
 use crate::dispatch::dispatch;
-use crate::game::{Mode, Origin};
+use crate::game::{ExecutionMode, RequestOrigin};
 pub use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::metrics::Measured;
-use crate::pipeline::{Call, Codec, Refusal};
+use crate::pipeline::{Call, Codec, RequestError};
 use crate::routes::{RouteRequest, RouteResponse, Routed};
 use crate::rpc;
 
@@ -28,11 +28,11 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
         // On its own: it is as large as the largest operation, which calls of functions need not carry about.
         match Box::pin(dispatch(app, &call)).await {
             Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
-            Err(Refusal::BuiltIn(error)) => {
+            Err(RequestError::BuiltIn(error)) => {
                 report(operation, &error);
                 HttpResponse::error(code(error.kind), &error.message)
             }
-            Err(Refusal::Runtime(failure)) => HttpResponse::error(failure.code, &failure.message),
+            Err(RequestError::Runtime(failure)) => HttpResponse::error(failure.code, &failure.message),
         }
     };
     let measured = Measured {
@@ -51,7 +51,7 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
 pub async fn answer_route(
     app: &App,
     request: RouteRequest,
-    origin: Origin<'_>,
+    origin: RequestOrigin<'_>,
 ) -> Option<std::result::Result<RouteResponse, HttpResponse>> {
     let found = match app.game.find_route(&request.method, &request.path) {
         Routed::Nowhere => return None,
@@ -61,7 +61,7 @@ pub async fn answer_route(
         }
         Routed::To(found) => found,
     };
-    let mut invocation = origin.invocation(Mode::Http, None);
+    let mut invocation = origin.invocation(ExecutionMode::Http, None);
     invocation.trace_id = Some(app.random_uuid());
     let answered = app.game.serve(found, request, invocation).await;
     Some(answered.map_err(|failure| match failure.code {

@@ -6,7 +6,7 @@ use muster_domain::ErrorKind;
 use muster_wire::code::{Code, error_body};
 use muster_wire::operations::{Match, RouteError};
 
-use crate::game::{Headers, Origin};
+use crate::game::{Headers, RequestOrigin};
 
 /// The content type of all answers but unwrapped results of game functions.
 pub const JSON: &str = "application/json";
@@ -31,8 +31,8 @@ pub struct HttpRequest<'a> {
 }
 
 impl<'a> HttpRequest<'a> {
-    pub(crate) fn origin(&self) -> Origin<'a> {
-        Origin { address: self.address, port: self.port, query: self.query, headers: self.headers }
+    pub(crate) fn origin(&self) -> RequestOrigin<'a> {
+        RequestOrigin { address: self.address, port: self.port, query: self.query, headers: self.headers }
     }
 }
 

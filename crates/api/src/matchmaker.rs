@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::asker::Asker;
 use crate::context::{App, Context};
 use crate::function_payload::{nothing, read, write};
-use crate::realtime::matchmaker::{Wanted, ask_pool, member};
+use crate::realtime::matchmaker::{TicketDemands, ask_pool, member};
 use crate::realtime::parties::party_id;
 use crate::unanswered::stopping;
 use crate::wire_time::time;
@@ -117,9 +117,9 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
     let Add { min_count, max_count, count_multiple, query, string_properties, numeric_properties, .. } = request;
     let widening = request.widening.into_iter();
     let widening = widening.map(|Widen { field, step, limit }| Widening { field, step, limit }).collect();
-    let wanted =
-        Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
-    let ticket = wanted.ticket(app, owner, members)?;
+    let demands =
+        TicketDemands { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
+    let ticket = demands.ticket(app, owner, members)?;
     let id = ticket.id.clone();
     ask_pool(app, PoolAsk::Add(Box::new(ticket))).await?;
     write(&Ticket { ticket: &id.0 })

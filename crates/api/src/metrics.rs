@@ -21,7 +21,7 @@ pub const LATENCY_BUCKETS: usize = LATENCY_BOUNDS_US.len() + 1;
 
 /// The totals of one shard.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct ApiMetrics {
     operations: [OperationTotals; OPERATION_COUNT],
     /// By position in [`VARIANTS`].
     messages: [MessageTotals; VARIANTS.len()],
@@ -74,7 +74,7 @@ pub struct Measured {
     pub latency_us: u64,
 }
 
-impl Default for Metrics {
+impl Default for ApiMetrics {
     fn default() -> Self {
         Self {
             operations: std::array::from_fn(|_| OperationTotals::default()),
@@ -85,7 +85,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl ApiMetrics {
     /// The totals of an operation.
     pub fn operation(&self, operation: Operation) -> &OperationTotals {
         &self.operations[operation as usize]
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_request_lands_in_one_bucket() {
-        let metrics = Metrics::default();
+        let metrics = ApiMetrics::default();
         for latency_us in [0, 50, 51, 5_000_000, 5_000_001] {
             let measured = Measured { latency_us, recv_bytes: 2, sent_bytes: 3, is_error: latency_us == 0 };
             metrics.request(Operation::GetUsers, measured);

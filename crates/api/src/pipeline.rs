@@ -6,8 +6,8 @@ use muster_wire::operations::{Operation, TypedOperation};
 
 use crate::authorise::authorise;
 use crate::context::{App, Caller, Context};
-use crate::game::{Failure, Mode, Origin};
-use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
+use crate::game::{ExecutionMode, Failure, RequestOrigin};
+use crate::hooks::{self, HookSubject, Payload, note_failure, note_refusal};
 
 /// Reads requests and writes answers of one transport.
 pub trait Codec {
@@ -28,7 +28,7 @@ pub struct Call<'a, C> {
     /// The `authorization` header or metadata.
     pub authorization: Option<&'a str>,
     /// Where it came from.
-    pub origin: Origin<'a>,
+    pub origin: RequestOrigin<'a>,
     /// When it arrived.
     pub now: Timestamp,
     /// How to read and answer it.
@@ -37,7 +37,7 @@ pub struct Call<'a, C> {
 
 /// Why a request was refused, which decides what its caller is told.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum RequestError {
     /// The server refused.
     BuiltIn(Error),
     /// Game code failed, or refused in its own words.
@@ -45,15 +45,15 @@ pub enum Refusal {
 }
 
 /// Outcome of a request; an encoded response unless `T` says otherwise.
-pub type Answered<T = Vec<u8>> = std::result::Result<T, Refusal>;
+pub type Answered<T = Vec<u8>> = std::result::Result<T, RequestError>;
 
-impl From<Error> for Refusal {
+impl From<Error> for RequestError {
     fn from(error: Error) -> Self {
         Self::BuiltIn(error)
     }
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for RequestError {
     fn from(failure: Failure) -> Self {
         Self::Runtime(failure)
     }
@@ -67,7 +67,7 @@ pub async fn run<T: TypedOperation, C: Codec>(
     call: &Call<'_, C>,
     handler: impl AsyncFnOnce(&Context<'_>, T::Request) -> Result<T::Response>,
 ) -> Answered {
-    let subject = Subject::Operation(T::OPERATION);
+    let subject = HookSubject::Operation(T::OPERATION);
     let context = context(app, call)?;
     let mut request = call.codec.request::<T>()?;
     if app.hooks.has_before(subject) {
@@ -97,12 +97,12 @@ fn context<'a, C>(app: &'a App, call: &Call<'a, C>) -> Result<Context<'a>> {
 
 async fn before<T: TypedOperation>(
     context: &Context<'_>,
-    subject: Subject,
+    subject: HookSubject,
     request: T::Request,
 ) -> Answered<T::Request> {
     let has_request = T::OPERATION.row().has_request();
     let input = has_request.then_some(&request as &dyn Payload);
-    let answered = context.app.hooks.before(subject, context.invocation(Mode::Before), input).await;
+    let answered = context.app.hooks.before(subject, context.invocation(ExecutionMode::Before), input).await;
     match answered.inspect_err(|failure| note_refusal(subject, failure))? {
         _ if !has_request => Ok(request),
         Some(answer) => Ok(hooks::read(subject, &answer)?),
@@ -113,14 +113,16 @@ async fn before<T: TypedOperation>(
 /// The operation has happened: what a hook says of it changes nothing any more.
 async fn after<T: TypedOperation>(
     context: &Context<'_>,
-    subject: Subject,
+    subject: HookSubject,
     response: &T::Response,
     request: &T::Request,
 ) {
     let row = T::OPERATION.row();
     let output = row.has_response().then_some(response as &dyn Payload);
     let input = row.has_request().then_some(request as &dyn Payload);
-    if let Err(failure) = context.app.hooks.after(subject, context.invocation(Mode::After), output, input).await {
+    if let Err(failure) =
+        context.app.hooks.after(subject, context.invocation(ExecutionMode::After), output, input).await
+    {
         note_failure(subject, &failure);
     }
 }

@@ -5,7 +5,7 @@ use muster_wire::nodes::RegistryValueError;
 
 use crate::NodeNumber;
 use crate::membership::{Node, VIEW_KEY, View, assign};
-use crate::registry::{Event, Registry, RegistryError};
+use crate::registry::{Registry, RegistryError, RegistryEvent};
 
 /// Why a drain failed, or why its outcome is not known.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +53,8 @@ pub async fn drain<R: Registry>(
     let mut told = None;
     while let Some(event) = watch.next().await {
         let entry = match event {
-            Event::State(entries) => entries.into_iter().find(|entry| entry.key == VIEW_KEY),
-            Event::Set(entry) if entry.key == VIEW_KEY => Some(entry),
+            RegistryEvent::State(entries) => entries.into_iter().find(|entry| entry.key == VIEW_KEY),
+            RegistryEvent::Set(entry) if entry.key == VIEW_KEY => Some(entry),
             _ => continue,
         };
         let view = match entry {

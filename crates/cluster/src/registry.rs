@@ -38,7 +38,7 @@ pub struct Entry {
 /// An event of a watch. Events come in the order of revisions. A change is left out if its key changed again before it
 /// was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RegistryEvent {
     /// The whole state: keys that are not in the list have no value. Comes first, and again whenever changes may have
     /// been missed.
     State(Vec<Entry>),
@@ -105,17 +105,17 @@ pub trait Registry: Send + Sync + 'static {
     fn watch(&self) -> Watch;
 }
 
-/// A source of [`Event`]s. A lost connection does not end it: after a reconnection the watch tells the whole state
-/// again.
+/// A source of [`RegistryEvent`]s. A lost connection does not end it: after a reconnection the watch tells the whole
+/// state again.
 #[derive(Debug)]
 pub struct Watch {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<RegistryEvent>,
     source: AbortHandle,
 }
 
 impl Watch {
     /// A watch of the events that `tell` sends; `tell` runs until the watch is dropped.
-    pub(crate) fn start<F>(tell: impl FnOnce(mpsc::Sender<Event>) -> F) -> Self
+    pub(crate) fn start<F>(tell: impl FnOnce(mpsc::Sender<RegistryEvent>) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -124,7 +124,7 @@ impl Watch {
     }
 
     /// The next event; `None` when the registry is gone for good. Dropping the future loses no event.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<RegistryEvent> {
         self.events.recv().await
     }
 }

@@ -37,8 +37,8 @@ pub struct FarBatch {
     pub messages: Vec<(ShardIndex, Message)>,
 }
 
-/// News of a shard for its node's part of the cluster.
-pub enum Outward {
+/// A command of a shard to the thread that does its node's part in the cluster.
+pub enum ClusterCommand {
     /// Messages for another node.
     Batch(FarBatch),
     /// Partitions that the shard has handed over, each with the epoch since which it has another owner.
@@ -58,7 +58,7 @@ pub struct LaneEnds {
     /// The ways to each shard of this node. The one to the shard itself is not used.
     pub senders: LaneSenders,
     /// The way to other nodes, where there may be some.
-    pub far: Option<mpsc::UnboundedSender<Outward>>,
+    pub far: Option<mpsc::UnboundedSender<ClusterCommand>>,
     /// The way from all other shards.
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
@@ -77,7 +77,7 @@ pub fn lanes_of(
     node: NodeNumber,
     routes: &Routes,
     shards: ShardIndex,
-    far: Option<mpsc::UnboundedSender<Outward>>,
+    far: Option<mpsc::UnboundedSender<ClusterCommand>>,
 ) -> (Vec<LaneEnds>, LaneSenders) {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::unbounded_channel()).unzip();
     let ends = receivers.into_iter().zip(0..).map(|(receiver, shard)| LaneEnds {
@@ -107,7 +107,7 @@ pub struct ShardRim {
     shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     me: Place,
     senders: LaneSenders,
-    far: Option<mpsc::UnboundedSender<Outward>>,
+    far: Option<mpsc::UnboundedSender<ClusterCommand>>,
     /// Messages to be sent, by shard of this node.
     collected: RefCell<Vec<Vec<Message>>>,
     /// Messages to be sent to other nodes.
@@ -127,7 +127,7 @@ impl ShardRim {
     pub fn new(
         me: Place,
         senders: LaneSenders,
-        far: Option<mpsc::UnboundedSender<Outward>>,
+        far: Option<mpsc::UnboundedSender<ClusterCommand>>,
         shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     ) -> Self {
         let collected = RefCell::new(senders.iter().map(|_| Vec::new()).collect());
@@ -181,7 +181,7 @@ impl ShardRim {
         }
         if let Some(far) = &self.far {
             for (to, messages) in std::mem::take(&mut *self.collected_far.borrow_mut()) {
-                let _ = far.send(Outward::Batch(FarBatch { from: self.me, to, messages }));
+                let _ = far.send(ClusterCommand::Batch(FarBatch { from: self.me, to, messages }));
             }
         }
     }
@@ -227,10 +227,10 @@ impl ShardRim {
         messages.push(message);
     }
 
-    fn tell_node(&self, told: Outward) {
+    fn tell_node(&self, command: ClusterCommand) {
         if let Some(far) = &self.far {
             // A node that has left its cluster hears nothing any more.
-            let _ = far.send(told);
+            let _ = far.send(command);
         }
     }
 
@@ -266,9 +266,9 @@ impl Rim for ShardRim {
             }
             Effect::Send(to, message) => self.collect(to, *message),
             Effect::Close(session, reason) => self.with_socket(session, |socket| socket.close(reason)),
-            Effect::HandedOver(partitions) => self.tell_node(Outward::HandedOver(partitions)),
-            Effect::Keep(recoverable) => self.tell_node(Outward::Keep(recoverable)),
-            Effect::Recover(partitions) => self.tell_node(Outward::Recover(self.me.shard(), partitions)),
+            Effect::HandedOver(partitions) => self.tell_node(ClusterCommand::HandedOver(partitions)),
+            Effect::Keep(recoverable) => self.tell_node(ClusterCommand::Keep(recoverable)),
+            Effect::Recover(partitions) => self.tell_node(ClusterCommand::Recover(self.me.shard(), partitions)),
             effect => self.have_done(effect),
         }
     }

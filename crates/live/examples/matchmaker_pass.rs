@@ -15,11 +15,12 @@ use muster_live::matchmaker::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// As in the server.
+/// The allocator of the server, so that costs are the same.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A way to ask for players, by the number of the ticket and a random number.
+/// A kind of ticket: its name in the printed table, and the function that fills in a ticket from its number and a
+/// random number.
 struct Shape {
     name: &'static str,
     make: fn(&mut NewTicket<()>, usize, u64),
@@ -89,7 +90,8 @@ const SHAPES: &[Shape] = &[
     Shape {
         name: "nobody: each rejects its own half, by two fields",
         make: |ticket, number, _| {
-            // Even ones want what only odd ones offer, and those want something that nobody does.
+            // Tickets with even numbers want side `b`, which only odd ones offer; odd ones want side `c`, which nobody
+            // offers.
             let (own, wanted) = if number.is_multiple_of(2) { ("a", "b") } else { ("b", "c") };
             ticket.query = format!("+properties.side:{wanted} -properties.side:{own}");
             ticket.string_properties.insert("side".into(), own.into());
@@ -115,7 +117,7 @@ fn counts(ticket: &mut NewTicket<()>, min_count: u32, max_count: u32) {
     (ticket.min_count, ticket.max_count) = (min_count, max_count);
 }
 
-/// Between 0 and 3,000, in hundredths.
+/// A rank between 0 and 3,000 with two decimals.
 fn rank(random: u64) -> f64 {
     (random % 300_000) as f64 / 100.0
 }
@@ -158,7 +160,8 @@ fn cpu_ms() -> f64 {
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// Runs a pass: its CPU time, that of its longest slice, and the tickets matched.
+/// Runs a pass. Returns the CPU time of the pass and of its longest slice, in milliseconds, and the number of matched
+/// tickets.
 fn pass(matchmaker: &mut Matchmaker<()>, now: u64) -> (f64, f64, usize) {
     let (mut whole, mut longest, mut matched, mut matches) = (0.0, 0.0_f64, 0, Vec::new());
     matchmaker.begin_pass(now);

@@ -1,7 +1,7 @@
 //! The in-memory plane of Muster: everything that lives between sockets and ends with the process.
 //!
-//! State machines only: time comes in as an argument, frames leave through bounded queues, and nothing here
-//! reads a clock, waits, locks or touches a socket. One shard thread owns each value.
+//! The crate holds state machines only: time comes in as an argument, frames leave through bounded queues, and nothing
+//! here reads a clock, waits, locks or touches a socket. One shard thread owns each value.
 
 pub mod close;
 pub mod encode;

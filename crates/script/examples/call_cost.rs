@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use muster_api::game::{GameFunctions, Invocation, Mode};
+use muster_api::game::{ExecutionMode, GameFunctions, Invocation};
 use muster_domain::ids::{TokenId, UserId, Uuid};
 use muster_domain::sessions::Claims;
 use muster_script::{JsFunctions, Limits, LuaFunctions, ScriptMetrics};
@@ -77,7 +77,7 @@ fn invocation() -> Invocation {
     let headers = [("host", "127.0.0.1:7350"), ("authorization", "Bearer abc"), ("content-type", "application/json")];
     let header = |(name, value): (&str, &str)| (name.to_owned(), vec![value.to_owned()]);
     Invocation {
-        mode: Mode::Rpc,
+        mode: ExecutionMode::Rpc,
         payload: PAYLOAD.to_owned(),
         user: Some(user),
         headers: headers.map(header).into_iter().collect(),

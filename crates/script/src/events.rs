@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::functions::Inner;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
+use crate::machine::call::{CallArgument, CallInput, Callee, ResultType};
 
 /// How often the log says that events are dropped.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(10);
@@ -91,10 +91,10 @@ impl<M: Machine> Worker<M> {
         let pool = self.0.pool();
         self.0.metrics.events.fetch_add(1, Ordering::Relaxed);
         for index in 0..pool.names().listeners(occasion) {
-            let given = Given::Messages(vec![Some(json::to_json_with(&event, M::FORM))]);
-            let input = CallInput { invocation: invocation.clone(), given };
+            let argument = CallArgument::Messages(vec![Some(json::to_json_with(&event, M::FORM))]);
+            let input = CallInput { invocation: invocation.clone(), argument };
             let callee = Callee::Listener(occasion, index);
-            if let Err(failure) = pool.run(callee, input, Wanted::Nothing).await {
+            if let Err(failure) = pool.run(callee, input, ResultType::Nothing).await {
                 let (code, told) = (failure.code.number(), failure.message);
                 tracing::warn!(event = event.name, code, told, "game code failed when it was told of an event");
             }

@@ -7,18 +7,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_api::game::{
-    Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode, Occasion,
+    ExecutionMode, Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion,
 };
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
 use crate::events::{Events, QueuedEvent};
 use crate::host::{Host, Reports};
 use crate::machine::Machine;
-use crate::machine::call::{self, CallInput, Callee, Given, Sole, Wanted};
+use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, Sole};
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Point, When};
+use crate::machine::registered::{Point, When};
 use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
 use crate::schedules::Schedules;
@@ -81,9 +81,14 @@ impl<M: Machine> Functions<M> {
         self.inner.turn_schedules(is_mine)
     }
 
-    async fn run(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> Result<Option<Vec<u8>>, Failure> {
+    async fn run(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let pool = self.inner.pool();
-        pool.run(callee, input, wanted).await
+        pool.run(callee, input, result_type).await
     }
 }
 
@@ -112,9 +117,9 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
-        let given = Given::Text(std::mem::take(&mut invocation.payload));
+        let argument = CallArgument::Text(std::mem::take(&mut invocation.payload));
         Box::pin(async move {
-            let text = self.run(Callee::Function(id), CallInput { invocation, given }, Wanted::Text).await?;
+            let text = self.run(Callee::Function(id), CallInput { invocation, argument }, ResultType::Text).await?;
             Ok(text.map(lossy))
         })
     }
@@ -132,10 +137,11 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        let given = Given::Value(call::matched_players(players, &self.inner.host.node));
-        let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
+        let argument = CallArgument::Value(call::matched_players(players, &self.inner.host.node));
+        let invocation = Invocation { mode: ExecutionMode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
-            let id = self.run(Callee::Sole(Sole::Matched), CallInput { invocation, given }, Wanted::Text).await?;
+            let id =
+                self.run(Callee::Sole(Sole::Matched), CallInput { invocation, argument }, ResultType::Text).await?;
             Ok(id.map(lossy))
         })
     }
@@ -159,47 +165,48 @@ impl<M: Machine> GameFunctions for Functions<M> {
         if !self.inner.pool().names().has(Sole::Farewell) {
             return Box::pin(std::future::ready(Ok(())));
         }
-        let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
-        let input = CallInput { invocation, given: Given::Number(grace_sec as f64) };
-        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, Wanted::Nothing).await.map(drop) })
+        let invocation = Invocation { mode: ExecutionMode::Shutdown, ..Invocation::default() };
+        let input = CallInput { invocation, argument: CallArgument::Number(grace_sec as f64) };
+        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, ResultType::Nothing).await.map(drop) })
     }
 }
 
 impl<M: Machine> Hooks for Functions<M> {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         self.inner.pool().names().has_hook(Point { when: When::Before, subject })
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         self.inner.pool().names().has_hook(Point { when: When::After, subject })
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
         let hook = Callee::Hook(Point { when: When::Before, subject });
         let Some(input) = input else {
             // Without a message there is nothing that the answer could replace.
-            let given = Given::Messages(Vec::new());
-            return Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Nothing));
+            let argument = CallArgument::Messages(Vec::new());
+            return Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Nothing));
         };
-        let given = Given::Messages(vec![Some(input.json(M::FORM))]);
-        Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Message))
+        let argument = CallArgument::Messages(vec![Some(input.json(M::FORM))]);
+        Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Message))
     }
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()> {
-        let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
+        let argument =
+            CallArgument::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
         let hook = Callee::Hook(Point { when: When::After, subject });
-        Box::pin(async move { self.run(hook, CallInput { invocation, given }, Wanted::Nothing).await.map(drop) })
+        Box::pin(async move { self.run(hook, CallInput { invocation, argument }, ResultType::Nothing).await.map(drop) })
     }
 }
 

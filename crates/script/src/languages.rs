@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::live::MatchEngines;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_domain::ports::clock::Clock;
@@ -24,7 +24,7 @@ use self::index::Index;
 use crate::durable::logs::Logs;
 use crate::engines::{EngineFunctions, EngineMatches, Programs};
 use crate::machine::call::Sole;
-use crate::machine::registry::{Point, When};
+use crate::machine::registered::{Point, When};
 use crate::matches::NOT_HERE;
 
 /// The functions and hooks of one shard.
@@ -74,7 +74,7 @@ impl Languages {
         self.found(|index| index.function(id))
     }
 
-    fn with_hook(&self, when: When, subject: Subject) -> Option<&dyn EngineFunctions> {
+    fn with_hook(&self, when: When, subject: HookSubject) -> Option<&dyn EngineFunctions> {
         self.found(|index| index.hook(Point { when, subject }))
     }
 
@@ -157,17 +157,17 @@ impl GameFunctions for Languages {
 }
 
 impl Hooks for Languages {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         self.with_hook(When::Before, subject).is_some()
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         self.with_hook(When::After, subject).is_some()
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -179,7 +179,7 @@ impl Hooks for Languages {
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
@@ -191,7 +191,7 @@ impl Hooks for Languages {
     }
 }
 
-fn no_hook(subject: Subject) -> Failure {
+fn no_hook(subject: HookSubject) -> Failure {
     Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }
 

@@ -11,9 +11,9 @@ use muster_wire::code::Code;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::host::{Host, Meter, line_of};
-use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
+use crate::machine::call::{Breach, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code as _, Machine};
 use crate::metrics::ScriptMetrics;
 
@@ -87,10 +87,10 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(callee, input, wanted).await;
+        let result = self.run_uncounted(callee, input, result_type).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
             let (id, code, generation) = (callee.name(), failure.code.number(), self.generation);
@@ -103,19 +103,19 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         if self.names().is_concurrent(callee) {
-            return self.run_beside_others(callee, input, wanted).await;
+            return self.run_beside_others(callee, input, result_type).await;
         }
         let _permit = self.admit(&self.permits).await?;
         let mut busy = BusyMachine { machine: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &busy.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = self.call(vm, callee, input, wanted).await;
-        if is_full(&vm.machine, &end) {
+        let outcome = self.call(vm, callee, input, result_type).await;
+        if is_full(&vm.machine, &outcome) {
             busy.machine = None;
         }
-        end.result
+        outcome.result
     }
 
     /// Calls a function that allows other calls beside it, on the machine that all such calls share.
@@ -123,7 +123,7 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let _permit = self.admit(&self.shared_permits).await?;
         if self.shared.borrow().get().is_some_and(|vm| vm.machine.is_spent()) {
@@ -131,12 +131,12 @@ impl<M: Machine> Pool<M> {
         }
         let shared = self.shared.borrow().clone();
         let vm = shared.get_or_try_init(|| self.start()).await?;
-        let end = self.call(vm, callee, input, wanted).await;
-        if is_full(&vm.machine, &end) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
+        let outcome = self.call(vm, callee, input, result_type).await;
+        if is_full(&vm.machine, &outcome) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
             // Calls that are under way in the machine end there.
             self.shared.take();
         }
-        end.result
+        outcome.result
     }
 
     /// Waits until there is room for one more call.
@@ -155,11 +155,17 @@ impl<M: Machine> Pool<M> {
         permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))
     }
 
-    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> End {
+    async fn call(
+        &self,
+        vm: &Counted<M>,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+    ) -> CallOutcome {
         let meter = Meter::new(Chain::default(), &self.limits);
-        let end = self.host.current.during(meter, vm.machine.call(callee, input, wanted, &self.limits)).await;
-        self.count(callee, end.breach);
-        end
+        let outcome = self.host.current.during(meter, vm.machine.call(callee, input, result_type, &self.limits)).await;
+        self.count(callee, outcome.breach);
+        outcome
     }
 
     async fn take(&self) -> Result<Counted<M>, Failure> {
@@ -213,10 +219,10 @@ impl<M: Machine> Drop for WaitingCall<'_, M> {
     }
 }
 
-/// Whether a machine has no room left after a call with this end. Variables of modules fill it and stay, so every
+/// Whether a machine has no room left after a call with this outcome. Variables of modules fill it and stay, so every
 /// further call would fail.
-fn is_full(machine: &impl Machine, end: &End) -> bool {
-    end.breach == Some(Breach::Memory) && !machine.has_room() || machine.is_spent()
+fn is_full(machine: &impl Machine, outcome: &CallOutcome) -> bool {
+    outcome.breach == Some(Breach::Memory) && !machine.has_room() || machine.is_spent()
 }
 
 /// A machine that counts in the metrics as long as it exists.

@@ -12,8 +12,8 @@ use muster_wire::code::Code;
 use crate::functions::Inner;
 use crate::host::line_of;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
-use crate::machine::routes::{given, response};
+use crate::machine::call::{CallInput, Callee, ResultType};
+use crate::machine::routes::{response, route_argument};
 use crate::pool::Pool;
 use crate::value::Value;
 
@@ -72,9 +72,9 @@ impl<M: Machine> Inner<M> {
     ) -> Result<RouteResponse, Failure> {
         let FoundRoute { index, pattern, parameters, .. } = found;
         let (began, method, received) = (self.host.clock.now(), request.method.clone(), request.body.len());
-        let (values, body) = given(request, parameters, &invocation);
-        let input = CallInput { invocation, given: Given::Request(values, body) };
-        let answered = pool.run(Callee::Route(index), input, Wanted::Value).await;
+        let argument = route_argument(request, parameters, &invocation);
+        let input = CallInput { invocation, argument };
+        let answered = pool.run(Callee::Route(index), input, ResultType::Value).await;
         let answered = answered.and_then(|answer| response(answer.map(|value| decoded(&value)).transpose()?));
         if let Err(failure) = &answered
             && failure.code != Code::Unavailable

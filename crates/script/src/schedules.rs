@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{Invocation, Mode};
+use muster_api::game::{ExecutionMode, Invocation};
 use muster_domain::cron::Cron;
 use muster_domain::ids::UserId;
 use muster_domain::ports::storage::{Authority, Expected, ObjectId, ObjectWrite, ReadPermission, WritePermission};
@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use crate::functions::Inner;
 use crate::host::Host;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
+use crate::machine::call::{CallArgument, CallInput, Callee, ResultType};
 use crate::pool::Pool;
 
 /// How far back a shard looks for missed moments when it takes the task over.
@@ -127,9 +127,9 @@ impl<M: Machine> Run<M> {
             }
         }
         self.inner.metrics.schedules.fetch_add(1, Ordering::Relaxed);
-        let invocation = Invocation { mode: Mode::Schedule, ..Invocation::default() };
-        let input = CallInput { invocation, given: Given::Number(due as f64) };
-        if let Err(failure) = pool.run(Callee::Schedule(index), input, Wanted::Nothing).await {
+        let invocation = Invocation { mode: ExecutionMode::Schedule, ..Invocation::default() };
+        let input = CallInput { invocation, argument: CallArgument::Number(due as f64) };
+        if let Err(failure) = pool.run(Callee::Schedule(index), input, ResultType::Nothing).await {
             self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
             let (code, told) = (failure.code.number(), failure.message);
             tracing::warn!(expression, code, told, "a scheduled function failed");

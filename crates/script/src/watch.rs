@@ -14,26 +14,26 @@ const LEFT_OUT: &str = "node_modules";
 const DEPTH_MAX: usize = 32;
 
 /// Files by their paths, with time of change and size.
-pub type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+pub type FolderState = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 /// Finds out when files have changed and nobody writes to them any more.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FolderWatch {
     /// The files as they were last loaded.
-    loaded: Snapshot,
+    loaded: FolderState,
     /// The files at the last look, if they differed from the loaded ones.
-    changed: Option<Snapshot>,
+    changed: Option<FolderState>,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Watches files that are loaded in this state.
-    pub fn new(loaded: Snapshot) -> Self {
+    pub fn new(loaded: FolderState) -> Self {
         Self { loaded, changed: None }
     }
 
     /// Compares the present files. Answers whether they are to be loaded: they differ from the loaded ones, and have
     /// not changed since the last look.
-    pub fn look(&mut self, now: Snapshot) -> bool {
+    pub fn look(&mut self, now: FolderState) -> bool {
         if now == self.loaded {
             self.changed = None;
             return false;
@@ -49,13 +49,13 @@ impl Watch {
 }
 
 /// The files of game code below a folder; none if there is no such folder.
-pub fn snapshot(folder: &Path) -> Snapshot {
-    let mut found = Snapshot::new();
+pub fn folder_state(folder: &Path) -> FolderState {
+    let mut found = FolderState::new();
     collect(folder, 0, &mut found);
     found
 }
 
-fn collect(folder: &Path, depth: usize, found: &mut Snapshot) {
+fn collect(folder: &Path, depth: usize, found: &mut FolderState) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         // A file may be removed while the folder is read.
@@ -76,14 +76,14 @@ mod tests {
 
     use super::*;
 
-    fn files(files: &[(&str, u64, u64)]) -> Snapshot {
+    fn files(files: &[(&str, u64, u64)]) -> FolderState {
         let at = |seconds: u64| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         files.iter().map(|(name, seconds, size)| (PathBuf::from(name), (at(*seconds), *size))).collect()
     }
 
     #[test]
     fn what_changed_is_loaded_once_it_has_settled() {
-        let mut watch = Watch::new(files(&[("a.lua", 1, 10)]));
+        let mut watch = FolderWatch::new(files(&[("a.lua", 1, 10)]));
         assert!(!watch.look(files(&[("a.lua", 1, 10)])));
         assert!(!watch.look(files(&[("a.lua", 2, 4)])), "it may be half written");
         assert!(!watch.look(files(&[("a.lua", 2, 12)])), "it was");
@@ -105,10 +105,10 @@ mod tests {
         {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let found = snapshot(folder.path());
+        let found = folder_state(folder.path());
         let names: Vec<_> = found.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("b.js"), Path::new("x/d.ts"), Path::new("x/y/a.lua")]);
         assert_eq!(found.values().map(|(_, size)| *size).collect::<Vec<_>>(), [0, 1, 4]);
-        assert_eq!(snapshot(&folder.path().join("nowhere")), Snapshot::new());
+        assert_eq!(folder_state(&folder.path().join("nowhere")), FolderState::new());
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use uuid::Uuid;
 
-use crate::config::{Key, Mode, Setting};
+use crate::config::{Key, ServerMode, Setting};
 
 pub use parse::parse;
 
@@ -21,11 +21,11 @@ pub use parse::parse;
 #[derive(Debug)]
 pub enum Command {
     /// Start a server: `muster dev` or `muster serve`.
-    Start { mode: Mode, flags: Vec<Setting> },
+    Start { mode: ServerMode, flags: Vec<Setting> },
     /// Prepare the database, or print its state: `muster migrate`.
     Migrate { action: MigrateAction, flags: Vec<Setting> },
     /// Print the effective configuration, as `muster dev` would read it if `--dev` is given: `muster check`.
-    Check { mode: Mode, flags: Vec<Setting> },
+    Check { mode: ServerMode, flags: Vec<Setting> },
     /// Copy the database of a running or stopped server into a new folder.
     Backup { file: PathBuf, flags: Vec<Setting> },
     /// Replace the database by a backup.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
-use muster_gateway::outgoing::{ClientOptions, Trust};
+use muster_gateway::outgoing::{OutgoingOptions, Trust};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
@@ -23,11 +23,12 @@ use muster_script::durable::recording::Recorder;
 use muster_script::functions::Surroundings;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
-use muster_script::process::{Clock, CustomMetrics, Process};
+use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
-use muster_script::watch::{Snapshot, snapshot};
+use muster_script::watch::{FolderState, folder_state};
 use muster_script::{
-    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts, returns_to,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
+    returns_to,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -35,7 +36,7 @@ pub use self::durable::MatchLogs;
 use self::durable::Owner;
 use self::outgoing::Outgoing;
 use self::recordings::Folder;
-pub(crate) use self::recordings::{Player, read as read_recording};
+pub(crate) use self::recordings::{RecordingPlayer, read as read_recording};
 use self::reload::Shards;
 pub(crate) use self::reload::{Ask, Reload};
 use crate::config::Config;
@@ -91,7 +92,7 @@ struct Means {
     /// The part of public ids after the dot.
     public_node: Arc<str>,
     /// Options of each shard's HTTP client: `script.http_strict`, and a share of `script.http_requests`.
-    http: ClientOptions,
+    http: OutgoingOptions,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -120,7 +121,7 @@ impl Game {
         let means = Means {
             process: Arc::new(process),
             public_node: live_rules(config).node,
-            http: ClientOptions {
+            http: OutgoingOptions {
                 is_strict: config.script.http_strict,
                 requests_max: config.script.http_requests.div_ceil(shards),
                 trust: Trust::default(),
@@ -229,8 +230,8 @@ impl OfShard {
 
 impl Loader {
     /// The current state of the files.
-    fn look(&self) -> Snapshot {
-        snapshot(&self.folder)
+    fn look(&self) -> FolderState {
+        folder_state(&self.folder)
     }
 
     /// Loads the files in machines of their own.
@@ -319,7 +320,7 @@ fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if config.script.stuck_ms > 0 {
         let after = Duration::from_millis(config.script.stuck_ms);
-        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path)));
+        process.clock = SliceClock::with(Some(StuckPolicy::end_process(after, path)));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use tokio::sync::Notify;
 
 use crate::system::System;
@@ -57,7 +57,7 @@ impl Mailbox {
             let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
             for revocation in revocations {
                 for shard in shards.iter() {
-                    if shard.send(Command::Revoked(revocation)).await.is_err() {
+                    if shard.send(ShardCommand::Revoked(revocation)).await.is_err() {
                         return;
                     }
                 }

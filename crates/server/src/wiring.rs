@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use muster_api::keys::{KeyTexts, Keys};
-use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::metrics::ApiMetrics;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use crate::cluster::Cluster;
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{Ask, Game, MatchLogs, Player, Reload};
+use crate::game::{Ask, Game, MatchLogs, RecordingPlayer, Reload};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -148,7 +148,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
 ///
 /// # Errors
 /// A sentence that says why the modules cannot be loaded.
-pub(crate) async fn player(config: &Config) -> Result<(Player, tempfile::TempDir), StartError> {
+pub(crate) async fn player(config: &Config) -> Result<(RecordingPlayer, tempfile::TempDir), StartError> {
     let folder = tempfile::tempdir().map_err(StartError::because("cannot make a folder for a moment"))?;
     let address = muster_store::Address::Sqlite(folder.path().join("muster.db"));
     let metrics = Metrics::new(config);
@@ -156,7 +156,7 @@ pub(crate) async fn player(config: &Config) -> Result<(Player, tempfile::TempDir
     let database = opened.map_err(|error| StartError(error.0))?;
     let store = database.store().await.map_err(StartError::because("cannot use a database"))?;
     let shared = share(config, database, &*store, Revocations::new(Box::new(|_| {})), &metrics).await?;
-    let player = Player::load(config, store, signing(&shared)).await.map_err(StartError)?;
+    let player = RecordingPlayer::load(config, store, signing(&shared)).await.map_err(StartError)?;
     Ok((player, folder))
 }
 

@@ -12,7 +12,7 @@ use muster_cluster::codec::Decoder;
 use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
-use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions};
+use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode};
 use muster_testenv::{Database, Nats as NatsServer, Postgres};
 use muster_wire::batch::VERSION;
 use muster_wire::envelope::Format;
@@ -79,7 +79,7 @@ fn a_node_with_other_keys_does_not_join_and_says_what_to_do() {
 
 /// A node of the test itself, in the role of one of another release.
 struct Other {
-    _node: Node,
+    _node: RunningNode,
     node_of_server: NodeNumber,
     me: NodeNumber,
     events: mpsc::Receiver<NodeEvent>,
@@ -88,14 +88,14 @@ struct Other {
     heard: Vec<String>,
 }
 
-async fn start_other(place: &Place, compatibility: Compatibility) -> (Node, mpsc::Receiver<NodeEvent>) {
+async fn start_other(place: &Place, compatibility: Compatibility) -> (RunningNode, mpsc::Receiver<NodeEvent>) {
     let urls = vec![place.nats.url().to_owned()];
     let options = NatsOptions { urls, cluster: place.cluster.clone(), ..NatsOptions::default() };
     let nats = Arc::new(Nats::connect(&options).await.unwrap());
     // The node owns nothing, since the test cannot do the work of an owner.
     let roles = Roles { gateway: true, live: false, jobs: false };
     let node = NodeConfig { name: "other".into(), shards: 1, weight: 1, roles, compatibility, epoch_floor: 0 };
-    Node::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_system() })
+    RunningNode::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system() })
 }
 
 impl Other {

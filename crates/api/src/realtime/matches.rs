@@ -17,7 +17,7 @@ use muster_wire::realtime::{
 };
 
 use super::events::{self, Push};
-use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
+use super::{Handled, MessageAnswer, SocketSession, refuse, refuse_input, refuse_join};
 use crate::context::App;
 
 /// The stream of a public match id: `<uuid>.` of a relayed match, `<uuid>.<node>` of one that game code runs.
@@ -91,7 +91,7 @@ async fn enter(
     cid: String,
     stream: StreamKey,
     metadata: Arc<[(String, String)]>,
-) -> Answer {
+) -> MessageAnswer {
     let key = session.key;
     let name = stream.clone();
     let ask = |plane: &mut Plane, now, request, out: &mut Effects| {
@@ -107,7 +107,7 @@ async fn enter(
                 presences: events::snapshot(&entered.presences, entered.total),
                 self_: Some(session.user_presence()),
             };
-            Answer::Reply(Envelope::reply(cid, Message::Match(found)))
+            MessageAnswer::Reply(Envelope::reply(cid, Message::Match(found)))
         }
         Some(Reply::Match(Err(why))) => match why.kind {
             ErrorKind::NotFound => not_found(cid),
@@ -134,11 +134,17 @@ pub(super) fn data(stream: &StreamKey, data: matches::Broadcast) -> SharedPayloa
     Arc::new(Push::new(Message::MatchData(MatchData { match_id, presence, op_code, data, reliable })))
 }
 
-fn not_found(cid: String) -> Answer {
+fn not_found(cid: String) -> MessageAnswer {
     refuse(cid, RealtimeCode::MatchNotFound, "There is no match of this ID: it may have ended.")
 }
 
-fn joined_match(session: &SocketSession, cid: String, stream: &StreamKey, joined: &Joined, size: usize) -> Answer {
+fn joined_match(
+    session: &SocketSession,
+    cid: String,
+    stream: &StreamKey,
+    joined: &Joined,
+    size: usize,
+) -> MessageAnswer {
     let found = Match {
         match_id: events::match_id(stream),
         authoritative: false,
@@ -147,7 +153,7 @@ fn joined_match(session: &SocketSession, cid: String, stream: &StreamKey, joined
         presences: events::found(joined),
         self_: Some(session.user_presence()),
     };
-    Answer::Reply(Envelope::reply(cid, Message::Match(found)))
+    MessageAnswer::Reply(Envelope::reply(cid, Message::Match(found)))
 }
 
 pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &MatchLeave) -> Handled {
@@ -159,20 +165,20 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &MatchLea
 
 /// Passes data on. No answer comes unless the match id is not valid, and that answer names no request: clients do not
 /// wait for it.
-pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
+pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> MessageAnswer {
     let Some(stream) = parse(&request.match_id) else {
         return refuse_input(String::new(), "The match ID is not valid.");
     };
     let live = &session.app.live;
     let sender = session.session_ref();
     if !live.look(|plane| plane.is_on(session.key, &stream)) {
-        return Answer::Silence;
+        return MessageAnswer::Silence;
     }
     if stream.mode == mode::MATCH_AUTHORITATIVE {
         let MatchDataSend { op_code, data, reliable, .. } = request;
         let ask = MatchAsk::Input { session: sender, op_code, data, reliable, received_at: session.app.clock.now() };
         live.step(|plane, now, out| plane.ask_match(now, stream, ask, None, out));
-        return Answer::Silence;
+        return MessageAnswer::Silence;
     }
     let audience = if request.presences.is_empty() {
         Audience::AllBut(sender)
@@ -180,7 +186,7 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
         let ids: Option<Vec<SessionId>> = request.presences.iter().map(|each| each.session_id.parse().ok()).collect();
         match ids {
             Some(ids) => Audience::Only(ids),
-            None => return Answer::Silence,
+            None => return MessageAnswer::Silence,
         }
     };
     let data = MatchData {
@@ -195,7 +201,7 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
     // not say, and it expects no loss.
     let delivery = Delivery::Reliable;
     live.publish(Publish { stream, payload, audience, delivery, sender: Some(sender) });
-    Answer::Silence
+    MessageAnswer::Silence
 }
 
 /// The time that a token of the matchmaker lets its holder join, in seconds.

@@ -17,7 +17,7 @@ use muster_wire::realtime::{
 };
 
 use super::events::{self, Push};
-use super::{Answer, Handled, SocketSession, matches, notifications, parties, refuse_domain};
+use super::{Handled, MessageAnswer, SocketSession, matches, notifications, parties, refuse_domain};
 use crate::context::App;
 use crate::game::MatchedPlayer;
 use crate::unanswered::stopping;
@@ -27,7 +27,7 @@ const ATTEMPTS_MAX: u32 = 3;
 
 /// The demands of a ticket, whoever brings it.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct TicketDemands {
     pub min_count: i32,
     pub max_count: i32,
     pub count_multiple: Option<i32>,
@@ -42,7 +42,7 @@ pub(crate) fn member(presence: Presence) -> Member<Presence> {
     Member { key: MemberKey::Session(presence.session_id), presence }
 }
 
-impl Wanted {
+impl TicketDemands {
     /// The ticket, with an id of its own.
     ///
     /// Errors: `InvalidArgument` for negative counts. The pool refuses everything else that is wrong.
@@ -83,14 +83,14 @@ pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply> {
 pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerAdd) -> Handled {
     let MatchmakerAdd { min_count, max_count, query, string_properties, numeric_properties, count_multiple } = request;
     let widening = Vec::new();
-    let wanted =
-        Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
+    let demands =
+        TicketDemands { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
     let session = session.clone();
     Handled::later(async move {
         let Some(presence) = session.app.live.look(|plane| plane.presence(session.key)) else {
             return refuse_domain(cid, &stopping());
         };
-        let ticket = match wanted.ticket(&session.app, Owner::Session(session.session_id), vec![member(presence)]) {
+        let ticket = match demands.ticket(&session.app, Owner::Session(session.session_id), vec![member(presence)]) {
             Ok(ticket) => ticket,
             Err(error) => return refuse_domain(cid, &error),
         };
@@ -98,7 +98,7 @@ pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerA
         match ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             Ok(_) => {
                 let ticket = id.0.to_string();
-                Answer::Reply(Envelope::reply(cid, Message::MatchmakerTicket(MatchmakerTicket { ticket })))
+                MessageAnswer::Reply(Envelope::reply(cid, Message::MatchmakerTicket(MatchmakerTicket { ticket })))
             }
             Err(error) => refuse_domain(cid, &error),
         }
@@ -113,7 +113,7 @@ fn take_back(session: &Rc<SocketSession>, cid: String, ticket: String, owner: Ow
     let session = session.clone();
     Handled::later(async move {
         match ask_pool(&session.app, PoolAsk::Remove(TicketId(ticket.into()), owner)).await {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(error) => refuse_domain(cid, &error),
         }
     })
@@ -128,8 +128,8 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         request;
     let count_multiple = request.count_multiple;
     let widening = Vec::new();
-    let wanted =
-        Wanted { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
+    let demands =
+        TicketDemands { min_count, max_count, count_multiple, query, string_properties, numeric_properties, widening };
     let session = session.clone();
     Handled::later(async move {
         let by = session.session_ref();
@@ -141,7 +141,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         };
         let owner = Owner::Party(party_id.as_str().into());
         let members = members.into_iter().map(|each| member(each.presence)).collect();
-        let ticket = match wanted.ticket(&session.app, owner.clone(), members) {
+        let ticket = match demands.ticket(&session.app, owner.clone(), members) {
             Ok(ticket) => ticket,
             Err(error) => return refuse_domain(cid, &error),
         };
@@ -156,7 +156,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
             return *refused;
         }
         let ticket = PartyMatchmakerTicket { party_id, ticket: id.0.to_string() };
-        Answer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
+        MessageAnswer::Reply(Envelope::reply(cid, Message::PartyMatchmakerTicket(ticket)))
     })
 }
 
@@ -184,7 +184,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
         }
         let remove = PoolAsk::Remove(TicketId(request.ticket.into()), Owner::Party(request.party_id.into()));
         match ask_pool(&session.app, remove).await {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(error) => refuse_domain(cid, &error),
         }
     })

@@ -15,7 +15,7 @@ use muster_wire::realtime::{
 };
 
 use super::events::{Push, user_presence};
-use super::{Answer, Handled, SocketSession, refuse_domain, refuse_input, refuse_join};
+use super::{Handled, MessageAnswer, SocketSession, refuse_domain, refuse_input, refuse_join};
 use crate::unanswered::stopping;
 
 /// The public id of a party.
@@ -75,7 +75,7 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCre
             presences: vec![own],
             label,
         };
-        Answer::Reply(Envelope::reply(cid, Message::Party(created)))
+        MessageAnswer::Reply(Envelope::reply(cid, Message::Party(created)))
     })
 }
 
@@ -87,7 +87,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: &PartyJoin
     let session = session.clone();
     Handled::later(async move {
         match come(&session, &cid, stream, Request::Join).await {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(answer) => *answer,
         }
     })
@@ -98,7 +98,7 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &PartyLea
     let id = request.party_id.split_once('.').and_then(|(id, node)| Some((Uuid::try_parse(id).ok()?, node)));
     match id {
         Some((id, node)) if node == &*session.app.live_rules.node => super::leave(session, cid, party_stream(id)),
-        Some(_) => Handled::Now(Answer::Reply(Envelope::acknowledgement(cid))),
+        Some(_) => Handled::Now(MessageAnswer::Reply(Envelope::acknowledgement(cid))),
         None => Handled::Now(refusal(cid, Refusal::NotFound)),
     }
 }
@@ -155,12 +155,12 @@ pub(super) fn list_requests(session: &Rc<SocketSession>, cid: String, request: P
         };
         let presences = waiting.iter().map(user_presence).collect();
         let listed = PartyJoinRequest { party_id: request.party_id, presences };
-        Answer::Reply(Envelope::reply(cid, Message::PartyJoinRequest(listed)))
+        MessageAnswer::Reply(Envelope::reply(cid, Message::PartyJoinRequest(listed)))
     })
 }
 
 /// Passes data on to the other members, without waiting for the party's owner: the session's shard knows who is in.
-pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend) -> Answer {
+pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend) -> MessageAnswer {
     let stream = match parse(session, &request.party_id) {
         Ok(stream) => stream,
         Err(refused) => return refusal(cid, refused),
@@ -172,7 +172,7 @@ pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend)
     let by = session.session_ref();
     let data = Request::SendData { by, op_code: request.op_code, data: request.data };
     live.step(|plane, now, out| plane.ask_party(now, stream, data, None, out));
-    Answer::Reply(Envelope::acknowledgement(cid))
+    MessageAnswer::Reply(Envelope::acknowledgement(cid))
 }
 
 /// Makes a request whose answer says only that it is done.
@@ -184,7 +184,7 @@ fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: Reque
     let session = session.clone();
     Handled::later(async move {
         match ask(&session, &cid, stream, request).await {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(answer) => *answer,
         }
     })
@@ -195,7 +195,7 @@ async fn come(
     cid: &str,
     stream: StreamKey,
     ask: impl FnOnce(Member) -> Request,
-) -> Result<party::Reply, Box<Answer>> {
+) -> Result<party::Reply, Box<MessageAnswer>> {
     let key = session.key;
     let reply = session.app.live.ask_for(key, |plane, now, request, out| {
         plane.come_to_party(now, key, stream, ask, request, out);
@@ -208,14 +208,14 @@ pub(super) async fn ask(
     cid: &str,
     stream: StreamKey,
     ask: Request,
-) -> Result<party::Reply, Box<Answer>> {
+) -> Result<party::Reply, Box<MessageAnswer>> {
     let reply = session.app.live.ask(|plane, now, request, out| {
         plane.ask_party(now, stream, ask, Some(request), out);
     });
     outcome(cid, reply.await)
 }
 
-fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<Answer>> {
+fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<MessageAnswer>> {
     match reply {
         Some(Reply::Party(outcome)) => outcome.map_err(|refused| Box::new(refusal(cid.to_owned(), refused))),
         Some(Reply::Joined(Err(refused))) => Err(Box::new(refuse_join(cid.to_owned(), refused))),
@@ -223,7 +223,7 @@ fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<Answer>>
     }
 }
 
-pub(super) fn refusal(cid: String, refusal: Refusal) -> Answer {
+pub(super) fn refusal(cid: String, refusal: Refusal) -> MessageAnswer {
     refuse_input(cid, &refusal.to_string())
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn join(app: &App, asker: &Asker, request: shape::Join) -> Resu
     enter(app, asker, room, Entry { password, spectator: request.spectator }).await
 }
 
-pub(super) async fn place(app: &App, asker: &Asker, request: shape::Place) -> Result<String> {
+pub(super) async fn place(app: &App, asker: &Asker, request: shape::PlaceRequest) -> Result<String> {
     app.live.claim()?;
     let template = request.template.as_deref().unwrap_or(muster_live::rooms::DEFAULT_TEMPLATE).into();
     let fresh = RoomId(app.own_uuid(|id| RoomId(id).stream()));

@@ -74,7 +74,7 @@ pub(super) struct Join {
 /// `muster.rooms.place`
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Place {
+pub(super) struct PlaceRequest {
     pub template: Option<String>,
     pub size: Option<u32>,
     pub reserve: bool,

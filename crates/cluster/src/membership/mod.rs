@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use action::Requests;
-pub use action::{Action, Event, RequestRef};
+pub use action::{Action, MembershipEvent, RequestRef};
 pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, pull, slack};
 use awake::Awake;
 pub use compatibility::{Compatibility, Incompatible};
@@ -44,7 +44,7 @@ pub use view::{Holding, Move, Node, Roles, View};
 
 use crate::NodeNumber;
 use crate::bus::Probe;
-use crate::registry::{self, RegistryError, Written};
+use crate::registry::{RegistryError, RegistryEvent, Written};
 
 /// Longest name of a node, in bytes. A longer one is cut.
 pub const NODE_NAME_BYTES_MAX: usize = 64;
@@ -122,7 +122,7 @@ pub struct Membership {
 
 impl Membership {
     /// The membership of a process that just started and drew this incarnation. Its first actions come with
-    /// [`Event::Tick`].
+    /// [`MembershipEvent::Tick`].
     pub fn new(config: NodeConfig, incarnation: u128, now: Millis) -> Self {
         Self {
             started_at: now,
@@ -152,30 +152,32 @@ impl Membership {
     }
 
     /// Takes a step. `now` is this process's monotonic clock, which must go on while the machine sleeps.
-    pub fn handle(&mut self, now: Millis, event: Event, out: &mut Vec<Action>) {
+    pub fn handle(&mut self, now: Millis, event: MembershipEvent, out: &mut Vec<Action>) {
         self.awake.step(now);
         // A node that slept past its lease must not find itself online while it takes in the event.
         self.review(now, out);
         match event {
-            Event::Tick => {}
-            Event::Registry(registry::Event::State(entries)) => self.state(now, &entries, out),
-            Event::Registry(registry::Event::Set(entry)) => self.set(now, &entry, out),
-            Event::Registry(registry::Event::Removed { key, revision }) => self.removed(now, &key, revision, out),
-            Event::Written { request, outcome } => self.written(now, request, &outcome),
-            Event::Probed { request, probe } => self.probed(now, request, probe, out),
-            Event::Listening => self.listening(now),
-            Event::Connection { is_up, losses } => self.connection(now, is_up, losses),
-            Event::HandedOver { partition, epoch } => self.handed_over(now, partition, epoch),
-            Event::Drain => self.wants_drain = true,
-            Event::Busy(is_busy) => self.is_busy = is_busy,
-            Event::Leave => self.leave(out),
-            Event::Rejoin { incarnation } => self.rejoin(now, incarnation),
+            MembershipEvent::Tick => {}
+            MembershipEvent::Registry(RegistryEvent::State(entries)) => self.state(now, &entries, out),
+            MembershipEvent::Registry(RegistryEvent::Set(entry)) => self.set(now, &entry, out),
+            MembershipEvent::Registry(RegistryEvent::Removed { key, revision }) => {
+                self.removed(now, &key, revision, out)
+            }
+            MembershipEvent::Written { request, outcome } => self.written(now, request, &outcome),
+            MembershipEvent::Probed { request, probe } => self.probed(now, request, probe, out),
+            MembershipEvent::Listening => self.listening(now),
+            MembershipEvent::Connection { is_up, losses } => self.connection(now, is_up, losses),
+            MembershipEvent::HandedOver { partition, epoch } => self.handed_over(now, partition, epoch),
+            MembershipEvent::Drain => self.wants_drain = true,
+            MembershipEvent::Busy(is_busy) => self.is_busy = is_busy,
+            MembershipEvent::Leave => self.leave(out),
+            MembershipEvent::Rejoin { incarnation } => self.rejoin(now, incarnation),
         }
         self.review(now, out);
         self.act(now, out);
     }
 
-    /// When the next [`Event::Tick`] is due.
+    /// When the next [`MembershipEvent::Tick`] is due.
     pub fn next_due(&self) -> Millis {
         if self.phase == MembershipPhase::Out {
             return Millis::MAX;

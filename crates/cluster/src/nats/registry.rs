@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use super::Nats;
 use super::bucket::{Bucket, Change, Expect, Mark};
 use super::reading::{Interrupted, Reading, Seen};
-use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch, Written, check_key, check_value};
+use crate::registry::{
+    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
+};
 
 /// Attempts to create a value while the marker of an earlier removal comes or expires.
 const CREATE_ATTEMPTS: u32 = 3;
@@ -66,7 +68,11 @@ impl Registry for Nats {
 struct Unwatched;
 
 /// Tells the state and then changes, until events may have been missed.
-async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duration) -> Result<Unwatched, Interrupted> {
+async fn tell(
+    bucket: &Bucket,
+    events: &mpsc::Sender<RegistryEvent>,
+    pause: &mut Duration,
+) -> Result<Unwatched, Interrupted> {
     let mut reading = Reading::open(bucket, None).await?;
     let mut entries = BTreeMap::new();
     while !reading.is_current() {
@@ -79,15 +85,15 @@ async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duratio
     *pause = Duration::ZERO;
     let mut entries: Vec<Entry> = entries.into_values().collect();
     entries.sort_by(|one, other| one.key.cmp(&other.key));
-    let mut event = Event::State(entries);
+    let mut event = RegistryEvent::State(entries);
     loop {
         if events.send(event).await.is_err() {
             return Ok(Unwatched);
         }
         event = loop {
             match reading.next().await? {
-                Seen::Value(entry) => break Event::Set(entry),
-                Seen::Removal { key, revision } => break Event::Removed { key, revision },
+                Seen::Value(entry) => break RegistryEvent::Set(entry),
+                Seen::Removal { key, revision } => break RegistryEvent::Removed { key, revision },
                 Seen::Nothing => {}
             }
         };

@@ -14,7 +14,7 @@ use crate::hub::{Hub, Member};
 use crate::match_log::files::{FileLogs, FileOptions};
 use crate::nats::{Nats, NatsOptions};
 use crate::recovery::Recovery;
-use crate::registry::{Entry, Event, Registry, Watch};
+use crate::registry::{Entry, Registry, RegistryEvent, Watch};
 
 /// Limit of every wait: a test that takes longer hangs. Tests in process have a paused clock, so they spend no time on
 /// it.
@@ -191,14 +191,14 @@ pub(crate) async fn until_up(node: &impl Bus, is_up: bool) {
 }
 
 /// The next event of a watch.
-pub(crate) async fn next(watch: &mut Watch) -> Event {
+pub(crate) async fn next(watch: &mut Watch) -> RegistryEvent {
     within("an event", watch.next()).await.expect("the watch goes on")
 }
 
 /// The state that a watch begins with.
 pub(crate) async fn state(watch: &mut Watch) -> Vec<Entry> {
     match next(watch).await {
-        Event::State(entries) => entries,
+        RegistryEvent::State(entries) => entries,
         event => panic!("{event:?} came before the state"),
     }
 }

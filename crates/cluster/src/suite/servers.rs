@@ -12,7 +12,7 @@ use muster_testenv::{Nats as Server, NatsSettings};
 use super::ground::{address, block_on, next, state, until_up, within};
 use crate::bus::{Bus, BusError, Inbox, Probe};
 use crate::nats::{FRAMES_WAITING_MAX, Nats, NatsInbox, NatsOptions, WRITES_WAITING_MAX};
-use crate::registry::{Event, Registry, RegistryError};
+use crate::registry::{Registry, RegistryError, RegistryEvent};
 
 fn options(url: &str) -> NatsOptions {
     NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() }
@@ -149,8 +149,8 @@ fn a_halted_server_leaves_writes_unknown() {
         }
         loop {
             let entries = match next(&mut watch).await {
-                Event::State(entries) => entries,
-                Event::Set(entry) => vec![entry],
+                RegistryEvent::State(entries) => entries,
+                RegistryEvent::Set(entry) => vec![entry],
                 event => panic!("{event:?}"),
             };
             if entries.iter().any(|entry| entry.key == key && entry.value == "mine") {

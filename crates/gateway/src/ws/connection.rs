@@ -193,20 +193,20 @@ where
 }
 
 /// The way in which handling a frame ends the connection.
-pub(super) enum End {
+pub(super) enum ConnectionEnd {
     /// The connection ends at once.
     Now(CloseReason),
     /// The connection ends with a close frame of this code.
     Close(CloseReason, u16),
 }
 
-impl End {
+impl ConnectionEnd {
     pub(super) fn close(reason: CloseReason) -> Self {
         Self::Close(reason, reason.code())
     }
 }
 
-impl From<FrameError> for End {
+impl From<FrameError> for ConnectionEnd {
     fn from(error: FrameError) -> Self {
         Self::close(match error {
             FrameError::Protocol => CloseReason::ProtocolError,

@@ -31,8 +31,8 @@ impl Pushing {
     }
 }
 
-/// Frames in order.
-type Held = Vec<(Bytes, Delivery)>;
+/// Frames in order, held back behind the answer of an operation.
+type HeldFrames = Vec<(Bytes, Delivery)>;
 
 /// The shared side of one socket, or of one session and its sockets, one after the other.
 pub struct SocketHandle {
@@ -41,7 +41,7 @@ pub struct SocketHandle {
     /// Whether a message of this socket is being handled.
     is_handling: Cell<bool>,
     /// Frames that were pushed since the running operation's answer was decided; made for the first of them.
-    held: RefCell<Option<Box<Held>>>,
+    held: RefCell<Option<Box<HeldFrames>>>,
     waker: RefCell<Option<Waker>>,
     shared: Rc<Pushing>,
     /// Set for a session that may change its socket.

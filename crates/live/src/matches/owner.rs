@@ -21,9 +21,8 @@ use crate::session::Millis;
 use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
-/// Id of a match. It contains the number of the match's partition. The partition of a durable match gets another owner
-/// when its
-/// owner goes; that of any other match stays at the place where the match was made.
+/// Id of a match, which contains the number of the match's partition. The partition of a durable match goes to another
+/// owner when its owner goes. The partition of any other match is anchored: the match ends with its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
 
@@ -33,7 +32,8 @@ impl MatchId {
         Self::of_partition(Partition::anchored(place), random)
     }
 
-    /// Makes an id for a match of a partition from a random id. The match is durable if the partition is shared out.
+    /// Makes an id for a match of a partition from a random id. The match is durable if the partition is shared, and
+    /// not durable if the partition is anchored to a place.
     pub fn of_partition(partition: Partition, random: Uuid) -> Self {
         let (low, number) = (u128::from(u32::MAX), u128::from(partition.id_number()));
         Self(Uuid::from_u128(random.as_u128() & !low | number))
@@ -60,13 +60,13 @@ impl fmt::Display for MatchId {
 /// Settings for the matches of this server.
 #[derive(Clone, Debug)]
 pub struct MatchesConfig {
-    /// `match.input_queue_size`: most messages of players that wait for a tick of a match.
+    /// `match.input_queue_size`: limit on the messages of players that wait for a tick of a match.
     pub inputs_max: usize,
-    /// `match.join_attempt_queue_size`: most join attempts that are queued for a match.
+    /// `match.join_attempt_queue_size`: limit on the join attempts that are queued for a match.
     pub join_attempts_max: usize,
-    /// `match.signal_queue_size`: most signals that are queued for a match.
+    /// `match.signal_queue_size`: limit on the signals that are queued for a match.
     pub signals_max: usize,
-    /// Longest time that a join attempt or signal waits for the handler's answer, in milliseconds.
+    /// Limit on the time that a join attempt or signal waits for the handler's answer, in milliseconds.
     pub patience_ms: Millis,
     /// `match.max_empty_sec`: seconds without players after which a match ends; 0 for never.
     pub empty_sec_max: u32,
@@ -85,11 +85,11 @@ pub struct Creation {
     pub handler: Arc<str>,
     /// Parameters for the first callback, as an encoded value.
     pub params: Bytes,
-    /// Moment at which the match was asked for.
+    /// Moment of the request to create the match.
     pub created_at: Timestamp,
     /// Matches whose callbacks wait for the answer.
     pub chain: Chain,
-    /// Whether the match is to be durable. Its id must be of a fitting partition, see
+    /// Whether the match is to be durable. The match's id must name a partition that fits, see
     /// [`crate::plane::Plane::match_id`].
     pub is_durable: bool,
 }
@@ -97,23 +97,24 @@ pub struct Creation {
 /// Counts of the matches of a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchStats {
-    /// Matches that there are now.
+    /// Number of matches now.
     pub matches: usize,
-    /// Matches that have begun so far.
+    /// Number of matches that have begun so far.
     pub begun: u64,
-    /// Matches that have failed so far.
+    /// Number of matches that have failed so far.
     pub failed: u64,
-    /// Messages of players that were dropped so far because too many waited for a tick.
+    /// Number of messages of players that were dropped so far because too many messages waited for a tick.
     pub inputs_dropped: u64,
-    /// Durable matches that there are now.
+    /// Number of durable matches now.
     pub durable: usize,
-    /// Durable matches that have gone on here so far, after their place or the process had died.
+    /// Number of durable matches that were resumed here from their logs so far, after a crash or a restart.
     pub resumed: u64,
-    /// Durable matches with players that have ended so far because their log had nothing of them or could not be read.
+    /// Number of durable matches that did not go on so far, because their logs had nothing of them or could not be
+    /// read.
     pub lost: u64,
-    /// Ticks that were left out so far because the tick before took too long.
+    /// Number of ticks that were left out so far because an earlier call took too long.
     pub ticks_skipped: u64,
-    /// Times between the moments at which ticks were due and those at which they had returned.
+    /// Histogram of the times from the moments at which ticks were due to the returns of their loops.
     pub lateness: Lateness,
 }
 
@@ -121,7 +122,7 @@ pub struct MatchStats {
 pub struct Matches {
     config: MatchesConfig,
     running: Map<MatchId, RunningMatch>,
-    /// Ids of the durable matches, in an order that is the same in every run of a simulation.
+    /// Ids of the durable matches by partition, in an order that is the same in every run of a simulation.
     durable: BTreeMap<Partition, BTreeSet<MatchId>>,
     directory: Directory,
     /// Number of stays of matches at this place so far; see [`CallRef::life`].
@@ -135,7 +136,7 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// An owner without matches.
+    /// Makes an owner without matches.
     pub fn new(config: MatchesConfig) -> Self {
         Self {
             config,
@@ -150,7 +151,7 @@ impl Matches {
         }
     }
 
-    /// Counts and gauges.
+    /// Counts so far, and the numbers of matches now.
     pub fn stats(&self) -> MatchStats {
         let (matches, durable) = (self.running.len(), self.durable.values().map(BTreeSet::len).sum());
         MatchStats { matches, durable, ..self.stats.clone() }
@@ -178,7 +179,7 @@ impl Matches {
         }
     }
 
-    /// Creates a match. Whether it begins depends on the answer of its first callback.
+    /// Creates a match. The answer of the first callback decides whether the match begins.
     pub(super) fn create(
         &mut self,
         id: MatchId,
@@ -231,7 +232,7 @@ impl Matches {
         }
     }
 
-    /// Takes in that a session has gone from a match's stream, or has gone before it came there.
+    /// Takes in that a session has left a match's stream, or has gone before it came there.
     pub fn gone(&mut self, now: Millis, id: MatchId, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
         if let Some(running) = self.running.get_mut(&id) {
             running.gone(now, session, reason, out);
@@ -278,8 +279,8 @@ impl Matches {
         self.set_timer(id);
     }
 
-    /// Tells all matches except the durable ones that the server stops. Durable matches come to rest instead, see
-    /// [`Self::rest`]: they go on when the server starts again, or elsewhere.
+    /// Tells all matches except the durable ones that the server stops. Durable matches come to rest instead (see
+    /// [`Self::rest`]), and go on at another place or when the server starts again.
     pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
         let mut ids: Vec<MatchId> = self.running.keys().copied().filter(|id| !id.is_durable()).collect();
         ids.sort_unstable();
@@ -326,19 +327,20 @@ impl Matches {
         Some(running)
     }
 
-    /// Moment at which the next tick, end or answer of a match is due.
+    /// Moment at which [`Self::turn`] is due next: for a tick or the end of a match, or to refuse a caller who has
+    /// waited too long.
     pub fn next_due(&self) -> Option<Millis> {
         self.wheel.next_due()
     }
 
-    /// Takes the steps of all matches that are due.
+    /// Takes the steps that are due in all matches.
     pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.take_due(now, &mut due);
         for id in due.drain(..) {
             let Some(running) = self.running.get_mut(&id) else { continue };
             if running.timer.take_if(|at| *at <= now).is_none() {
-                // An earlier timer has replaced this one and has fired.
+                // An earlier entry of the wheel has replaced this one and has come due before.
                 continue;
             }
             if running.next_due().is_none_or(|at| at > now) {
@@ -367,7 +369,7 @@ impl Matches {
         self.directory.list(asked, |id| self.running.get(&id))
     }
 
-    /// A match as listings show it.
+    /// The entry of a match in a listing.
     pub(super) fn get(&self, id: MatchId) -> Result<Answer> {
         let running = self.running.get(&id).filter(|running| running.has_begun()).ok_or_else(ended)?;
         Ok(Answer::Listed(vec![Listed::of(running, 1.0)]))

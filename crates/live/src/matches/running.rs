@@ -46,24 +46,24 @@ pub(super) struct RunningMatch {
     inputs: Vec<Input>,
     /// The call whose return is awaited.
     under_way: Option<CallUnderWay>,
-    /// Whether the handler was asked about an attempt since the last tick. A tick that is due goes before the next
-    /// attempt then.
+    /// Whether the handler was asked about an attempt since the last tick. If so, a due tick goes before the next
+    /// attempt.
     has_asked: bool,
     /// Whether the match rests: no call begins, except the join that follows an accepted attempt.
     rests: bool,
     /// Moment from which ticks are counted.
     began_at: Millis,
-    /// Number of the next tick, counted from `began_at`, with the ticks that were left out.
+    /// Number of the next tick. Ticks are counted from `began_at`, including those that were left out.
     ticks_due: u64,
     /// Moment at which the latest tick was due.
     tick_due_at: Millis,
-    /// Number of ticks that were left out before the latest tick, because the handler took too long.
+    /// Number of ticks that were left out since the latest return of a loop, because calls took too long.
     skipped: u64,
-    /// Number of ticks since the last player left.
+    /// Number of ticks in a row at which the match had no player.
     empty_ticks: u64,
     /// Moment at which the match ends at the latest; set when the server stops.
     ends_at: Option<Millis>,
-    /// Moment for which the shard's timer wheel has an entry of this match.
+    /// Moment of the earliest entry that the shard's timer wheel has of this match.
     pub(super) timer: Option<Millis>,
 }
 
@@ -106,7 +106,7 @@ impl RunningMatch {
         }
     }
 
-    /// Whether the first callback has returned.
+    /// Whether the first callback has let the match begin.
     pub(super) fn has_begun(&self) -> bool {
         self.outline.tick_rate > 0
     }
@@ -116,9 +116,8 @@ impl RunningMatch {
         self.players.len()
     }
 
-    /// Moment at which a tick, the end of the match, or the refusal of a late answer is due. No tick is due while a
-    /// call is
-    /// under way, since its return has to come first.
+    /// Moment at which a tick, the end of the match, or the refusal of a caller is due next. No tick is due while the
+    /// match rests or a call is under way, since that call has to return first.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let may_tick = self.has_begun() && self.under_way.is_none() && !self.rests;
         let tick = may_tick.then(|| self.tick_due());
@@ -135,7 +134,8 @@ impl RunningMatch {
         self.began_at + (tick * 1_000).div_ceil(u64::from(self.outline.tick_rate.max(1)))
     }
 
-    /// Tells the handler that the server stops. Durable matches do not end with the server, so theirs are not told.
+    /// Tells the handler that the server stops. Durable matches do not end with the server, so their handlers are not
+    /// told.
     pub(super) fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
         if self.ends_at.is_none() && !self.outline.id.is_durable() {
             self.ends_at = Some(now + Millis::from(grace_sec) * 1_000);
@@ -144,7 +144,7 @@ impl RunningMatch {
         }
     }
 
-    /// Takes the step that is due. Answers why the match ends, if it does.
+    /// Takes the step that is due. Answers the reason for which the match ends, or `None` if the match goes on.
     pub(super) fn turn(&mut self, now: Millis, config: &MatchesConfig, out: &mut Vec<Effect>) -> Option<MatchEnd> {
         if self.ends_at.is_some_and(|at| now >= at) {
             return Some(MatchEnd::Terminated);
@@ -158,7 +158,8 @@ impl RunningMatch {
         None
     }
 
-    /// Begins the next call, if none is under way: one from the queue, or else a timer or tick that is due.
+    /// Begins the next call, if none is under way: the first call of the queue, or else a timer or loop that is due. A
+    /// due tick may go before the queue, see [`Self::is_tick_first`].
     fn advance(&mut self, now: Millis, out: &mut Vec<Effect>) {
         while self.under_way.is_none() && !self.rests && !self.is_tick_first(now) {
             let Some(queued) = self.queue.pop_front() else { break };
@@ -223,9 +224,8 @@ impl RunningMatch {
         }
     }
 
-    /// Whether a tick is due; it counts as called then. Ticks that were missed while a call was under way are called
-    /// once and
-    /// otherwise left out.
+    /// Answers whether a tick is due, and counts that tick as called. Of the ticks that were missed while a call was
+    /// under way, one is called and the others are left out.
     fn take_due_tick(&mut self, now: Millis) -> bool {
         let due_by_now = now.saturating_sub(self.began_at) * u64::from(self.outline.tick_rate) / 1_000;
         let is_due = now >= self.began_at && due_by_now >= self.ticks_due;
@@ -274,7 +274,7 @@ fn busy() -> Error {
     Error::new(ErrorKind::ResourceExhausted, "The match has too much to do. Please try again.")
 }
 
-/// The error for a match that does not exist (any more).
+/// The error for a match that does not exist, or does not exist any more.
 pub(crate) fn ended() -> Error {
     Error::new(ErrorKind::NotFound, "There is no match of this ID: it may have ended.")
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Delivery, Discarded};
 
-/// The number of a queue's first frame; high, so that frames can be put before it.
+/// The number of a queue's first frame. The number is high, so that frames put before it have numbers too.
 const FIRST: u64 = 1 << 32;
 
 /// The marks of one queue.
@@ -15,7 +15,7 @@ const FIRST: u64 = 1 << 32;
 pub(super) struct Classes {
     /// The number of the frame at the front of the queue.
     pub(super) first: u64,
-    /// The number of the last frame of each key. Looked up, never iterated.
+    /// The number of the last frame of each key. The map is never iterated, because its order differs in every run.
     latest: HashMap<u64, u64>,
     /// The number and key of each frame that has a key, in order.
     keyed: VecDeque<(u64, u64)>,
@@ -72,12 +72,13 @@ impl Classes {
         false
     }
 
-    /// The index of the last frame of a key.
+    /// The index of the last frame of a key; `None` if it has left the queue.
     pub(super) fn place_of(&self, key: u64) -> Option<usize> {
         self.latest.get(&key).map(|number| (number - self.first) as usize)
     }
 
-    /// Takes the mark off the oldest droppable frame, which becomes a hole, and returns its index.
+    /// Takes the mark off the oldest droppable frame, which becomes a hole, and returns its index. A front frame that
+    /// is partly written is spared; `is_front_started` says whether there is one.
     pub(super) fn drop_oldest(&mut self, is_front_started: bool) -> Option<usize> {
         let is_leaving = is_front_started && self.droppable.front() == Some(&self.first);
         let number = self.droppable.remove(usize::from(is_leaving))?;

@@ -8,8 +8,8 @@ use super::ring::{Ring, RingLimits};
 use super::{Outbox, OutboxLimits};
 
 impl Outbox {
-    /// An empty queue that keeps frames after they are sent: as many as `limits` allow, and as many more as the queue
-    /// has room for.
+    /// An empty queue that keeps frames after they are sent: as many as `limits` allow, and more while the queue has
+    /// room left.
     pub fn retaining(limits: RingLimits, queue: OutboxLimits) -> Self {
         Self { ring: Some(Box::new(Ring::new(limits, queue))), ..Self::default() }
     }
@@ -27,13 +27,13 @@ impl Outbox {
         self.push_unbounded(frame);
     }
 
-    /// The number of frames sent so far, whenever the client should be asked how many it has. Waiting frames are not
-    /// counted, since they may yet be left out.
+    /// The number of frames sent so far, if the client should now be asked how many of them it has. Waiting frames are
+    /// not counted, since they may yet be left out.
     pub fn question(&mut self) -> Option<u64> {
         self.ring.as_mut()?.question()
     }
 
-    /// The number of frames sent so far.
+    /// The number of frames sent so far; `None` if sent frames are not kept.
     pub fn sent(&self) -> Option<u64> {
         self.ring.as_ref().map(|ring| ring.sent())
     }
@@ -45,8 +45,8 @@ impl Outbox {
         }
     }
 
-    /// Prepares for the next socket: a frame that was partly written waits again as a whole, and frames of the socket
-    /// alone are dropped.
+    /// Prepares for the next socket: a frame that was partly written waits again as a whole, and frames that belong to
+    /// the former socket alone are dropped.
     pub fn rewind(&mut self) {
         self.bytes += std::mem::take(&mut self.front_written);
         let apart = self.classes.as_mut().map(|classes| classes.take_apart()).unwrap_or_default();
@@ -61,8 +61,9 @@ impl Outbox {
         self.ring.as_ref().is_some_and(|ring| ring.holds_all_after(received))
     }
 
-    /// Begins with a new socket, whose client has the first `received` frames; called after [`Outbox::rewind`]. The
-    /// socket gets `greeting`, which is not counted, then the sent frames that the client lacks, then the waiting ones.
+    /// Begins with a new socket, whose client has the first `received` frames. The socket gets `greeting`, which is not
+    /// counted, then the sent frames that the client lacks, then the waiting ones. [`Outbox::rewind`] must be called
+    /// before.
     pub fn resume(&mut self, received: u64, greeting: Bytes) {
         let Some(ring) = &mut self.ring else { return };
         ring.acknowledge(received);

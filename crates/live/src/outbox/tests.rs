@@ -188,7 +188,7 @@ fn what_was_sent_is_sent_again_to_who_has_not_got_it() {
     assert!([0, 1, 2].iter().all(|received| outbox.can_resume(*received)) && !outbox.can_resume(3));
     outbox.resume(1, Bytes::from("<again>"));
     assert_eq!(content(&outbox), "<again>b2c3d4");
-    // The socket is lost before all was written: the client has no greeting, and misses nothing by that.
+    // The socket is lost before everything was written. The client did not get the greeting, and needs it no more.
     outbox.advance(8);
     outbox.rewind();
     assert_eq!(content(&outbox), "b2c3d4");

@@ -1,4 +1,4 @@
-//! All parties that one shard owns, by id. Tells nobody anything: that is left to effects.
+//! All parties that one shard owns, by id. Messages to members leave as effects.
 
 use muster_domain::Timestamp;
 
@@ -22,7 +22,7 @@ impl Parties {
     /// carried out.
     ///
     /// # Errors
-    /// A refusal; the party is unchanged and there are no effects.
+    /// A refusal; there are no effects.
     pub fn handle(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
         let Some(party) = self.parties.get_mut(&id) else {
             return self.handle_unknown(id, request, effects);
@@ -54,7 +54,7 @@ impl Parties {
         }
     }
 
-    /// A page of the parties that a query asks for, without hidden ones.
+    /// The page of parties that a query finds, without hidden ones.
     pub fn list(&mut self, asked: &ListQuery) -> Page {
         self.directory.list(asked)
     }
@@ -107,7 +107,8 @@ impl Parties {
         self.parties.get_mut(&id).is_some_and(|party| party.rebind(from, to))
     }
 
-    /// Drops the parties whose owner has changed, perhaps to this shard. Members are told nothing.
+    /// Drops the chosen parties, because their partition has another owner, or this shard owns it anew. Members are
+    /// told nothing.
     pub fn forget(&mut self, is_lost: impl Fn(PartyId) -> bool) {
         let lost: Vec<PartyId> = self.parties.keys().copied().filter(|id| is_lost(*id)).collect();
         lost.into_iter().for_each(|id| self.end(id));

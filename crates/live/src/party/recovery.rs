@@ -8,7 +8,7 @@ use crate::stream::SessionRef;
 
 impl Parties {
     /// Reconciles a recovered party with `inside`, the sessions on its stream, and `waiting`, the sessions that ask to
-    /// be let in. All other sessions have left. Members are not told who is there.
+    /// be let in. All other sessions have left. Members that stay get no new list of members.
     pub fn meet(&mut self, id: PartyId, inside: Vec<Member>, waiting: &[Listener], effects: &mut Vec<Effect>) {
         let Some(party) = self.get_mut(id) else { return };
         if party.meet(inside, waiting, effects) == PartyOutcome::Ends {
@@ -33,7 +33,8 @@ impl Party {
         for request in &mut self.requests {
             request.listener = waits(request.session()).copied().unwrap_or(request.listener);
         }
-        // A ticket may have been issued after the recovery data were written.
+        // A ticket may have been issued after the recovery data were written, so the next change of membership cancels
+        // tickets.
         self.has_tickets = true;
         self.take_in(inside, effects);
         let mut outcome = PartyOutcome::Continues;

@@ -1,5 +1,4 @@
-//! One party: its members, its leader, and the sessions that ask to be let in. Never tells members anything itself:
-//! that is left to effects.
+//! One party: its members, its leader, and the sessions that ask to be let in. Messages to members leave as effects.
 
 use super::message::{Effect, Event, Member, Person, Refusal, Reply, Request, Settings, Snapshot};
 use crate::stream::{Presence, SessionRef};
@@ -9,10 +8,10 @@ use crate::stream::{Presence, SessionRef};
 pub(super) struct Party {
     pub(super) settings: Settings,
     pub(super) max_size: u16,
-    /// Members, oldest first; never empty.
+    /// Members in the order of their arrival; never empty.
     pub(super) members: Vec<Member>,
     pub(super) leader: Presence,
-    /// Sessions that ask to be let in, the longest waiting first.
+    /// Sessions that ask to be let in, in the order in which they asked.
     pub(super) requests: Vec<Member>,
     /// Number of changes of membership so far.
     pub(super) membership: u64,
@@ -42,7 +41,8 @@ impl Party {
         }
     }
 
-    /// Carries out a request. A refused request changes nothing.
+    /// Carries out a request. A refused request has no effects. It changes no more of the party than the listener of a
+    /// session that has joined or asked before.
     pub(super) fn handle(&mut self, request: Request, effects: &mut Vec<Effect>) -> Granted {
         match request {
             Request::Create { leader, .. } => {
@@ -72,8 +72,8 @@ impl Party {
                 Ok((Reply::Matchmaking { members: members.clone(), membership: *membership }, PartyOutcome::Continues))
             }
             Request::TicketIssued { by, ticket, membership } => {
-                // The count starts anew when a party ends and is made again with the same id, so the session is checked
-                // as well.
+                // The count of changes starts anew when a party ends and is made again with the same id, so the session
+                // is checked as well.
                 let is_member = self.members.iter().any(|member| member.session() == by);
                 if membership != self.membership || !is_member {
                     return Err(Refusal::MembershipChanged);
@@ -95,8 +95,8 @@ impl Party {
         self.sessions().any(|known| known == session)
     }
 
-    /// Replaces a session that goes on at another place. A ticket that is being issued still names the session's former
-    /// place, so it must not count for the present members: the membership has changed.
+    /// Replaces a session that goes on at another place. The count of changes of membership grows, because a ticket
+    /// that is being issued still names the session's former place and must be refused.
     pub(super) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> bool {
         let mut is_known = false;
         for member in self.members.iter_mut().chain(&mut self.requests).filter(|member| member.session() == from) {
@@ -110,12 +110,13 @@ impl Party {
         is_known
     }
 
-    /// The sessions of members, and of those who ask to be let in.
+    /// The sessions of members, and those that ask to be let in.
     pub(super) fn sessions(&self) -> impl Iterator<Item = SessionRef> {
         self.members.iter().chain(&self.requests).map(Member::session)
     }
 
-    /// Keeps the listener of a session's latest request, because the session is taken off the stream by that listener.
+    /// Keeps the listener of a session's latest request, because the plane takes the session off the stream by that
+    /// listener.
     fn renew(&mut self, member: &Member) {
         let known = self.members.iter_mut().chain(&mut self.requests);
         known.filter(|known| known.session() == member.session()).for_each(|known| known.listener = member.listener);
@@ -128,7 +129,7 @@ impl Party {
     fn join(&mut self, member: Member, effects: &mut Vec<Effect>) -> Granted {
         self.renew(&member);
         if self.members.iter().any(|known| known.session() == member.session()) {
-            // A second join of an open party has no effect, since nobody's consent is needed.
+            // A second join of an open party is no error, since nobody's consent is needed.
             return if self.settings.open { done() } else { Err(Refusal::AlreadyMember) };
         }
         if self.is_full() {
@@ -164,7 +165,8 @@ impl Party {
         self.membership_changed(effects);
     }
 
-    /// Cancels tickets: a ticket is for exactly the members that the party had when it was issued.
+    /// Counts a change of membership and cancels tickets: a ticket is for exactly the members that the party had when
+    /// it was issued.
     pub(super) fn membership_changed(&mut self, effects: &mut Vec<Effect>) {
         self.membership += 1;
         if std::mem::take(&mut self.has_tickets) {
@@ -174,7 +176,7 @@ impl Party {
 
     pub(super) fn leave(&mut self, session: SessionRef, effects: &mut Vec<Effect>) -> PartyOutcome {
         self.requests.retain(|waiting| waiting.session() != session);
-        // A session that was removed is no member any more when the plane reports that it left.
+        // The plane also reports that a removed session left. By then the session is no member any more.
         let Some(at) = self.members.iter().position(|member| member.session() == session) else {
             return PartyOutcome::Continues;
         };

@@ -13,7 +13,7 @@ use crate::stream::{Encoding, Presence, SessionRef};
 
 const PARTY: PartyId = PartyId(Uuid::from_u128(7));
 
-/// A session is named by a small letter. Each belongs to its own user unless a test says otherwise.
+/// A member by the letter of its session. Each session belongs to its own user unless a test says otherwise.
 fn member(session: char) -> Member {
     session_of(session, session)
 }
@@ -33,7 +33,7 @@ fn session_of(letter: char, user: char) -> Member {
     Member { presence, listener: Listener { session, encoding: Encoding::Json, serial: 1 } }
 }
 
-/// Keys are given out in order: the first session gets the key of `a`.
+/// The session of a letter. A registry gives out keys in order, so the first session gets the key of `a`.
 fn session(letter: char) -> SessionRef {
     let info = || SessionInfo {
         session_id: SessionId(Uuid::nil()),
@@ -127,7 +127,7 @@ fn event_text(event: &Event) -> String {
     }
 }
 
-/// A party of `max_size` led by `a`; `others` joined in this order.
+/// A party with `max_size` seats that `a` leads; `others` joined in this order.
 fn party_of(max_size: u16, open: bool, others: &str) -> Parties {
     let mut parties = Parties::default();
     create(&mut parties, 'a', max_size, open);
@@ -247,7 +247,7 @@ fn who_asked_and_went_does_not_wait() {
     ask(&mut parties, Request::Join(member('b')));
     assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "NotRequested");
-    // The place among the requests is free again.
+    // The leader's list of requests has room again.
     assert_eq!(ask(&mut parties, Request::Join(member('b'))), "asked: a < b asks");
 }
 

@@ -1,7 +1,7 @@
 //! Everything that one shard owns of rooms: rooms, desks of templates, and, on one shard, the directory.
 //!
-//! Requests of sessions and messages of other owners come in, effects go out, and [`Rooms::turn`] runs what is due.
-//! Nothing here waits or delivers.
+//! Requests of sessions and messages of other owners come in, effects go out, and [`Rooms::turn`] runs the timers that
+//! are due. Nothing here waits or delivers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use crate::stream::SessionRef;
 /// Settings of rooms on this server.
 #[derive(Clone, Debug)]
 pub struct RoomsConfig {
-    /// `rooms.templates`.
+    /// The setting `rooms.templates`.
     pub templates: Templates,
-    /// `rooms.reservation_sec`, in milliseconds: how long a seat is held.
+    /// The setting `rooms.reservation_sec` in milliseconds: the time for which a seat is held.
     pub reservation_ms: Millis,
-    /// `rooms.max_rooms_per_shard`: most rooms that one shard owns.
+    /// The setting `rooms.max_rooms_per_shard`: the largest number of rooms that one shard owns.
     pub rooms_max: usize,
-    /// `rooms.max_rooms_per_user`: most open rooms that one user made.
+    /// The setting `rooms.max_rooms_per_user`: the largest number of open rooms that one user made.
     pub rooms_per_creator_max: u32,
 }
 
@@ -46,17 +46,18 @@ impl Default for RoomsConfig {
 /// Counts and gauges of rooms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoomStats {
-    /// Rooms that are open now.
+    /// Number of rooms that are open now.
     pub rooms: usize,
-    /// Rooms opened so far.
+    /// Number of rooms opened so far.
     pub opened: u64,
-    /// Seats that were held for a user so far.
+    /// Number of times so far that a seat was held for a user.
     pub placed: u64,
-    /// Requests for a seat that a room refused so far; most of these users got a seat elsewhere.
+    /// Number of requests for a seat so far that a room refused. Desks and the directory send such users to another
+    /// room, if there is one.
     pub turned_away: u64,
-    /// Requests that were refused because a limit was reached.
+    /// Number of requests so far that were refused because a user or the shard had as many rooms as allowed.
     pub limited: u64,
-    /// Views of the lobby that are watched now.
+    /// Number of views of the lobby that are watched now.
     pub views: usize,
 }
 
@@ -68,13 +69,14 @@ pub struct Rooms {
     pub(super) directory: Directory,
     /// Count of open rooms by the user who made them.
     pub(super) made: Map<UserId, u32>,
-    /// When each room must be settled next.
+    /// Times at which rooms must be settled next, in order.
     due: BTreeSet<(Millis, RoomId)>,
     due_of: Map<RoomId, Millis>,
-    /// Rooms that the directory must hear of, and by when.
+    /// Rooms whose changes the directory must hear of.
     pub(super) changed: IndexSet<RoomId, foldhash::fast::RandomState>,
+    /// The time by which the directory must hear of the changed rooms.
     pub(super) tell_at: Option<Millis>,
-    /// Recoverable rooms that changed or closed since [`Self::take_touched`].
+    /// Rooms with recovery data that changed or closed since the last call of [`Self::take_touched`].
     pub(super) touched: Vec<RoomId>,
     stats: RoomStats,
 }
@@ -159,7 +161,7 @@ impl Rooms {
         self.reply(reply_to, answer, out);
     }
 
-    /// Handles a message of another owner, which may be on this shard as well.
+    /// Handles a message of another owner, on this shard or elsewhere.
     fn hear(&mut self, now: Millis, to: &Owner, message: Across, out: &mut Vec<Effect>) {
         match message {
             Across::Seat(request) => self.seat(now, request, out),
@@ -209,8 +211,9 @@ impl Rooms {
         rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
     }
 
-    /// Drops everything whose owner has changed, perhaps to this shard, and stops sending players to rooms that are
-    /// gone. `directory` is the epoch of the directory's present owner.
+    /// Drops the rooms, desks and directory that are chosen, because their partition has another owner, or this shard
+    /// owns it anew. Desks and the directory that stay forget the chosen rooms. `directory` is the epoch of the
+    /// directory's present owner.
     pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {
         let is_gone = |room: &RoomId| is_lost(&Owner::Room(*room));
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
@@ -226,7 +229,7 @@ impl Rooms {
         }
     }
 
-    /// Drops a room without a word to anybody.
+    /// Drops a room. Nobody is told.
     pub(super) fn drop_room(&mut self, id: RoomId) {
         let room = self.rooms.remove(&id);
         self.unmake(room.and_then(|room| room.creator));
@@ -234,7 +237,7 @@ impl Rooms {
         self.changed.swap_remove(&id);
     }
 
-    /// Tells a directory that is new, and lists no room yet, of all rooms.
+    /// Has all rooms that are not hidden told to a new directory, which lists no room yet.
     pub fn relist(&mut self, now: Millis) {
         let mut listed: Vec<RoomId> = self.rooms.iter().filter(|(_, room)| !room.hidden).map(|(id, _)| *id).collect();
         listed.sort_unstable();
@@ -248,8 +251,9 @@ impl Rooms {
         }
     }
 
-    /// Repeats to desks and the directory what they were told of rooms that came here from another place. They may have
-    /// ignored it, because it can arrive after messages of the rooms' new owner.
+    /// Repeats to desks and the directory the news of rooms that came here from another place. The former owner's last
+    /// messages may have arrived after those of this place, and were ignored then. The desks that `is_other` chooses
+    /// are new and know none of these rooms.
     pub fn tell_again(
         &mut self,
         now: Millis,
@@ -290,7 +294,8 @@ impl Rooms {
         [room, self.tell_at, self.directory.next_due()].into_iter().flatten().min()
     }
 
-    /// Runs what is due.
+    /// Settles the rooms that are due, and pushes the changes that the directory and watchers of the lobby must hear of
+    /// now.
     pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
         while let Some((_, room)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.touch(room);
@@ -341,7 +346,7 @@ impl Rooms {
         if let Origin::Desk { place, open: Some(size) } = &origin
             && let Err(refusal) = self.open_for_desk(now, room, &place.template, *size, &caller)
         {
-            // The desk counts on this room already.
+            // The desk knows the room already, so it must hear that the room was not opened.
             out.push(Effect::Send(Owner::Desk(place.template.clone()), Across::Closed(room)));
             return self.reply(reply_to, Err(refusal), out);
         }
@@ -418,7 +423,8 @@ impl Rooms {
         }
     }
 
-    /// Ends every change of a room: closes it or sets its timer, and notes whether the directory must hear of it.
+    /// Completes a change of a room, and must follow every change: closes the room or sets its timer, and notes whether
+    /// the directory must hear of it.
     pub(super) fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<Effect>) {
         let Some(room) = self.rooms.get_mut(&id) else {
             return self.set_due(id, None);

@@ -1,4 +1,4 @@
-//! Rooms that survive the crash of their owner: which state is kept of them, and how a new owner goes on. Stores
+//! Rooms that survive the crash of their owner: the state that is kept of them, and the start of the next owner. Stores
 //! nothing itself.
 
 use super::carry::Carried;

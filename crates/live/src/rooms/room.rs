@@ -1,5 +1,5 @@
-//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it. Never
-//! delivers anything: that is left to effects.
+//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it.
+//! Messages leave as effects; nothing here delivers them.
 
 mod carry;
 mod entry;
@@ -26,14 +26,15 @@ use crate::session::Millis;
 
 type Users<T> = IndexMap<UserId, T, foldhash::fast::RandomState>;
 
-/// Most properties and variables of a room.
+/// Limits of a room's properties.
 const PROPERTIES: ValueLimits = ValueLimits { count_max: PROPERTIES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
+/// Limits of a room's variables.
 const VARIABLES: ValueLimits = ValueLimits { count_max: ROOM_VARIABLES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
 
 /// A user in the room. Each user is in it by one session.
 #[derive(Debug)]
 struct Member {
-    /// The member's session, and how it hears the room's stream.
+    /// The member's session, with the encoding and serial number by which it hears the room's stream.
     listener: Listener,
     session_id: SessionId,
     username: Arc<str>,
@@ -53,14 +54,14 @@ struct DeskLink {
     reported: Report,
 }
 
-/// How soon the directory must hear of a change.
+/// The urgency with which the directory must hear of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ListingUrgency {
-    /// Not at all: the directory knows the present state.
+    /// The directory knows the present state.
     None,
-    /// Within [`super::limits::LISTING_INTERVAL_MS`]: counts and variables changed.
+    /// The directory must hear of changed counts and variables within [`super::limits::LISTING_INTERVAL_MS`].
     Soon,
-    /// At once: the room opened, or others may enter now.
+    /// The directory must hear at once that the room opened, or that its owner changed its settings.
     Now,
 }
 
@@ -94,7 +95,7 @@ pub(super) struct Room {
     attempts: Attempts,
     barred: Users<Millis>,
     empty_ms: Millis,
-    /// Set while the room is empty.
+    /// The time at which the room closes because it is empty; `None` while somebody is in it or holds a reservation.
     closes_at: Option<Millis>,
     ends_at: Option<Millis>,
     desk: Option<DeskLink>,
@@ -154,7 +155,7 @@ impl Room {
     /// Carries out a caller's request.
     ///
     /// # Errors
-    /// A refusal; the room is unchanged.
+    /// A refusal; the room is unchanged, but a wrong password is counted.
     pub(super) fn act(
         &mut self,
         now: Millis,
@@ -177,7 +178,8 @@ impl Room {
         }
     }
 
-    /// Ends expired reservations, tells the desk how full the room is, and returns why the room must close, if it must.
+    /// Ends expired reservations, and tells the desk how full the room is. Returns the cause for which the room must
+    /// close now, if it must.
     pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<Effect>) -> Option<CloseCause> {
         while let Some(expired) = self.reservations.take_expired(now) {
             self.seats.free(expired.seat);
@@ -192,7 +194,7 @@ impl Room {
         self.closes_at.is_some_and(|at| at <= now).then_some(CloseCause::Empty)
     }
 
-    /// When the room must be settled next, if nothing happens before.
+    /// The time at which the room must be settled next, if nothing happens before.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let dues = [self.reservations.next_due(), self.ends_at, self.closes_at];
         dues.into_iter().flatten().min().filter(|_| self.awaited == 0)
@@ -257,7 +259,8 @@ impl Room {
         }
     }
 
-    /// The caller's member: found by session, or for a request over HTTP by user.
+    /// The member that makes a request. A request over a socket must come from the member's own session; a request over
+    /// HTTP is known by its user alone.
     fn member(&mut self, caller: &Caller) -> Result<&mut Member> {
         let member = self.members.get_mut(&caller.user_id);
         let is_same =
@@ -274,7 +277,8 @@ impl Room {
         Err(Error::new(ErrorKind::PermissionDenied, "Only the room's owner may do this."))
     }
 
-    /// Makes the player who has been in the room longest its owner, if the present owner has gone.
+    /// Makes the player who has been in the room longest its owner, if the present owner has neither a seat nor a
+    /// reservation.
     fn pass_ownership(&mut self, out: &mut Vec<Effect>) {
         let is_here = |user: UserId| {
             self.members.get(&user).is_some_and(|member| member.seat.is_some()) || self.reservations.get(user).is_some()
@@ -293,7 +297,8 @@ impl Room {
         }
     }
 
-    /// Tells the desk that fills the room how full it is, if `is_other` says that the desk is a new one.
+    /// Introduces the room to the desk that fills it, with the number of taken seats, if `is_other` says that the desk
+    /// is a new one.
     pub(super) fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
         let Some(desk) = &mut self.desk else { return };
         let owner = Owner::Desk(desk.template.clone());

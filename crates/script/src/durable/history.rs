@@ -10,7 +10,7 @@ use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
 use super::parts::Joiner;
-use super::record::{Called, HostAnswer, Origin, Snapshot, match_id};
+use super::record::{Called, HostAnswer, MatchOrigin, Snapshot, match_id};
 
 /// The contents of a log.
 #[derive(Default)]
@@ -43,7 +43,7 @@ pub struct Course {
 /// The point at which a match starts when it is resumed or replayed.
 pub(crate) enum Start {
     /// The first callback.
-    Begun { origin: Origin, params: Bytes },
+    Begun { origin: MatchOrigin, params: Bytes },
     /// A snapshot.
     Snapshot(Box<Snapshot>),
 }
@@ -51,7 +51,7 @@ pub(crate) enum Start {
 impl Start {
     fn of_begun(begun: wire::Begun) -> Result<Self> {
         let wire::Begun { origin, params } = begun;
-        Ok(Self::Begun { origin: Origin::of_wire(origin)?, params })
+        Ok(Self::Begun { origin: MatchOrigin::of_wire(origin)?, params })
     }
 
     fn of_snapshot(id: MatchId, snapshot: wire::Snapshot) -> Result<Self> {

@@ -14,7 +14,7 @@ use muster_wire::match_log::record::What;
 
 use super::open_log::OpenLog;
 use super::parts;
-use super::record::{Called, HostAnswer, Origin, Snapshot, id_bytes};
+use super::record::{Called, HostAnswer, MatchOrigin, Snapshot, id_bytes};
 use super::recording::{Recording, returned};
 use crate::value::Value;
 
@@ -96,7 +96,7 @@ impl Journal {
     }
 
     /// Writes that the match begins.
-    pub(crate) fn begun(&self, origin: &Origin, params: &Bytes) -> Result<RecordNumber, LogError> {
+    pub(crate) fn begun(&self, origin: &MatchOrigin, params: &Bytes) -> Result<RecordNumber, LogError> {
         let (origin, params) = (Some(origin.to_wire()), params.clone());
         self.append(What::Begun(wire::Begun { origin, params }))
     }
@@ -120,7 +120,7 @@ impl Journal {
     /// Writes a snapshot of the match. `calls` is the count of its calls so far, without the first callback.
     pub(crate) fn snapshot(
         &self,
-        origin: &Origin,
+        origin: &MatchOrigin,
         calls: u64,
         state: &[u8],
         outline: &Outline,

@@ -16,7 +16,7 @@ use crate::value::Value;
 
 /// The facts of a match that are set when it is created and never change.
 #[derive(Clone)]
-pub(crate) struct Origin {
+pub(crate) struct MatchOrigin {
     pub(crate) handler: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) seed: [u8; SEED_BYTES],
@@ -46,7 +46,7 @@ pub(crate) struct HostAnswer {
 
 /// A snapshot of a match after a call.
 pub(crate) struct Snapshot {
-    pub(crate) origin: Origin,
+    pub(crate) origin: MatchOrigin,
     /// Count of calls so far, without the first callback.
     pub(crate) calls: u64,
     pub(crate) state: Bytes,
@@ -73,7 +73,7 @@ pub(super) fn match_id(bytes: &[u8]) -> Result<MatchId> {
     id(bytes, "match").map(MatchId)
 }
 
-impl Origin {
+impl MatchOrigin {
     pub(super) fn to_wire(&self) -> wire::Origin {
         let (handler, created_at) = (self.handler.to_string(), self.created_at.0);
         let (node, version) = (self.node.to_string(), self.version.to_string());
@@ -259,7 +259,7 @@ impl HostAnswer {
 }
 
 impl Snapshot {
-    pub(super) fn to_wire(origin: &Origin, calls: u64, state: &[u8], outline: &Outline) -> wire::Snapshot {
+    pub(super) fn to_wire(origin: &MatchOrigin, calls: u64, state: &[u8], outline: &Outline) -> wire::Snapshot {
         let seated = |seated: &Seated| wire::Seated {
             presence: Some(presence_to_wire(&seated.presence)),
             has_joined: seated.has_joined,
@@ -280,7 +280,7 @@ impl Snapshot {
     }
 
     pub(super) fn of_wire(id: MatchId, wire: wire::Snapshot) -> Result<Self> {
-        let origin = Origin::of_wire(wire.origin)?;
+        let origin = MatchOrigin::of_wire(wire.origin)?;
         let seated = |seated: wire::Seated| {
             let presence = presence_of_wire(part(seated.presence, "presence")?)?;
             Ok(Seated { presence, has_joined: seated.has_joined, is_kicked: seated.is_kicked })

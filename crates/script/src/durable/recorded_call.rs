@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::{HostAnswer, Origin};
+use super::record::{HostAnswer, MatchOrigin};
 use super::seed::Chance;
-use crate::host::{Arguments, Current, Effect, Host, HostFunction, HostFuture, Run, Started};
+use crate::host::{Arguments, Current, EffectClass, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
 
 /// Most writes of one host function that have keys of their own.
@@ -24,7 +24,7 @@ const WRITES_PER_FUNCTION: u32 = 64;
 pub(crate) struct RecordedCall {
     journal: Rc<Journal>,
     /// The facts that the match was made with.
-    pub(crate) origin: Rc<Origin>,
+    pub(crate) origin: Rc<MatchOrigin>,
     /// Serial number of the call in its match.
     number: u64,
     now: Timestamp,
@@ -60,7 +60,7 @@ impl RecordedCall {
     /// A call with this number, which is repeated if there is a former one.
     pub(crate) fn new(
         journal: Rc<Journal>,
-        origin: Rc<Origin>,
+        origin: Rc<MatchOrigin>,
         number: u64,
         now: Timestamp,
         chance: Chance,
@@ -136,7 +136,7 @@ impl RecordedCall {
         // The latest function that was asked is the one that writes.
         let ordinal = self.asked.get().saturating_sub(1) * WRITES_PER_FUNCTION + write.min(WRITES_PER_FUNCTION - 1);
         let tick = i64::try_from(self.number).unwrap_or(i64::MAX);
-        WriteStamp { now: self.now, effect: Some(EffectKey { match_id: self.journal.match_id(), tick, ordinal }) }
+        WriteStamp { now: self.now, key: Some(WriteKey { match_id: self.journal.match_id(), tick, ordinal }) }
     }
 
     /// Calls a host function. If the call is repeated, the function answers what it answered before.
@@ -150,11 +150,16 @@ impl RecordedCall {
         arguments: Arguments,
     ) -> Result<Started> {
         match function.effect {
-            Effect::Pure | Effect::Chance | Effect::Tells => return function.run(host, arguments),
+            EffectClass::Pure | EffectClass::Chance | EffectClass::Tells => return function.run(host, arguments),
             // The former call has logged the line.
-            Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
-            Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesKeyed | Effect::Local | Effect::Players => {}
+            EffectClass::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
+            EffectClass::Log => return function.run(host, arguments),
+            EffectClass::Reads
+            | EffectClass::Asks
+            | EffectClass::Writes
+            | EffectClass::WritesKeyed
+            | EffectClass::Local
+            | EffectClass::Players => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);

@@ -8,7 +8,7 @@ use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return, Said};
 
 use super::journal::Journal;
-use super::record::{Called, HostAnswer, Origin, Snapshot};
+use super::record::{Called, HostAnswer, MatchOrigin, Snapshot};
 use super::recorded_call::{FormerCall, RecordedCall};
 use super::seed::{Chance, Seed};
 
@@ -21,7 +21,7 @@ const SNAPSHOT_CALLS: u64 = 4_096;
 /// One recorded match.
 pub(crate) struct RecordedMatch {
     pub(crate) journal: Rc<Journal>,
-    origin: Rc<Origin>,
+    origin: Rc<MatchOrigin>,
     seed: Seed,
     outline: RefCell<Outline>,
     /// Count of calls so far, without the first callback.
@@ -44,7 +44,7 @@ struct SnapshotDue {
 
 impl RecordedMatch {
     /// A match that begins with its first callback.
-    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, origin: Origin) -> Rc<Self> {
+    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, origin: MatchOrigin) -> Rc<Self> {
         Self::with(journal, origin, outline, 0)
     }
 
@@ -56,7 +56,7 @@ impl RecordedMatch {
         resumed
     }
 
-    fn with(journal: Rc<Journal>, origin: Origin, outline: Outline, calls: u64) -> Rc<Self> {
+    fn with(journal: Rc<Journal>, origin: MatchOrigin, outline: Outline, calls: u64) -> Rc<Self> {
         Rc::new(Self {
             journal,
             seed: Seed::new(origin.seed),

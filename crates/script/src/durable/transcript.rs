@@ -8,7 +8,7 @@ use muster_wire::match_log::record::What;
 
 use super::history::Start;
 use super::parts::Joiner;
-use super::record::{Called, HostAnswer, Origin, Snapshot, match_id};
+use super::record::{Called, HostAnswer, MatchOrigin, Snapshot, match_id};
 
 /// The contents of a recording.
 pub struct Transcript {
@@ -79,7 +79,7 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
     let Some(transcript) = transcript else {
         let start = match record.what {
             Some(What::Begun(wire::Begun { origin, params })) => {
-                Start::Begun { origin: Origin::of_wire(origin)?, params }
+                Start::Begun { origin: MatchOrigin::of_wire(origin)?, params }
             }
             Some(What::Snapshot(snapshot)) => Start::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)),
             Some(What::Carried(wire::Carried { records, .. })) => {

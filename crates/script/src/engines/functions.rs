@@ -6,7 +6,7 @@ use muster_api::hooks::Hooks;
 use super::{AnyProgram, LocalFuture, typed};
 use crate::functions::Functions;
 use crate::machine::Machine;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 
 /// The functions and hooks of one shard's code in one language.
 pub trait EngineFunctions: GameFunctions + Hooks {

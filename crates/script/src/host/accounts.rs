@@ -7,8 +7,8 @@ use muster_domain::{Result, Timestamp};
 use super::records::{object, of_json, of_time, record, some_text, texts};
 use super::refusals::NO_ACCOUNT;
 use super::{
-    AMOUNTS, Arguments, Effect, Go, Host, HostFunction, JavaScript, ROW, RecordType, Run, TEXTS, Type, field, flag,
-    maybe, not_yet, only, optional, required,
+    AMOUNTS, Arguments, EffectClass, GoShape, Host, HostFunction, JavaScriptShape, ROW, RecordType, Run, TEXTS, Type,
+    field, flag, maybe, not_yet, only, optional, required,
 };
 use crate::value::Value;
 
@@ -75,7 +75,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "the account: user, user_id, wallet, devices, and where there are any email, custom_id, verify_time, \
                  disable_time",
         errors: &[NO_ACCOUNT],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -92,8 +92,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("user_ids", TEXTS)],
         results: &[only(Type::List(&ACCOUNT))],
         answers: "the accounts that exist, each as account_get_id answers it",
-        effect: Effect::Reads,
-        go: Go::by_hand("AccountsGetId"),
+        effect: EffectClass::Reads,
+        go: GoShape::by_hand("AccountsGetId"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
@@ -126,8 +126,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("avatar_url", Type::Text),
         ],
         errors: &[NO_ACCOUNT],
-        effect: Effect::Writes,
-        javascript: JavaScript::ordered(&[
+        effect: EffectClass::Writes,
+        javascript: JavaScriptShape::ordered(&[
             "user_id",
             "username",
             "display_name",
@@ -144,7 +144,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "account_delete_id",
         doc: "Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.",
         parameters: &[required("user_id", Type::Text), flag("recorded", false)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (user_id, recorded) = (parse_user_id(&arguments.text()?)?, arguments.flag());
@@ -161,7 +161,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "a JSON text",
         errors: &[NO_ACCOUNT],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 Ok(Value::text(account::export(&*host.store, parse_user_id(&arguments.text()?)?).await?))
@@ -175,7 +175,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("count", Type::Number)],
         results: &[only(Type::List(&USER))],
         answers: "users",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let count = arguments.integer().unwrap_or_default();
@@ -191,7 +191,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[optional("user_ids", TEXTS), optional("facebook_ids", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
@@ -208,7 +208,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("usernames", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let names = texts(arguments.any(), "usernames")?;

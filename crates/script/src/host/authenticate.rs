@@ -14,8 +14,8 @@ use super::records::entries;
 use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
 use super::{
-    Arguments, Effect, Field, Go, Host, HostFunction, Parameter, ROW, Refusal, Run, Type, field, flag, not_yet,
-    optional, required, text_of,
+    Arguments, DocumentedError, EffectClass, Field, GoShape, Host, HostFunction, Parameter, ROW, Run, Type, field,
+    flag, not_yet, optional, required, text_of,
 };
 use crate::value::Value;
 
@@ -23,8 +23,8 @@ const USERNAME: Parameter = optional("username", Type::Text);
 const CREATE: Parameter = flag("create", true);
 const LOGIN: &[Field] = &[field("user_id", Type::Text), field("username", Type::Text), field("created", Type::Flag)];
 const LOGIN_IN_WORDS: &str = "the user's id, the user's name, and whether the account was made";
-const SIGN_IN: &[Refusal] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
-const NAME_TAKEN: Refusal = (ErrorKind::AlreadyExists, "the username is taken");
+const SIGN_IN: &[DocumentedError] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
+const NAME_TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "the username is taken");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -34,7 +34,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
         errors: SIGN_IN,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Device))),
         ..ROW
     },
@@ -45,7 +45,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
         errors: SIGN_IN,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Custom))),
         ..ROW
     },
@@ -64,7 +64,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::ResourceExhausted, "too many wrong passwords came for the account"),
             TOO_MANY_PASSWORDS,
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (email, password) = (arguments.text()?, arguments.text()?);
@@ -87,8 +87,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[field("token", Type::Text), field("exp", Type::Number)],
         answers: "a session token, and when it expires",
         errors: &[NO_ACCOUNT, BANNED],
-        effect: Effect::Reads,
-        go: Go::arguments(&[("expires_at", "exp")]),
+        effect: EffectClass::Reads,
+        go: GoShape::arguments(&[("expires_at", "exp")]),
         run: Run::Later(|host, arguments| Box::pin(token(host, arguments))),
         ..ROW
     },

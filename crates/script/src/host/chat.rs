@@ -10,8 +10,8 @@ use muster_domain::{Error, Result};
 
 use super::records::{object, of_time, record};
 use super::{
-    Arguments, Effect, Go, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe, number, only,
-    optional, required,
+    Arguments, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe,
+    number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -64,8 +64,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(Type::Text)],
         answers: "the channel's id",
-        effect: Effect::Reads,
-        go: Go::arguments(&[("type", "chanType")]),
+        effect: EffectClass::Reads,
+        go: GoShape::arguments(&[("type", "chanType")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let sender = some_user(&arguments.text()?)?;
@@ -87,7 +87,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("channel_id", Type::Text), required("content", Type::Object), SENDER, USERNAME, PERSIST],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let channel = Channel::parse(&arguments.text()?)?;
@@ -110,7 +110,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
@@ -134,7 +134,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
@@ -161,7 +161,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         answers: "the messages, the cursors of the next and the previous page if there are such, and one for what is newer, \
                  whenever it is asked for",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, arguments| Box::pin(async move { list(&host, arguments).await })),
         ..ROW
     },

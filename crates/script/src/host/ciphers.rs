@@ -8,13 +8,16 @@ use aes::{Aes128, Aes256};
 use cfb_mode::{Decryptor, Encryptor};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{
+    Arguments, EffectClass, Host, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, only, required,
+};
 use crate::value::Value;
 
 const BLOCK_BYTES: usize = 16;
 
 /// JavaScript decrypts a text in base 64, and gets a text.
-const FROM_BASE64: JavaScript = JavaScript { takes_base64: true, ..JavaScript::answering(JavaScriptAnswer::Text) };
+const FROM_BASE64: JavaScriptShape =
+    JavaScriptShape { takes_base64: true, ..JavaScriptShape::answering(JavaScriptAnswer::Text) };
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -23,8 +26,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
-        effect: Effect::Chance,
-        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
+        effect: EffectClass::Chance,
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes128>),
         ..ROW
     },
@@ -34,7 +37,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes128>),
         ..ROW
@@ -45,8 +48,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
-        effect: Effect::Chance,
-        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
+        effect: EffectClass::Chance,
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes256>),
         ..ROW
     },
@@ -56,7 +59,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes256>),
         ..ROW

@@ -3,7 +3,7 @@
 use muster_domain::cron::Cron;
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, only, required};
+use super::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 const TIMESTAMP: Parameter = required("timestamp", Type::Number);
@@ -15,7 +15,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("expression", Type::Text), TIMESTAMP],
         results: &[only(Type::Number)],
         answers: "seconds since 1970",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| find(arguments, Cron::next)),
         ..ROW
     },
@@ -25,7 +25,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("expression", Type::Text), TIMESTAMP],
         results: &[only(Type::Number)],
         answers: "seconds since 1970",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| find(arguments, Cron::previous)),
         ..ROW
     },

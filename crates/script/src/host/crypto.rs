@@ -6,7 +6,7 @@ use muster_domain::Error;
 use sha2::{Digest, Sha256};
 
 use super::encoding::hex;
-use super::{Effect, HostFunction, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the digest in hexadecimal",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Md5::digest(arguments.bytes()))))),
         ..ROW
     },
@@ -26,7 +26,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the digest in hexadecimal",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Sha256::digest(arguments.bytes()))))),
         ..ROW
     },
@@ -36,7 +36,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Bytes)],
         results: &[only(Type::Bytes)],
         answers: "the code's 32 bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let (input, key) = (arguments.bytes(), arguments.bytes());
             let mut code = Hmac::<Sha256>::new_from_slice(&key).map_err(|error| Error::invalid(error.to_string()))?;

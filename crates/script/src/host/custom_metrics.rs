@@ -3,7 +3,7 @@
 use muster_domain::{Error, Result};
 
 use super::records::named_texts;
-use super::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, optional, required};
+use super::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, optional, required};
 use crate::process::MetricKind;
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "metrics_counter_add",
         doc: "Adds to a total on the page of metrics.",
         parameters: &[required("name", Type::Text), TAGS, required("delta", Type::Number)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Counter, arguments, 1.0)),
         ..ROW
     },
@@ -24,7 +24,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "metrics_gauge_set",
         doc: "Sets a value on the page of metrics.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Gauge, arguments, 1.0)),
         ..ROW
     },
@@ -32,7 +32,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "metrics_timer_record",
         doc: "Notes a duration, in nanoseconds, in a distribution on the page of metrics, which is in seconds.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Timer, arguments, NANOS_PER_SEC)),
         ..ROW
     },

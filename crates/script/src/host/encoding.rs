@@ -4,7 +4,9 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, JavaScript, Parameter, ROW, Run, Type, flag, only, optional, required};
+use super::{
+    Arguments, EffectClass, HostFunction, JavaScriptShape, Parameter, ROW, Run, Type, flag, only, optional, required,
+};
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
@@ -17,7 +19,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[optional("value", Type::Any)],
         results: &[only(Type::Text)],
         answers: "the JSON text",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let text = serde_json::to_vec(&arguments.any());
             text.map(Value::Bytes).map_err(|error| Error::invalid(format!("not a value that JSON has: {error}")))
@@ -30,7 +32,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Any)],
         answers: "the value",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let json = arguments.bytes();
             Allowance::check_json(&json).map_err(Error::invalid)?;
@@ -44,7 +46,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the hexadecimal text",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&arguments.bytes())))),
         ..ROW
     },
@@ -54,7 +56,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             unhex(&arguments.bytes()).map(Value::Bytes).ok_or_else(|| Error::invalid("not a valid base16 string"))
         }),
@@ -66,7 +68,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| encode(&base64::alphabet::STANDARD, arguments)),
         ..ROW
     },
@@ -76,7 +78,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| decode(&base64::alphabet::STANDARD, arguments)),
         ..ROW
     },
@@ -86,8 +88,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
-        effect: Effect::Pure,
-        javascript: JavaScript::named(&["base64UrlEncode"]),
+        effect: EffectClass::Pure,
+        javascript: JavaScriptShape::named(&["base64UrlEncode"]),
         run: Run::Now(|_, arguments| encode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
@@ -97,8 +99,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
-        javascript: JavaScript::named(&["base64UrlDecode"]),
+        effect: EffectClass::Pure,
+        javascript: JavaScriptShape::named(&["base64UrlDecode"]),
         run: Run::Now(|_, arguments| decode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
@@ -107,8 +109,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "A new random id.",
         results: &[only(Type::Text)],
         answers: "the id as text",
-        effect: Effect::Chance,
-        javascript: JavaScript::named(&["uuidv4"]),
+        effect: EffectClass::Chance,
+        javascript: JavaScriptShape::named(&["uuidv4"]),
         run: Run::Now(|host, _| Ok(Value::text(host.entropy.uuid().to_string()))),
         ..ROW
     },
@@ -118,7 +120,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("bytes", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the id as text",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::from_slice(&arguments.bytes());
             id.map(|id| Value::text(id.to_string())).map_err(|_| Error::invalid("not a valid UUID byte string"))
@@ -131,7 +133,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("id", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the id's 16 bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::try_parse_ascii(&arguments.bytes());
             id.map(|id| Value::Bytes(id.as_bytes().to_vec())).map_err(|_| Error::invalid("not a valid UUID string"))

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use muster_api::events::{check, dated};
-use muster_api::game::{Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, Invocation, Occasion};
 use muster_domain::{Error, Result};
 use muster_wire::Timestamp;
 use muster_wire::api::Event;
 
 use super::records::named_texts;
-use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, Type, flag, optional, required};
+use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, Type, flag, optional, required};
 use crate::value::Value;
 
 /// Game code of one language as a listener to events.
@@ -35,7 +35,7 @@ impl Reporter {
     pub(crate) fn report(&self, event: &Event) {
         let listeners: Vec<_> = self.listeners.borrow().iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
-            let invocation = Invocation { mode: Mode::Event, ..Invocation::default() };
+            let invocation = Invocation { mode: ExecutionMode::Event, ..Invocation::default() };
             listener.tell(Occasion::Reported, invocation, event.clone());
         }
     }
@@ -50,8 +50,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
         optional("timestamp", Type::Number),
         flag("external", false),
     ],
-    effect: Effect::Tells,
-    go: Go::by_hand("Event"),
+    effect: EffectClass::Tells,
+    go: GoShape::by_hand("Event"),
     run: Run::Now(event),
     ..ROW
 }];

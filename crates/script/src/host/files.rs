@@ -5,7 +5,7 @@ use std::path::Path;
 
 use muster_domain::{Error, ErrorKind, Result};
 
-use super::{Effect, Go, HostFunction, ROW, Run, Type, only, required};
+use super::{EffectClass, GoShape, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 /// Most bytes of a file that is read.
@@ -19,8 +19,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "what it holds",
         errors: &[(ErrorKind::NotFound, "there is no such file")],
-        effect: Effect::Reads,
-        go: Go::by_hand("ReadFile"),
+        effect: EffectClass::Reads,
+        go: GoShape::by_hand("ReadFile"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let path = arguments.text()?;
@@ -35,7 +35,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "The part of the server's configuration that game code may need.",
         results: &[only(Type::Object)],
         answers: "name, shutdown_grace_sec, logger, session, socket and runtime, each of the last four with its settings",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Now(|host, _| Ok(host.process.config.clone())),
         ..ROW
     },

@@ -9,8 +9,8 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::named_texts;
 use super::{
-    Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, field, flag, number, optional,
-    required,
+    Arguments, EffectClass, Host, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, field, flag, number,
+    optional, required,
 };
 use crate::value::Value;
 
@@ -24,7 +24,7 @@ const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /// A request of game code to another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpRequest {
+pub struct OutgoingRequest {
     /// The address, with scheme and host.
     pub url: String,
     /// The method, in capitals.
@@ -41,7 +41,7 @@ pub struct HttpRequest {
 
 /// The response of another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpResponse {
+pub struct OutgoingResponse {
     /// The status.
     pub code: u16,
     /// Names and values of headers, as they came.
@@ -51,12 +51,12 @@ pub struct HttpResponse {
 }
 
 /// A response that is to come.
-pub type HttpFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse>> + 'a>>;
+pub type HttpFuture<'a> = Pin<Box<dyn Future<Output = Result<OutgoingResponse>> + 'a>>;
 
 /// The way to other servers. The implementation decides which addresses may be asked, and how much.
 pub trait HttpClient {
     /// Sends a request and awaits the response.
-    fn send(&self, request: HttpRequest) -> HttpFuture<'_>;
+    fn send(&self, request: OutgoingRequest) -> HttpFuture<'_>;
 }
 
 /// No way to other servers: every request is refused.
@@ -64,7 +64,7 @@ pub trait HttpClient {
 pub struct NoHttp;
 
 impl HttpClient for NoHttp {
-    fn send(&self, _request: HttpRequest) -> HttpFuture<'_> {
+    fn send(&self, _request: OutgoingRequest) -> HttpFuture<'_> {
         let message = "This server makes no requests to others.";
         Box::pin(std::future::ready(Err(Error::new(ErrorKind::FailedPrecondition, message))))
     }
@@ -83,8 +83,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     results: &[field("code", Type::Number), field("headers", Type::Map(&Type::Text)), field("body", Type::Text)],
     answers: "the status, the headers by name, and the body",
-    effect: Effect::Asks,
-    javascript: JavaScript::answering(JavaScriptAnswer::Response),
+    effect: EffectClass::Asks,
+    javascript: JavaScriptShape::answering(JavaScriptAnswer::Response),
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
     ..ROW
 }];
@@ -101,7 +101,7 @@ async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         _ => return Err(Error::invalid("expects timeout to be above 0")),
     };
     let (timeout, insecure) = (timeout.min(HTTP_TIMEOUT_MAX), arguments.flag());
-    let response = host.http.send(HttpRequest { url, method, headers, body, timeout, insecure }).await?;
+    let response = host.http.send(OutgoingRequest { url, method, headers, body, timeout, insecure }).await?;
     let headers = of_headers(response.headers);
     Ok(Value::Results(vec![Value::Number(response.code.into()), headers, Value::Bytes(response.body)]))
 }

@@ -8,12 +8,15 @@ use muster_domain::ports::accounts::{Account, Identifier, Unlink};
 use muster_domain::{ErrorKind, Result};
 
 use super::refusals::{NO_ACCOUNT, TOO_MANY_PASSWORDS};
-use super::{Arguments, Effect, Host, HostFunction, JavaScript, ROW, Refusal, Run, Type, not_yet, optional, required};
+use super::{
+    Arguments, DocumentedError, EffectClass, Host, HostFunction, JavaScriptShape, ROW, Run, Type, not_yet, optional,
+    required,
+};
 use crate::value::Value;
 
-const TAKEN: Refusal = (ErrorKind::AlreadyExists, "another account has it");
-const LINK: &[Refusal] = &[NO_ACCOUNT, TAKEN];
-const LAST: Refusal = (ErrorKind::PermissionDenied, "it is not linked, or the last way to sign in");
+const TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "another account has it");
+const LINK: &[DocumentedError] = &[NO_ACCOUNT, TAKEN];
+const LAST: DocumentedError = (ErrorKind::PermissionDenied, "it is not linked, or the last way to sign in");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -21,7 +24,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Links a device to an account.",
         parameters: &[required("user_id", Type::Text), required("device_id", Type::Text)],
         errors: LINK,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(link(host, arguments, Identifier::Device))),
         ..ROW
     },
@@ -30,7 +33,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Links an id of the studio's own to an account.",
         parameters: &[required("user_id", Type::Text), required("custom_id", Type::Text)],
         errors: LINK,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(link(host, arguments, Identifier::Custom))),
         ..ROW
     },
@@ -39,7 +42,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Links an e-mail address and a password to an account, instead of those there were.",
         parameters: &[required("user_id", Type::Text), required("email", Type::Text), required("password", Type::Text)],
         errors: &[NO_ACCOUNT, TAKEN, TOO_MANY_PASSWORDS],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -56,7 +59,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Unlinks a device from an account, unless it is the last way to sign in.",
         parameters: &[required("user_id", Type::Text), required("device_id", Type::Text)],
         errors: &[LAST],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(unlink(host, arguments, Unlink::Device, |_| String::new()))),
         ..ROW
     },
@@ -65,7 +68,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Unlinks an account's custom id, if it is this one or none is given, unless it is the last way to sign in.",
         parameters: &[required("user_id", Type::Text), optional("custom_id", Type::Text)],
         errors: &[LAST],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| {
             Box::pin(unlink(host, arguments, Unlink::Custom, |account| account.custom_id))
         }),
@@ -76,20 +79,20 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Unlinks an account's e-mail address, if it is this one or none is given, unless it is the last way to sign in.",
         parameters: &[required("user_id", Type::Text), optional("email", Type::Text)],
         errors: &[LAST],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(unlink(host, arguments, Unlink::Email, |account| account.email))),
         ..ROW
     },
     not_yet("link_apple"),
     not_yet("link_facebook"),
     not_yet("link_facebook_instant_game"),
-    HostFunction { javascript: JavaScript::named(&["linkGameCenter"]), ..not_yet("link_gamecenter") },
+    HostFunction { javascript: JavaScriptShape::named(&["linkGameCenter"]), ..not_yet("link_gamecenter") },
     not_yet("link_google"),
     not_yet("link_steam"),
     not_yet("unlink_apple"),
     not_yet("unlink_facebook"),
     not_yet("unlink_facebook_instant_game"),
-    HostFunction { javascript: JavaScript::named(&["unlinkGameCenter"]), ..not_yet("unlink_gamecenter") },
+    HostFunction { javascript: JavaScriptShape::named(&["unlinkGameCenter"]), ..not_yet("unlink_gamecenter") },
     not_yet("unlink_google"),
     not_yet("unlink_steam"),
 ];

@@ -2,7 +2,7 @@
 
 use muster_domain::{Error, ErrorKind};
 
-use super::{Effect, HostFunction, ROW, Run, Type, number, only, optional, required};
+use super::{EffectClass, HostFunction, ROW, Run, Type, number, only, optional, required};
 use crate::value::Value;
 
 /// The longest time to live; a longer one means that the value is kept without an end.
@@ -15,7 +15,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("key", Type::Text), optional("default", Type::Any)],
         results: &[only(Type::Any)],
         answers: "a copy of the value; without one the default",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Now(|host, mut arguments| {
             let (key, default) = (arguments.bytes(), arguments.any());
             let found = host.process.cache.get(&key, host.clock.now());
@@ -28,7 +28,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Keeps a copy of a value for all game code of this process, for so many seconds, or without an end if they are 0.",
         parameters: &[required("key", Type::Text), optional("value", Type::Any), number("ttl", 0.0)],
         errors: &[(ErrorKind::ResourceExhausted, "the cache is full")],
-        effect: Effect::Local,
+        effect: EffectClass::Local,
         run: Run::Now(|host, mut arguments| {
             let (key, value) = (arguments.bytes(), arguments.any());
             let seconds = match arguments.any() {
@@ -46,7 +46,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "localcache_delete",
         doc: "Forgets what is kept under a key.",
         parameters: &[required("key", Type::Text)],
-        effect: Effect::Local,
+        effect: EffectClass::Local,
         run: Run::Now(|host, mut arguments| {
             host.process.cache.delete(&arguments.bytes());
             Ok(Value::Nil)
@@ -56,7 +56,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "localcache_clear",
         doc: "Forgets everything that is kept in this process.",
-        effect: Effect::Local,
+        effect: EffectClass::Local,
         run: Run::Now(|host, _| {
             host.process.cache.clear();
             Ok(Value::Nil)

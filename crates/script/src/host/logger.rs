@@ -1,6 +1,6 @@
 //! Lines that game code writes to the server's log.
 
-use super::{Arguments, Effect, Host, HostFunction, ROW, Run, Type, required};
+use super::{Arguments, EffectClass, Host, HostFunction, ROW, Run, Type, required};
 use crate::value::Value;
 
 /// Most bytes of a line; longer ones are cut.
@@ -11,7 +11,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_debug",
         doc: "Writes a line to the log, for developers.",
         parameters: &[required("message", Type::Text)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
                 tracing::debug!(message, runtime = "lua");
@@ -24,7 +24,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_info",
         doc: "Writes a line to the log.",
         parameters: &[required("message", Type::Text)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
                 tracing::info!(message, runtime = "lua");
@@ -37,7 +37,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_warn",
         doc: "Writes a warning to the log.",
         parameters: &[required("message", Type::Text)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
                 tracing::warn!(message, runtime = "lua");
@@ -50,7 +50,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_error",
         doc: "Writes an error to the log.",
         parameters: &[required("message", Type::Text)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| {
             if let Some(message) = line(host, arguments) {
                 tracing::error!(message, runtime = "lua");

@@ -11,7 +11,9 @@ use muster_live::matches::{Chain, Creation};
 use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
-use super::{Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required};
+use super::{
+    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required,
+};
 use crate::value::Value;
 
 type MatchFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
@@ -102,8 +104,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::ResourceExhausted, "too many matches wait for one another"),
             (ErrorKind::Unavailable, "the server stops or has lost its cluster"),
         ],
-        effect: Effect::Writes,
-        go: Go::by_hand("MatchCreate"),
+        effect: EffectClass::Writes,
+        go: GoShape::by_hand("MatchCreate"),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {
@@ -126,7 +128,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("id", Type::Text)],
         results: &[maybe("", MATCH)],
         answers: "the match, or nothing if there is none",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = arguments.text()?;
@@ -148,7 +150,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(Type::List(&MATCH))],
         answers: "matches, the best first and among equals the newest",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let limit = arguments.integer();
@@ -173,7 +175,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::ResourceExhausted, "the match does not answer in time, or too many signals wait for it"),
             (ErrorKind::FailedPrecondition, "the match waits for this call itself"),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {

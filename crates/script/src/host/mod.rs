@@ -48,7 +48,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
 use muster_live::matches::{Chain, LogError};
@@ -59,14 +59,14 @@ pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
 pub use events::Reporter;
 pub(crate) use events::Reports;
-pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+pub use http::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
 pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of, print};
 pub use matches::{Matches, NoMatches};
 pub use notifications::WALKS_MAX;
 pub use players::{NoPlayers, Players, Soon};
 pub use row::{
-    DefaultValue, Effect, Go, HostFunction, HostFuture, JavaScript, JavaScriptAnswer, Parameter, ROW, Refusal, Run,
-    Started,
+    DefaultValue, DocumentedError, EffectClass, GoShape, HostFunction, HostFuture, JavaScriptAnswer, JavaScriptShape,
+    Parameter, ROW, Run, Started,
 };
 use row::{flag, not_yet, number};
 pub(crate) use row::{optional, required};

@@ -13,8 +13,8 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, object, of_json, of_time, record, texts};
 use super::{
-    Arguments, Effect, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, number,
-    only, optional, required,
+    Arguments, EffectClass, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe,
+    number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -78,7 +78,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("sender_id", Type::Text),
             flag("persistent", false),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -93,7 +93,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and \
               persistent.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_REQUEST))],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let records = Record::list(arguments.any(), "notifications")?;
@@ -114,7 +114,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             flag("persistent", false),
         ],
         errors: &[(ErrorKind::Unavailable, "as many of these are being written as may be at a time")],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(send_all(host, arguments))),
         ..ROW
     },
@@ -128,7 +128,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[field("notifications", Type::List(&NOTIFICATION)), maybe("cursor", Type::Text)],
         answers: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
@@ -148,7 +148,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[IDS, USER],
         results: &[only(Type::List(&NOTIFICATION))],
         answers: "those of the notifications that there are, in the order asked for",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let (ids, user_id) = ids_and_user(arguments)?;
@@ -161,7 +161,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "notifications_delete",
         doc: "Deletes notifications, each named by user_id and notification_id.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_DELETE_REQUEST))],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let mut by_user = std::collections::BTreeMap::<UserId, Vec<String>>::new();
@@ -184,7 +184,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "notifications_delete_id",
         doc: "Deletes notifications by their ids; with a user only those of that user.",
         parameters: &[IDS, USER],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let (ids, user_id) = ids_and_user(arguments)?;
@@ -198,7 +198,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "notifications_update",
         doc: "Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.",
         parameters: &[required("updates", Type::List(&NOTIFICATION_UPDATE))],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let updates = Record::list(arguments.any(), "updates")?;

@@ -25,20 +25,20 @@ pub struct HostFunction {
     pub results: &'static [Field],
     /// Its results in words, to stand behind "answers"; empty when it has none.
     pub answers: &'static str,
-    /// The refusals that game code may meet beside those of arguments that do not fit.
-    pub errors: &'static [Refusal],
-    /// Effect of the function on the world.
-    pub effect: Effect,
+    /// The errors that game code may meet beside those of arguments that do not fit.
+    pub errors: &'static [DocumentedError],
+    /// EffectClass of the function on the world.
+    pub effect: EffectClass,
     /// Where JavaScript's function differs from what follows by rule.
-    pub javascript: JavaScript,
+    pub javascript: JavaScriptShape,
     /// Where Go's method differs from what follows by rule.
-    pub go: Go,
+    pub go: GoShape,
     /// Its code.
     pub run: Run,
 }
 
-/// A refusal: its kind, and when it comes.
-pub type Refusal = (ErrorKind, &'static str);
+/// An error of a function as its documentation has it: its kind, and the case in which it comes.
+pub type DocumentedError = (ErrorKind, &'static str);
 
 /// A row with nothing but defaults, for the end of others: `HostFunction { name: "time", ..ROW }`.
 pub const ROW: HostFunction = HostFunction {
@@ -48,9 +48,9 @@ pub const ROW: HostFunction = HostFunction {
     results: &[],
     answers: "",
     errors: &[],
-    effect: Effect::Pure,
-    javascript: JavaScript::BY_RULE,
-    go: Go::BY_RULE,
+    effect: EffectClass::Pure,
+    javascript: JavaScriptShape::BY_RULE,
+    go: GoShape::BY_RULE,
     run: Run::NotYet,
 };
 
@@ -190,9 +190,9 @@ impl DefaultValue {
     }
 }
 
-/// Effect of a host function on the world. A durable match treats a replayed call by it.
+/// EffectClass of a host function on the world. A durable match treats a replayed call by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum EffectClass {
     /// It does nothing: the same arguments have the same result.
     Pure,
     /// It draws from the clock or from randomness.
@@ -215,7 +215,7 @@ pub enum Effect {
     Players,
 }
 
-impl Effect {
+impl EffectClass {
     /// Whether it changes something, here or on another server.
     pub(crate) fn is_change(self) -> bool {
         self == Self::Asks || self.is_write()
@@ -233,7 +233,7 @@ impl Effect {
 /// result
 /// that is missing is `null`, and several results are an object with their names in camel case.
 #[derive(Clone, Copy, Debug)]
-pub struct JavaScript {
+pub struct JavaScriptShape {
     /// The names under which it is found; none for the one by rule.
     pub names: &'static [&'static str],
     /// The parameters in JavaScript's order; none for Lua's.
@@ -257,7 +257,7 @@ pub enum JavaScriptAnswer {
     Response,
 }
 
-impl JavaScript {
+impl JavaScriptShape {
     /// No difference.
     pub const BY_RULE: Self = Self { names: &[], order: &[], takes_base64: false, answer: JavaScriptAnswer::ByRule };
 
@@ -283,7 +283,7 @@ impl JavaScript {
 /// name.
 /// `sdk/go/internal/generate` knows the rules for types. A function without a method of its letters has none in Go.
 #[derive(Clone, Copy, Debug)]
-pub struct Go {
+pub struct GoShape {
     /// The method that is written by hand in `sdk/go`, if it is one.
     pub by_hand: Option<&'static str>,
     /// Names of arguments that differ: the function's parameter, and Go's.
@@ -292,7 +292,7 @@ pub struct Go {
     pub error: &'static str,
 }
 
-impl Go {
+impl GoShape {
     /// No difference.
     pub const BY_RULE: Self = Self { by_hand: None, arguments: &[], error: "" };
 

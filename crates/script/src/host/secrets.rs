@@ -4,7 +4,7 @@ use bcrypt::Version;
 use muster_domain::{Error, Result};
 
 use super::refusals::BUSY;
-use super::{Effect, HostFunction, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 /// Cost of new hashes. Each step doubles the time.
@@ -26,7 +26,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the hash",
         errors: &[BUSY],
-        effect: Effect::Chance,
+        effect: EffectClass::Chance,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let input = arguments.bytes();
@@ -44,7 +44,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Flag)],
         answers: "whether it is",
         errors: &[BUSY],
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (hash, plaintext) = (arguments.text()?, arguments.bytes());
@@ -59,7 +59,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("length", Type::Number)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Chance,
+        effect: EffectClass::Chance,
         run: Run::Now(|host, mut arguments| {
             let length = match arguments.any() {
                 Value::Number(length) if (0.0..=RANDOM_BYTES_MAX).contains(&length) => length as usize,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_api::keys::Keys;
 use muster_api::orders::{CloseReason, Errand, Named};
 use muster_api::session;
-use muster_domain::account::{self, Ending, parse_user_id};
+use muster_domain::account::{self, AccountEnding, parse_user_id};
 use muster_domain::auth::SignIn;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::{UserId, UserIdForm};
@@ -17,7 +17,7 @@ use muster_domain::{Error, Result};
 
 use super::records::texts;
 use super::streams::parse_session_id;
-use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
+use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
 use crate::value::Value;
 
 /// Limit on the users that one call bans or pardons.
@@ -57,9 +57,9 @@ impl Host {
         }
     }
 
-    pub(super) fn ending(&self) -> Ending<'_> {
+    pub(super) fn ending(&self) -> AccountEnding<'_> {
         let Signing { sessions, revocations, .. } = &self.signing;
-        Ending { sessions, revocations, clock: &*self.clock }
+        AccountEnding { sessions, revocations, clock: &*self.clock }
     }
 }
 
@@ -68,8 +68,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "session_disconnect",
         doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
         parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
-        effect: Effect::Players,
-        go: Go::by_hand("SessionDisconnect"),
+        effect: EffectClass::Players,
+        go: GoShape::by_hand("SessionDisconnect"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let session = parse_session_id(&arguments.text()?)?;
@@ -90,7 +90,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("token", Type::Text),
             optional("refresh_token", Type::Text),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -108,7 +108,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "users_ban_id",
         doc: "Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.",
         parameters: &[required("user_ids", TEXTS)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 for user_id in users(&mut arguments)? {
@@ -123,7 +123,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "users_unban_id",
         doc: "Pardons users, at most 1,000 at once. They sign in anew.",
         parameters: &[required("user_ids", TEXTS)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 for user_id in users(&mut arguments)? {

@@ -11,7 +11,7 @@ use rustls_pki_types::pem::PemObject;
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::refusals::BUSY;
-use super::{Effect, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -23,7 +23,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the token",
         errors: &[BUSY],
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (algorithm, key, claims) = (arguments.text()?, arguments.bytes(), arguments.any());
@@ -39,8 +39,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Bytes)],
         answers: "the signature's bytes",
         errors: &[BUSY],
-        effect: Effect::Pure,
-        javascript: JavaScript::answering(JavaScriptAnswer::Text),
+        effect: EffectClass::Pure,
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Text),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (input, key) = (arguments.bytes(), arguments.bytes());

@@ -4,7 +4,7 @@ use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
 
 use super::records::list;
-use super::{Arguments, Effect, HostFunction, ROW, Run, Type, field, only, optional, required};
+use super::{Arguments, EffectClass, HostFunction, ROW, Run, Type, field, only, optional, required};
 use crate::value::{Value, whole};
 
 const MICROS_PER_SEC: f64 = 1e6;
@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
         results: &[field("rows_affected", Type::Number)],
         answers: "how many rows were changed",
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = read(&mut arguments)?;
@@ -32,7 +32,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
         results: &[only(Type::List(&Type::Object))],
         answers: "the rows, each with its values by the columns' names",
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = read(&mut arguments)?;

@@ -12,8 +12,8 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    Arguments, Effect, Go, Host, HostFunction, Parameter, ROW, RecordType, Refusal, Run, TEXTS, Type, field, flag,
-    maybe, only, optional, required,
+    Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type,
+    field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
 
@@ -65,7 +65,7 @@ const PRESENCE: Type = Type::Record(&RecordType {
     ],
 });
 
-const NO_SESSION: Refusal = (ErrorKind::NotFound, "the user has no such session");
+const NO_SESSION: DocumentedError = (ErrorKind::NotFound, "the user has no such session");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -75,7 +75,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&PRESENCE))],
         answers: "the presences: user_id, session_id, username, node, hidden, persistence, status",
         errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000")],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -93,7 +93,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
         results: &[maybe("", PRESENCE)],
         answers: "the presence as stream_user_list answers it, or nil",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (named, stream) = (named(&mut arguments)?, stream(&mut arguments)?);
@@ -121,7 +121,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Flag)],
         answers: "whether the session was not there before",
         errors: &[NO_SESSION],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, false).await.map(Value::Flag) })
         }),
@@ -139,7 +139,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             STATUS,
         ],
         errors: &[NO_SESSION],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, true).await.map(|_| Value::Nil) })
         }),
@@ -149,7 +149,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "stream_user_leave",
         doc: "Takes a session from a stream.",
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
@@ -163,7 +163,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "stream_user_kick",
         doc: "Takes a session, named by user_id and session_id, from a stream.",
         parameters: &[required("presence", PRESENCE_OF_USER), STREAM],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let presence = arguments.any();
@@ -183,7 +183,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[STREAM],
         results: &[only(Type::Number)],
         answers: "how many presences there are, hidden ones included",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -196,7 +196,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "stream_close",
         doc: "Takes everybody from a stream.",
         parameters: &[STREAM],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = own_rules(stream(&mut arguments)?)?;
@@ -210,7 +210,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "stream_send",
         doc: "Sends a text to those on a stream: to all of them, or to those among the presences given.",
         parameters: &[STREAM, required("data", Type::Text), PRESENCES, RELIABLE],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (stream, data) = (stream(&mut arguments)?, arguments.text()?);
@@ -227,8 +227,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "stream_send_raw",
         doc: "Sends a message of the realtime protocol, as its JSON would be, to those on a stream.",
         parameters: &[STREAM, required("envelope", Type::Object), PRESENCES, RELIABLE],
-        effect: Effect::Players,
-        go: Go::by_hand("StreamSendRaw"),
+        effect: EffectClass::Players,
+        go: GoShape::by_hand("StreamSendRaw"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -250,7 +250,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "status_follow",
         doc: "Has a session hear the status of users, at most 1,000 at once.",
         parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Follow).await })),
         ..ROW
     },
@@ -258,7 +258,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "status_unfollow",
         doc: "Has a session hear the status of users no more.",
         parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Unfollow).await })),
         ..ROW
     },

@@ -1,6 +1,6 @@
 //! The clock.
 
-use super::{Effect, HostFunction, ROW, Run, Type, only};
+use super::{EffectClass, HostFunction, ROW, Run, Type, only};
 use crate::value::Value;
 
 const MILLIS_PER_SEC: i64 = 1_000;
@@ -11,7 +11,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     doc: "The present moment.",
     results: &[only(Type::Number)],
     answers: "milliseconds since 1970",
-    effect: Effect::Chance,
+    effect: EffectClass::Chance,
     run: Run::Now(|host, _| {
         let now = host.clock.now();
         let millis = now.seconds() * MILLIS_PER_SEC + i64::from(now.nanos()) / NANOS_PER_MILLI;

@@ -4,10 +4,10 @@ use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
 use muster_domain::limits::LEDGER_PAGE_MAX;
-use muster_domain::multi_update;
+use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::wallet::{LedgerItem, WalletChange};
-use muster_domain::wallet::{self, Change};
+use muster_domain::wallet::{self, WalletChangeRequest};
 use muster_domain::{ErrorKind, Result};
 
 use super::accounts::USER_UPDATE_ACCOUNT;
@@ -15,8 +15,8 @@ use super::records::{Record, amounts, object, of_amounts, of_json, of_time, reco
 use super::refusals::NO_ACCOUNT;
 use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
 use super::{
-    AMOUNTS, Arguments, Effect, Go, HostFunction, ROW, RecordType, Refusal, Run, Type, field, flag, maybe, number,
-    only, optional, required,
+    AMOUNTS, Arguments, DocumentedError, EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, flag,
+    maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -45,7 +45,7 @@ const WALLET_LEDGER_ITEM: Type = Type::Record(&RecordType {
 });
 
 /// The wallet holds less than is taken away.
-pub(super) const BELOW_ZERO: Refusal = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
+pub(super) const BELOW_ZERO: DocumentedError = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -61,13 +61,13 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[field("updated", AMOUNTS), field("previous", AMOUNTS)],
         answers: "what the wallet holds then, and what it held before",
         errors: &[NO_ACCOUNT, BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
                 let changeset = amounts(arguments.any(), "changeset")?;
                 let metadata = object(arguments.any(), "metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
-                let change = Change { user_id, changeset, metadata };
+                let change = WalletChangeRequest { user_id, changeset, metadata };
                 let ledger = arguments.flag();
                 let changed = wallet::update(&*host.store, &*host.entropy, change, ledger, host.stamp()).await?;
                 Ok(Value::Results(vec![of_amounts(changed.updated), of_amounts(changed.previous)]))
@@ -82,7 +82,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
         answers: "for each wallet its user_id, updated and previous",
         errors: &[BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let changes = to_changes(arguments.any())?;
@@ -103,7 +103,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[field("items", Type::List(&WALLET_LEDGER_ITEM)), maybe("cursor", Type::Text)],
         answers: "the items, newest first, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
@@ -124,7 +124,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(WALLET_LEDGER_ITEM)],
         answers: "the item",
         errors: &[(ErrorKind::NotFound, "there is no such item")],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = arguments.text()?;
@@ -151,26 +151,26 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         answers: "what became of the written objects, and of the wallets",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
-        effect: Effect::WritesKeyed,
-        go: Go { error: "rejected", ..Go::BY_RULE },
+        effect: EffectClass::WritesKeyed,
+        go: GoShape { error: "rejected", ..GoShape::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let request = to_request(arguments)?;
-                let (acks, changed) = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
-                let acks = Value::List(acks.into_iter().map(of_ack).collect());
-                Ok(Value::Results(vec![acks, of_changes(changed)]))
+                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                let acks = Value::List(made.acks.into_iter().map(of_ack).collect());
+                Ok(Value::Results(vec![acks, of_changes(made.wallets)]))
             })
         }),
         ..ROW
     },
 ];
 
-fn to_request(mut arguments: Arguments) -> Result<multi_update::Request> {
+fn to_request(mut arguments: Arguments) -> Result<MultiUpdateRequest> {
     let records = |value, what| Record::list(value, what);
     let accounts = records(arguments.any(), "account updates")?;
     let writes = records(arguments.any(), "storage writes")?;
     let deletes = records(arguments.any(), "storage deletes")?;
-    Ok(multi_update::Request {
+    Ok(MultiUpdateRequest {
         accounts: accounts.into_iter().map(to_account).collect::<Result<_>>()?,
         writes: writes.into_iter().map(to_write).collect::<Result<_>>()?,
         deletes: deletes.into_iter().map(to_delete).collect::<Result<_>>()?,
@@ -194,10 +194,14 @@ fn to_account(mut account: Record) -> Result<(UserId, AccountUpdate)> {
     Ok((account.user_id("user_id")?, AccountUpdate { metadata, ..update }))
 }
 
-fn to_changes(value: Value) -> Result<Vec<Change>> {
+fn to_changes(value: Value) -> Result<Vec<WalletChangeRequest>> {
     let change = |mut update: Record| {
         let metadata = update.object("metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
-        Ok(Change { user_id: update.user_id("user_id")?, changeset: update.amounts("changeset")?, metadata })
+        Ok(WalletChangeRequest {
+            user_id: update.user_id("user_id")?,
+            changeset: update.amounts("changeset")?,
+            metadata,
+        })
     };
     Record::list(value, "wallet updates")?.into_iter().map(change).collect()
 }

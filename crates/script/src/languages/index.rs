@@ -7,7 +7,7 @@ use muster_api::hooks::SUBJECT_COUNT;
 
 use crate::engines::EngineFunctions;
 use crate::machine::call::Sole;
-use crate::machine::registry::Point;
+use crate::machine::registered::Point;
 
 /// The numbers of engines, in the order of their precedence, by what their modules have registered.
 pub(super) struct Index {

@@ -7,7 +7,7 @@ use muster_domain::ids::Uuid;
 
 use super::raw::{self, Pen};
 use crate::functions::Surroundings;
-use crate::machine::call::Given;
+use crate::machine::call::CallArgument;
 
 /// Number of entries that a context has room for at first.
 const ROOM: usize = 16;
@@ -68,21 +68,21 @@ impl Contexts {
         &self,
         lua: &Lua,
         invocation: &Invocation,
-        given: &Given,
+        argument: &CallArgument,
         around: &Surroundings,
     ) -> Result<(Table, LuaValue)> {
         raw::with_tables(lua, [&self.names, &self.common], |pen| {
             pen.clone_of(COMMON_AT);
             fill(pen, invocation, around);
-            match given {
-                Given::Text(text) => pen.text(text.as_bytes()),
-                Given::Number(number) => pen.number(*number),
-                Given::Value(value) => pen.value(value),
-                Given::Request(request, body) => {
+            match argument {
+                CallArgument::Text(text) => pen.text(text.as_bytes()),
+                CallArgument::Number(number) => pen.number(*number),
+                CallArgument::Value(value) => pen.value(value),
+                CallArgument::Request(request, body) => {
                     pen.value(request);
                     pen.set_text("body", body);
                 }
-                Given::Messages(_) => pen.nil(),
+                CallArgument::Messages(_) => pen.nil(),
             }
         })
     }

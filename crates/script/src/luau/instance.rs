@@ -13,7 +13,7 @@ use super::uses::Uses;
 use super::vm::{HOST_MODULE, Vm};
 use super::{own, raw};
 
-/// Registry name of the table in which instances look up what their environment lacks: the libraries.
+/// RegisteredFunctions name of the table in which instances look up what their environment lacks: the libraries.
 const BASE: &str = "base";
 
 /// Limit on the bytes of source that game code loads at once.

@@ -17,7 +17,7 @@ use mlua::{Lua, Thread, ffi};
 
 use super::seat::Seat;
 use crate::machine::budget::{OVER, Step};
-use crate::process::clock::Alarm;
+use crate::process::clock::SliceAlarm;
 
 /// The error of a call that nobody waits for any more.
 const GIVEN_UP: &str = "the call was given up";
@@ -40,7 +40,7 @@ impl Interrupt {
     }
 }
 
-impl Alarm for Interrupt {
+impl SliceAlarm for Interrupt {
     fn ring(&self) {
         self.put(interrupt as *mut ());
     }
@@ -51,7 +51,7 @@ impl Alarm for Interrupt {
 }
 
 /// The alarm by which the clock interrupts a machine; `None` if Luau has no callbacks.
-pub(super) fn alarm(lua: &Lua) -> Option<Arc<dyn Alarm>> {
+pub(super) fn alarm(lua: &Lua) -> Option<Arc<dyn SliceAlarm>> {
     let callbacks = lua.exec_raw_lua(|raw| {
         // SAFETY: mlua passes the state of an open machine.
         NonNull::new(unsafe { ffi::lua_callbacks(raw.state()) })

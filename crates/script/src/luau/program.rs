@@ -14,7 +14,7 @@ use super::uses::Uses;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code, LoadError};
 use crate::process::Process;
 use crate::process::stuck::digest;

@@ -21,7 +21,7 @@ use crate::host::{Host, pending, print};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Names, Registered};
+use crate::machine::registered::{Names, SharedFunctions};
 
 /// The module name under which game code requires the host.
 pub(super) const HOST_MODULE: &str = "nakama";
@@ -37,7 +37,7 @@ pub struct Vm {
     pub(super) lua: Lua,
     pub(super) seats: Rc<Seats>,
     pub(super) prelude: Prelude,
-    pub(super) registered: Registered<Function>,
+    pub(super) registered: SharedFunctions<Function>,
     pub(super) host: Rc<Host>,
     pub(super) contexts: Rc<Contexts>,
     pub(super) machine_bytes: usize,
@@ -144,7 +144,7 @@ impl Vm {
             make_require: prelude.raw_get("make_require")?,
             require_all: prelude.raw_get("require_all")?,
         };
-        let registered = Registered::default();
+        let registered = SharedFunctions::default();
         let contexts = Rc::new(Contexts::new(&lua, &host.process.around)?);
         let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
@@ -214,7 +214,7 @@ struct Parts<'a> {
     host: &'a Rc<Host>,
     seats: &'a Rc<Seats>,
     prelude: &'a Prelude,
-    registered: &'a Registered<Function>,
+    registered: &'a SharedFunctions<Function>,
     contexts: &'a Rc<Contexts>,
 }
 

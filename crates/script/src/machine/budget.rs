@@ -14,7 +14,7 @@ use super::fiber::Turns;
 use super::limits::SLICE;
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
-use crate::process::clock::{Alarm, Lane};
+use crate::process::clock::{SliceAlarm, WatchedThread};
 
 /// A turn up to this long counts as CPU time as a whole: asking for the CPU time of a thread is expensive.
 const BRIEF: Duration = Duration::from_micros(250);
@@ -65,8 +65,8 @@ pub(crate) struct Budget {
 
 /// The connection of a budget to the clock.
 struct Watch {
-    lane: Arc<Lane>,
-    alarm: Arc<dyn Alarm>,
+    thread: Arc<WatchedThread>,
+    alarm: Arc<dyn SliceAlarm>,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -86,9 +86,9 @@ impl Budget {
     }
 
     /// A budget that calls look at when the clock has rung the alarm.
-    pub(crate) fn watched(process: &Process, alarm: Arc<dyn Alarm>) -> Self {
-        let (lane, metrics) = (process.clock.lane(), process.metrics.clone());
-        Self { watch: Some(Watch { lane, alarm, metrics }), ..Self::new() }
+    pub(crate) fn watched(process: &Process, alarm: Arc<dyn SliceAlarm>) -> Self {
+        let (thread, metrics) = (process.clock.watch_this_thread(), process.metrics.clone());
+        Self { watch: Some(Watch { thread, alarm, metrics }), ..Self::new() }
     }
 
     /// A call begins.
@@ -102,7 +102,7 @@ impl Budget {
     /// The call has entered a module. Answers the module that it was in.
     pub(crate) fn at(&self, module: Arc<str>) -> Arc<str> {
         if let Some(watch) = &self.watch {
-            watch.lane.at(module.clone());
+            watch.thread.at(module.clone());
         }
         self.module.replace(module)
     }
@@ -134,7 +134,7 @@ impl Budget {
                 let may_give_up = watch.metrics.given_up.load(Ordering::Relaxed) < GIVEN_UP_MAX;
                 return if may_give_up { Step::GiveUp } else { Step::End };
             }
-            watch.lane.answer();
+            watch.thread.answer();
             return Step::End;
         }
         if self.slice_started.get().elapsed() <= SLICE {
@@ -172,7 +172,7 @@ impl Budget {
         if self.is_over.get() || is_abandoned {
             watch.alarm.ring();
         }
-        watch.lane.enter(self.module.borrow().clone(), Some(watch.alarm.clone()));
+        watch.thread.enter(self.module.borrow().clone(), Some(watch.alarm.clone()));
     }
 
     /// The call's stack was put aside for good.
@@ -190,7 +190,7 @@ impl Budget {
     /// The turn of the call is over.
     pub(crate) fn pause(&self) {
         if let Some(watch) = &self.watch {
-            watch.lane.leave();
+            watch.thread.leave();
         }
         self.spent.set(self.used());
     }

@@ -1,8 +1,8 @@
-//! A call of game code in any language: its callee, its arguments, and its end.
+//! A call of game code in any language: its callee, its argument, and its outcome.
 
 use muster_api::game::{Failure, Invocation, MatchedPlayer, Occasion};
 
-use super::registry::Point;
+use super::registered::Point;
 use crate::value::Value;
 
 /// A function that game code has registered.
@@ -72,11 +72,11 @@ pub struct CallInput {
     /// The player or server that the call is made for: the context of the function.
     pub(crate) invocation: Invocation,
     /// The argument of the function, besides its context.
-    pub(crate) given: Given,
+    pub(crate) argument: CallArgument,
 }
 
 /// The argument of a call, besides the context.
-pub enum Given {
+pub enum CallArgument {
     /// The payload of a function with an id.
     Text(String),
     /// A number.
@@ -91,7 +91,7 @@ pub enum Given {
 
 /// The type of result that the caller wants. A callee may always return nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ResultType {
     /// A text.
     Text,
     /// A message, in JSON.
@@ -102,8 +102,8 @@ pub enum Wanted {
     Nothing,
 }
 
-/// The end of a call.
-pub struct End {
+/// The outcome of a call: its result, and the limit that it broke.
+pub struct CallOutcome {
     /// The result as bytes: a text, a message in JSON, or an encoded value.
     pub(crate) result: Result<Option<Vec<u8>>, Failure>,
     /// The limit that the call went over, if any.

@@ -1,5 +1,5 @@
-//! The parts of machines that all languages share: stacks that can be put aside, budgets, the registry of functions,
-//! and the traits by which pools and matches use a machine.
+//! The parts of machines that all languages share: stacks that can be put aside, budgets, the functions that
+//! modules register, and the traits by which pools and matches use a machine.
 
 pub(crate) mod budget;
 pub(crate) mod call;
@@ -7,7 +7,7 @@ pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
 pub mod migrate;
-pub(crate) mod registry;
+pub(crate) mod registered;
 pub mod routes;
 
 use std::rc::Rc;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use muster_live::matches::{Call, MatchId, Return};
 use muster_wire::json::WriteOptions;
 
-use self::call::{CallInput, Callee, End, Wanted};
+use self::call::{CallInput, CallOutcome, Callee, ResultType};
 use self::limits::Limits;
-use self::registry::Names;
+use self::registered::Names;
 use crate::host::Host;
 
 /// The reason why game code was not loaded: a sentence with file and line.
@@ -70,7 +70,8 @@ pub trait Machine: Sized + 'static {
     }
 
     /// Calls a function.
-    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End;
+    async fn call(&self, callee: Callee<'_>, input: CallInput, result_type: ResultType, limits: &Limits)
+    -> CallOutcome;
 
     /// Whether the machine must not be called any more.
     fn is_spent(&self) -> bool {

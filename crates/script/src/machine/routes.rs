@@ -7,6 +7,7 @@ use muster_api::routes::{RouteRequest, RouteResponse};
 use muster_wire::code::Code;
 use percent_encoding::percent_decode_str;
 
+use super::call::CallArgument;
 use crate::value::Value;
 
 /// Limit on the routes that the modules of a language register.
@@ -181,11 +182,11 @@ fn part_of(pattern: &str, part: &str) -> Result<Part, String> {
 
 /// The argument of a route's function: the request as values by name, and its body. The body is apart because each
 /// language adds it in a type of its own for bytes.
-pub(crate) fn given(
+pub(crate) fn route_argument(
     request: RouteRequest,
     parameters: Vec<(String, String)>,
     invocation: &Invocation,
-) -> (Value, Vec<u8>) {
+) -> CallArgument {
     let texts = |values: &Vec<String>| Value::List(values.iter().map(|value| Value::text(value.as_str())).collect());
     let multimap = |values: &[(String, Vec<String>)]| {
         Value::Map(values.iter().map(|(name, values)| (name.clone(), texts(values))).collect())
@@ -200,7 +201,7 @@ pub(crate) fn given(
         ("headers", multimap(&invocation.headers)),
         ("client_ip", address),
     ]);
-    (record, request.body)
+    CallArgument::Request(record, request.body)
 }
 
 /// The response that the answer of a route's function means: the answer is nothing, a text, or a table of status,

@@ -15,7 +15,7 @@ use super::{GameMatches, Home, Housed, chain_of};
 use crate::durable::history::{Course, Start};
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
-use crate::durable::record::Origin;
+use crate::durable::record::MatchOrigin;
 use crate::durable::record::Snapshot;
 use crate::durable::recorded_call::RecordedCall;
 use crate::durable::recorded_match::RecordedMatch;
@@ -50,7 +50,8 @@ impl<M: MatchMachine> GameMatches<M> {
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
         let Surroundings { node, version, .. } = self.host.process.around.clone();
-        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
+        let origin =
+            MatchOrigin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
         let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin);
         self.set_recorded(call.id, recorded.clone());
         Ok(Some(recorded))
@@ -123,7 +124,7 @@ impl<M: MatchMachine> GameMatches<M> {
             self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
             if recorded.has_written() {
                 let (id, calls) = (recorded.id(), recorded.calls());
-                (self.host.spawn)(Box::pin(forget_effects(self.host.store.clone(), id, calls)));
+                (self.host.spawn)(Box::pin(forget_keyed_writes(self.host.store.clone(), id, calls)));
             }
         }
         Ok((returned, is_late))
@@ -157,7 +158,7 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             recorded.journal.log().leave(recorded.id());
             if recorded.has_written() {
-                forget_effects(store, recorded.id(), recorded.calls()).await;
+                forget_keyed_writes(store, recorded.id(), recorded.calls()).await;
             }
         }));
     }
@@ -375,9 +376,9 @@ fn leaves_with_join(call: &Call, returned: &Return) -> bool {
 }
 
 /// Forgets the outcomes of keyed writes that no call asks for again. If that fails, they are removed when they are old.
-async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
+async fn forget_keyed_writes(store: Rc<dyn Store>, id: MatchId, calls: u64) {
     let latest = i64::try_from(calls).unwrap_or(i64::MAX);
-    if let Err(error) = store.forget_effects(id.0, latest).await {
+    if let Err(error) = store.forget_keyed_writes(id.0, latest).await {
         tracing::debug!(%id, %error, "outcomes of a match's writes are forgotten later");
     }
 }

@@ -1,8 +1,8 @@
-//! The clock of game code: a thread that knows since when each lane has been running its call. When a slice is over the
-//! clock rings the alarm of the call, so a call that keeps to its slice never has to look at the time.
+//! The clock of game code: a thread that knows since when each watched thread has been running its call. When a slice
+//! is over the clock rings the alarm of the call, so a call that keeps to its slice never has to look at the time.
 //!
-//! Order of locks: the lanes, then the running call of a lane, then the digests of loaded modules. A lane takes no lock
-//! but that of its own running call.
+//! Order of locks: the watched threads, then the running call of one, then the digests of loaded modules. A watched
+//! thread takes no lock but that of its own running call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::stuck::StuckPolicy;
 use crate::machine::limits::SLICE;
 
-/// How often the clock looks at the lanes.
+/// How often the clock looks at the watched threads.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Longest time that one look adds to what a call has left unanswered: a process that was halted comes late to its
@@ -23,33 +23,33 @@ const LOOKS_MAX: Duration = Duration::from_millis(100);
 /// Looks in a row without a running call, after which the clock sleeps until a call begins.
 const IDLE_LOOKS_MAX: u32 = 100;
 
-/// Tells a call that its slice is over. The thread of the clock rings it, the thread of the lane silences it.
-pub(crate) trait Alarm: Send + Sync {
+/// Tells a call that its slice is over. The thread of the clock rings it, the watched thread silences it.
+pub(crate) trait SliceAlarm: Send + Sync {
     /// Has the call look at its budget at its next step.
     fn ring(&self);
     /// Ends that.
     fn silence(&self);
 }
 
-/// The call that a lane runs.
+/// The call that a watched thread runs.
 struct RunningCall {
     since: Instant,
     /// Time since the call last looked at its budget.
     unanswered: Duration,
     /// The file of the module that the call is in.
     module: Arc<str>,
-    alarm: Option<Arc<dyn Alarm>>,
+    alarm: Option<Arc<dyn SliceAlarm>>,
 }
 
-/// A thread that runs game code. The clock keeps one lane for each.
-pub(crate) struct Lane {
+/// A thread that runs game code, as the clock sees it.
+pub(crate) struct WatchedThread {
     running: Mutex<Option<RunningCall>>,
     shared: Arc<Shared>,
 }
 
-impl Lane {
+impl WatchedThread {
     /// A call begins its turn.
-    pub(crate) fn enter(&self, module: Arc<str>, alarm: Option<Arc<dyn Alarm>>) {
+    pub(crate) fn enter(&self, module: Arc<str>, alarm: Option<Arc<dyn SliceAlarm>>) {
         let (since, unanswered) = (Instant::now(), Duration::ZERO);
         *locked(&self.running) = Some(RunningCall { since, unanswered, module, alarm });
         // Either this thread sees that the clock sleeps, or the clock sees the call.
@@ -84,14 +84,14 @@ impl Lane {
 
 /// The clock of a process. Its thread ends with it.
 #[derive(Default)]
-pub struct Clock {
+pub struct SliceClock {
     shared: Arc<Shared>,
 }
 
 #[derive(Default)]
 struct Shared {
-    lanes: Mutex<HashMap<ThreadId, Weak<Lane>>>,
-    /// The thread of the clock, once there is a lane.
+    watched_threads: Mutex<HashMap<ThreadId, Weak<WatchedThread>>>,
+    /// The thread of the clock, once there is a thread to watch.
     thread: Mutex<Option<Thread>>,
     sleeps: AtomicBool,
     is_over: AtomicBool,
@@ -100,7 +100,7 @@ struct Shared {
     loaded: Mutex<HashMap<String, Option<String>>>,
 }
 
-impl Clock {
+impl SliceClock {
     /// A clock with a policy for calls that do not look at their budget.
     pub fn with(stuck: Option<StuckPolicy>) -> Self {
         Self { shared: Arc::new(Shared { stuck, ..Shared::default() }) }
@@ -116,22 +116,22 @@ impl Clock {
         }
     }
 
-    /// The lane of the calling thread. The first lane starts the thread of the clock.
-    pub(crate) fn lane(&self) -> Arc<Lane> {
-        let mut lanes = locked(&self.shared.lanes);
-        let known = lanes.entry(thread::current().id()).or_default();
-        if let Some(lane) = known.upgrade() {
-            return lane;
+    /// Watches the calling thread. The first watched thread starts the thread of the clock.
+    pub(crate) fn watch_this_thread(&self) -> Arc<WatchedThread> {
+        let mut watched_threads = locked(&self.shared.watched_threads);
+        let known = watched_threads.entry(thread::current().id()).or_default();
+        if let Some(watched) = known.upgrade() {
+            return watched;
         }
-        let lane = Arc::new(Lane { running: Mutex::default(), shared: self.shared.clone() });
-        *known = Arc::downgrade(&lane);
-        drop(lanes);
+        let watched = Arc::new(WatchedThread { running: Mutex::default(), shared: self.shared.clone() });
+        *known = Arc::downgrade(&watched);
+        drop(watched_threads);
         self.shared.start();
-        lane
+        watched
     }
 }
 
-impl Drop for Clock {
+impl Drop for SliceClock {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.shared.wake();
@@ -184,9 +184,9 @@ impl Shared {
     /// Rings the alarms of calls whose slice is over. Answers whether any call runs.
     fn look(&self, waited: Duration) -> bool {
         let mut is_busy = false;
-        locked(&self.lanes).retain(|_, lane| {
-            let Some(lane) = lane.upgrade() else { return false };
-            if let Some(running) = &mut *locked(&lane.running) {
+        locked(&self.watched_threads).retain(|_, watched| {
+            let Some(watched) = watched.upgrade() else { return false };
+            if let Some(running) = &mut *locked(&watched.running) {
                 is_busy = true;
                 running.unanswered += waited.min(running.since.elapsed());
                 if let Some(stuck) = &self.stuck
@@ -198,7 +198,7 @@ impl Shared {
                 if running.since.elapsed() >= SLICE
                     && let Some(alarm) = &running.alarm
                 {
-                    // Under the lock: once a lane has left its call, the machine of the alarm may be gone.
+                    // Under the lock: once a thread has left its call, the machine of the alarm may be gone.
                     alarm.ring();
                 }
             }

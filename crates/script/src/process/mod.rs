@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use background::Background;
 pub use cache::LocalCache;
-pub use clock::Clock;
+pub use clock::SliceClock;
 pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIMER_BOUNDS_SEC};
 
 use crate::functions::Surroundings;
@@ -38,7 +38,7 @@ pub struct Process {
     /// Threads for work that would hold up a shard.
     pub background: Background,
     /// The clock that ends slices of calls.
-    pub clock: Clock,
+    pub clock: SliceClock,
     /// Modules that stopped the server, and are not loaded.
     pub stuck: stuck::StuckModules,
     ran_once: AtomicBool,
@@ -56,7 +56,7 @@ impl Process {
             custom,
             background: Background::new(metrics.clone()),
             metrics,
-            clock: Clock::default(),
+            clock: SliceClock::default(),
             stuck: stuck::StuckModules::default(),
             ran_once: AtomicBool::new(false),
         }

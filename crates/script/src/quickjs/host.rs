@@ -11,7 +11,7 @@ use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsV
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
 use super::promises::Promises;
-use super::surface::{Answer, FORMS, Form, camel_case, names};
+use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
 use crate::host::{Host, Started, pending as pending_functions};
@@ -115,12 +115,12 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'j
 }
 
 /// A host function in the form that JavaScript calls.
-struct Called {
-    form: &'static Form,
+struct BoundHostFunction {
+    form: &'static JavaScriptFunction,
     means: Means,
 }
 
-impl Called {
+impl BoundHostFunction {
     /// Calls the function, and waits for its result.
     fn wait<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<JsValue<'js>> {
         let Self { form, means } = self;
@@ -172,18 +172,18 @@ fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<
     Ok(promise)
 }
 
-fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
-    let called = Called { form, means };
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.wait(&ctx, &given.0))
+fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptFunction) -> Result<Function<'js>> {
+    let bound = BoundHostFunction { form, means };
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.wait(&ctx, &given.0))
 }
 
-fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
-    let called = Called { form, means };
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.promise(&ctx, &given.0))
+fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptFunction) -> Result<Function<'js>> {
+    let bound = BoundHostFunction { form, means };
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.promise(&ctx, &given.0))
 }
 
 /// Reads the arguments in the host's order, and checks their types.
-fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
+fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
     let function = form.function;
     let called = form.names.first().map_or(function.name, String::as_str);
     let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);
@@ -216,11 +216,11 @@ fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<
 }
 
 /// Converts a result of the host for JavaScript.
-pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &Answer, value: Value) -> Result<JsValue<'js>> {
+pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &AnswerForm, value: Value) -> Result<JsValue<'js>> {
     match (answer, value) {
-        (Answer::Named(names), Value::Results(results)) => object(ctx, names, results),
-        (Answer::Named(names), single) => object(ctx, names, vec![single]),
-        (Answer::Response(names), Value::Results(mut results)) => {
+        (AnswerForm::Named(names), Value::Results(results)) => object(ctx, names, results),
+        (AnswerForm::Named(names), single) => object(ctx, names, vec![single]),
+        (AnswerForm::Response(names), Value::Results(mut results)) => {
             if let Some(Value::Map(headers)) = results.get_mut(1) {
                 for (_, header) in headers {
                     *header = Value::List(vec![std::mem::replace(header, Value::Nil)]);
@@ -228,9 +228,9 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &Answer, value: Value) -> Resul
             }
             object(ctx, names, results)
         }
-        (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, &bytes),
-        (Answer::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
-        (Answer::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
+        (AnswerForm::Binary, Value::Bytes(bytes)) => binary::write(ctx, &bytes),
+        (AnswerForm::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
+        (AnswerForm::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
         (_, value) => values::write(ctx, value),
     }
 }

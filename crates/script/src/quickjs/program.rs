@@ -9,20 +9,20 @@ use muster_live::matches::Chain;
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Ctx, Function};
 
-use super::init::Answers;
+use super::init::InitAnswers;
 use super::register::SavedFunction;
 use super::sources::Sources;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code, LoadError};
 
 /// A script that ran once without an error, and the names of what it registers. By default there is no script.
 #[derive(Default)]
 pub struct Bundle {
     pub(super) sources: Arc<Sources>,
-    pub(super) answers: Answers,
+    pub(super) answers: InitAnswers,
     names: Names,
     handlers: BTreeSet<String>,
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, Notify};
 
 use super::errors::{raised, refusal};
 use super::host::write;
-use super::surface::Answer;
+use super::surface::AnswerForm;
 use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
@@ -32,7 +32,7 @@ pub(super) struct Promises {
     /// Promises that wait for an answer of the host, by number.
     unsettled: RefCell<BTreeMap<u64, UnsettledPromise>>,
     /// Answers to promises whose calls have ended; the next turn of any call settles them.
-    orphans: RefCell<Vec<HostAnswer>>,
+    orphans: RefCell<Vec<PromisedAnswer>>,
 }
 
 /// A call that has not ended.
@@ -40,12 +40,12 @@ pub(super) struct Promises {
 struct UnfinishedCall {
     /// The promise that the call's function returned.
     promise: Option<Persistent<Promise<'static>>>,
-    answered: Vec<HostAnswer>,
+    answered: Vec<PromisedAnswer>,
     news: Rc<Notify>,
 }
 
 /// An answer of the host that is to settle a promise.
-struct HostAnswer {
+struct PromisedAnswer {
     /// The promise's number.
     promise: u64,
     result: Result<Value>,
@@ -54,7 +54,7 @@ struct HostAnswer {
 /// A promise that an answer of the host will settle.
 struct UnsettledPromise {
     settle: [Persistent<Function<'static>>; 2],
-    answer: &'static Answer,
+    answer: &'static AnswerForm,
 }
 
 /// A call that may wait beside others. Dropping it ends the call.
@@ -92,7 +92,7 @@ impl Promises {
         ctx: &Ctx<'js>,
         host: &Host,
         awaited: Awaited,
-        answer: &'static Answer,
+        answer: &'static AnswerForm,
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));
@@ -102,13 +102,13 @@ impl Promises {
         tokio::task::spawn_local(async move {
             let result = current.during(meter, awaited).await;
             if let Some(promises) = Weak::upgrade(&its) {
-                promises.answered(call, HostAnswer { promise: number, result });
+                promises.answered(call, PromisedAnswer { promise: number, result });
             }
         });
         Ok(promise)
     }
 
-    fn answered(&self, call: Option<u64>, answered: HostAnswer) {
+    fn answered(&self, call: Option<u64>, answered: PromisedAnswer) {
         let mut calls = self.calls.borrow_mut();
         match call.and_then(|call| calls.get_mut(&call)) {
             Some(waiting) => {
@@ -131,7 +131,7 @@ impl Promises {
             .get()
             .and_then(|call| Some(std::mem::take(&mut self.calls.borrow_mut().get_mut(&call)?.answered)));
         let orphans = self.orphans.take();
-        for HostAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
+        for PromisedAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
             let unsettled = self.unsettled.borrow_mut().remove(&promise);
             let Some(UnsettledPromise { settle: [resolve, reject], answer }) = unsettled else { continue };
             let settled = match result {

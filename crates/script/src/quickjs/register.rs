@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use muster_api::game::Occasion;
-use muster_api::hooks::Subject;
+use muster_api::hooks::HookSubject;
 use muster_wire::code::Code;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
@@ -18,21 +18,21 @@ use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::pending as pending_functions;
 use crate::machine::call::{Sole, listener_name};
-use crate::machine::registry::{Among, Registry, When};
+use crate::machine::registered::{Among, RegisteredFunctions, When};
 
 /// A function of JavaScript that is kept between calls.
 pub(super) type SavedFunction = Persistent<Function<'static>>;
 
 /// Everything that `InitModule` registered in one machine.
 #[derive(Default)]
-pub(super) struct Registered {
-    pub(super) functions: Registry<SavedFunction>,
+pub(super) struct InitRegistrations {
+    pub(super) functions: RegisteredFunctions<SavedFunction>,
     /// Match handlers by name.
     pub(super) matches: BTreeMap<String, Callbacks>,
     is_closed: bool,
 }
 
-impl Registered {
+impl InitRegistrations {
     /// Ends registration: later calls of the methods have no effect.
     pub(super) fn close(&mut self) {
         self.functions.close();
@@ -69,14 +69,14 @@ const PENDING_HERE: [&str; 4] = [
     "registerSubscriptionNotificationGoogle",
 ];
 
-/// The registry that methods write to. The reference is weak because functions that JavaScript holds must not own
+/// The registrations that methods write to. The reference is weak because functions that JavaScript holds must not own
 /// values of JavaScript: those would never be collected.
-type RegisteredRef = Weak<RefCell<Registered>>;
+type WeakRegistrations = Weak<RefCell<InitRegistrations>>;
 
 pub(super) fn initializer<'js>(
     ctx: &Ctx<'js>,
     means: &Means,
-    registered: &Rc<RefCell<Registered>>,
+    registered: &Rc<RefCell<InitRegistrations>>,
 ) -> Result<Object<'js>> {
     let initializer = Object::new(ctx.clone())?;
     let to = Rc::downgrade(registered);
@@ -95,7 +95,7 @@ pub(super) fn initializer<'js>(
     for (method, when) in [("registerRtBefore", When::Before), ("registerRtAfter", When::After)] {
         initializer.set(method, register_message_hook(ctx, to.clone(), method, when)?)?;
     }
-    for subject in Subject::operations() {
+    for subject in HookSubject::operations() {
         for (prefix, when) in [("registerBefore", When::Before), ("registerAfter", When::After)] {
             let method = format!("{prefix}{}", subject.name());
             initializer.set(method.clone(), register_hook(ctx, to.clone(), method, when, subject.name())?)?;
@@ -137,18 +137,18 @@ fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<
     }
 }
 
-/// Writes to the registry, if its machine still exists.
+/// Writes to the registrations, if its machine still exists.
 fn set(
     ctx: &Ctx<'_>,
-    to: &RegisteredRef,
-    write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>,
+    to: &WeakRegistrations,
+    write: impl FnOnce(&mut InitRegistrations) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let Some(registered) = to.upgrade() else { return Ok(()) };
     let written = write(&mut registered.borrow_mut());
     written.map_err(|why| refused(ctx, &why))
 }
 
-fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_rpc<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerRpc";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -158,7 +158,7 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>>
 
 fn register_listener<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: String,
     occasion: Occasion,
 ) -> Result<Function<'js>> {
@@ -171,7 +171,7 @@ fn register_listener<'js>(
     })
 }
 
-fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_schedule<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerSchedule";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -179,7 +179,7 @@ fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<
     })
 }
 
-fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_http<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerHttp";
     let run = move |ctx: Ctx<'js>,
                     Opt(first): Opt<JsValue<'js>>,
@@ -196,7 +196,7 @@ fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>
     Function::new(ctx.clone(), run)
 }
 
-fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: Sole) -> Result<Function<'js>> {
+fn register_sole<'js>(ctx: &Ctx<'js>, to: WeakRegistrations, method: String, sole: Sole) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
@@ -208,13 +208,13 @@ fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: S
 
 fn register_message_hook<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: &'static str,
     when: When,
 ) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (name, function) = (id(&ctx, method, first)?, function(&ctx, method, second)?);
-        if let Some(operation) = Subject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
+        if let Some(operation) = HookSubject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
             let (operation, takes) = (operation.name(), method.replace("Rt", ""));
             return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
         }
@@ -224,7 +224,7 @@ fn register_message_hook<'js>(
 
 fn register_hook<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: String,
     when: When,
     name: &'static str,
@@ -235,7 +235,7 @@ fn register_hook<'js>(
     })
 }
 
-fn register_match<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_match<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerMatch";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let name = id(&ctx, METHOD, first)?;

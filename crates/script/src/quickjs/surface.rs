@@ -8,7 +8,7 @@ use crate::host::{HostFunction, JavaScriptAnswer, Parameter, Type, functions};
 
 /// The conversion of a host function's results for JavaScript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AnswerForm {
     /// The value itself; nil becomes `undefined`.
     Plain,
     /// The value itself; nil becomes `null`.
@@ -24,7 +24,7 @@ pub(crate) enum Answer {
 }
 
 /// A function of the host table as JavaScript has it.
-pub(crate) struct Form {
+pub(crate) struct JavaScriptFunction {
     /// The function.
     pub(crate) function: &'static HostFunction,
     /// The names under which it is found. The first stands in errors.
@@ -32,13 +32,14 @@ pub(crate) struct Form {
     /// The index of each parameter's argument in JavaScript.
     pub(super) positions: Vec<usize>,
     /// The conversion of its results.
-    pub(crate) answer: Answer,
+    pub(crate) answer: AnswerForm,
 }
 
 /// All functions that are built, in the table's order.
-pub(crate) static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| functions().map(Form::of).collect());
+pub(crate) static FORMS: LazyLock<Vec<JavaScriptFunction>> =
+    LazyLock::new(|| functions().map(JavaScriptFunction::of).collect());
 
-impl Form {
+impl JavaScriptFunction {
     fn of(function: &'static HostFunction) -> Self {
         Self { function, names: names(function), positions: positions(function), answer: answer(function) }
     }
@@ -65,18 +66,18 @@ fn positions(function: &HostFunction) -> Vec<usize> {
     function.parameters.iter().map(|parameter| parameter.name).enumerate().map(position).collect()
 }
 
-fn answer(function: &HostFunction) -> Answer {
+fn answer(function: &HostFunction) -> AnswerForm {
     let named = || function.results.iter().map(|result| camel_case(result.name)).collect();
     match (function.javascript.answer, function.results) {
-        (JavaScriptAnswer::Text, _) | (_, []) => Answer::Plain,
-        (JavaScriptAnswer::Base64, _) => Answer::Base64,
-        (JavaScriptAnswer::Response, _) => Answer::Response(named()),
+        (JavaScriptAnswer::Text, _) | (_, []) => AnswerForm::Plain,
+        (JavaScriptAnswer::Base64, _) => AnswerForm::Base64,
+        (JavaScriptAnswer::Response, _) => AnswerForm::Response(named()),
         (JavaScriptAnswer::ByRule, [only]) if only.name.is_empty() => match only.of {
-            Type::Bytes => Answer::Binary,
-            _ if only.is_optional => Answer::OrNull,
-            _ => Answer::Plain,
+            Type::Bytes => AnswerForm::Binary,
+            _ if only.is_optional => AnswerForm::OrNull,
+            _ => AnswerForm::Plain,
         },
-        (JavaScriptAnswer::ByRule, _) => Answer::Named(named()),
+        (JavaScriptAnswer::ByRule, _) => AnswerForm::Named(named()),
     }
 }
 

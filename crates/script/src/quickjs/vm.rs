@@ -15,12 +15,12 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Resu
 use super::context::{Contexts, context_of};
 use super::errors::{place, raised, thrown};
 use super::host::{Means, nk};
-use super::init::{Answers, Init};
+use super::init::{Init, InitAnswers};
 use super::logger::logger;
 use super::modules::Imports;
 use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
-use super::register::{Registered, initializer};
+use super::register::{InitRegistrations, initializer};
 use super::sources::Sources;
 use super::{deterministic, globals};
 use crate::host::{Host, line_of};
@@ -28,7 +28,7 @@ use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
-use crate::process::clock::Alarm;
+use crate::process::clock::SliceAlarm;
 
 /// Bytes of the machine's native stack that JavaScript may use; the rest is for functions of the host.
 const STACK_BYTES: usize = 512 << 10;
@@ -49,7 +49,7 @@ pub(super) struct Engine {
     initializer: Persistent<Object<'static>>,
     pub(super) contexts: Contexts,
     imports: Imports,
-    pub(super) registered: Rc<RefCell<Registered>>,
+    pub(super) registered: Rc<RefCell<InitRegistrations>>,
     pub(super) promises: Rc<Promises>,
     pub(super) context: Context,
     pub(super) means: Means,
@@ -61,7 +61,7 @@ pub(super) struct Engine {
 /// An alarm that does nothing: QuickJS looks at the time every few thousand steps in any case.
 struct NoAlarm;
 
-impl Alarm for NoAlarm {
+impl SliceAlarm for NoAlarm {
     fn ring(&self) {}
 
     fn silence(&self) {}
@@ -179,8 +179,8 @@ impl Engine {
         &self,
         ctx: &Ctx<'_>,
         sources: &Arc<Sources>,
-        answers: Option<&Answers>,
-    ) -> std::result::Result<Answers, LoadError> {
+        answers: Option<&InitAnswers>,
+    ) -> std::result::Result<InitAnswers, LoadError> {
         self.means.budget.at(sources.entry.clone());
         self.imports.set(sources);
         if sources.are_translated() {
@@ -342,10 +342,10 @@ impl Vm {
     /// The error that the modules failed with, with file and line.
     pub(super) async fn load(
         sources: &Arc<Sources>,
-        answers: Option<Answers>,
+        answers: Option<InitAnswers>,
         host: &Rc<Host>,
         limits: &Limits,
-    ) -> std::result::Result<(Self, Answers), LoadError> {
+    ) -> std::result::Result<(Self, InitAnswers), LoadError> {
         let engine = Engine::new(host, limits, false)?;
         let (its, sources) = (engine.clone(), sources.clone());
         let run = move || enter(&its.context, |ctx| its.load(&ctx, &sources, answers.as_ref()));

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use muster_api::http::code;
 
 use super::types::records;
-use crate::host::{DefaultValue, Effect, Field, HostFunction, Parameter, pending};
-use crate::quickjs::{FORMS, Form, camel_case};
+use crate::host::{DefaultValue, EffectClass, Field, HostFunction, Parameter, pending};
+use crate::quickjs::{FORMS, JavaScriptFunction, camel_case};
 
 const HEAD: &str = "\
 # Functions of the server
@@ -41,7 +41,7 @@ pub fn page() -> String {
     written
 }
 
-fn describe(written: &mut String, form: &Form) {
+fn describe(written: &mut String, form: &JavaScriptFunction) {
     let function = form.function;
     let _ = write!(written, "\n### {}\n\n{}\n\n", function.name, function.doc);
     let _ = writeln!(written, "- Lua: `nk.{}({})`", function.name, in_lua(function));
@@ -87,21 +87,21 @@ fn in_lua(function: &HostFunction) -> String {
     function.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(", ")
 }
 
-fn in_javascript(form: &Form) -> String {
+fn in_javascript(form: &JavaScriptFunction) -> String {
     form.arguments().iter().map(|parameter| camel_case(parameter.name)).collect::<Vec<_>>().join(", ")
 }
 
-fn effect(effect: Effect) -> &'static str {
+fn effect(effect: EffectClass) -> &'static str {
     match effect {
-        Effect::Pure => "Always answers the same.",
-        Effect::Chance => "Draws from the clock or from chance.",
-        Effect::Log => "Writes to the log.",
-        Effect::Tells => "Tells functions that want to hear of it.",
-        Effect::Reads => "Reads what others may change.",
-        Effect::Asks => "Asks another server, where that may change something.",
-        Effect::Writes => "Changes what others may read.",
-        Effect::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
-        Effect::Local => "Changes what this process keeps in memory.",
-        Effect::Players => "Reaches connected players.",
+        EffectClass::Pure => "Always answers the same.",
+        EffectClass::Chance => "Draws from the clock or from chance.",
+        EffectClass::Log => "Writes to the log.",
+        EffectClass::Tells => "Tells functions that want to hear of it.",
+        EffectClass::Reads => "Reads what others may change.",
+        EffectClass::Asks => "Asks another server, where that may change something.",
+        EffectClass::Writes => "Changes what others may read.",
+        EffectClass::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
+        EffectClass::Local => "Changes what this process keeps in memory.",
+        EffectClass::Players => "Reaches connected players.",
     }
 }

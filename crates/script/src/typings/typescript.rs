@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use muster_api::hooks::Subject;
+use muster_api::hooks::HookSubject;
 
 use super::types::records;
 use super::wrapped;
 use crate::host::{Field, HostFunction, Type};
-use crate::quickjs::{Answer, FORMS, Form, camel_case};
+use crate::quickjs::{AnswerForm, FORMS, JavaScriptFunction, camel_case};
 
 /// The declarations that do not follow from the host table: contexts, functions that are registered, matches.
 const HEAD: &str = include_str!("head.d.ts");
@@ -38,7 +38,7 @@ pub fn typescript() -> String {
     let waiting = FORMS.iter().filter(|form| form.function.waits());
     waiting.for_each(|form| declare(&mut written, form, |answer| format!("Promise<{answer}>")));
     written.push_str("  }\n\n  interface HookRegistrations {\n");
-    for subject in Subject::operations() {
+    for subject in HookSubject::operations() {
         let name = subject.name();
         let _ = writeln!(written, "    registerBefore{name}(fn: BeforeHookFunction<any>): void;");
         let _ = writeln!(written, "    registerAfter{name}(fn: AfterHookFunction<any, any>): void;");
@@ -48,7 +48,7 @@ pub fn typescript() -> String {
 }
 
 /// Declares a method. `wrap` makes its result a promise where it is one.
-fn declare(written: &mut String, form: &Form, wrap: impl Fn(&str) -> String) {
+fn declare(written: &mut String, form: &JavaScriptFunction, wrap: impl Fn(&str) -> String) {
     for line in comment(form.function) {
         let _ = writeln!(written, "    {line}");
     }
@@ -71,7 +71,7 @@ fn comment(function: &HostFunction) -> Vec<String> {
 
 /// The parameters in JavaScript's order. One that may be left out but stands before one that may not is given as
 /// `null`.
-fn parameters(form: &Form) -> String {
+fn parameters(form: &JavaScriptFunction) -> String {
     let placed = form.arguments();
     let last_needed = placed.iter().rposition(|parameter| !parameter.is_optional);
     let written = placed.iter().enumerate().map(|(place, parameter)| {
@@ -87,7 +87,7 @@ fn parameters(form: &Form) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-fn answer(form: &Form) -> String {
+fn answer(form: &JavaScriptFunction) -> String {
     let results = form.function.results;
     let plain = |result: &Field| match result.of {
         Type::Bytes => "string".to_owned(),
@@ -101,11 +101,11 @@ fn answer(form: &Form) -> String {
         format!("{{ {} }}", fields.collect::<Vec<_>>().join("; "))
     };
     match &form.answer {
-        Answer::Plain | Answer::Base64 => first(),
-        Answer::OrNull => format!("{} | null", first()),
-        Answer::Binary => "ArrayBuffer".to_owned(),
-        Answer::Named(names) => object(names, |_, of| of),
-        Answer::Response(names) => object(names, |result, of| match result.of {
+        AnswerForm::Plain | AnswerForm::Base64 => first(),
+        AnswerForm::OrNull => format!("{} | null", first()),
+        AnswerForm::Binary => "ArrayBuffer".to_owned(),
+        AnswerForm::Named(names) => object(names, |_, of| of),
+        AnswerForm::Response(names) => object(names, |result, of| match result.of {
             Type::Map(header) => format!("{{ [key: string]: {}[] }}", header.in_typescript()),
             _ => of,
         }),

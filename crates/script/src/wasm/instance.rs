@@ -13,7 +13,7 @@ use super::frames::{FromInstance, read};
 use super::instance_log::{InstanceLog, bytes_of};
 use crate::machine::call::Breach;
 use crate::metrics::ScriptMetrics;
-use crate::process::clock::{Alarm, Lane as ClockLane};
+use crate::process::clock::{SliceAlarm, WatchedThread};
 
 /// Least time between the starts of two instances, so that one which ends at once is not started all the time.
 pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub(super) struct Bounds {
 
 /// The reason why an instance ends, as an error that unwinds it.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ending {
+pub(super) enum EndReason {
     #[error("the server needs it no more")]
     Closed,
     #[error("it exited with status {0}")]
@@ -82,15 +82,15 @@ pub(super) struct InstanceState {
     background: Duration,
     is_ready: bool,
     offender: Option<(u64, Breach)>,
-    watched: Arc<ClockLane>,
-    alarm: Arc<dyn Alarm>,
+    watched: Arc<WatchedThread>,
+    alarm: Arc<dyn SliceAlarm>,
     file: Arc<str>,
 }
 
 /// Interrupts an engine by advancing its epoch.
 pub(super) struct EpochAlarm(pub(super) Engine);
 
-impl Alarm for EpochAlarm {
+impl SliceAlarm for EpochAlarm {
     fn ring(&self) {
         self.0.increment_epoch();
     }
@@ -167,7 +167,7 @@ impl InstanceState {
     }
 
     /// Runs at the end of a slice. Ends the instance if the current call has used more time than it may.
-    fn look(&mut self) -> Result<(), Ending> {
+    fn look(&mut self) -> Result<(), EndReason> {
         self.deliver();
         self.watched.answer();
         let Charge { spent, limit, name } = self.charge();
@@ -175,15 +175,15 @@ impl InstanceState {
             return Ok(());
         }
         self.offender = Some((self.current, Breach::Time));
-        Err(Ending::Time(name))
+        Err(EndReason::Time(name))
     }
 
     /// Takes a frame from the instance.
     ///
     /// # Errors
     /// For bytes that are no frame, and when a restarted instance fails in `InitModule`.
-    pub(super) fn receive(&mut self, frame: &[u8]) -> Result<(), Ending> {
-        match read(frame).map_err(Ending::Unreadable)? {
+    pub(super) fn receive(&mut self, frame: &[u8]) -> Result<(), EndReason> {
+        match read(frame).map_err(EndReason::Unreadable)? {
             FromInstance::Ready(registered) => {
                 self.is_ready = true;
                 if self.calls.with(INIT, |_| ()).is_some() {
@@ -191,7 +191,7 @@ impl InstanceState {
                 } else {
                     // A restarted instance registers the same as the first one, so only its readiness is told: callers
                     // wait for that.
-                    registered.map_err(Ending::Init)?;
+                    registered.map_err(EndReason::Init)?;
                     self.calls.ready();
                 }
             }
@@ -253,7 +253,7 @@ pub(super) fn run(
     calls: &Arc<CallTable>,
     hello: Vec<u8>,
     bounds: Bounds,
-    watched: &Arc<ClockLane>,
+    watched: &Arc<WatchedThread>,
     file: &Arc<str>,
     metrics: &Arc<ScriptMetrics>,
 ) -> InstanceEnd {
@@ -291,7 +291,7 @@ pub(super) fn run(
     store.data_mut().leave();
     let why = match ran {
         Ok(()) => "its main function returned".to_owned(),
-        Err(error) => match error.downcast_ref::<Ending>() {
+        Err(error) => match error.downcast_ref::<EndReason>() {
             Some(ending) => ending.to_string(),
             None => format!("{error:#}"),
         },

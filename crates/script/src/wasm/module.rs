@@ -18,7 +18,7 @@ use super::instance::{Bounds, InstanceEnd, InstanceState, START_INTERVAL, run};
 use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 use crate::machine::{Code, LoadError};
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
@@ -202,7 +202,7 @@ impl ModuleThread {
 
     /// Runs instances until the mailbox is closed.
     fn run(self) {
-        let watched = self.process.clock.lane();
+        let watched = self.process.clock.watch_this_thread();
         let metrics: &Arc<ScriptMetrics> = &self.process.metrics;
         loop {
             let started = Instant::now();

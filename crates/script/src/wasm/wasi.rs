@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use wasmtime::{Caller, Engine, ExternType, InstancePre, Linker, Module, Val};
 
-use super::instance::{Ending, FrameReading, InstanceState};
+use super::instance::{EndReason, FrameReading, InstanceState};
 
 /// Error numbers of WASI.
 const SUCCESS: i32 = 0;
@@ -70,7 +70,8 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
     linker.func_wrap(WASI, "clock_time_get", clock_time_get)?;
     linker.func_wrap(WASI, "random_get", random_get)?;
     linker.func_wrap(WASI, "sched_yield", || SUCCESS)?;
-    linker.func_wrap(WASI, "proc_exit", |status: i32| -> wasmtime::Result<()> { Err(Ending::Exit(status).into()) })?;
+    linker
+        .func_wrap(WASI, "proc_exit", |status: i32| -> wasmtime::Result<()> { Err(EndReason::Exit(status).into()) })?;
     linker.func_wrap(WASI, "fd_read", fd_read)?;
     linker.func_wrap(WASI, "fd_write", fd_write)?;
     linker.func_wrap(WASI, "fd_fdstat_get", fd_fdstat_get)?;
@@ -123,7 +124,7 @@ fn or_fault(done: Option<i32>) -> i32 {
 fn send(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> wasmtime::Result<()> {
     let (memory, state) = parts(&mut caller);
     let frame = part(memory, at, length as usize).filter(|frame| frame.len() <= FRAME_BYTES_MAX);
-    let frame = frame.ok_or_else(|| Ending::Unreadable(format!("a frame of {length} bytes at {at}")))?;
+    let frame = frame.ok_or_else(|| EndReason::Unreadable(format!("a frame of {length} bytes at {at}")))?;
     Ok(state.receive(frame)?)
 }
 
@@ -279,7 +280,7 @@ fn poll_oneoff(
         state.leave();
     }
     let until = if may_wait { until } else { Some(now) };
-    let has_mail = state.calls.mailbox.wait(until).ok_or(Ending::Closed)?;
+    let has_mail = state.calls.mailbox.wait(until).ok_or(EndReason::Closed)?;
     if may_wait {
         state.enter();
     }

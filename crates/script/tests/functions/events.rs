@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
 use muster_script::{Limits, LuaFunctions, Program, ScriptMetrics};
 use muster_wire::Timestamp;
 use muster_wire::api::Event;
@@ -36,7 +36,7 @@ fn event(name: &str) -> Event {
 }
 
 fn tell(functions: &LuaFunctions, occasion: Occasion, event: Event) {
-    functions.tell(occasion, Invocation { mode: Mode::Event, ..Invocation::default() }, event);
+    functions.tell(occasion, Invocation { mode: ExecutionMode::Event, ..Invocation::default() }, event);
 }
 
 /// Functions of one module with these limits, and their counters.

@@ -1,6 +1,6 @@
 //! The host table from Lua.
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation};
 use muster_script::host::{functions, pending};
 use muster_wire::code::Code;
 
@@ -103,7 +103,7 @@ fn the_context_says_who_asks() {
     let query = vec![("a".to_owned(), vec!["1".to_owned(), "2".to_owned()])];
     let headers = vec![("User-Agent".to_owned(), vec!["test".to_owned()])];
     let session_id = Some("s".to_owned());
-    let invocation = Invocation { mode: Mode::Rpc, query, headers, session_id, ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Rpc, query, headers, session_id, ..Invocation::default() };
     let context = block_on(functions.call("context", invocation)).unwrap().unwrap();
     let context: serde_json::Value = serde_json::from_str(&context).unwrap();
     let expect = serde_json::json!({

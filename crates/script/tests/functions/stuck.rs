@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use muster_domain::ports::clock::Entropy;
 use muster_script::process::stuck::{EXIT_STUCK, StuckModules, StuckPolicy};
-use muster_script::process::{Clock, Process};
+use muster_script::process::{Process, SliceClock};
 use muster_script::{Bundle, Host, JsFunctions, Limits, LuaFunctions, Program};
 
 use crate::world::{block_on, call, host_over, load_in, store, write_all};
@@ -36,7 +36,7 @@ fn host(folder: &Path) -> Host {
     let mut process = Process::new(host.process.around.clone(), Arc::default(), Arc::default());
     process.stuck = StuckModules::read(&noted).unwrap();
     let policy = StuckPolicy::end_process(STUCK_AFTER, noted);
-    process.clock = Clock::with(Some(policy));
+    process.clock = SliceClock::with(Some(policy));
     Host { process: Arc::new(process), ..host }
 }
 
@@ -117,7 +117,7 @@ fn what_is_noted_is_the_file_as_it_was_loaded() {
     let policy = StuckPolicy { after: Duration::from_millis(20), tell: Box::new(tell) };
     let folder = tempfile::tempdir().unwrap();
     let mut host = host_over(store(), folder.path());
-    Arc::get_mut(&mut host.process).unwrap().clock = Clock::with(Some(policy));
+    Arc::get_mut(&mut host.process).unwrap().clock = SliceClock::with(Some(policy));
     let wait = noted.clone();
     let host = Rc::new(Host { entropy: Rc::new(Told(wait, told)), ..host });
     let text = "require('nakama').register_rpc(function() return require('nakama').uuid_v4() end, 'stuck')";

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use muster_api::game::{Failure, GameFunctions, Invocation, Mode};
+use muster_api::game::{ExecutionMode, Failure, GameFunctions, Invocation};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -190,7 +190,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub async fn call(functions: &impl GameFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
-    let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
 }

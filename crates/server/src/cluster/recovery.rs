@@ -10,7 +10,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::codec::{Decoder, DecoderMetrics};
 use muster_cluster::nats::Nats;
 use muster_cluster::recovery::{Recovery as _, RecoveryError, form};
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable};
 use muster_live::{Epoch, Partition, Routes, ShardIndex};
 
@@ -74,14 +74,14 @@ impl RecoveryKeeper {
                     partitions.into_iter().partition(|(partition, _)| kept.contains(partition));
                 let none = none.into_iter().map(|(partition, epoch)| (partition, epoch, Vec::new())).collect();
                 // A shard that has ended waits for nothing.
-                let _ = handle.send(Command::Recovered(none)).await;
+                let _ = handle.send(ShardCommand::Recovered(none)).await;
                 for some in some.chunks(READ_AT_ONCE) {
                     let read = some.iter().map(async |(partition, epoch)| {
                         let words = form::words_of(*partition);
                         let found = until_read(|| nats.load(&words)).await;
                         (*partition, *epoch, form::latest(&decoder, number, found))
                     });
-                    let _ = handle.send(Command::Recovered(join_all(read).await)).await;
+                    let _ = handle.send(ShardCommand::Recovered(join_all(read).await)).await;
                 }
             };
             if tokio::time::timeout(Duration::from_millis(RECOVERY_WAIT_MS), reading).await.is_err() {

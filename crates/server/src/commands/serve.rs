@@ -10,12 +10,12 @@ use tokio::task::LocalSet;
 
 use super::{Outcome, runtime};
 use crate::cluster::ClusterState;
-use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
+use crate::config::{self, Config, KeyFile, Loaded, ServerMode, Setting};
 use crate::logging;
 use crate::wiring::{self, Running};
 
 /// Starts a server and runs it until it is told to stop.
-pub(super) fn start(mode: Mode, flags: &[Setting]) -> Outcome {
+pub(super) fn start(mode: ServerMode, flags: &[Setting]) -> Outcome {
     let loaded = config::load(mode, KeyFile::Create, flags, std::env::vars_os()).map_err(|error| error.to_string())?;
     let logs = logging::start(&loaded.config.logger).map_err(|error| error.to_string())?;
     for notice in &loaded.notices {

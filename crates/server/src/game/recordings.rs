@@ -104,9 +104,9 @@ pub(crate) fn read(path: &Path) -> Result<Read, String> {
 }
 
 /// The modules that the configuration names, for replaying recordings. The effects of a replay are not carried out.
-pub(crate) struct Player(Rc<LanguageMatches>);
+pub(crate) struct RecordingPlayer(Rc<LanguageMatches>);
 
-impl Player {
+impl RecordingPlayer {
     /// Loads the modules. Database calls that they make while loading go to `store`.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use muster_domain::ports::store::Store;
 use muster_script::host::Signing;
-use muster_script::watch::{Snapshot, Watch};
+use muster_script::watch::{FolderState, FolderWatch};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -46,7 +46,7 @@ pub(crate) struct Reload {
     signing: Signing,
     shards: Shards,
     /// Watches the files, if the configuration wants it.
-    watch: Option<Watch>,
+    watch: Option<FolderWatch>,
 }
 
 impl Reload {
@@ -55,9 +55,9 @@ impl Reload {
         loader: Loader,
         (store, signing): (Rc<dyn Store>, Signing),
         shards: Shards,
-        files: Option<Snapshot>,
+        files: Option<FolderState>,
     ) -> Self {
-        Self { loader, store, signing, shards, watch: files.map(Watch::new) }
+        Self { loader, store, signing, shards, watch: files.map(FolderWatch::new) }
     }
 
     /// Reloads on requests and changes, for ever.
@@ -68,7 +68,7 @@ impl Reload {
             tokio::select! {
                 () = asked.0.notified() => {
                     if self.watch.is_some() {
-                        self.watch = Some(Watch::new(self.look().await));
+                        self.watch = Some(FolderWatch::new(self.look().await));
                     }
                     self.load().await;
                 }
@@ -83,7 +83,7 @@ impl Reload {
     }
 
     /// The current state of the files, read on another thread so that a slow disk holds up nobody.
-    async fn look(&self) -> Snapshot {
+    async fn look(&self) -> FolderState {
         let loader = self.loader.clone();
         tokio::task::spawn_blocking(move || loader.look()).await.unwrap_or_default()
     }

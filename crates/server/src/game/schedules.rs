@@ -19,7 +19,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Runs functions that are due, as long as the functions exist.
 pub(super) async fn keep(functions: Weak<Languages>, jobs: Jobs) {
     while let Some(functions) = functions.upgrade() {
-        let next = functions.turn_schedules(jobs.term(JOB).is_some());
+        let next = functions.turn_schedules(jobs.epoch(JOB).is_some());
         drop(functions);
         let left = next.map(|at| at.saturating_mul(1_000_000).saturating_sub(System.now().0));
         let left = left.and_then(|left| u64::try_from(left).ok()).map(Duration::from_micros);

@@ -7,7 +7,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::codec::DecoderMetrics;
 use muster_cluster::membership::{MembershipStats, View};
 use muster_cluster::nats::{JetLogs, Nats};
-use muster_cluster::node::{Authority, NodeMetrics};
+use muster_cluster::node::{NodeAuthority, NodeMetrics};
 use muster_cluster::recovery::Recovery as _;
 use muster_live::Place;
 use tokio::sync::watch;
@@ -21,7 +21,7 @@ pub struct ClusterTelemetry {
     /// Number of the node.
     pub number: NodeNumber,
     /// Whether the node may act as an owner, which it may not on an island.
-    pub authority: Authority,
+    pub authority: NodeAuthority,
     /// The view of the cluster.
     pub view: watch::Receiver<Arc<View>>,
     /// Counters of the node's links and membership.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use muster_api::metrics::{LATENCY_BOUNDS_US, LATENCY_BUCKETS, Metrics as ApiMetrics, OperationTotals};
+use muster_api::metrics::{ApiMetrics, LATENCY_BOUNDS_US, LATENCY_BUCKETS, OperationTotals};
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
-use muster_gateway::ws::resume::Refusal;
+use muster_gateway::ws::resume::ResumeRefusal;
 use muster_live::CloseReason;
 use muster_live::matches::MatchStats;
 use muster_live::matchmaker::{MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
@@ -185,7 +185,7 @@ impl Telemetry {
         page.counter("session_move_failed_count", "Sessions that ended on their way to another node.", failed);
         let waited = read(&gateway.moved_in_ms);
         page.counter("session_move_ms", "How long sockets waited for sessions of other nodes, together.", waited);
-        let refused = Refusal::ALL.map(|why| (why.name(), read(&gateway.resumes_refused[why as usize])));
+        let refused = ResumeRefusal::ALL.map(|why| (why.name(), read(&gateway.resumes_refused[why as usize])));
         page.counters(
             "session_resume_refused_count",
             "Sockets that got a new session instead of the one they asked for.",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
 use muster_gateway::metrics::GatewayMetrics;
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use muster_script::ScriptMetrics;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -85,7 +85,7 @@ impl Running {
         tracing::info!(matches = left(), seconds = self.matches_grace_sec, "matches of game code have time to end");
         for shard in self.shards.iter() {
             // A shard that has ended has no matches any more.
-            let _ = shard.send(Command::EndMatches(self.matches_grace_sec)).await;
+            let _ = shard.send(ShardCommand::EndMatches(self.matches_grace_sec)).await;
         }
         let ended = async {
             while left() > 0 {
@@ -102,7 +102,7 @@ impl Running {
         let Some(cluster) = &self.cluster else { return };
         for shard in self.shards.iter() {
             // A shard that has ended lets nobody in.
-            let _ = shard.send(Command::Drain).await;
+            let _ = shard.send(ShardCommand::Drain).await;
         }
         let left = || self.metrics.sessions_resumable.load(Ordering::Relaxed);
         tracing::info!(resumable_sessions = left(), "draining: sessions that can go on elsewhere do so");
@@ -121,7 +121,7 @@ impl Running {
         let Some(shard) = self.shards.first() else { return };
         let within = self.drain;
         // A shard that has ended runs no code.
-        let _ = shard.ask(|done| Command::Farewell { within, done }).await;
+        let _ = shard.ask(|done| ShardCommand::Farewell { within, done }).await;
     }
 
     /// Stops the server within `shutdown_drain_sec`: it accepts no more connections, runs the shutdown code of the
@@ -132,10 +132,10 @@ impl Running {
         let begun = Instant::now();
         self.say_farewell().await;
         let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
-        let rests = self.shards.iter().map(|shard| shard.ask(|done| Command::RestMatches { within, done }));
+        let rests = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::RestMatches { within, done }));
         join_all(rests).await;
         let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
-        let stops = self.shards.iter().map(|shard| shard.ask(|done| Command::Stop { within, done }));
+        let stops = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {
             cluster.leave().await;

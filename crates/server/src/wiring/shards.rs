@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 
 use muster_api::App;
 use muster_api::live::Live;
-use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::metrics::ApiMetrics;
 use muster_api::tokens::CheckedTokens;
 use muster_gateway::rim::{LaneEnds, LaneSenders};
-use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
+use muster_gateway::shard::{self, AppFactory, ShardCommand, ShardHandle};
 use muster_gateway::{GatewayConfig, rim};
 use muster_live::{Routes, ShardIndex};
 
@@ -42,7 +42,7 @@ pub(super) async fn start_shards(
     }
     let handles: Arc<[ShardHandle]> = handles.into();
     for handle in &*handles {
-        let told = handle.send(Command::Peers(handles.clone())).await;
+        let told = handle.send(ShardCommand::Peers(handles.clone())).await;
         told.map_err(StartError::because("a shard ended while the server started"))?;
     }
     if let Some(cluster) = cluster {

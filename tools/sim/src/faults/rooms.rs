@@ -6,7 +6,7 @@ use muster_live::rooms::{Across, Change, Origin, Request, RoomAction, ToOwner};
 use super::{Fault, Faults};
 
 impl Faults {
-    /// Damages a request or message. Returns whether it is lost.
+    /// Lets the fault change a request or message. Returns whether the message is lost.
     pub(super) fn spoils_ask(&mut self, ask: &mut ToOwner) -> bool {
         match ask {
             ToOwner::Room(room, Request { caller, what, reply_to: _ }) => match what {

@@ -1,5 +1,5 @@
-//! A room as one of its members knows it: the answer to its join and all events since, applied like our client applies
-//! them.
+//! A room as one of its members knows it: the answer to the member's join and all events since, applied in the way of
+//! our client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use muster_live::rooms::{Delta, Event, Named, RoomState, Summary, Value};
 /// Values by name.
 pub type Values = BTreeMap<Arc<str>, Value>;
 
-/// A member as another one sees it.
+/// A member as another member sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenMember {
     /// The member's user.
@@ -30,7 +30,7 @@ pub struct Mirror {
     pub name: Arc<str>,
     /// Number of seats.
     pub capacity: u32,
-    /// Most spectators.
+    /// The largest number of spectators.
     pub spectators_max: u32,
     /// Whether the room has a password.
     pub locked: bool,
@@ -119,12 +119,14 @@ impl Mirror {
         }
         for presence in joins {
             let new = || SeenMember { user: presence.user_id, seat: seat_of(presence), variables: Values::new() };
-            // A member's own join may come before the answer to it, and a member of the first answer may be told again.
+            // The event of a member's own join may come before the answer to it, and members in the answer may be told
+            // again.
             self.members.entry(presence.session_id).or_insert_with(new);
         }
     }
 
-    /// The same without members' own variables, which are unknown of members whose join was merged with others.
+    /// The same room without the variables of members. A member's variables are unknown if its join was told together
+    /// with others.
     pub fn without_own(mut self) -> Self {
         self.members.values_mut().for_each(|member| member.variables.clear());
         self

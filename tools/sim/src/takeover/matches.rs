@@ -1,9 +1,9 @@
 //! Durable matches in a cluster: sessions join them, send to them and leave, and the matches go on as their players saw
-//! them, whichever nodes die.
+//! them when nodes die.
 //!
-//! Handlers and logs are modelled. A call of a handler is first written to the partition's log, if the log accepts its
-//! writer, and the effects follow some time later. A stalled process may still try to write. The next owner takes the
-//! log over and replays it, and must get the same results.
+//! Handlers and logs are modelled. A call of a handler is first written to the partition's log, if the log accepts the
+//! place that writes, and the effects follow some time later. A stalled process may still try to write. The next owner
+//! takes the log over and replays it, and must get the same results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::frames::{MatchWord, match_number_of, who as who_is};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// Most matches of a run.
+/// The largest number of matches of a run.
 const MATCHES_MAX: usize = 3;
 
 /// A request to a match that waits for its answer.
@@ -30,7 +30,7 @@ const MATCHES_MAX: usize = 3;
 pub(super) enum OpenMatchRequest {
     /// To make the match.
     Make(Who),
-    /// To join a match; `generation` is that of the tie.
+    /// To join a match; `generation` is that of the session's tie when it asked.
     Join { who: Who, match_number: u32, generation: u32 },
 }
 
@@ -48,13 +48,14 @@ pub(super) struct MatchTie {
     /// Whether the session has asked to join, and not left since.
     may_hear: bool,
     is_in: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out.
     generation: u32,
     sent: u32,
     /// Number of the session's first message that must arrive.
     from: u32,
-    last_tick: u32,
-    /// Whether the session has heard a tick since it joined, so that it must hear all that follow.
+    /// The tick after the last one that the session heard.
+    next_tick: u32,
+    /// Whether the session has heard a tick since it joined. From then on it must hear every tick.
     hears_all: bool,
 }
 
@@ -82,7 +83,7 @@ struct Log {
     entries: Vec<(Call, Return)>,
 }
 
-/// The engine that runs the handlers of a partition at a place.
+/// The engine that runs the handlers of a partition's matches at a place.
 #[derive(Debug)]
 struct Engine {
     epoch: Epoch,
@@ -92,7 +93,7 @@ struct Engine {
 /// A step that an engine is about to take.
 #[derive(Debug)]
 enum EngineTask {
-    /// Write a call to the log and run it.
+    /// A call is written to the log and run.
     Keep(Place, Box<Call>),
     Return(Place, CallRef, Return),
     TakeOver(Place, Partition, Epoch),
@@ -112,7 +113,7 @@ impl EngineTask {
 /// The durable matches of a run, with their logs and engines.
 #[derive(Default)]
 pub(super) struct Matches {
-    /// The streams of matches by number. Some matches may never have begun.
+    /// The streams of matches by number. Some of these matches may never have begun.
     streams: Vec<StreamKey>,
     logs: BTreeMap<Partition, Log>,
     engines: BTreeMap<(Place, Partition), Engine>,
@@ -121,7 +122,7 @@ pub(super) struct Matches {
     /// The digest of each tick of each match.
     ticks: BTreeMap<(u32, u32), u32>,
     kicked: BTreeSet<(u32, Who)>,
-    /// Whether calls of loops are held back, so that the world can come to rest.
+    /// Whether calls of `match_loop` are held back, so that the world can come to rest.
     holds_loops: bool,
 }
 
@@ -262,7 +263,7 @@ impl World {
             OpenRequest::Match(OpenMatchRequest::Join { who: other, .. }) => *other == who,
             _ => false,
         };
-        // Does nothing while the client waits for the answer to a join.
+        // A client that waits for the answer to a join does nothing else.
         if self.asked.values().any(joins) {
             return Ok(());
         }
@@ -317,16 +318,19 @@ impl World {
             MatchWord::State { tick, digest } => {
                 let (tick, digest) = (*tick, *digest);
                 ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {match_number}"))?;
-                ensure(Check::Matches, known.last_tick < tick + 1, || {
-                    format!("session {who} hears tick {tick} of match {match_number} behind {}", known.last_tick)
-                })?;
-                ensure(Check::Matches, !known.hears_all || tick == known.last_tick, || {
+                ensure(Check::Matches, known.next_tick < tick + 1, || {
                     format!(
-                        "session {who} hears tick {tick} of match {match_number}, and {} was the one before",
-                        known.last_tick
+                        "session {who} hears tick {tick} of match {match_number}, and {} was the next one",
+                        known.next_tick
                     )
                 })?;
-                (known.last_tick, known.hears_all) = (tick + 1, true);
+                ensure(Check::Matches, !known.hears_all || tick == known.next_tick, || {
+                    format!(
+                        "session {who} hears tick {tick} of match {match_number}, and {} was the next one",
+                        known.next_tick
+                    )
+                })?;
+                (known.next_tick, known.hears_all) = (tick + 1, true);
                 let kept = self.matches.ticks.get(&(match_number, tick)).copied();
                 ensure(Check::Matches, kept == Some(digest), || {
                     format!("session {who} sees tick {tick} of match {match_number} as {digest}, and it was {kept:?}")
@@ -336,7 +340,7 @@ impl World {
         Ok(())
     }
 
-    /// Handles an order of a plane to the engine of its place.
+    /// Handles an order that a plane gives to the engine of its place.
     pub(super) fn order(&mut self, place: Place, order: HandlerOrder) -> Checked {
         self.trace.line(|| format!("  {place:?} orders {order:?}"));
         match order {
@@ -372,7 +376,7 @@ impl World {
         let lives = self.cluster.planes.contains_key(&task.of().0);
         self.trace.step(|| format!("  engine: {task:?}"), &[number as u64]);
         match task {
-            // A stalled process that is taken for dead still writes.
+            // A call is written even if its node is dead: a stalled process that others take for dead may still write.
             EngineTask::Keep(place, call) => self.keep_call(place, &call),
             _ if !lives => Ok(()),
             EngineTask::Return(place, call, returned) => {
@@ -446,7 +450,7 @@ impl World {
         self.step(place, |plane, now, out| plane.matches_taken_over(now, partition, epoch, outlines, out))
     }
 
-    /// Runs the ticks that were held back, once.
+    /// Runs the calls of `match_loop` that were held back, each once.
     pub(super) fn flush_loops(&mut self) -> Checked {
         let is_loop =
             |task: &EngineTask| matches!(task, EngineTask::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
@@ -489,10 +493,10 @@ impl World {
                     format!("session {who} was in match {match_number}, and has seen nothing of its going")
                 })?;
                 let tick = model.map(|model| model.outline.tick).unwrap_or_default();
-                ensure(Check::Matches, !tie.hears_all || u64::from(tie.last_tick) == tick, || {
+                ensure(Check::Matches, !tie.hears_all || u64::from(tie.next_tick) == tick, || {
                     format!(
                         "session {who} has heard {} ticks of match {match_number}, which is at {tick}",
-                        tie.last_tick
+                        tie.next_tick
                     )
                 })?;
                 let heard = model.and_then(|model| model.heard.get(who)).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Parties in a cluster: they survive their owner or end with it, and all sides agree on the members.
+//! Parties in a cluster: each survives its owner or ends with it, and all sides agree on the members.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) struct OpenPartyRequest {
 pub(super) struct PartyTie {
     /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out, or that its party ended.
     generation: u64,
     /// The members as the session sees them; `None` while it is not in the party.
     view: Option<BTreeSet<Who>>,
@@ -54,7 +54,7 @@ impl World {
         let at = self.clients[&who].at;
         let act = self.rng.u8(0..10);
         self.trace.line(|| format!("session {who}, party {party}: {act}"));
-        // A session that joins one party leaves another.
+        // Any party may change, since a session that joins one leaves another.
         self.tickets.note_change((PARTIES_FROM..).take(self.parties.len()));
         let tie = self.party_ties.entry((party, who)).or_default();
         if act < 3 {
@@ -84,7 +84,8 @@ impl World {
                 }
                 Ok(())
             }
-            // The session may have heard of its own join before the node died that had to answer.
+            // No answer means that the party is not made, unless the session is on its way by another request: it may
+            // have heard of its own join before the node died that had to answer.
             Reply::Joined(Err(JoinRefusal::Unavailable)) if makes && !self.is_on_its_way(who, party) => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation {
@@ -97,7 +98,7 @@ impl World {
         }
     }
 
-    /// Whether the session is in the party, or on its way, by another request.
+    /// Whether the session is in the party, or on its way into it, by another request.
     fn is_on_its_way(&self, who: Who, party: StreamId) -> bool {
         let (at, stream) = (self.clients[&who].at, &self.parties[usize::from(party - PARTIES_FROM)]);
         self.cluster.planes.get(&at.place).is_some_and(|plane| plane.is_on(at.key, stream))
@@ -120,7 +121,7 @@ impl World {
             PartyWord::Admitted(members) => {
                 self.check_may_hear(who, party)?.view = Some(members.iter().copied().collect());
             }
-            // The message may arrive after the session left.
+            // The message is no error after the session left, because it may have been on its way.
             PartyWord::Closed => self.party_ties.entry((party, who)).or_default().end(),
             PartyWord::Said(_) | PartyWord::Other => {}
         }

@@ -1,5 +1,5 @@
 //! Rest: all messages have arrived, every place knows the last view, and the state of planes is compared with the
-//! actions and views of sessions.
+//! actions of sessions and with their views.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that nothing waits for anything.
+    /// Checks that no message waits, and that every request was answered or given up.
     fn check_settled(&self) -> Checked {
         for (place, plane) in &self.cluster.planes {
             let stats = plane.stats();

@@ -1,5 +1,5 @@
-//! Rooms in a cluster: they survive their owner or close with it, and their members know each other. Watchers of the
-//! lobby see the rooms that exist, whoever owns the directory, and placed players get a room with free seats.
+//! Rooms in a cluster: each survives its owner or closes with it, and its members know each other. Watchers of the
+//! lobby see the rooms that exist, whichever place owns the directory, and placed players get a room with free seats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,9 +55,9 @@ impl OpenRoomRequest {
 pub(super) struct RoomTie {
     /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out.
     generation: u64,
-    /// The room as the session sees it.
+    /// The room as the session sees it; `None` while it is not in the room.
     mirror: Option<Mirror>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Rooms {
     /// Rooms that the desk of the template may have opened.
     tables: BTreeSet<RoomId>,
     ties: BTreeMap<(RoomId, Who), RoomTie>,
-    /// Sessions that watch the lobby, with the number of times that each has asked.
+    /// Sessions that watch the lobby. The number counts the times that a session asked to watch.
     watches: BTreeMap<Who, (u64, Watching)>,
     /// Sessions with a reservation that they are about to use.
     pub entering: Vec<(Who, RoomId)>,

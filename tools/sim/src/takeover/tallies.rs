@@ -1,7 +1,7 @@
-//! Tallies: a kind of things that this simulation adds to planes. The plane knows nothing of it but the trait of owned
-//! things, and yet tallies survive the change of their owners.
+//! Tallies: a kind of owned things that this simulation adds to planes. The plane knows tallies only by the trait of
+//! owned things, and yet they survive the change of their owners.
 //!
-//! A tally counts, and knows the sessions that came to it. It goes on when nobody is there.
+//! A tally holds a count and the sessions that came to it. It goes on when no session is there.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,10 +32,10 @@ pub(super) struct Tally {
     members: BTreeSet<SessionRef>,
 }
 
-/// The tallies of one place, shown to checks.
+/// The tallies of one place, shared with the checks.
 pub(super) type Shown = Rc<RefCell<BTreeMap<Uuid, Tally>>>;
 
-/// The tallies of one place.
+/// The kind of things, as one plane owns it.
 #[derive(Default)]
 pub(super) struct Tallies(pub(super) Shown);
 
@@ -170,11 +170,11 @@ impl Owned for Tallies {
 pub(super) struct TallyWorld {
     /// Whether this run has tallies.
     pub has_some: bool,
-    /// Randomness of its own, so that other runs stay as they are.
+    /// The source of randomness for tallies alone, so that runs without tallies stay as they are.
     pub rng: fastrand::Rng,
     /// The largest count that was answered, and the number of nodes that had died when it was asked for.
     answered: BTreeMap<Uuid, (u64, usize)>,
-    /// Number of questions that counted.
+    /// Number of questions that were sent to raise the count.
     sent: BTreeMap<Uuid, u64>,
 }
 
@@ -266,7 +266,8 @@ impl World {
     }
 }
 
-/// A message as another node reads it. Payloads stay as they are: this simulation compares them as its own.
+/// A message as another node reads it after its way over a link. Messages with payloads or orders stay as they are,
+/// because the simulation must find its own payloads in them.
 pub(super) fn crossed(from: Place, to: Place, message: Message) -> Message {
     let is_plain = match &message {
         Message::Up(up) | Message::Dated(_, up) => {

@@ -1,5 +1,5 @@
-//! Tickets in a cluster: every player who queued is matched, hears that the ticket is lost, or waits at the pool's
-//! owner.
+//! Tickets in a cluster: every player with a ticket is matched, hears that the ticket is lost, or waits at the owner of
+//! the pool.
 //!
 //! If one player of a party's ticket is told that the ticket ended, all are.
 
@@ -39,7 +39,7 @@ pub(super) enum OpenTicketRequest {
 struct PartyTicket {
     party: StreamId,
     membership: u64,
-    /// The party's count of changes when its leader asked for the ticket.
+    /// The number of the party's changes when its leader asked for the ticket.
     changes: u32,
     /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
@@ -53,7 +53,7 @@ struct Ticket {
     /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_removed: bool,
-    /// Whether a removal had no certain outcome.
+    /// Whether the outcome of a removal is uncertain.
     may_be_removed: bool,
     /// Players who heard that the ticket was matched or lost.
     told: BTreeSet<Who>,
@@ -66,11 +66,11 @@ struct Ticket {
 struct TicketNews {
     ticket: usize,
     is_match: bool,
-    /// All tickets that it ends.
+    /// All tickets that end with the message.
     ended: Vec<usize>,
 }
 
-/// The rim's next step for a party's ticket, taken if its session is still open.
+/// The next step of the rim for a party's ticket. It is taken if the session is still open.
 #[derive(Debug)]
 pub(super) enum TicketStep {
     Add { who: Who, party: GatheredParty },
@@ -93,7 +93,7 @@ pub(super) struct Tickets {
     all: Vec<Ticket>,
     words: Vec<TicketNews>,
     pub steps: Vec<TicketStep>,
-    /// Per party, the number of events so far that may have changed its members.
+    /// The number of events so far that may have changed a party's members, by party.
     changes: BTreeMap<StreamId, u32>,
 }
 
@@ -290,7 +290,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells the players of a match of it, as the rim of the pool's owner does.
+    /// Tells players that they were matched, as the rim of the pool's owner does.
     pub(super) fn tell_matched(&mut self, place: Place, found: &Matched) -> Checked {
         let numbered = |id: &TicketId| id.0.parse::<usize>().unwrap_or(usize::MAX);
         for ticket in &found.tickets {

@@ -42,11 +42,12 @@ pub(super) enum OpenPartyRequest {
 pub(super) struct PartyTie {
     /// Whether the session has asked to join, and not left since.
     pub(super) may_hear: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out.
     generation: u64,
     /// The members as the session sees them; `None` while it is not in the party.
     view: Option<BTreeSet<Who>>,
-    /// Whether nothing on the way can show that the session is not in the party after all.
+    /// Whether the session knows for certain that it is in the party: it was told that it was admitted, or its request
+    /// was answered.
     is_sure: bool,
     place: crate::model::Place,
 }
@@ -105,7 +106,7 @@ impl World {
         self.ask_party(by.place.shard(), party, OpenPartyRequest::Other, request)
     }
 
-    /// Lets every member ask for a ticket, since only the party knows who leads.
+    /// Lets every member ask for a ticket, since only the party's owner knows which of them leads.
     fn search_together(&mut self, party: StreamId, players: u32) -> Checked {
         let changes = self.party_changes.get(&party).copied().unwrap_or_default();
         let ties = self.party_ties.range((party, 0)..=(party, Who::MAX));
@@ -187,7 +188,7 @@ impl World {
     pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: Reply) -> Checked {
         let reply = match reply {
             Reply::Party(reply) => reply,
-            // The session closed meanwhile.
+            // The session closed before the answer.
             Reply::Joined(Err(JoinRefusal::Closed)) => Err(Refusal::NotMember),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
@@ -272,8 +273,8 @@ impl World {
         Ok(())
     }
 
-    /// At rest, checks that owners, sessions' shards and sessions agree on who is in a party and who waits to be let
-    /// in.
+    /// At rest, checks that owners, shards of sessions, and sessions agree on the members of each party and on those
+    /// who wait to be let in.
     pub(super) fn check_parties(&mut self) -> Checked {
         for party in (PARTIES_FROM..).take(self.scenario.parties.len()) {
             let stream = self.party_key(party);
@@ -307,7 +308,7 @@ impl World {
         ensure(Check::Presences, parties == peopled, || format!("{parties} parties, and {peopled} with members"))
     }
 
-    /// Checks that exactly one member leads, and that it is told the right members and requests.
+    /// Checks that exactly one member leads, and that the party tells this member the right members and requests.
     fn check_leader(&mut self, party: StreamId, members: &BTreeSet<Who>, waiting: &BTreeSet<Who>) -> Checked {
         self.answers.parties.clear();
         for who in members {

@@ -1,5 +1,5 @@
-//! Tickets in a world: no ticket waits whose session has closed or whose party has changed, none is matched twice, and
-//! none is lost.
+//! Tickets in a world: a ticket waits only while its sessions are open and its party is unchanged, no ticket is matched
+//! twice, and none is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ pub(super) enum OpenTicketRequest {
 struct PartyTicket {
     party: StreamId,
     membership: u64,
-    /// The party's count of changes when its leader asked for the ticket.
+    /// The number of the party's changes when its leader asked for the ticket.
     changes: u32,
     /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
@@ -47,11 +47,11 @@ pub(super) struct Ticket {
     is_matched: bool,
     /// Whether the ticket was on its way to the matchmaker when one of its players was matched.
     may_be_gone: bool,
-    /// Whether its owner removed it.
+    /// Whether the ticket was removed, or was found at rest not to wait any more.
     is_removed: bool,
 }
 
-/// The rim's next step for a party's ticket, taken if the leader's session is still open.
+/// The next step of the rim for a party's ticket. It is taken if the leader's session is still open.
 #[derive(Clone, Debug)]
 pub(super) enum FollowUp {
     Add { who: Who, party: StreamId, players: u32, changes: u32, members: Vec<party::Member>, membership: u64 },
@@ -188,7 +188,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks a match and notes which tickets it ends.
+    /// Checks a match and notes the tickets that it ends.
     pub(super) fn matched(&mut self, found: &Matched) -> Checked {
         self.trace.step(|| format!("  matched {:?}", found.tickets), &[found.tickets.len() as u64]);
         let mut players = BTreeSet::new();
@@ -208,7 +208,7 @@ impl World {
             players.extend(members);
             parties.extend(ticket.of_party.as_ref().map(|of| of.party));
         }
-        // Players who were matched search no more.
+        // Matched players search no more, so all their other tickets end.
         let searches = |ticket: &&mut Ticket| {
             !ticket.members.is_disjoint(&players)
                 || ticket.of_party.as_ref().is_some_and(|of| parties.contains(&of.party))
@@ -242,7 +242,7 @@ impl World {
         }
         let all: usize = self.planes.iter().map(|plane| plane.stats().tickets).sum();
         ensure(Check::Tickets, all == waiting.len(), || format!("{all} tickets wait, and of those known {waiting:?}"))?;
-        // Later checks need not ask for tickets that do not wait any more.
+        // Tickets that wait no more need not be asked for by later checks.
         for (number, ticket) in self.tickets.iter_mut().enumerate() {
             ticket.is_removed |= !waiting.contains(&number);
         }

@@ -1,4 +1,5 @@
-//! Letting players in: the handler is asked about one attempt at a time, and hears of the join before the next attempt.
+//! Admission of players: the handler is asked about one join attempt at a time, and hears of the join before the next
+//! attempt.
 
 use std::ops::RangeFrom;
 use std::sync::Arc;
@@ -12,12 +13,11 @@ use super::{CallUnderWay, Player, RunningMatch, ended, refuse};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
 
-/// An attempt about which the handler is asked.
+/// A join attempt from the call of its callback until the player enters or is refused.
 #[derive(Debug)]
 pub(super) struct PendingAttempt {
     pub(super) attempt: Attempt,
-    /// Moment until which the answer is awaited; `None` if the session has gone, or was refused because it waited too
-    /// long.
+    /// Moment until which the answer is awaited; `None` if the session has gone, or was refused after too long a wait.
     pub(super) awaited_until: Option<Millis>,
 }
 
@@ -39,8 +39,7 @@ impl PendingAttempt {
 }
 
 /// An accepted attempt of a durable match whose join is under way. The attempt's record in the log is synced together
-/// with the
-/// record of the join, so no effect of the attempt leaves before the join has returned.
+/// with the record of the join, so no effect of the attempt leaves before the join has returned.
 #[derive(Debug)]
 pub(super) struct Admission {
     pub(super) pending: PendingAttempt,
@@ -53,9 +52,8 @@ pub(super) struct Admission {
 }
 
 impl RunningMatch {
-    /// Takes in that the handler has accepted an attempt: the join is the next call, before all calls in the queue.
-    /// Answers
-    /// whether listings find the match by another label now.
+    /// Takes in that the handler has accepted an attempt. The join is the next call, before all calls in the queue.
+    /// Answers whether listings find the match by another label now.
     pub(super) fn accept(
         &mut self,
         pending: PendingAttempt,
@@ -77,9 +75,8 @@ impl RunningMatch {
         is_relabelled
     }
 
-    /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are done. Answers
-    /// whether the
-    /// callback has set another label.
+    /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are carried out.
+    /// Answers whether the callback has set another label.
     pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<Effect>) -> bool {
         let Admission { pending: PendingAttempt { attempt, awaited_until }, acts, numbers, former_label } = admission;
         let presence = Arc::new(attempt.member.presence.clone());
@@ -105,7 +102,8 @@ impl RunningMatch {
         self.begin(CallUnderWay::Join { came: came.clone(), admission }, Callback::Join(came), out);
     }
 
-    /// The label by which listings find the match. A label that an attempt has set counts once its join has returned.
+    /// The label by which listings find the match. In a durable match a label that an attempt has set counts only when
+    /// the join of that attempt has returned.
     pub(in super::super) fn listed_label(&self) -> &Arc<str> {
         match &self.under_way {
             Some(CallUnderWay::Join { admission: Some(admission), .. }) => {
@@ -115,7 +113,7 @@ impl RunningMatch {
         }
     }
 
-    /// The session whose attempt is under way and which awaits the answer.
+    /// The session that awaits the answer to the attempt under way.
     pub(super) fn attempt_under_way(&self) -> Option<SessionRef> {
         let pending = self.under_way.as_ref()?.pending_attempt()?;
         pending.awaited_until.map(|_| pending.attempt.member.session())

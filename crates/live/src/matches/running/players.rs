@@ -19,7 +19,7 @@ pub(super) struct Player {
 }
 
 impl RunningMatch {
-    /// Queues the join attempt of a player. One who is in the match already is answered at once.
+    /// Queues the join attempt of a player. A player who is in the match already is answered at once.
     pub(in super::super) fn attempt(
         &mut self,
         now: Millis,
@@ -107,7 +107,7 @@ impl RunningMatch {
         is_known
     }
 
-    /// Takes in that a session has gone from the match's stream, or has gone before it came there.
+    /// Takes in that a session has left the match's stream, or has gone before it came there.
     pub(in super::super) fn gone(
         &mut self,
         now: Millis,
@@ -139,9 +139,8 @@ impl RunningMatch {
         Some(player)
     }
 
-    /// Takes in the message of a player. Answers whether there was room for it; a message of a session that is not in
-    /// the match
-    /// is dropped and needs none.
+    /// Takes in the message of a player. Answers `false` if the message was dropped because too many messages wait for
+    /// a tick. A message of a session that is not in the match is ignored, and the answer is `true`.
     pub(in super::super) fn input(
         &mut self,
         session: SessionRef,

@@ -74,26 +74,25 @@ impl RunningMatch {
 
     /// Queues a join before all attempts and signals.
     pub(super) fn enqueue_join(&mut self, presence: Arc<Presence>) {
-        self.queue.insert(self.joins_and_leaves_first(), QueuedCall::Join(presence));
+        self.queue.insert(self.joins_and_leaves_at_head(), QueuedCall::Join(presence));
     }
 
     /// Queues a leave. If the handler has not heard of the player's join, the leave follows the join, before all
-    /// attempts and
-    /// signals.
+    /// attempts and signals.
     pub(super) fn enqueue_leave(&mut self, left: Left) {
         let seated = self.outline.seated_mut(left.presence.session_id);
         let has_joined = seated.is_none_or(|seated| seated.has_joined);
-        let position = if has_joined { self.queue.len() } else { self.joins_and_leaves_first() };
+        let position = if has_joined { self.queue.len() } else { self.joins_and_leaves_at_head() };
         self.queue.insert(position, QueuedCall::Leave(left));
     }
 
     /// Number of joins and leaves at the head of the queue.
-    fn joins_and_leaves_first(&self) -> usize {
+    fn joins_and_leaves_at_head(&self) -> usize {
         self.queue.iter().take_while(|queued| matches!(queued, QueuedCall::Join(_) | QueuedCall::Leave(_))).count()
     }
 
-    /// Takes from the head of the queue all calls that belong into one call with `first`. `of` answers another call as
-    /// it was.
+    /// Takes from the head of the queue all calls that share one callback with `first`. `of` answers the content of
+    /// such a call, or gives back any other call unchanged.
     pub(super) fn batch<T>(&mut self, first: T, of: fn(QueuedCall) -> std::result::Result<T, QueuedCall>) -> Vec<T> {
         let mut batch = vec![first];
         while let Some(next) = self.queue.pop_front() {
@@ -108,9 +107,8 @@ impl RunningMatch {
         batch
     }
 
-    /// Whether a tick that is due goes before the head of the queue: it does if that is an attempt and another was
-    /// decided since
-    /// the last tick. So a flood of attempts does not hold up ticks.
+    /// Whether a due tick goes before the head of the queue. The tick does so if the head is an attempt and the handler
+    /// was asked about another attempt since the last tick, so that a flood of attempts does not hold up ticks.
     pub(super) fn is_tick_first(&self, now: Millis) -> bool {
         let is_attempt_next = matches!(self.queue.front(), Some(QueuedCall::Attempt(..)));
         is_attempt_next && self.has_asked && self.has_begun() && now >= self.tick_due()
@@ -138,8 +136,7 @@ impl RunningMatch {
     }
 
     /// Refuses callers of attempts and signals who have waited too long: callbacks may take long, and matches may wait
-    /// for each
-    /// other.
+    /// for one another.
     pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<Effect>) {
         match &mut self.under_way {
             Some(CallUnderWay::Signal(caller)) if now >= caller.until => caller.answer(Err(busy()), out),

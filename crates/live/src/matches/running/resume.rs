@@ -1,4 +1,4 @@
-//! Going on with a durable match from its log, with those of its players who are still there.
+//! Resumption of a durable match from its log, with those of its players who are still there.
 
 use std::sync::Arc;
 
@@ -13,10 +13,9 @@ use crate::session::Millis;
 use crate::stream::Presence;
 
 impl RunningMatch {
-    /// Goes on with a match. Players who are not `inside`, on the match's stream, have left. Sessions that are inside
-    /// without
-    /// being players are expelled. The broadcasts of the latest calls are sent again. The next tick is due one period
-    /// from now.
+    /// Goes on with a match. `inside` are the sessions on the match's stream. Players who are not among them have left.
+    /// Sessions among them that are not players, or that were kicked, are expelled. The broadcasts of the latest calls
+    /// are sent again. The next tick is due one period from now.
     pub(in super::super) fn resume(
         now: Millis,
         outline: Outline,
@@ -63,9 +62,8 @@ impl RunningMatch {
         running
     }
 
-    /// Whether this very request has created the match. A request comes a second time if a match of another place made
-    /// it, died
-    /// before it knew the answer, and goes on.
+    /// Whether this request is the one that created the match. The same request comes again if its sender, a match at
+    /// another place, died before the answer came and was resumed.
     pub(in super::super) fn is_made_by(&self, creation: &Creation) -> bool {
         let Outline { handler, created_at, .. } = &self.outline;
         *handler == creation.handler && *created_at == creation.created_at

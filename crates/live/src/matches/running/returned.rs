@@ -18,7 +18,7 @@ use crate::stream::Presence;
 /// The call whose return is awaited.
 #[derive(Debug)]
 pub(super) enum CallUnderWay {
-    /// The first callback, and the request to create the match.
+    /// The first callback, with the request to create the match if its answer is awaited.
     Init(Option<RequestRef>),
     Attempt(Box<PendingAttempt>),
     Signal(SignalCaller),
@@ -52,9 +52,8 @@ impl CallUnderWay {
         }
     }
 
-    /// Answers the requests that wait for the call, because the match ends before it has returned. Whoever creates a
-    /// match is
-    /// game code, and is told why there is no match.
+    /// Answers the requests that wait for the call, because the match ends and the call brings no answer. The request
+    /// to create a match comes from game code, so its answer says why there is no match.
     fn give_up(self, why: &str, out: &mut Vec<Effect>) {
         match self {
             Self::Init(Some(to)) => {
@@ -87,7 +86,7 @@ pub(in super::super) struct AfterReturn {
 /// A tick whose loop has returned.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct ReturnedTick {
-    /// Time since the tick was due.
+    /// Time from the moment at which the tick was due to the return of its loop.
     pub(in super::super) late_ms: Millis,
     /// Number of ticks that were left out before this one.
     pub(in super::super) skipped: u64,
@@ -110,7 +109,7 @@ impl RunningMatch {
                 after.is_relabelled = self.accept(*pending, acts, numbers, out);
                 return after;
             }
-            // The player enters also if the match is over, and then sees it end.
+            // The player enters even if the join ends the match, and then sees the match end.
             (CallUnderWay::Join { came, admission: Some(admission) }, Outcome::Goes | Outcome::Over) => {
                 after.is_relabelled = self.admit(*admission, out);
                 CallUnderWay::Join { came, admission: None }
@@ -119,7 +118,8 @@ impl RunningMatch {
         };
         after.end = self.settle(now, under_way, outcome, out).err();
         if matches!(after.end, None | Some(MatchEnd::Over)) {
-            // Acts of the last callback are done; those of one that has failed are not.
+            // The acts of a callback that ends the match are carried out; the acts of a callback that has failed are
+            // not.
             after.is_relabelled |= self.outline.note_acts(&acts, tick);
             self.carry_out(acts, numbers, out);
         }
@@ -162,7 +162,7 @@ impl RunningMatch {
                 return Err(MatchEnd::Failed(why));
             }
             (under_way, _) => {
-                let why = "a callback answered what was not asked";
+                let why = "the answer does not fit the callback";
                 under_way.give_up(why, out);
                 return Err(MatchEnd::Failed(why.into()));
             }
@@ -194,7 +194,7 @@ impl RunningMatch {
         }
     }
 
-    /// Carries out the broadcasts, which have these numbers, and kicks of a callback.
+    /// Carries out the broadcasts and kicks of a callback. `numbers` are the numbers of the broadcasts, in order.
     pub(super) fn carry_out(&mut self, acts: Vec<Act>, mut numbers: RangeFrom<u64>, out: &mut Vec<Effect>) {
         let mut deferred = Vec::new();
         for act in acts {
@@ -225,7 +225,7 @@ impl RunningMatch {
         if sessions.len() <= FEW {
             return sessions.filter(|session| players.clone().any(|player| player == *session)).collect();
         }
-        // Both lists may be long: game code makes the one, and a large match has the other.
+        // A set is made because both lists may be long: game code makes one of them, and the other has all players.
         let players: BTreeSet<_> = players.by_ref().collect();
         sessions.filter(|session| players.contains(session)).collect()
     }
@@ -237,7 +237,7 @@ impl RunningMatch {
         }
     }
 
-    /// Ends the match: answers all requests that wait, and expels all players.
+    /// Ends the match: answers all waiting requests, and expels all players.
     pub(in super::super) fn close(mut self, out: &mut Vec<Effect>) {
         if let Some(under_way) = self.under_way.take() {
             under_way.give_up("the server stops", out);

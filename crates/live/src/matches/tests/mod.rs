@@ -1,4 +1,4 @@
-//! Tests of matches. The tests play the handlers.
+//! Tests of matches. The tests answer the calls of handlers themselves, so no game code runs.
 
 mod admission;
 mod durable;
@@ -156,14 +156,14 @@ impl World {
         self.signal_of(number, Vec::new());
     }
 
-    /// Sends a signal for whose answer these matches wait.
+    /// Sends a signal with a chain: the matches whose callbacks wait for the answer.
     fn signal_of(&mut self, number: u32, chain: Vec<MatchId>) {
         self.step(|world, out| {
             world.matches.signal(world.now, world.id, "?".into(), chain.into(), Some(request(number)), out);
         });
     }
 
-    /// Returns the first call that is under way.
+    /// Lets the first call that is under way return. Answers the callback of that call.
     fn returns(&mut self, returned: Return) -> Callback {
         let call = self.calls.remove(0);
         self.step(|world, out| world.matches.returned(world.now, call.reference(), returned, out));

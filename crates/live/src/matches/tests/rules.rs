@@ -28,7 +28,10 @@ fn a_match_begins_as_its_handler_says_or_not_at_all() {
         world.create(ID, 1);
         assert!(matches!(world.called(), Some(Callback::Init { params, .. }) if params == "{}"));
         world.attempt(5);
-        assert!(matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound), "not yet");
+        assert!(
+            matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound),
+            "the match has not begun yet"
+        );
         world.effects.clear();
         world.returns(returned);
         assert!(matches!(world.answers()[..], [(0, Err(why))] if why.kind == kind), "{:?}", world.effects);
@@ -60,7 +63,7 @@ fn ticks_come_at_their_rate_and_missed_ones_are_not_made_up() {
     // The loop takes as long as ten ticks.
     world.pass(170);
     assert!(loops(&mut world).is_some());
-    assert!(loops(&mut world).is_some(), "the one that should have been comes at once");
+    assert!(loops(&mut world).is_some(), "the tick that is due comes at once");
     assert_eq!(world.called(), None);
     world.pass(17);
     assert!(loops(&mut world).is_some());
@@ -84,7 +87,7 @@ fn an_accepted_player_enters_before_the_answer_and_the_join() {
     assert!(matches!(world.returns(goes()), Callback::Join(came) if *came[0] == presence(1)));
     world.effects.clear();
     world.attempt(1);
-    assert_eq!(world.called(), None, "whoever is there is not asked about again");
+    assert_eq!(world.called(), None, "the handler is not asked again about a player who is there");
     assert!(matches!(world.answers()[..], [(1, Ok(Answer::Entered(entered)))] if !entered.is_new));
 }
 
@@ -188,7 +191,7 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
     world.pass(100);
     let acts = vec![Act::Defer(say("over"))];
     world.returns(Return { outcome: Outcome::Over, acts });
-    assert_eq!(world.told(), [(None, "over".into())], "what it says last is said");
+    assert_eq!(world.told(), [(None, "over".into())], "broadcasts of the last callback are sent");
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn kicked_players_leave_and_the_handler_hears_of_it() {
     let heard = world.returns(goes());
     assert!(matches!(heard, Callback::Leave(left) if left[0].reason == LeaveReason::Kicked && left.len() == 1));
     world.gone(2);
-    assert_eq!(world.called(), None, "once");
+    assert_eq!(world.called(), None, "the handler hears of a leave once");
 }
 
 #[test]
@@ -299,7 +302,7 @@ fn callers_of_signals_are_refused_when_they_wait_too_long() {
     assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
     world.effects.clear();
     world.pass(500);
-    assert!(matches!(world.answers()[..], [(4, Err(_))]), "one that waits for its turn");
+    assert!(matches!(world.answers()[..], [(4, Err(_))]), "a queued caller is refused too");
     world.effects.clear();
     world.returns(done(Outcome::Signalled("late".into())));
     assert!(world.answers().is_empty());
@@ -316,10 +319,13 @@ fn join_attempts_are_refused_when_they_wait_too_long() {
     assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
     world.effects.clear();
     world.pass(500);
-    assert!(matches!(world.answers()[..], [(4, Err(_))]), "one that waits for its turn");
+    assert!(matches!(world.answers()[..], [(4, Err(_))]), "a queued caller is refused too");
     world.effects.clear();
     world.returns(done(Outcome::Decided(Ok(()))));
-    assert!(world.answers().is_empty() && world.matches.list(&everything())[0].size == 0, "too late to be let in");
+    assert!(
+        world.answers().is_empty() && world.matches.list(&everything())[0].size == 0,
+        "an attempt that was refused lets nobody in"
+    );
     world.attempt(3);
     let heard: Vec<_> = (0..3).map(|_| world.returns(goes())).collect();
     assert!(matches!(&heard[..], [Callback::Join(_), Callback::Leave(_), Callback::Loop(_)]), "{heard:?}");
@@ -344,7 +350,7 @@ fn callers_are_refused_as_busy_when_too_many_wait_or_for_too_long() {
     let mut late: Vec<u64> = world.answers().iter().map(|(id, _)| *id).collect();
     late.sort_unstable();
     assert_eq!(late, [1, 2, 4]);
-    assert!(matches!(world.called(), Some(Callback::Loop(_))), "and nothing of theirs is called");
+    assert!(matches!(world.called(), Some(Callback::Loop(_))), "no call of a refused caller begins");
 }
 
 #[test]
@@ -354,14 +360,14 @@ fn a_tick_that_takes_long_is_waited_for_and_the_next_one_comes_with_its_return()
     assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())));
     world.now += 250;
     world.step(|world, out| world.matches.turn(world.now, out));
-    assert_eq!(world.matches.next_due(), None, "nothing is to be done before it returns");
+    assert_eq!(world.matches.next_due(), None, "no step is due before the loop returns");
     world.returns(goes());
-    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())), "the late one");
+    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())), "the late tick comes with the return");
     world.returns(goes());
     assert_eq!(
         (world.called(), world.matches.next_due()),
         (None, Some(world.now + 50)),
-        "those that were missed are not made up"
+        "further missed ticks are left out"
     );
     world.pass(50);
     assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())));

@@ -1,4 +1,5 @@
-//! The promises of the matchmaker: its rules one by one, and all of them compared with brute force over random pools.
+//! Tests of the matchmaker's promises: its rules one by one, and all rules together against brute force over random
+//! pools.
 
 mod carry;
 mod explanations;
@@ -13,7 +14,7 @@ use muster_domain::ids::Uuid;
 
 use super::*;
 
-/// Second of the day at which tests begin.
+/// Moment at which the tickets of tests are made, in seconds since 1970.
 const START: i64 = 1_000;
 
 fn id(name: &str) -> TicketId {

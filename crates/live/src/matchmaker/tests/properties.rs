@@ -45,7 +45,7 @@ impl Asked {
     }
 }
 
-/// Whether every ticket accepts every other, and the number of players satisfies all.
+/// Whether every ticket of a group accepts every other, and the number of players satisfies all of them.
 fn is_sound(group: &[&Asked]) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().all(|asked| {
@@ -56,8 +56,8 @@ fn is_sound(group: &[&Asked]) -> bool {
     })
 }
 
-/// Whether a ticket may form the group as its searcher: the group has the ticket's `max_count`, or has fewer players
-/// and the ticket is due. No ticket that is still patient may have a greater `max_count`.
+/// Whether some ticket may form the group as its searcher: the group has that ticket's `max_count`, or `is_due` says
+/// that the ticket takes fewer players. No ticket that has patience may have a greater `max_count`.
 fn is_allowed(group: &[&Asked], pass: u64, max_intervals: u32, is_due: impl Fn(&Asked) -> bool) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().any(|searcher| {
@@ -97,7 +97,7 @@ pub(super) fn random_solo(random: &mut Random, number: u128, counts: (u32, u32))
     }
 }
 
-/// A random ticket: players 1 to 14, alone or in parties.
+/// A random ticket, of one of the players 1 to 14 alone or of a party of them.
 fn random_ticket(random: &mut Random, number: usize) -> NewTicket<u128> {
     let (min_count, max_count, multiple) = random.pick(&[
         (2, 2, 1),
@@ -163,7 +163,7 @@ impl Checked {
         }
     }
 
-    /// Checks that no possible group is left in which a ticket has its `max_count` or was in its last interval.
+    /// Checks that no possible group is left in which a ticket has its `max_count`, or loses its patience in this pass.
     fn check_nobody_left(&self, seed: u64) {
         let waiting: Vec<_> = self.asked.values().collect();
         let is_last = |asked: &Asked| self.pass + 1 == asked.first_pass + u64::from(self.max_intervals);

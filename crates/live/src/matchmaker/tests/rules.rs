@@ -295,8 +295,8 @@ fn slots_start_over_when_they_are_used_up() {
 
 #[test]
 fn patterns_are_tried_on_each_ticket_once() {
-    // The index cannot try this pattern on so many different names. It fits one name in ten, and those tickets demand
-    // what no ticket offers.
+    // The index cannot try this pattern on so many different names. The pattern fits one name in ten, and the tickets
+    // with these names demand a name that no ticket offers.
     let named =
         |number: u128, query: &str| solo(number, (2, 2), query).text("name", &format!("{}{number}", number % 10));
     let tickets = (1..=2_000).map(|number| {
@@ -311,7 +311,7 @@ fn patterns_are_tried_on_each_ticket_once() {
     pool.add(solo(3_000, (2, 2), "+properties.name:x*").text("name", "x"));
     pool.add(solo(3_001, (2, 2), "+properties.name:x*").text("name", "x"));
     assert_eq!(pool.pass(), ["3000 3001"]);
-    // A demand goes with the last ticket that makes it.
+    // A demand leaves the index with the last ticket that makes it.
     for number in 1..=2_000 {
         pool.matchmaker.remove_session(session(number));
     }

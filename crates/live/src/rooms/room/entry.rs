@@ -1,5 +1,5 @@
-//! Joining and leaving: how seats are held, taken and given back, and who is kept out. Never touches a socket or
-//! stream: effects say who is put on the stream and who is taken off.
+//! Joining and leaving: seats are held, taken and given back, and users are kept out. Never touches a socket or stream:
+//! effects say which sessions are put on the stream and taken off.
 
 use std::sync::Arc;
 
@@ -89,8 +89,8 @@ impl Room {
         self.joined(user, seat)
     }
 
-    /// Tells all members the public variables of a member whose new session took over. The variables stay, but the
-    /// members were told of the new session as of one without variables.
+    /// Tells all members the public variables of a member whose new session took over. The variables stay, but to the
+    /// other members the new session came without any.
     fn tell_variables_of(&self, user: UserId, out: &mut Vec<Effect>) {
         let Some(member) = self.members.get(&user) else { return };
         let shown = member.variables.public();
@@ -230,7 +230,7 @@ impl Room {
             Some(seat) => self.seats.free(seat),
             None => self.spectators -= 1,
         }
-        // A spectator may hold a reservation to become a player; it ends as well.
+        // A spectator may hold a reservation to become a player; the reservation ends as well.
         if let Some(held) = self.reservations.remove(user) {
             self.seats.free(held.seat);
         }
@@ -238,7 +238,7 @@ impl Room {
         self.pass_ownership(out);
     }
 
-    /// Keeps a user out. The list is ordered by the times at which the bans end.
+    /// Keeps a user out until a time. The list of such users is ordered by these times.
     fn bar(&mut self, user: UserId, now: Millis, until: Millis) -> Result<()> {
         let ended = self.barred.values().take_while(|until| **until <= now).count();
         self.barred.drain(..ended);

@@ -1,4 +1,5 @@
-//! Settings of a room: what its owner may change, and which values are allowed. Never changes who is in the room.
+//! Settings of a room: the changes that its owner may make, and the values that are allowed. Never changes who is in
+//! the room.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ impl Room {
         self.require_owner(caller)?;
         self.check_update(&update)?;
         let editor = Editor { user_id: caller.user_id, is_owner: true };
-        // Everything that can fail has come before or is this.
+        // Properties are the last part that can be refused: a refused update changes nothing.
         self.properties.apply(&update.properties, editor, PROPERTIES)?;
         if let Some(capacity) = update.capacity {
             self.seats.resize(capacity);
@@ -83,8 +84,8 @@ impl Room {
         self.check_desk(update)
     }
 
-    /// Refuses settings that a desk cannot work with: it counts on the size of its rooms, and its players know no
-    /// password.
+    /// Refuses settings that a desk cannot work with: the desk counts on the size of its rooms, and the players that it
+    /// sends know no password.
     fn check_desk(&self, update: &Update) -> Result<()> {
         let sets_password = update.password.as_ref().is_some_and(Option::is_some);
         if self.desk.is_some() && (update.capacity.is_some() || sets_password) {

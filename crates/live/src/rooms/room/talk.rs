@@ -21,7 +21,7 @@ impl Room {
         Ok(Answer::Done)
     }
 
-    /// Sends a private message. All receivers must be in the room, or nobody is told.
+    /// Sends a private message. Unless all receivers are in the room, none of them gets it.
     pub(super) fn whisper(
         &mut self,
         caller: &Caller,

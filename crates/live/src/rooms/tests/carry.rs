@@ -15,7 +15,7 @@ fn rooms() -> Rooms {
     Rooms::new(Arc::new(RoomsConfig::default()))
 }
 
-/// Taken seats of each room, and its number of seats.
+/// Number of taken seats, and of all seats, of each room.
 fn occupancies(rooms: &Rooms) -> Vec<(u32, u32)> {
     rooms.rooms().map(|room| room.occupancy()).collect()
 }

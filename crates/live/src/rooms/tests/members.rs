@@ -77,7 +77,7 @@ fn players_take_the_lowest_seats_and_the_room_passes_to_the_oldest() {
     world.settle();
     assert_eq!(world.take_told(), [(vec![2, 3], Event::Owner(Some(user(2))))]);
     assert_eq!(joined(world.join(4, room)).seat, Some(1));
-    // The player leaves over HTTP, where no session is known.
+    // A request to leave also tells the player's session that it is out of the room, unlike a closed socket.
     world.ask(2, room, RoomAction::Leave).unwrap();
     let told = [(vec![2], Event::Out(LeaveReason::Left)), (vec![3, 4], Event::Owner(Some(user(3))))];
     assert_eq!(world.take_told(), told);

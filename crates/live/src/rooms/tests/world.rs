@@ -133,8 +133,8 @@ impl World {
         self.queues.entry((from, to)).or_default().push_back(sent);
     }
 
-    /// Delivers one message of a queue that the seed picks. Returns `None` if no message waits, and the request's
-    /// number if it was a reply.
+    /// Delivers one message of a queue that the seed picks. Returns `None` if no message waits, and the number of the
+    /// request if the message is the answer to one.
     pub(super) fn deliver(&mut self) -> Option<Option<u64>> {
         let busy: Vec<(usize, usize)> =
             self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(pair, _)| *pair).collect();
@@ -148,7 +148,7 @@ impl World {
         match sent {
             Sent::Up(up) => rooms.receive(self.now, up, &mut effects),
             Sent::Gone(room, player) => {
-                // Like the plane, lets only players leave a stream who are on it.
+                // As in the plane, only a player who is on a stream can leave it.
                 if self.streams.get_mut(&room).is_some_and(|stream| stream.remove(&player)) {
                     let session = SessionRef {
                         place: crate::Place::from((player as usize % self.shards.len()) as ShardIndex),
@@ -177,8 +177,8 @@ impl World {
                     self.streams.entry(room).or_default().insert(listener.session.key.test_number());
                 }
                 Effect::Untrack { room, listener, .. } => {
-                    let stream = self.streams.get_mut(&room).expect("a stream that somebody goes from");
-                    assert!(stream.remove(&listener.session.key.test_number()), "who goes was there");
+                    let stream = self.streams.get_mut(&room).expect("the stream of the room");
+                    assert!(stream.remove(&listener.session.key.test_number()), "the session was on the stream");
                 }
                 Effect::Tell { room, to, event } => {
                     let there = self.streams.get(&room).cloned().unwrap_or_default();
@@ -255,14 +255,14 @@ impl World {
         std::mem::take(&mut self.told).into_iter().map(|(_, to, event)| (to, event)).collect()
     }
 
-    /// Taken seats and number of seats of every room.
+    /// Number of taken seats, and of all seats, of every room.
     pub(super) fn occupancies(&self) -> BTreeMap<RoomId, (u32, u32)> {
         let rooms = self.shards.iter().flat_map(Rooms::rooms);
         rooms.map(|room| (room.id, room.occupancy())).collect()
     }
 }
 
-/// The user of a player: numbers that differ by a multiple of 100,000 share a user.
+/// The user of a player. Players whose numbers differ by a multiple of 100,000 are sessions of one user.
 pub(super) fn user(player: u32) -> UserId {
     UserId(Uuid::from_u128(u128::from(player % 100_000) + 1))
 }

@@ -19,7 +19,7 @@ use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 
 use super::context::context_of;
 use super::errors::{raised, throw};
-use super::init::Answers;
+use super::init::InitAnswers;
 use super::program::Bundle;
 use super::register::Callbacks;
 use super::sources::Sources;
@@ -53,7 +53,7 @@ pub struct MatchVm {
 struct Script {
     sources: Arc<Sources>,
     /// The host's answers to the first run of `InitModule`.
-    answers: Answers,
+    answers: InitAnswers,
 }
 
 /// A match that has begun, with the tick rate and label that the plane is told.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join;
-use muster_api::game::{Invocation, Mode};
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::game::{ExecutionMode, Invocation};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::{GoFunctions, GoModule, Limits};
 use muster_wire::api::UpdateAccountRequest;
 use muster_wire::code::Code;
@@ -66,12 +66,12 @@ fn a_call_that_ends_its_goroutine_fails_alone() {
 
 #[test]
 fn a_hook_fails_with_its_instance() {
-    let subject = Subject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
+    let subject = HookSubject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
     for kind in BOMBS {
         block_on(async {
             let (functions, _) = functions(store(), quick()).await;
             let request = UpdateAccountRequest { display_name: Some(format!("bomb {kind}")), ..Default::default() };
-            let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+            let invocation = Invocation { mode: ExecutionMode::Before, ..Invocation::default() };
             let refused = functions.before(subject, invocation, Some(&request)).await.unwrap_err();
             assert_eq!(refused.code, Code::Unavailable, "{kind}");
             assert_eq!(answer_of_next(&functions).await, "1", "{kind}");

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use muster_api::game::Invocation;
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::value::Value as GameValue;
 use muster_script::{JsFunctions, Limits};
 use muster_wire::code::Code;
@@ -136,7 +136,7 @@ fn whatever_code_does_harms_itself_alone() {
         let functions = load(&[("index.js", &text)], limits).unwrap();
         block_on(async {
             call(&functions, "bomb", "").await.expect_err(bomb);
-            let hook = Subject::operations().find(|subject| subject.name() == "GetAccount").unwrap();
+            let hook = HookSubject::operations().find(|subject| subject.name() == "GetAccount").unwrap();
             functions.before(hook, Invocation::default(), None).await.expect_err(bomb);
             assert_eq!(call(&functions, "fine", "").await, Ok::<_, (Code, String)>("fine".to_owned()), "{bomb}");
         });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
 use muster_script::{Bundle, Limits};
 use muster_wire::api::Event;
 
@@ -146,7 +146,7 @@ fn events_are_heard_and_scheduled_functions_named() {
         ..Event::default()
     };
     block_on(async {
-        let invocation = || Invocation { mode: Mode::Event, ..Invocation::default() };
+        let invocation = || Invocation { mode: ExecutionMode::Event, ..Invocation::default() };
         assert!(functions.hears_of(Occasion::Reported) && !functions.hears_of(Occasion::SessionEnd));
         functions.tell(Occasion::Reported, invocation(), event);
         functions.tell(Occasion::SessionEnd, invocation(), Event::default());

@@ -78,7 +78,7 @@ impl World {
         if !comes && !own.is_empty() && self.rng.u8(0..10) > 0 {
             return Some(pick(&mut self.rng, &own));
         }
-        // A room where the same user is by another session, so that the new session takes over.
+        // Some sessions join a room that their user is in by another session, so that the new session takes over.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let elsewhere: Vec<RoomNo> = ties
             .filter(|((_, other), _)| *other != who && user_id(*other) == user_id(who))
@@ -87,7 +87,7 @@ impl World {
         if comes && !elsewhere.is_empty() && self.rng.bool() {
             return Some(pick(&mut self.rng, &elsewhere));
         }
-        // Mostly a room with members or reservations, and mostly the same one.
+        // The room is mostly one with members or reservations, and mostly the same one.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.may_hear || tie.held.is_some());
         let used: BTreeSet<RoomNo> = ties.map(|((room, _), _)| *room).collect();
         if let Some(first) = used.first().filter(|_| self.rng.u8(0..8) > 0) {
@@ -99,7 +99,7 @@ impl World {
         (!all.is_empty()).then(|| pick(&mut self.rng, &all))
     }
 
-    /// A member of a room as other members know it, or any session.
+    /// Mostly a session that is in the room, sometimes any session but the asker.
     pub(super) fn some_member(&mut self, room: RoomNo, asker: Who) -> Option<Who> {
         let ties = self.rooms.ties.range((room, 0)..=(room, Who::MAX));
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.mirror.is_some()).map(|((_, who), _)| *who).collect();
@@ -199,7 +199,7 @@ impl World {
         self.enter(Entering { who, room, entry, held })
     }
 
-    /// Joins a room like the rim does: a session that is in it, or on its way, only looks.
+    /// Joins a room as the rim does: a session that is in the room, or on its way, only looks at it.
     pub(in super::super) fn enter(&mut self, entering: Entering) -> Checked {
         let Entering { who, room, entry, .. } = entering;
         let (at, known) = (self.clients[&who].at, &self.rooms.known[room]);
@@ -207,7 +207,7 @@ impl World {
         let comes = !self.planes[usize::from(at.place.shard())].is_on(at.key, &id.stream());
         let tie = self.rooms.tie(room, who);
         if comes {
-            // An earlier join was refused, though the session may not have heard so yet.
+            // The plane has refused an earlier join if there was one, though the session may not know that yet.
             tie.generation += 1;
             tie.may_hear = true;
         }
@@ -224,7 +224,7 @@ impl World {
         self.rooms.departed(who);
         self.control += super::CONTROL;
         if self.rng.u8(0..5) == 0 {
-            // A request over HTTP leaves the room for whichever session of the user is in it.
+            // A request over HTTP takes out whichever session of the user is in the room.
             self.rooms.known[room].expulsions += 1;
             let (id, what) = (self.rooms.known[room].id, RoomAction::Leave);
             return self.ask_rooms(who, OpenRoomRequest::Other, |caller, reply_to| {

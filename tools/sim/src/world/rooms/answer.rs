@@ -1,4 +1,4 @@
-//! Answers of owners of rooms, compared with what was promised before.
+//! Answers of owners of rooms, compared with their earlier promises.
 
 use muster_domain::{Error, ErrorKind};
 use muster_live::Millis;
@@ -18,7 +18,7 @@ impl World {
     pub(in super::super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
         let answer: RoomAnswer = match reply {
             Reply::Rooms(answer) => answer,
-            // The session closed meanwhile, or is on too many streams.
+            // The session closed before the answer, or is on too many streams.
             Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Checks a refusal to make more rooms: the user has indeed made as many as allowed.
+    /// Checks that a user who is refused another room has indeed made as many as allowed.
     fn check_limit_of_maker(&mut self, who: Who, fresh: Option<RoomNo>, refusal: &Error) -> Checked {
         self.rooms.filling.disturb();
         let limit = self.scenario.config.rooms.rooms_per_creator_max as usize;
@@ -115,7 +115,8 @@ impl World {
             self.check_promise(&entering, generation, &answer)?;
             self.check_entry(&entering, barred_until, &answer)?;
         }
-        // A session that came too late may have another seat than the reserved one, which was freed.
+        // A session that came too late may have another seat than the reserved one, so the reserved one may be free
+        // again.
         if held.is_none_or(|held| self.now >= held.until) {
             self.rooms.filling.disturb();
         }
@@ -146,7 +147,7 @@ impl World {
         let Entering { who, room, held: Some(held), .. } = *entering else { return Ok(()) };
         let known = &self.rooms.known[room];
         let tie = self.rooms.ties.get(&(room, who));
-        // A user who is in the room by another session keeps that session's place.
+        // A user who is in the room by another session keeps the seat of that session.
         let is_due = !self.may_be_in_otherwise(who, room)
             && self.now < held.until
             && !known.is_brief
@@ -202,7 +203,7 @@ impl World {
         ensure(Check::Hidden, secret.is_none(), || format!("session {who} is shown {secret:?} of another"))
     }
 
-    /// Checks that descriptions of rooms add up.
+    /// Checks that the numbers in descriptions of rooms agree with each other.
     fn check_shown_in(&self, answer: &RoomAnswer) -> Checked {
         match answer {
             Ok(Answer::Joined(joined)) => self.check_state(&joined.state),

@@ -30,7 +30,7 @@ impl World {
         };
         let tie = self.rooms.tie(room, who);
         ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in room {room}, and hears {tale:?}"))?;
-        // A message for some only takes its place among the messages for all.
+        // A message for some sessions keeps only its place among the messages for all.
         let is_for_all = match &tale {
             Tale::Event(event) => !matches!(event, Event::Private(..) | Event::PlayerVariables(..) | Event::Out(_)),
             Tale::CameAndWent(..) | Tale::Lobby(_) => true,
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// Sessions that were in the room of a message and have left it.
+    /// Open sessions that were in the room of a message and have left it.
     pub(in super::super) fn room_leavers(&self, number: u32) -> Vec<Who> {
         let room = self.encoder.tales.get(number).and_then(|told| RoomId::of_stream(&told.stream));
         let Some(room) = room.and_then(|id| self.rooms.numbers.get(&id)) else { return Vec::new() };

@@ -12,7 +12,8 @@ use crate::scenario::rooms::{VIEWS, view};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
-    /// Listens before it asks for the first page, so that no later change is missed.
+    /// Lets a session watch a view. The session listens before it asks for the first page, so that it misses no later
+    /// change.
     pub(super) fn watch(&mut self, who: Who, number: usize) -> Checked {
         let watch = self.rooms.watches.entry((number, who)).or_default();
         if watch.watching.is_none() {

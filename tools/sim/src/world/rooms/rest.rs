@@ -1,5 +1,5 @@
 //! Rest: the state of owners of rooms is compared with the actions of players, with the views of members and watchers,
-//! and with the directory. At the end nothing remains.
+//! and with the directory. At the end of a run nothing of rooms remains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,8 +82,8 @@ impl World {
         Ok(states)
     }
 
-    /// Checks that owner, sessions' shards and sessions agree on the members, and that exactly the members' seats are
-    /// taken.
+    /// Checks that owner, shards of sessions, and sessions agree on the members, and that exactly the members' seats
+    /// are taken.
     fn check_room(&self, room: RoomNo, state: &RoomState) -> Checked {
         let known = &self.rooms.known[room];
         let stream = known.id.stream();
@@ -117,14 +117,14 @@ impl World {
         })
     }
 
-    /// Checks that each member's view of its room agrees with the owner's answer to it.
+    /// Checks that each member's view of its room agrees with the owner's answer to that member.
     fn check_mirrors(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let members: Vec<(RoomNo, Who)> = ties.map(|(tie, _)| *tie).collect();
         for (number, (room, who)) in members.iter().enumerate() {
             self.ask_room(*who, *room, OpenRoomRequest::Probe(number), RoomAction::Look)?;
         }
-        // When joins are told merged, members may have changed their variables before the others hear of them.
+        // If joins are told together, members may have changed their variables before the others hear of their joins.
         let is_merged = self.scenario.config.merge_above < SESSIONS_MAX;
         let seen = |mirror: Mirror| if is_merged { mirror.without_own() } else { mirror };
         let answers = self.probed()?;
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// Checks that listings, page by page, and watched views show the rooms that exist.
+    /// Checks that listings, read page by page, and watched views show the rooms that exist.
     fn check_directory(&mut self, states: &BTreeMap<RoomNo, RoomState>) -> Checked {
         let mut listed = Vec::new();
         let limit = self.rng.usize(1..=5);

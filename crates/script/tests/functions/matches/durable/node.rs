@@ -10,7 +10,7 @@ use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, Input, MatchId, Outcome, Outline, Return, Timers};
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
-use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+use muster_script::host::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
 use muster_script::value::Value;
 use tokio::sync::Notify;
 
@@ -154,14 +154,14 @@ pub struct Gate {
 }
 
 impl HttpClient for Gate {
-    fn send(&self, _: HttpRequest) -> HttpFuture<'_> {
+    fn send(&self, _: OutgoingRequest) -> HttpFuture<'_> {
         self.unsynced.borrow_mut().push(self.disk.unsynced());
         let waits = self.is_held.replace(false).then(|| self.open.clone());
         Box::pin(async move {
             if let Some(open) = waits {
                 open.notified().await;
             }
-            Ok(HttpResponse { code: 200, headers: Vec::new(), body: Vec::new() })
+            Ok(OutgoingResponse { code: 200, headers: Vec::new(), body: Vec::new() })
         })
     }
 }

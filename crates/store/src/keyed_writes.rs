@@ -1,11 +1,11 @@
-//! What becomes of keyed writes, in the form in which both databases keep it: a fingerprint of what was asked, and the
-//! outcome as JSON that a newer program still reads.
+//! Outcomes of keyed writes in the form in which both databases keep them: a fingerprint of the request, and the
+//! outcome as JSON that later programs can read.
 //!
-//! Outcomes name no player: who is meant stands in the request, which comes again with its key.
+//! Outcomes name no player. The players stand in the request, which comes again with its key.
 
 use muster_domain::UserId;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::storage::{Expected, ObjectAck, ObjectId, ObjectWrite};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
@@ -16,41 +16,47 @@ use sha2::{Digest as _, Sha256};
 
 use crate::objects;
 
-/// The form of fingerprints and outcomes that this program writes. Older ones must stay readable for as long as
+/// The form of fingerprints and outcomes that this program writes. A later program must read older forms for as long as
 /// outcomes are kept.
 pub(crate) const FORMAT: i16 = 1;
 
-/// A keyed write, and what it asks for.
+/// A keyed write, with the fingerprint of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Effect {
-    pub(crate) key: EffectKey,
+pub(crate) struct KeyedWrite {
+    pub(crate) key: WriteKey,
     pub(crate) fingerprint: [u8; 32],
     pub(crate) now: Timestamp,
 }
 
-impl Effect {
-    /// Of a write that has a key.
+/// The row of an earlier write under the same key.
+pub(crate) struct KnownWrite<'a> {
+    pub(crate) fingerprint: &'a [u8],
+    pub(crate) format: i16,
+    pub(crate) outcome: &'a str,
+}
+
+impl KeyedWrite {
+    /// The keyed write of a request; `None` for a write without a key.
     pub(crate) fn of(update: &MultiUpdate, stamp: WriteStamp) -> Option<Self> {
-        stamp.effect.map(|key| Self { key, fingerprint: fingerprint(update), now: stamp.now })
+        stamp.key.map(|key| Self { key, fingerprint: fingerprint(update), now: stamp.now })
     }
 
-    /// What became of the write, as it is kept: `known` are its fingerprint, its form and its outcome.
+    /// The outcome of the earlier write under this key.
     ///
     /// # Errors
-    /// `Diverged`, and `Internal` for an outcome that this program does not understand.
+    /// `Diverged` when the earlier write was another request; `Internal` for an outcome that this program cannot read.
     pub(crate) fn outcome(
         &self,
-        known: (&[u8], i16, &str),
+        known: KnownWrite<'_>,
         update: &MultiUpdate,
     ) -> Result<Result<MultiOutcome, StoreError>, StoreError> {
-        let (fingerprint, format, outcome) = known;
-        if format != FORMAT {
-            return Err(StoreError::Internal(format!("an effect's outcome has the unknown form {format}")));
+        if known.format != FORMAT {
+            return Err(StoreError::Internal(format!("an effect's outcome has the unknown form {}", known.format)));
         }
-        if fingerprint != self.fingerprint {
+        if known.fingerprint != self.fingerprint {
             return Err(StoreError::Diverged);
         }
-        let stored: Stored = serde_json::from_str(outcome).map_err(|_| damaged())?;
+        let stored: Stored = serde_json::from_str(known.outcome).map_err(|_| damaged())?;
         stored.outcome(update).ok_or_else(damaged)
     }
 }
@@ -59,7 +65,8 @@ fn damaged() -> StoreError {
     StoreError::Internal("the outcome of an effect is damaged".to_owned())
 }
 
-/// An outcome as JSON; `None` for a failure of the environment or ours, after which the write may be tried again.
+/// An outcome as JSON. `None` for a failure of the environment or of ours: such a write may be tried again, so its
+/// outcome is not kept.
 pub(crate) fn encode(outcome: &Result<MultiOutcome, StoreError>, update: &MultiUpdate) -> Option<String> {
     serde_json::to_string(&Stored::of(outcome, update)?).ok()
 }
@@ -71,7 +78,7 @@ enum Stored {
         acks: Vec<StoredAck>,
         wallets: Vec<Option<StoredChange>>,
     },
-    /// Of the player whom this one of the wallets belongs to.
+    /// The balance of a wallet does not allow the change. `wallet` is the index of the wallet in the request.
     Balance {
         wallet: usize,
         name: String,
@@ -88,6 +95,14 @@ struct StoredAck {
     version: String,
     create_time: i64,
     update_time: i64,
+}
+
+impl StoredAck {
+    /// The acknowledgement of `write`, which this was stored for.
+    fn ack(self, write: &ObjectWrite) -> ObjectAck {
+        let ack = objects::ack(write, Timestamp(self.create_time), Timestamp(self.update_time));
+        ObjectAck { version: self.version, ..ack }
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -154,13 +169,9 @@ impl Stored {
                 if (acks.len(), wallets.len()) != (update.writes.len(), update.wallets.len()) {
                     return None;
                 }
-                let ack = |(write, ack): (&ObjectWrite, StoredAck)| {
-                    let written = objects::ack(write, Timestamp(ack.create_time), Timestamp(ack.update_time));
-                    ObjectAck { version: ack.version, ..written }
-                };
                 let change = |StoredChange { previous, updated }| WalletChange { previous, updated };
                 return Some(Ok(MultiOutcome {
-                    acks: update.writes.iter().zip(acks).map(ack).collect(),
+                    acks: update.writes.iter().zip(acks).map(|(write, stored)| stored.ack(write)).collect(),
                     wallets: wallets.into_iter().map(|each| each.map(change)).collect(),
                 }));
             }
@@ -175,8 +186,8 @@ impl Stored {
     }
 }
 
-/// What was asked for, in 32 bytes. Times and the ids of ledger items are not part of it: the server chooses them, not
-/// the match.
+/// SHA-256 of the request. Times and the ids of ledger items are left out: the server chooses them, and they differ
+/// when the match asks again.
 fn fingerprint(update: &MultiUpdate) -> [u8; 32] {
     let MultiUpdate { accounts, writes, deletes, wallets } = update;
     let mut asked = Asked(Sha256::new());
@@ -191,7 +202,7 @@ fn fingerprint(update: &MultiUpdate) -> [u8; 32] {
     asked.0.finalize().into()
 }
 
-/// Takes everything in with its length before it, so that no two requests read the same.
+/// A hash of the request. Each text and list goes in behind its length, so that no two requests hash the same bytes.
 struct Asked(Sha256);
 
 impl Asked {

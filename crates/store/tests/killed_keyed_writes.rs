@@ -1,5 +1,5 @@
-//! Kills a process that makes keyed grants at full rate, on both databases, and then asks for each of them again, as a
-//! match that is replayed does: each must have happened once, with the answer that it had.
+//! Kills a process that makes keyed grants at full rate, on both databases. Then every grant is requested again, as by
+//! a match that is replayed. Each grant must have happened once, and must get the same answer as before.
 
 #![allow(clippy::print_stdout, reason = "a test with a main of its own reports by itself")]
 
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use futures_util::future::try_join_all;
 use killing::{Deed, acknowledge};
 use muster_domain::ports::accounts::{Identifier, NewAccount};
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::store::Store;
 use muster_domain::ports::wallet::{Amounts, LedgerEntry, LedgerPosition, WalletUpdate};
@@ -19,7 +19,8 @@ use muster_domain::time::Timestamp;
 use muster_domain::{LedgerItemId, UserId, wallet};
 use uuid::Uuid;
 
-/// Each has a match of its own, which gives one gold in each tick: after tick n the wallet holds n + 1.
+/// Number of players. Each has a match of its own, which grants one gold in each tick: after tick n the wallet holds n
+/// + 1.
 const PLAYERS: u32 = 24;
 
 fn main() -> Result<()> {
@@ -64,7 +65,7 @@ async fn held(store: &dyn Store, number: u32) -> Result<i64> {
     Ok(wallet::parse(&account.wallet)?.get("gold").copied().unwrap_or(0))
 }
 
-/// Plays on from where the match stood.
+/// Goes on from the tick after the last grant.
 async fn play(store: &dyn Store, number: u32) -> Result<()> {
     let mut tick = held(store, number).await?;
     loop {
@@ -74,7 +75,7 @@ async fn play(store: &dyn Store, number: u32) -> Result<()> {
     }
 }
 
-/// Asks for every grant again, and for one more, which may have been under way.
+/// Requests every grant again, and one more, which may have been under way when the process was killed.
 async fn replay(store: &dyn Store, number: u32, last: Option<i64>) -> Result<()> {
     let next = last.map_or(held(store, number).await?, |last| last + 1);
     for tick in 0..=next {
@@ -87,12 +88,12 @@ async fn replay(store: &dyn Store, number: u32, last: Option<i64>) -> Result<()>
 }
 
 async fn grant(store: &dyn Store, number: u32, tick: i64) -> Result<()> {
-    let key = EffectKey { match_id: Uuid::from_u128(number.into()), tick, ordinal: 0 };
+    let key = WriteKey { match_id: Uuid::from_u128(number.into()), tick, ordinal: 0 };
     let entry = LedgerEntry { id: LedgerItemId(Uuid::new_v4()), metadata: "{}".to_owned() };
     let changeset = Amounts::from([("gold".to_owned(), 1)]);
     let wallets = vec![WalletUpdate { user_id: player(number), changeset, ledger: Some(entry) }];
     let update = MultiUpdate { wallets, ..MultiUpdate::default() };
-    let outcome = store.multi_update(&update, WriteStamp { now: Timestamp::EPOCH, effect: Some(key) }).await?;
+    let outcome = store.multi_update(&update, WriteStamp { now: Timestamp::EPOCH, key: Some(key) }).await?;
     let change = outcome.wallets.into_iter().flatten().next().context("the player is unknown")?;
     ensure!(change.updated["gold"] == tick + 1, "tick {tick} of match {number} answered {change:?}");
     Ok(())

@@ -18,24 +18,24 @@ use tokio::time::{Duration, sleep};
 use super::departure::{self, Departure};
 use super::greeting::Greeting;
 use super::listed::Listed;
-use super::{Arrival, Offer, Refusal, Resumption, name_of};
+use super::{Offer, ResumeRefusal, Resumption, UpgradedSocket, name_of};
 use crate::metrics::GaugeGuard;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 use crate::ws::connection::Connection;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::{Registered, finish};
+use crate::ws::session::{RegisteredSession, finish};
 use crate::ws::shared::{Scratch, Traffic as _};
 use crate::ws::stream::Stream;
-use crate::ws::work::{Answers, SessionWork, Work};
+use crate::ws::work::{AnswerOutput, SessionWork, Work};
 
 /// Opens a session and runs it to its end. `refusal` says why the session is a new one although the client had another.
-pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Shard>) {
-    let Arrival { stream, early, opening, guard } = arrival;
+pub(super) async fn run(socket: UpgradedSocket, refusal: Option<ResumeRefusal>, shard: Rc<Shard>) {
+    let UpgradedSocket { stream, early, opening, guard } = socket;
     let limits = shard.config.resume;
     let format = opening.format;
     let resumption = Resumption::new(opening.claims.user_id, format);
     let handle = Rc::new(SocketHandle::resumable(shard.pushing.clone(), limits.ring, resumption));
-    let session = Registered::open(shard.clone(), opening, handle.clone());
+    let session = RegisteredSession::open(shard.clone(), opening, handle.clone());
     let name = name_of(session.session_id(), shard.app.live.place());
     if let Some(refusal) = refusal {
         shard.metrics.resumes_refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
@@ -49,13 +49,13 @@ pub(super) async fn run(arrival: Arrival, refusal: Option<Refusal>, shard: Rc<Sh
 /// Goes on with a session that was elsewhere before, over its next socket. All messages that its client lacks wait in
 /// its queue.
 pub(super) async fn resume(
-    session: Registered,
+    session: RegisteredSession,
     handle: Rc<SocketHandle>,
-    arrival: Arrival,
+    socket: UpgradedSocket,
     received: u64,
     shard: Rc<Shard>,
 ) {
-    let Arrival { stream, early, opening, guard } = arrival;
+    let UpgradedSocket { stream, early, opening, guard } = socket;
     greet_again(&shard, &handle, session.session_id(), opening.format, received);
     go_on(session, handle, Socket { stream, early, guard }, shard).await;
 }
@@ -75,22 +75,22 @@ enum Ending {
     Moved(Place),
 }
 
-async fn go_on(mut session: Registered, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
+async fn go_on(mut session: RegisteredSession, handle: Rc<SocketHandle>, mut socket: Socket, shard: Rc<Shard>) {
     let listed = Listed::new(&shard, session.session_id(), handle.clone());
-    let mut life = Life { shard: &shard, handle: &handle, pause: 0 };
-    let mut work = Work::new(session.handler());
+    let mut resumable = ResumableSession { shard: &shard, handle: &handle, pause: 0 };
+    let mut work = Work::new(session.message_handler());
     let ending = loop {
-        work = life.serve(socket, work).await;
-        match life.next_socket(&mut work).await {
-            Ok(Offer::Socket { arrival, received }) => {
-                let Arrival { stream, early, opening, guard } = *arrival;
+        work = resumable.serve(socket, work).await;
+        match resumable.next_socket(&mut work).await {
+            Ok(Offer::Socket { socket: next, received }) => {
+                let UpgradedSocket { stream, early, opening, guard } = *next;
                 session.reached_from(opening.client);
                 greet_again(&shard, &handle, session.session_id(), opening.format, received);
                 socket = Socket { stream, early, guard };
             }
             Ok(Offer::Away { request, claim }) => {
                 let departure = Departure { request, claim, session: &session, handle: &handle, shard: &shard };
-                break match departure.run(&mut life, &mut work).await {
+                break match departure.run(&mut resumable, &mut work).await {
                     Ok(()) => Ending::Moved(claim.to.place),
                     Err(reason) => Ending::Closed(reason),
                 };
@@ -125,14 +125,14 @@ struct Socket {
     guard: ConnectionGuard,
 }
 
-pub(super) struct Life<'a> {
+pub(super) struct ResumableSession<'a> {
     shard: &'a Shard,
     handle: &'a Rc<SocketHandle>,
     /// See [`SocketShared::wake_after_pause`](crate::ws::shared::SocketShared::wake_after_pause).
     pause: u32,
 }
 
-impl Life<'_> {
+impl ResumableSession<'_> {
     /// Runs a socket to its end. Answers the work that it left.
     async fn serve(&self, socket: Socket, work: SessionWork) -> SessionWork {
         let Socket { stream, early, guard } = socket;
@@ -192,7 +192,7 @@ impl Life<'_> {
         let mut scratch = shared.scratch.borrow_mut();
         let Scratch { output, reply, .. } = &mut *scratch;
         output.clear();
-        let mut answers = Answers { handle: self.handle, output, reply };
+        let mut answers = AnswerOutput { handle: self.handle, output, reply };
         let outcome = work.go_on(!shared.is_paused(), &mut answers, context);
         self.handle.queue_replies(output);
         if outcome == Err(CloseReason::Panic) {

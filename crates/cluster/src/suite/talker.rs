@@ -1,4 +1,4 @@
-//! A player: a running node in a test, which sends consecutive numbers to every other player and checks those that it
+//! A talker: a running node in a test, which sends consecutive numbers to every other talker and checks those that it
 //! gets.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
-use crate::node::{Clock, Node, NodeEvent, NodeOptions, NotTaken, Order};
+use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, NotTaken, RunningNode};
 use crate::registry::Registry;
 
 /// The number whose batch exceeds every frame.
@@ -20,8 +20,8 @@ const LARGE: u64 = 100;
 const LARGE_BYTES: usize = 3 * 1024 * 1024;
 
 /// A node, and its knowledge of the others.
-pub(super) struct Player {
-    pub(super) node: Node,
+pub(super) struct Talker {
+    pub(super) node: RunningNode,
     pub(super) events: mpsc::Receiver<NodeEvent>,
     pub(super) line: Box<dyn Line>,
     pub(super) me: NodeNumber,
@@ -33,7 +33,7 @@ pub(super) struct Player {
     pub(super) is_drained: bool,
     pub(super) has_left: bool,
     /// Partitions that this node hands over, to be told to the cluster.
-    handed_over: Vec<Order>,
+    handed_over: Vec<NodeCommand>,
     /// Count of numbers that arrived, by sender. Each link counts from 0.
     pub(super) arrived: BTreeMap<NodeNumber, u64>,
     /// Count of numbers that were sent, by receiver.
@@ -60,17 +60,17 @@ fn number_of(bytes: &Bytes) -> u64 {
 pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
     let (name, roles) = ("node".into(), Roles::ALL);
     let node = NodeConfig { name, shards: 2, weight: 2, roles, compatibility, epoch_floor: 0 };
-    NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_runtime() }
+    NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_runtime() }
 }
 
-impl Player {
+impl Talker {
     pub(super) async fn join(ground: &impl Ground) -> Self {
         let Joined { node: outside, line } = ground.join().await;
         Self::start(outside, line)
     }
 
     pub(super) fn start<N: Bus + Registry>(outside: Arc<N>, line: Box<dyn Line>) -> Self {
-        let (node, events) = Node::start(outside, options(Compatibility::default()));
+        let (node, events) = RunningNode::start(outside, options(Compatibility::default()));
         Self {
             node,
             events,
@@ -122,18 +122,18 @@ impl Player {
         self.nodes = view.nodes().iter().map(|node| node.number).collect();
         let mine = view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|owner| owner.node() == self.me));
         let moving = mine.filter_map(|(partition, holding)| Some((partition, holding.moving?.epoch)));
-        self.handed_over.extend(moving.map(|(partition, epoch)| Order::HandedOver { partition, epoch }));
+        self.handed_over.extend(moving.map(|(partition, epoch)| NodeCommand::HandedOver { partition, epoch }));
     }
 
-    pub(super) async fn order(&self, order: Order) {
-        self.node.orders().send(order).await.expect("it runs");
+    pub(super) async fn command(&self, command: NodeCommand) {
+        self.node.commands().send(command).await.expect("it runs");
     }
 
     /// Takes in an event, and carries out what it asks for.
     pub(super) async fn live(&mut self, event: Option<NodeEvent>) {
         self.hear(event.expect("events go on"));
-        for order in std::mem::take(&mut self.handed_over) {
-            self.order(order).await;
+        for command in std::mem::take(&mut self.handed_over) {
+            self.command(command).await;
         }
     }
 
@@ -170,8 +170,8 @@ impl Player {
     /// Waits until `count` numbers have arrived from a node. Each number is checked when it arrives: in order, and
     /// once.
     pub(super) async fn receives(&mut self, from: NodeNumber, count: u64) {
-        let so_far = |player: &Self| player.arrived.get(&from).copied().unwrap_or_default();
-        self.until("batches", |player| so_far(player) >= count).await;
+        let so_far = |talker: &Self| talker.arrived.get(&from).copied().unwrap_or_default();
+        self.until("batches", |talker| so_far(talker) >= count).await;
         assert_eq!(so_far(self), count, "from {from} to {}", self.me);
     }
 }

@@ -1,4 +1,4 @@
-//! That outcomes come back as they were, in words that later programs must still read.
+//! Stored outcomes are read back unchanged, and their wording stays the same, because later programs must read it.
 
 use muster_domain::LedgerItemId;
 use muster_domain::ports::wallet::LedgerEntry;
@@ -16,9 +16,9 @@ fn update() -> MultiUpdate {
     MultiUpdate { wallets: vec![wallet(ann, 5), wallet(bob, -1)], ..MultiUpdate::default() }
 }
 
-fn effect(update: &MultiUpdate, now: Timestamp) -> Effect {
-    let key = EffectKey { match_id: Uuid::from_u128(9), tick: 1, ordinal: 0 };
-    Effect::of(update, WriteStamp { now, effect: Some(key) }).unwrap()
+fn write(update: &MultiUpdate, now: Timestamp) -> KeyedWrite {
+    let key = WriteKey { match_id: Uuid::from_u128(9), tick: 1, ordinal: 0 };
+    KeyedWrite::of(update, WriteStamp { now, key: Some(key) }).unwrap()
 }
 
 #[test]
@@ -27,8 +27,9 @@ fn outcomes_come_back_as_they_were() {
     let check = |outcome: Result<MultiOutcome, StoreError>, expect: &str| {
         let stored = encode(&outcome, &update).unwrap();
         assert_eq!(stored, expect);
-        let effect = effect(&update, Timestamp::EPOCH);
-        assert_eq!(effect.outcome((&effect.fingerprint, FORMAT, &stored), &update), Ok(outcome));
+        let write = write(&update, Timestamp::EPOCH);
+        let known = KnownWrite { fingerprint: &write.fingerprint, format: FORMAT, outcome: &stored };
+        assert_eq!(write.outcome(known, &update), Ok(outcome));
     };
     let change = WalletChange { previous: Amounts::new(), updated: Amounts::from([("gold".to_owned(), i64::MAX)]) };
     check(
@@ -52,10 +53,10 @@ fn outcomes_come_back_as_they_were() {
 
 #[test]
 fn what_was_asked_has_one_fingerprint() {
-    let one = effect(&update(), Timestamp::EPOCH);
+    let one = write(&update(), Timestamp::EPOCH);
     let mut again = update();
     again.wallets[0].ledger.as_mut().unwrap().id = LedgerItemId(Uuid::from_u128(4));
-    assert_eq!(effect(&again, Timestamp(7)).fingerprint, one.fingerprint, "neither ids nor times are asked for");
+    assert_eq!(write(&again, Timestamp(7)).fingerprint, one.fingerprint, "neither ids nor times are asked for");
     let changes: [fn(&mut MultiUpdate); 5] = [
         |update| update.wallets[0].ledger = None,
         |update| update.wallets[0].user_id = UserId::SYSTEM,
@@ -66,7 +67,8 @@ fn what_was_asked_has_one_fingerprint() {
     for (number, change) in changes.into_iter().enumerate() {
         let mut other = update();
         change(&mut other);
-        let known = (&effect(&other, Timestamp::EPOCH).fingerprint[..], FORMAT, "{}");
+        let fingerprint = write(&other, Timestamp::EPOCH).fingerprint;
+        let known = KnownWrite { fingerprint: &fingerprint, format: FORMAT, outcome: "{}" };
         assert_eq!(one.outcome(known, &update()), Err(StoreError::Diverged), "{number}");
     }
     assert_eq!(

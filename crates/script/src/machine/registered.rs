@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use muster_api::game::Occasion;
-use muster_api::hooks::{SUBJECT_COUNT, Subject};
+use muster_api::hooks::{HookSubject, SUBJECT_COUNT};
 use muster_api::routes::{FoundRoute, Routed};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
@@ -40,7 +40,7 @@ impl When {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub(crate) when: When,
-    pub(crate) subject: Subject,
+    pub(crate) subject: HookSubject,
 }
 
 impl Point {
@@ -52,7 +52,7 @@ impl Point {
 }
 
 /// The functions that the modules of one machine have registered. `F` is a function as its language holds it.
-pub(crate) struct Registry<F> {
+pub(crate) struct RegisteredFunctions<F> {
     functions: BTreeMap<String, F>,
     hooks: Vec<(Point, F)>,
     /// Ordered by the number of the [`Sole`].
@@ -68,7 +68,7 @@ pub(crate) struct Registry<F> {
     is_closed: bool,
 }
 
-impl<F> Default for Registry<F> {
+impl<F> Default for RegisteredFunctions<F> {
     fn default() -> Self {
         Self {
             functions: BTreeMap::new(),
@@ -83,10 +83,10 @@ impl<F> Default for Registry<F> {
     }
 }
 
-/// A [`Registry`] that the functions of a language share by which modules register.
-pub(crate) type Registered<F> = Rc<RefCell<Registry<F>>>;
+/// A [`RegisteredFunctions`] that the functions of a language share by which modules register.
+pub(crate) type SharedFunctions<F> = Rc<RefCell<RegisteredFunctions<F>>>;
 
-impl<F: Clone> Registry<F> {
+impl<F: Clone> RegisteredFunctions<F> {
     /// The function that is registered for a callee.
     pub(crate) fn find(&self, callee: Callee<'_>) -> Option<F> {
         match callee {
@@ -345,8 +345,8 @@ impl Names {
     }
 
     pub(crate) fn hooks(&self) -> impl Iterator<Item = Point> {
-        let points = Subject::operations()
-            .chain(Subject::messages())
+        let points = HookSubject::operations()
+            .chain(HookSubject::messages())
             .flat_map(|subject| [When::Before, When::After].map(|when| Point { when, subject }));
         points.filter(|point| self.has_hook(*point))
     }
@@ -360,14 +360,14 @@ pub(crate) enum Among {
 }
 
 impl Among {
-    fn subjects(self) -> Box<dyn Iterator<Item = Subject>> {
+    fn subjects(self) -> Box<dyn Iterator<Item = HookSubject>> {
         match self {
-            Self::Operations => Box::new(Subject::operations()),
-            Self::Messages => Box::new(Subject::messages()),
+            Self::Operations => Box::new(HookSubject::operations()),
+            Self::Messages => Box::new(HookSubject::messages()),
         }
     }
 
-    fn find(self, name: &str) -> Option<Subject> {
+    fn find(self, name: &str) -> Option<HookSubject> {
         self.subjects().find(|subject| subject.name().eq_ignore_ascii_case(name))
     }
 
@@ -392,8 +392,9 @@ impl Among {
     /// The names that are most like an unknown one, the likest first.
     fn near(self, name: &str) -> Vec<&'static str> {
         let wanted = name.to_ascii_lowercase().replace('_', "");
-        let likeness =
-            |subject: Subject| (strsim::jaro_winkler(&wanted, &subject.name().to_ascii_lowercase()), subject.name());
+        let likeness = |subject: HookSubject| {
+            (strsim::jaro_winkler(&wanted, &subject.name().to_ascii_lowercase()), subject.name())
+        };
         let mut near: Vec<_> =
             self.subjects().map(likeness).filter(|(likeness, _)| *likeness >= LIKENESS_MIN).collect();
         near.sort_by(|one, other| other.0.total_cmp(&one.0));

@@ -1,25 +1,27 @@
-//! Removing what has expired on PostgreSQL, under the term of the job's owner where there may be several.
+//! Removal of expired rows on PostgreSQL. In a cluster the job's owner writes its epoch with each removal, by which
+//! removals of earlier owners are refused.
 
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::store::{Rejection, StoreError};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::values::Moment;
 
-/// Statements that remove the rows of a table whose time is before `$1`. They answer whether that was allowed, and how
-/// many there were.
+/// Statements that remove the rows of a table whose time is before `$1`. They answer whether that was allowed, and the
+/// number of removed rows.
 pub(super) struct Removal {
     pub(super) plain: &'static str,
-    /// Under a term, whose row is locked until the end, so that of two owners the later one has the last word.
+    /// The statement with the job's epoch. The epoch's row stays locked until the end of the transaction, so that two
+    /// owners of the job follow each other, and the earlier owner is refused.
     pub(super) fenced: &'static str,
 }
 
-/// The [`Removal`] of the rows of a table by one of its times.
+/// The [`Removal`] of the rows of `$table` by the column `$time`.
 macro_rules! removal {
     ($table:literal, $time:literal) => {
-        $crate::postgres::terms::Removal {
+        $crate::postgres::job_epochs::Removal {
             plain: concat!(
                 "WITH gone AS (DELETE FROM ",
                 $table,
@@ -43,18 +45,20 @@ macro_rules! removal {
 pub(super) use removal;
 
 impl PostgresStore {
-    /// Removes what was due before `before`; answers how many.
+    /// Removes the rows whose time is before `before`. Answers their number.
     ///
-    /// Errors: `Rejected(Superseded)` when a later owner of the job has written.
+    /// Errors: `Rejected(Superseded)` when a later owner of the job has written its epoch.
     pub(super) async fn remove_expired(
         &self,
         removal: &Removal,
         before: Timestamp,
-        term: Option<Term>,
+        job_epoch: Option<JobEpoch>,
     ) -> Result<u64, StoreError> {
         let counts = |row: &Row| Ok((row.try_get::<_, bool>(0)?, row.try_get::<_, i64>(1)?));
-        let removed = match term {
-            Some(term) => self.query_one(removal.fenced, &[&Moment(before), &term.job, &term.epoch], counts).await?,
+        let removed = match job_epoch {
+            Some(job_epoch) => {
+                self.query_one(removal.fenced, &[&Moment(before), &job_epoch.job, &job_epoch.epoch], counts).await?
+            }
             None => self.query_one(removal.plain, &[&Moment(before)], counts).await?,
         };
         match removed {

@@ -1,14 +1,14 @@
 //! Writes that happen once however often they are asked for, by a key that names the asking.
 
 use super::PortFuture;
-use super::terms::Term;
+use super::job_epochs::JobEpoch;
 use crate::ids::Uuid;
 use crate::time::Timestamp;
 
 /// Names one writing call of a durable match: when the match is replayed after a crash, the same call comes again under
 /// the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EffectKey {
+pub struct WriteKey {
     /// The match.
     pub match_id: Uuid,
     /// Its tick, from 0.
@@ -25,23 +25,23 @@ pub struct WriteStamp {
     /// With a key the outcome, a refusal too, is stored in the same transaction, and whoever comes with it again
     /// changes
     /// nothing and gets that outcome. Failures of the environment are not stored.
-    pub effect: Option<EffectKey>,
+    pub key: Option<WriteKey>,
 }
 
 impl WriteStamp {
     /// The stamp of a write that never comes again.
     pub fn at(now: Timestamp) -> Self {
-        Self { now, effect: None }
+        Self { now, key: None }
     }
 }
 
 /// Persistence of what became of keyed writes. A method that takes a [`WriteStamp`] answers `Diverged` when its key is
 /// known with other arguments.
-pub trait EffectStore {
+pub trait KeyedWriteStore {
     /// Forgets what became of the writes of a match up to and including a tick, which is never replayed again. Answers
     /// how many there were.
-    fn forget_effects(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64>;
+    fn forget_keyed_writes(&self, match_id: Uuid, tick: i64) -> PortFuture<'_, u64>;
 
-    /// Removes outcomes stored before `before`; answers how many. Rejects a superseded term.
-    fn prune_effects(&self, before: Timestamp, term: Option<Term>) -> PortFuture<'_, u64>;
+    /// Removes outcomes stored before `before`; answers how many. Rejects a superseded epoch.
+    fn prune_keyed_writes(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64>;
 }

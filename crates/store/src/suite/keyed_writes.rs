@@ -1,13 +1,13 @@
-//! Keyed writes: once however often they are asked for, with the same answer.
+//! Keyed writes happen once, however often they are requested, and always get the same answer.
 
 use futures_util::future::{join, join_all, join3};
 use muster_domain::UserId;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::job_epochs::JobEpoch;
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::storage::{Authority, Expected};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_testenv::Postgres;
 use uuid::Uuid;
@@ -21,10 +21,10 @@ use crate::{PostgresOptions, PostgresStore, postgres};
 const MATCH: Uuid = Uuid::from_u128(77);
 
 fn stamp(tick: i64, ordinal: u32) -> WriteStamp {
-    WriteStamp { now: NOW, effect: Some(EffectKey { match_id: MATCH, tick, ordinal }) }
+    WriteStamp { now: NOW, key: Some(WriteKey { match_id: MATCH, tick, ordinal }) }
 }
 
-/// The stamp of the same call, replayed later.
+/// The stamp of the same call when it is replayed later.
 fn again(first: WriteStamp) -> WriteStamp {
     WriteStamp { now: NOW.plus_seconds(60), ..first }
 }
@@ -49,10 +49,10 @@ pub(super) async fn happen_once_however_often_they_are_asked_for(fixture: &Fixtu
     assert_eq!(ledger(fixture, ann).await.len(), 3);
     let found = store.read_objects(Authority::Server, &[super::storage::id("a", ann)]).await.unwrap();
     assert_eq!(found[0].version, version(3), "not written again");
-    // Without a key the same is another write.
+    // Without a key an equal request is another write.
     store.multi_update(&wallets(vec![pay(ann, "gold", 5, 0)]), WriteStamp::at(NOW)).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 20)]));
-    // Who was unknown then is unknown still.
+    // A player who was unknown at the first call is unknown in the answer to the second.
     let stranger = wallets(vec![pay(UserId(Uuid::from_u128(404)), "gold", 5, 9)]);
     for stamp in [stamp(3, 0), again(stamp(3, 0))] {
         assert_eq!(store.multi_update(&stranger, stamp).await.unwrap().wallets, [None]);
@@ -79,7 +79,7 @@ pub(super) async fn keep_refusals_too(fixture: &Fixture) {
     assert_eq!(outcomes[1], Err(StoreError::Rejected(Rejection::Version)));
     assert!(matches!(&outcomes[2], Err(StoreError::Balance(unfit)) if (unfit.user_id, unfit.current) == (ann, 5)));
     assert_eq!((held(fixture, ann).await, ledger(fixture, ann).await), (amounts(&[]), vec![]), "undone");
-    // Now each could be done, and is not.
+    // By now each of these writes would be allowed, and still the refusal is answered.
     fixture.execute("UPDATE users SET username = 'zoe' WHERE username = 'bob'").await;
     store.multi_update(&wallets(vec![pay(ann, "gold", 100, 0)]), WriteStamp::at(NOW)).await.unwrap();
     for (tick, update) in (0..).zip(&refused[..3]) {
@@ -97,7 +97,7 @@ pub(super) async fn know_another_request_under_their_key(fixture: &Fixture) {
     assert!(store.multi_update(&other, stamp(1, 1)).await.is_ok(), "the database goes on");
 }
 
-/// Some asked for by two connections at once, all by many.
+/// Two writes, of which one is refused, are requested 32 times each at the same time.
 pub(super) async fn happen_once_of_many_at_the_same_time(fixture: &Fixture) {
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     let (granted, refused) = (grant(ann, 1), wallets(vec![pay(ann, "gems", -1, 0)]));
@@ -117,25 +117,28 @@ pub(super) async fn are_forgotten_when_no_longer_needed(fixture: &Fixture) {
     for tick in 0..6 {
         store.multi_update(&pay(1 + tick as u32), stamp(tick, 0)).await.unwrap();
     }
-    let other = EffectKey { match_id: Uuid::from_u128(78), tick: 0, ordinal: 0 };
-    let late = WriteStamp { now: NOW.plus_seconds(60), effect: Some(other) };
+    let other = WriteKey { match_id: Uuid::from_u128(78), tick: 0, ordinal: 0 };
+    let late = WriteStamp { now: NOW.plus_seconds(60), key: Some(other) };
     store.multi_update(&pay(7), late).await.unwrap();
-    assert_eq!(store.forget_effects(MATCH, 3).await, Ok(4));
-    assert_eq!(store.forget_effects(MATCH, 3).await, Ok(0));
+    assert_eq!(store.forget_keyed_writes(MATCH, 3).await, Ok(4));
+    assert_eq!(store.forget_keyed_writes(MATCH, 3).await, Ok(0));
     store.multi_update(&pay(5), again(stamp(4, 0))).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 7)]), "later ticks are known");
-    let prune =
-        async |before: Timestamp, epoch| store.prune_effects(before, Some(Term { job: "prune_effects", epoch })).await;
+    let prune = async |before: Timestamp, epoch| {
+        store.prune_keyed_writes(before, Some(JobEpoch { job: "prune_effects", epoch })).await
+    };
     assert_eq!(prune(NOW, 5).await, Ok(0));
     assert_eq!(prune(NOW.plus_seconds(1), 4).await, Err(StoreError::Rejected(Rejection::Superseded)));
     assert_eq!(prune(NOW.plus_seconds(1), 5).await, Ok(2));
     store.multi_update(&pay(7), late).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 7)]), "the later one is known");
-    assert_eq!(store.prune_effects(NOW.plus_seconds(61), None).await, Ok(1));
+    assert_eq!(store.prune_keyed_writes(NOW.plus_seconds(61), None).await, Ok(1));
 }
 
-/// A former owner of the match has begun a write, and its transaction is still open when the new owner comes with the same:
-/// once it is over, by its end or by its connection's, the write has happened once. On SQLite no two are open at once.
+/// A former owner of the match has begun a write, and its transaction is still open when the new owner requests the
+/// same write. The new owner's request waits. Once the open transaction has ended, by its own end or by its
+/// connection's, the write has happened once. SQLite never has two open transactions, so this test is for PostgreSQL
+/// only.
 #[test]
 fn a_key_that_an_open_transaction_has_is_waited_for() {
     const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
@@ -150,7 +153,7 @@ fn a_key_that_an_open_transaction_has_is_waited_for() {
         let ann = fixture.sign_up("ann").await;
         let process = query(&holder, "SELECT pg_backend_pid()").await.join("");
         for (tick, killed) in (0..).zip([false, true, false]) {
-            // Whoever has the key waits for the player, and the other for the key.
+            // One of the two calls has taken the key and waits for the player's row. The other waits for the key.
             holder.batch_execute("BEGIN; SELECT 1 FROM users WHERE username = 'ann' FOR UPDATE").await.unwrap();
             let granted = grant(ann, 1 + tick as u32);
             let call = || fixture.store().multi_update(&granted, stamp(tick, 0));
@@ -159,7 +162,8 @@ fn a_key_that_an_open_transaction_has_is_waited_for() {
                 if killed {
                     let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                                WHERE datname = current_database() AND wait_event_type = 'Lock'";
-                    // One: the other waits for the player as soon as that one has gone.
+                    // Only the call that has the key is ended. The other call takes the key next and then waits for the
+                    // player's row too, so `LIMIT 1` keeps it alive.
                     query(&watcher, &format!("{sql} AND {process} = ANY(pg_blocking_pids(pid)) LIMIT 1")).await;
                 }
                 holder.batch_execute("ROLLBACK").await.unwrap();
