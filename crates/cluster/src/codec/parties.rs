@@ -5,7 +5,9 @@ use std::sync::Arc;
 use muster_domain::Timestamp;
 use muster_domain::query::Query;
 use muster_live::StreamKey;
-use muster_live::party::{Label, ListQuery, Listed, Member, Page, Person, Place, Refusal, Reply, Request, Settings};
+use muster_live::party::{
+    CarriedParty, Label, ListQuery, Listed, Member, Page, Person, Place, Refusal, Reply, Request, Settings,
+};
 use muster_live::{SessionRef, party};
 use muster_wire::node::{self, party_ask::What, party_reply};
 
@@ -224,6 +226,38 @@ impl Form for Reply {
             What::Matchmaking(wire) => {
                 Self::Matchmaking { members: list_from_wire(wire.members)?, membership: wire.membership }
             }
+        })
+    }
+}
+
+impl Form for CarriedParty {
+    type Wire = node::CarriedParty;
+
+    fn to_wire(&self) -> node::CarriedParty {
+        node::CarriedParty {
+            party: id_to_wire(self.party),
+            settings: Some(self.settings.to_wire()),
+            max_size: self.max_size.into(),
+            created_at: self.created_at.0,
+            members: list_to_wire(&self.members),
+            leader: Some(self.leader.to_wire()),
+            requests: list_to_wire(&self.requests),
+            membership: self.membership,
+            has_tickets: self.has_tickets,
+        }
+    }
+
+    fn from_wire(wire: node::CarriedParty) -> Result<Self> {
+        Ok(Self {
+            party: id_from_wire(wire.party),
+            settings: part(wire.settings, "carried_party.settings")?,
+            max_size: narrow(wire.max_size, "carried_party.max_size")?,
+            created_at: Timestamp(wire.created_at),
+            members: list_from_wire(wire.members)?,
+            leader: part(wire.leader, "carried_party.leader")?,
+            requests: list_from_wire(wire.requests)?,
+            membership: wire.membership,
+            has_tickets: wire.has_tickets,
         })
     }
 }

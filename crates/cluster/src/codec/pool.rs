@@ -6,10 +6,10 @@ use muster_domain::Timestamp;
 use muster_domain::query::Value;
 use muster_live::Presence;
 use muster_live::matchmaker::{
-    Completion, Explanation, Member, MemberKey, Near, NewTicket, Obstacle, Owner, TicketId, Widening,
+    CarriedPasses, CarriedPool, CarriedTicket, Completion, Explanation, Member, MemberKey, Near, NewTicket, Obstacle,
+    OnTicket, Owner, PoolAsk, PoolReply, PoolStats, TicketId, TicketStanding, Widening,
 };
-use muster_live::plane::{OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding};
-use muster_wire::node::{self, field_value, obstacle, pool_ask, pool_reply, ticket_member, ticket_owner};
+use muster_wire::node::{self, carried, field_value, obstacle, pool_ask, pool_reply, ticket_member, ticket_owner};
 
 use super::form::{
     Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, part, present_id, required, size,
@@ -337,4 +337,44 @@ impl Form for Completion {
     fn from_wire(wire: node::Completion) -> Result<Self> {
         Ok(Self { created_at: Timestamp(wire.created_at), completed_at: Timestamp(wire.completed_at) })
     }
+}
+
+impl Form for CarriedTicket<Presence> {
+    type Wire = node::CarriedTicket;
+
+    fn to_wire(&self) -> node::CarriedTicket {
+        node::CarriedTicket {
+            ticket: Some(self.ticket.to_wire()),
+            waited_ms: self.waited_ms,
+            first_pass: self.first_pass,
+            widened: self.widened,
+            is_searching: self.is_searching,
+            was_cut: self.was_cut,
+        }
+    }
+
+    fn from_wire(wire: node::CarriedTicket) -> Result<Self> {
+        Ok(Self {
+            ticket: part(wire.ticket, "carried_ticket.ticket")?,
+            waited_ms: wire.waited_ms,
+            first_pass: wire.first_pass,
+            widened: wire.widened,
+            is_searching: wire.is_searching,
+            was_cut: wire.was_cut,
+        })
+    }
+}
+
+pub(super) fn part_to_wire(part: &CarriedPool) -> carried::What {
+    match part {
+        CarriedPool::Ticket(ticket) => carried::What::Ticket(Box::new(ticket.to_wire())),
+        CarriedPool::Rest { passes: CarriedPasses { passes, next_ms }, due_ms } => {
+            carried::What::Pool(node::CarriedPool { passes: *passes, next_ms: *next_ms, due_ms: *due_ms })
+        }
+    }
+}
+
+pub(super) fn rest_from_wire(wire: node::CarriedPool) -> CarriedPool {
+    let node::CarriedPool { passes, next_ms, due_ms } = wire;
+    CarriedPool::Rest { passes: CarriedPasses { passes, next_ms }, due_ms }
 }

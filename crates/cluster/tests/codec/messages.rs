@@ -11,9 +11,9 @@ use muster_domain::sessions::Claims;
 use muster_live::close::CloseReason;
 use muster_live::place::PARTITIONS;
 use muster_live::plane::{
-    Audience, Carried, Claim, ClaimRefusal, Condition, Departed, DepartedHoldings, Down, Errand, Frames, Join,
-    JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply,
-    RequestRef, Standing, Told, Up, Whom, pool_partition,
+    Audience, Belongings, Carried, Claim, ClaimRefusal, Condition, Departed, Down, Errand, Frames, Join, JoinRefusal,
+    Joined, LaneKind, Listener, LocalAudience, Message, Moved, Order, PoolReply, Publish, Rebind, Reply, RequestRef,
+    Standing, Told, Up, Whom, pool_partition,
 };
 use muster_live::stream::SharedPayload;
 use muster_live::{
@@ -83,7 +83,8 @@ fn every_up(random: &mut Random) -> Vec<(String, Up)> {
     let partition: Partition = any(random);
     let carried = |part| Up::Carried { partition, epoch: Epoch(7), parts: vec![part], ends: true };
     ups.extend(named("Carried with ", random, carried));
-    ups.extend(named("Carried with ", random, |part| carried(Carried::Rooms(part))));
+    ups.extend(named("Carried with ", random, |part| carried(Carried::Room(part))));
+    ups.extend(named("Carried with ", random, |part| carried(Carried::Pool(part))));
     ups.extend(named("Rooms with ", random, |across| rooms(rooms::ToOwner::Across(rooms::Owner::Directory, across))));
     ups
 }
@@ -363,7 +364,7 @@ fields!(Moved, random => Moved {
     },
     departed: Departed {
         serial: any(random),
-        holdings: DepartedHoldings { may_have_tickets: any(random), tickets: any(random), pool: any(random) },
+        belongings: Belongings { may_have_tickets: any(random), tickets: any(random), pool: any(random) },
         standings: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
         arrivals: any(random),
         sole_since: any(random),

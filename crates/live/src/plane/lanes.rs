@@ -14,12 +14,6 @@ use crate::matches::MatchAsk;
 use crate::party;
 use crate::place::{Epoch, Place};
 
-/// Published messages that may be under way on one lane towards an owner.
-pub const UP_CREDITS: u32 = 1_024;
-/// Fanned out messages that may be under way on one lane from an owner. They are most of the traffic, and are worked
-/// off at once.
-pub const DOWN_CREDITS: u32 = 8_192;
-
 /// A message of a lane, which may cost credit.
 pub(crate) trait Traffic {
     /// Whether the message costs credit, because nothing else bounds the number of its kind.

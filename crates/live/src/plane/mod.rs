@@ -20,26 +20,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub use changes::moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
-pub use changes::recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recoverable};
-pub use effect::{Effect, Effects, HandlerOrder};
-pub use lanes::{DOWN_CREDITS, UP_CREDITS};
+pub use changes::recovery::RECOVERY_WAIT_MS;
+pub use effect::{AskedMatch, Effect, Effects, EndedTicket, HandlerOrder, Matched};
 pub use message::{
-    Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
-    Reply, RequestRef, Standing, Up,
+    Audience, Belongings, Carried, CarriedNews, CarriedPresence, CarriedStream, Claim, ClaimRefusal, Condition,
+    Departed, Down, Errand, Frames, Join, JoinRefusal, Joined, Kind, LaneKind, Listener, LocalAudience, Message, Moved,
+    Order, Publish, Rebind, Recover, Recoverable, RecoveryKey, Reply, RequestRef, Standing, Told, Up, Whom,
 };
 pub(crate) use options::Timer;
-pub use options::{JoinOptions, PlaneConfig, PlaneStats};
+pub use options::{DOWN_CREDITS, JoinOptions, PlaneConfig, PlaneStats, SLICE_DELIVERIES, UP_CREDITS};
 pub use owners::Owning;
-pub use owners::asked_matches::AskedMatch;
 pub use owners::match_logs::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
 pub use owners::owned::{AddedAsk, Owned};
-pub use owners::pool::{Matched, PoolAsk, PoolReply, PoolStats, pool_partition};
-pub use owners::streams::{CarriedNews, CarriedPresence, CarriedStream};
-pub use owners::things::{Carried, CarriedPool, Kind, Recover, RecoveryKey, Told};
-pub use sessions::SLICE_DELIVERIES;
-pub use sessions::orders::{Errand, Order, Whom};
-pub use sessions::tickets::{DepartedHoldings, EndedTicket, OnTicket, TicketStanding};
+pub use owners::rebuilding::RECOVERY_INTERVAL_MS;
+
+pub use crate::matchmaker::{CarriedPool, OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding, pool_partition};
 
 use changes::Changes;
 use lanes::Traffic as _;

@@ -103,7 +103,7 @@ impl Faults {
     /// Lets the fault change recovery data on their way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
         for part in &mut *kept {
-            if let Carried::Rooms(rooms::Carried::Room(room)) = part
+            if let Carried::Room(rooms::Carried::Room(room)) = part
                 && !room.variables.values.is_empty()
                 && self.strikes(Fault::OldVariables)
             {

@@ -12,7 +12,6 @@ use muster_domain::ids::Uuid;
 use super::Owning;
 use super::match_logs::Rests;
 use super::owned::Owned;
-use super::things::{Carried, Kind};
 use crate::matches::{
     Answer, CallRef, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, MatchStats, Matches, Outline, Return,
     ended,
@@ -21,10 +20,10 @@ use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
-use crate::plane::changes::recovery::Awaited;
 use crate::plane::effect::{Effects, HandlerOrder};
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
+use crate::plane::message::{Audience, Carried, Down, Kind, Listener, Publish, Reply, RequestRef, Up};
 use crate::plane::options::PlaneConfig;
+use crate::plane::owners::rebuilding::Awaited;
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};

@@ -11,6 +11,7 @@ pub mod owned;
 pub(crate) mod parties;
 pub(crate) mod pool;
 pub(crate) mod presences;
+pub(crate) mod rebuilding;
 pub(crate) mod rooms;
 pub(crate) mod rosters;
 pub(crate) mod streams;
@@ -20,13 +21,12 @@ pub(crate) mod things;
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
+use rebuilding::{Rebuilding, Unkept};
 use streams::Streams;
-use things::{RecoveryKey, Things};
+use things::Things;
 
-use super::changes::rebuild::Rebuilding;
-use super::changes::recovery::Unkept;
 use super::effect::Effects;
-use super::message::{Listener, Reply, RequestRef, Up};
+use super::message::{Listener, RecoveryKey, Reply, RequestRef, Up};
 use super::options::{PlaneConfig, Timer};
 use super::sessions::Sessions;
 use crate::party::Member;

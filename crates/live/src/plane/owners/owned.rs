@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Owning;
-use super::things::{Carried, Kind, RecoveryKey, Told};
 use crate::matches::LeaveReason;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
-use crate::plane::message::{Listener, RequestRef, Up};
+use crate::plane::message::{Carried, Kind, Listener, RecoveryKey, RequestRef, Told, Up};
 use crate::plane::sessions::Sessions;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};

@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 
 use super::Owning;
 use super::owned::Owned;
-use super::things::{Carried, Kind, RecoveryKey};
 use crate::outbox::Delivery;
 use crate::party::{Effect, Event, ListQuery, Member, Parties, PartyId, Request};
 use crate::place::Partition;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
+use crate::plane::message::{Audience, Carried, Down, Kind, Listener, Publish, RecoveryKey, Reply, RequestRef, Up};
 use crate::plane::options::PlaneConfig;
 use crate::plane::owners::rosters::RosterCause;
 use crate::registry::SessionKey;

@@ -5,96 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
-use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_domain::{Error, ErrorKind, Result};
 
 use super::Owning;
 use super::asked_matches::AskedMatches;
 use super::owned::Owned;
-use super::things::{Carried, CarriedPool, Kind, RecoveryKey, Told};
 use crate::matchmaker::{
-    CarriedTicket, Completion, Explanation, Match, Matchmaker, MatchmakerConfig, MatchmakerTotals, MemberKey,
-    NewTicket, Owner, SLICE_UNITS, Slice, Ticket, TicketId,
+    CarriedPool, CarriedTicket, Matchmaker, MatchmakerConfig, MatchmakerTotals, MemberKey, NewTicket, OnTicket, Owner,
+    POOL, PoolAsk, PoolReply, PoolStats, SLICE_UNITS, Slice, Ticket, TicketId, TicketStanding,
 };
 use crate::place::{Partition, Place};
 use crate::plane::Plane;
 use crate::plane::effect::{Effect, Effects};
-use crate::plane::message::{Down, Reply, RequestRef, Up};
+use crate::plane::message::{Carried, Down, Kind, RecoveryKey, Reply, RequestRef, Told, Up};
 use crate::plane::options::{PlaneConfig, Timer};
 use crate::plane::sessions::Sessions;
-use crate::plane::sessions::tickets::{OnTicket, TicketStanding, ended, here_and_elsewhere, is_player_but};
+use crate::plane::sessions::tickets::{ended, here_and_elsewhere, is_player_but};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
-/// The name of a pool of tickets.
-pub(crate) struct PoolName(&'static str);
-
-/// The pool of all tickets.
-pub(crate) const POOL: PoolName = PoolName("matchmaker");
-
-impl PoolName {
-    /// The partition of the pool.
-    pub(crate) fn partition(&self) -> Partition {
-        Partition::of_name(self.0)
-    }
-}
-
-/// The partition of the pool of all tickets.
-pub fn pool_partition() -> Partition {
-    POOL.partition()
-}
-
-/// A question to the pool's owner.
-#[derive(Debug)]
-pub enum PoolAsk {
-    /// A ticket is put in.
-    Add(Box<NewTicket<Presence>>),
-    /// A ticket of an owner is taken back.
-    Remove(TicketId, Owner),
-    /// A session closed: all tickets that it is on end.
-    RemoveSession(SessionId),
-    /// A session goes on at another place.
-    Rebind(SessionId, SessionRef),
-    /// All tickets of an owner are taken back.
-    RemoveOwner(Owner),
-    /// All tickets of an owner are lost without its doing: their players are told.
-    LoseOwner(Owner),
-    /// A ticket ends because it is bound to this session, which is not where the pool believes it to be.
-    RemoveStray(TicketId, SessionRef),
-    /// The reason is asked why a ticket waits; if an owner is given, only of a ticket of that owner.
-    Explain(TicketId, Option<Owner>),
-    /// The load of the pool is asked for.
-    Stats,
-}
-
-/// An answer of the pool's owner.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PoolReply {
-    /// The change was made.
-    Done,
-    /// The reason why a ticket waits.
-    Explained(Box<Explanation>),
-    /// The load of the pool.
-    Stats(Box<PoolStats>),
-}
-
-/// The load of a pool.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PoolStats {
-    /// Tickets that wait.
-    pub tickets: usize,
-    /// Those among them that still search.
-    pub active: usize,
-    /// The time when the longest waiting ticket was made.
-    pub oldest: Option<Timestamp>,
-    /// The last tickets that were matched, newest first.
-    pub completions: Vec<Completion>,
-}
-
-/// A match that the pool found.
-pub type Matched = Match<Presence>;
-
 /// The pool of tickets, where it is owned.
-pub(crate) struct Pool {
+pub(crate) struct OwnedPool {
     pub matchmaker: Matchmaker<Presence>,
     /// Matches that wait until game code has said where their players go.
     pub asked: AskedMatches,
@@ -108,7 +39,7 @@ pub(crate) struct Pool {
     told: Vec<TicketStanding>,
 }
 
-impl Pool {
+impl OwnedPool {
     pub(crate) fn new(config: &PlaneConfig) -> Self {
         Self {
             matchmaker: Matchmaker::new(config.matchmaker),
@@ -203,7 +134,7 @@ impl Plane {
     }
 }
 
-impl Pool {
+impl OwnedPool {
     pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PoolAsk) {
         let ask = match ask {
             // The session's next place has gone, and the session with it.
@@ -301,7 +232,7 @@ impl Pool {
     /// Goes on with a ticket of a server of which recovery data were kept. The pool is empty before, and there were
     /// never more tickets than it takes.
     fn resume_ticket_of_server(&mut self, owning: &mut Owning<'_>, part: Carried) {
-        let (Some(key), Carried::Ticket(ticket)) = (part.recovery_key(), part) else { return };
+        let (Some(key), Carried::Pool(CarriedPool::Ticket(ticket))) = (part.recovery_key(), part) else { return };
         let CarriedTicket { ticket, waited_ms, .. } = *ticket;
         if self.matchmaker.resume(owning.now, ticket, waited_ms) {
             // Recovery data of the former owner do not outlast it, so new ones are kept.
@@ -339,7 +270,7 @@ impl Pool {
     }
 }
 
-impl Owned for Pool {
+impl Owned for OwnedPool {
     fn kind(&self) -> Kind {
         Kind::Pool
     }
@@ -409,19 +340,20 @@ impl Owned for Pool {
         let was_passing = std::mem::take(&mut self.is_passing);
         let due_ms = self.pass_at.take().map(|at| if was_passing { 0 } else { at.saturating_sub(now) });
         let (tickets, passes) = self.matchmaker.carry_out(now);
-        let mut parts: Vec<_> = tickets.into_iter().map(|ticket| Carried::Ticket(Box::new(ticket))).collect();
+        let mut parts: Vec<_> =
+            tickets.into_iter().map(|ticket| Carried::Pool(CarriedPool::Ticket(Box::new(ticket)))).collect();
         if due_ms.is_some() {
-            parts.push(Carried::Pool(CarriedPool { passes, due_ms }));
+            parts.push(Carried::Pool(CarriedPool::Rest { passes, due_ms }));
         }
         parts
     }
 
     fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
         match part {
-            Carried::Ticket(ticket) => self.matchmaker.carry_in(owning.now, *ticket),
-            Carried::Pool(pool) => {
-                self.matchmaker.carry_in_passes(owning.now, pool.passes);
-                if let Some(left) = pool.due_ms {
+            Carried::Pool(CarriedPool::Ticket(ticket)) => self.matchmaker.carry_in(owning.now, *ticket),
+            Carried::Pool(CarriedPool::Rest { passes, due_ms }) => {
+                self.matchmaker.carry_in_passes(owning.now, passes);
+                if let Some(left) = due_ms {
                     self.time_pass(owning, owning.now.saturating_add(left));
                 }
             }
@@ -432,7 +364,7 @@ impl Owned for Pool {
     fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {
         let RecoveryKey::Ticket(id) = key else { return Vec::new() };
         let ticket = self.matchmaker.kept(now, &TicketId(id.to_string().into()));
-        ticket.map(Box::new).map(Carried::Ticket).into_iter().collect()
+        ticket.map(|ticket| Carried::Pool(CarriedPool::Ticket(Box::new(ticket)))).into_iter().collect()
     }
 }
 

@@ -10,14 +10,13 @@ use muster_domain::ids::Uuid;
 
 use super::Owning;
 use super::owned::Owned;
-use super::things::{Carried, Kind, RecoveryKey};
 use crate::matches::LeaveReason;
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::{Partition, Place};
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
+use crate::plane::message::{Audience, Carried, Down, Kind, Listener, Publish, RecoveryKey, Reply, RequestRef, Up};
 use crate::plane::options::{PlaneConfig, Timer};
 use crate::plane::owners::rosters::RosterCause;
 use crate::registry::SessionKey;
@@ -296,8 +295,8 @@ impl Owned for OwnedRooms {
         let mut streams = Vec::new();
         for part in kept {
             match &part {
-                Carried::Rooms(rooms::Carried::Room(room)) if room.recover => streams.push(room.id.stream()),
-                Carried::Rooms(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => {}
+                Carried::Room(rooms::Carried::Room(room)) if room.recover => streams.push(room.id.stream()),
+                Carried::Room(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => {}
                 _ => continue,
             }
             owning.carry_in(self, part);
@@ -343,11 +342,11 @@ impl Owned for OwnedRooms {
 
     fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         let carried = self.rooms.carry_out(now, |owner| is_one(owner.partition()));
-        carried.into_iter().map(Carried::Rooms).collect()
+        carried.into_iter().map(Carried::Room).collect()
     }
 
     fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
-        if let Carried::Rooms(rooms) = part {
+        if let Carried::Room(rooms) = part {
             self.rooms.carry_in(owning.now, rooms);
         }
     }
@@ -358,7 +357,7 @@ impl Owned for OwnedRooms {
 
     fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {
         let RecoveryKey::Room(room) = key else { return Vec::new() };
-        self.rooms.kept(now, room).into_iter().map(Carried::Rooms).collect()
+        self.rooms.kept(now, room).into_iter().map(Carried::Room).collect()
     }
 }
 

@@ -3,8 +3,8 @@
 use super::Owning;
 use super::streams::Stream;
 use crate::place::{Partition, Place};
-use crate::plane::changes::rebuild::PART_MAX;
 use crate::plane::message::Down;
+use crate::plane::owners::rebuilding::PART_MAX;
 use crate::stream::{Presence, StreamKey};
 
 /// Why a place is told who is on a stream.

@@ -24,8 +24,6 @@ use crate::plane::owners::rosters::RosterCause;
 use crate::plane::sessions::Sessions;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
 
-pub use super::carried_streams::{CarriedNews, CarriedPresence, CarriedStream};
-
 /// A stream as its owner keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {

@@ -8,11 +8,10 @@ use muster_domain::{Error, ErrorKind};
 use super::session::{Coming, OnStream};
 use super::tickets::here_and_elsewhere;
 use super::{Sessions, is_from};
-use crate::matchmaker::{Owner, TicketId};
+use crate::matchmaker::{Owner, PoolAsk, TicketId};
 use crate::place::{Partition, Place};
 use crate::plane::effect::Effects;
 use crate::plane::message::{JoinRefusal, Joined, Reply, Up};
-use crate::plane::owners::pool::PoolAsk;
 use crate::registry::SessionKey;
 use crate::stream::StreamKey;
 

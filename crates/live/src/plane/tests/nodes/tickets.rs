@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::matchmaker::MatchmakerConfig;
-use crate::plane::owners::pool::POOL;
+use crate::matchmaker::POOL;
 
 const DONE: Reply = Reply::Pool(Ok(PoolReply::Done));
 
