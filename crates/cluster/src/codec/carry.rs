@@ -1,13 +1,11 @@
 //! Parts of a partition's state, and those of streams.
 
-use muster_live::matchmaker::CarriedPool;
 use muster_live::plane::{Carried, CarriedNews, CarriedPresence, CarriedStream};
-use muster_live::rooms;
 use muster_live::{Encoding, Place, Presence, SessionRef};
 use muster_wire::node::{self, carried::What};
 
 use super::form::{Form, Result, list_from_wire, list_to_wire, maybe, part, required};
-use super::pool;
+use super::kinds;
 
 /// Reads parts, and leaves out those of kinds that this node does not know.
 pub(super) fn parts_from_wire(parts: Vec<node::Carried>) -> Result<Vec<Carried>> {
@@ -19,38 +17,18 @@ impl Form for Carried {
 
     fn to_wire(&self) -> node::Carried {
         let what = match self {
-            Self::Stream(stream) => What::Stream(stream.to_wire()),
-            Self::News(news) => What::News(news.to_wire()),
-            Self::Party(party) => What::Party(Box::new(party.to_wire())),
-            Self::Room(rooms::Carried::Room(room)) => What::Room(Box::new(room.to_wire())),
-            Self::Room(rooms::Carried::Members(members)) => What::Members(members.to_wire()),
-            Self::Room(rooms::Carried::Desk(desk)) => What::Desk(desk.to_wire()),
-            Self::Room(rooms::Carried::Listing(listing)) => What::Listing(listing.to_wire()),
-            Self::Room(rooms::Carried::View(view)) => What::View(Box::new(view.to_wire())),
-            Self::Pool(part) => pool::part_to_wire(part),
-            Self::Match(carried) => What::Match(carried.to_wire()),
-            Self::Added(stream, part) => {
-                What::Added(node::CarriedAdded { stream: Some(stream.to_wire()), part: part.clone() })
-            }
+            Self::Stream(stream) => Some(What::Stream(stream.to_wire())),
+            Self::News(news) => Some(What::News(news.to_wire())),
+            thing => kinds::part_to_wire(thing),
         };
-        node::Carried { what: Some(what) }
+        node::Carried { what }
     }
 
     fn from_wire(wire: node::Carried) -> Result<Self> {
-        use rooms::Carried::{Desk, Listing, Members, Room, View};
         Ok(match required(wire.what, "carried.what")? {
             What::Stream(stream) => Self::Stream(Form::from_wire(stream)?),
             What::News(news) => Self::News(Form::from_wire(news)?),
-            What::Party(party) => Self::Party(Box::new(Form::from_wire(*party)?)),
-            What::Room(room) => Self::Room(Room(Box::new(Form::from_wire(*room)?))),
-            What::Members(members) => Self::Room(Members(Form::from_wire(members)?)),
-            What::Desk(desk) => Self::Room(Desk(Form::from_wire(desk)?)),
-            What::Listing(listing) => Self::Room(Listing(Form::from_wire(listing)?)),
-            What::View(view) => Self::Room(View(Form::from_wire(*view)?)),
-            What::Ticket(ticket) => Self::Pool(CarriedPool::Ticket(Box::new(Form::from_wire(*ticket)?))),
-            What::Pool(rest) => Self::Pool(pool::rest_from_wire(rest)),
-            What::Match(carried) => Self::Match(Box::new(Form::from_wire(carried)?)),
-            What::Added(added) => Self::Added(part(added.stream, "carried_added.stream")?, added.part),
+            what => kinds::part_from_wire(what)?,
         })
     }
 }

@@ -7,12 +7,16 @@ use muster_domain::query::Value;
 use muster_live::Presence;
 use muster_live::matchmaker::{
     CarriedPasses, CarriedPool, CarriedTicket, Completion, Explanation, Member, MemberKey, Near, NewTicket, Obstacle,
-    OnTicket, Owner, PoolAsk, PoolReply, PoolStats, TicketId, TicketStanding, Widening,
+    OnTicket, Owner, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketId, TicketStanding, Widening,
 };
-use muster_wire::node::{self, carried, field_value, obstacle, pool_ask, pool_reply, ticket_member, ticket_owner};
+use muster_live::plane::RequestRef;
+use muster_wire::node::{
+    self, carried, field_value, message, obstacle, pool_ask, pool_reply, reply, ticket_member, ticket_owner,
+};
 
 use super::form::{
-    Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, part, present_id, required, size,
+    CodecError, Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, part, present_id,
+    required, size,
 };
 
 impl Form for PoolAsk {
@@ -365,6 +369,30 @@ impl Form for CarriedTicket<Presence> {
     }
 }
 
+pub(super) fn ask_to_wire(ask: &PoolAsk) -> message::What {
+    message::What::Pool(Box::new(ask.to_wire()))
+}
+
+pub(super) fn ask_from_wire(what: message::What, _request: Option<RequestRef>) -> Result<PoolAsk> {
+    let message::What::Pool(ask) = what else { return Err(CodecError::Missing("message.what")) };
+    Form::from_wire(*ask)
+}
+
+pub(super) fn answer_to_wire(answer: &PoolAnswer) -> reply::What {
+    match answer {
+        Ok(answer) => reply::What::Pool(answer.to_wire()),
+        Err(error) => reply::What::PoolError(error.to_wire()),
+    }
+}
+
+pub(super) fn answer_from_wire(what: reply::What) -> Result<PoolAnswer> {
+    Ok(match what {
+        reply::What::Pool(answer) => Ok(Form::from_wire(answer)?),
+        reply::What::PoolError(error) => Err(Form::from_wire(error)?),
+        _ => return Err(CodecError::Missing("reply.what")),
+    })
+}
+
 pub(super) fn part_to_wire(part: &CarriedPool) -> carried::What {
     match part {
         CarriedPool::Ticket(ticket) => carried::What::Ticket(Box::new(ticket.to_wire())),
@@ -374,7 +402,12 @@ pub(super) fn part_to_wire(part: &CarriedPool) -> carried::What {
     }
 }
 
-pub(super) fn rest_from_wire(wire: node::CarriedPool) -> CarriedPool {
-    let node::CarriedPool { passes, next_ms, due_ms } = wire;
-    CarriedPool::Rest { passes: CarriedPasses { passes, next_ms }, due_ms }
+pub(super) fn part_from_wire(what: carried::What) -> Result<CarriedPool> {
+    Ok(match what {
+        carried::What::Ticket(ticket) => CarriedPool::Ticket(Box::new(Form::from_wire(*ticket)?)),
+        carried::What::Pool(node::CarriedPool { passes, next_ms, due_ms }) => {
+            CarriedPool::Rest { passes: CarriedPasses { passes, next_ms }, due_ms }
+        }
+        _ => return Err(CodecError::Missing("carried.what")),
+    })
 }

@@ -65,6 +65,9 @@ pub enum PoolReply {
     Stats(Box<PoolStats>),
 }
 
+/// An answer of the pool's owner, or its refusal.
+pub type PoolAnswer = muster_domain::Result<PoolReply>;
+
 /// The load of a pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolStats {

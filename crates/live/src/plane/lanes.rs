@@ -10,8 +10,6 @@ use super::Map;
 use super::effect::Effects;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
-use crate::matches::MatchAsk;
-use crate::party;
 use crate::place::{Epoch, Place};
 
 /// A message of a lane, which may cost credit.
@@ -23,10 +21,8 @@ pub(crate) trait Traffic {
 impl Traffic for Up {
     fn needs_credit(&self) -> bool {
         match self {
-            Self::Publish(_) | Self::Added { .. } => true,
-            Self::Party { ask, .. } => matches!(**ask, party::Request::SendData { .. }),
-            Self::Rooms(ask) => ask.is_talk(),
-            Self::Match { ask, .. } => matches!(**ask, MatchAsk::Input { .. }),
+            Self::Publish(_) => true,
+            Self::Ask { ask, .. } => ask.needs_credit(),
             _ => false,
         }
     }

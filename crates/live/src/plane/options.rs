@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::message::{Condition, Recover};
+use super::message::{Condition, Kind, Recover};
 use crate::matches::{MatchStats, MatchesConfig};
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};
@@ -100,10 +100,8 @@ impl PlaneConfig {
 pub(crate) enum Timer {
     /// Joins and leaves that were kept back are told.
     Tell(StreamKey),
-    /// A pass over the matchmaker's tickets begins.
-    Match,
-    /// Something is due among rooms.
-    Rooms,
+    /// Something is due among the things of a kind.
+    Thing(Kind),
     /// Recovery data of things that changed are kept.
     Keep,
     /// The plane stops waiting for recovery data and logs that were asked for long ago.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Carried, Down, Message, Told, Up};
+use muster_live::plane::{Ask, Carried, Down, Message, Told, Up};
 use muster_live::rooms::{self, Across, ToOwner};
 
 /// A planted bug.
@@ -190,7 +190,8 @@ impl Faults {
                     presences.pop();
                 }
             }
-            Message::Up(Up::Rooms(ask)) | Message::Dated(_, Up::Rooms(ask))
+            Message::Up(Up::Ask { ask: Ask::Room(ask), .. })
+            | Message::Dated(_, Up::Ask { ask: Ask::Room(ask), .. })
                 if matches!(**ask, ToOwner::Across(_, Across::Filling { .. })) && self.strikes(Fault::LoseFilling) =>
             {
                 return;

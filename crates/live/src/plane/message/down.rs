@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
+use super::asks::Answer;
 use super::moves::{ClaimRefusal, Moved};
 use super::{Frames, Listener, Standing};
 use crate::close::CloseReason;
-use crate::matches;
-use crate::matchmaker::{PoolReply, TicketId};
+use crate::matchmaker::TicketId;
 use crate::outbox::Delivery;
-use crate::party;
 use crate::place::{Epoch, Partition};
 use crate::registry::SessionKey;
-use crate::rooms;
 use crate::stream::{Presence, SharedPayload, StreamKey};
 
 /// Messages of owners to sessions' shards.
@@ -199,24 +195,25 @@ pub enum Reply {
     Presences(Vec<Presence>, usize),
     /// The answer to a count, in the order of the question.
     Counts(Vec<usize>),
-    /// The answer of the matchmaker.
-    Pool(muster_domain::Result<PoolReply>),
     /// Relayed matches, each with the number of its visible presences.
     Matches(Vec<(StreamKey, usize)>),
-    /// The answer of a party.
-    Party(Result<party::Reply, party::Refusal>),
-    /// Parties of one owner.
-    Parties(party::Page),
-    /// The answer of a match of game code, or of all matches of an owner.
-    Match(muster_domain::Result<matches::Answer>),
-    /// The answer of rooms.
-    Rooms(muster_domain::Result<rooms::Answer>),
+    /// The answer of owned things.
+    Answer(Answer),
     /// The answer to a claim: the session, which is at no other place any more.
     Session(Result<Box<Moved>, ClaimRefusal>),
     /// The answer to a rebind: one stream of the session is bound to its next place.
     Rebound,
-    /// The answer of a thing of an added kind, in the kind's own form.
-    Added(Bytes),
+}
+
+impl Reply {
+    /// Whether the question was refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        match self {
+            Self::Joined(joined) => joined.is_err(),
+            Self::Answer(answer) => answer.is_refused(),
+            _ => false,
+        }
+    }
 }
 
 /// The state of a stream for a session that joined it.

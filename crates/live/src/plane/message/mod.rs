@@ -5,6 +5,7 @@
 //!
 //! Messages are data. The parts of the plane import these files, and these files import none of the parts.
 
+mod asks;
 mod down;
 mod moves;
 mod orders;
@@ -13,12 +14,16 @@ mod up;
 
 use bytes::Bytes;
 
+pub use asks::{AddedAsk, AddedWhat, Answer, Ask};
+pub(crate) use asks::{Answered, Asked, FollowUp};
 pub use down::{Down, JoinRefusal, Joined, LocalAudience, Reply};
 pub use moves::{Belongings, Claim, ClaimRefusal, Departed, Moved, Rebind};
 pub use orders::{Errand, Order, Whom};
+pub(crate) use parts::Part;
 pub use parts::{Carried, CarriedNews, CarriedPresence, CarriedStream, Kind, Recover, Recoverable, RecoveryKey, Told};
 pub use up::{Audience, Condition, Join, Publish, Up};
 
+use super::kinds::kinds;
 use crate::place::{Epoch, Place};
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey};
 

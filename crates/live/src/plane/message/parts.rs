@@ -3,88 +3,83 @@
 use bytes::Bytes;
 use muster_domain::ids::Uuid;
 
-use super::Standing;
-use crate::matches::CarriedMatch;
-use crate::matchmaker::{CarriedPool, Owner, POOL, TicketId, TicketStanding};
-use crate::party::{CarriedParty, PartyId};
+use super::{Standing, kinds};
+use crate::matchmaker::{Owner, POOL, TicketId, TicketStanding};
+use crate::party::PartyId;
 use crate::place::{Epoch, Partition, Place};
-use crate::rooms::{self, RoomId};
+use crate::rooms::RoomId;
 use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey};
 
-/// A kind of things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// Streams, which the plane keeps beside all other things.
-    Stream,
-    /// Parties.
-    Party,
-    /// Rooms, desks and the directory.
-    Room,
-    /// The matchmaker's pool.
-    Pool,
-    /// Matches of game code.
-    Match,
-    /// Things that are added to a plane by [`crate::Plane::add`]; the number is the mode of their streams.
-    Added(u8),
-}
-
-/// A part of what the owner of a partition knows, as plain data. Times are milliseconds that are left, since every node
-/// has a clock of its own.
-#[derive(Clone, Debug)]
-pub enum Carried {
-    /// The sessions on a stream, and those that hear it.
-    Stream(CarriedStream),
-    /// Joins and leaves of a stream that its hearers have yet to be told; sent behind the stream.
-    News(CarriedNews),
-    /// A party.
-    Party(Box<CarriedParty>),
-    /// A room, a desk, or a part of the directory.
-    Room(rooms::Carried),
-    /// A ticket in the matchmaker, or the pool without its tickets.
-    Pool(CarriedPool),
-    /// A durable match, without its handler's state.
-    Match(Box<CarriedMatch>),
-    /// A part of a thing of an added kind, by the thing's stream.
-    Added(StreamKey, Bytes),
-}
-
-impl Carried {
-    /// The kind of the thing.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Stream(_) | Self::News(_) => Kind::Stream,
-            Self::Party(_) => Kind::Party,
-            Self::Room(_) => Kind::Room,
-            Self::Pool(_) => Kind::Pool,
-            Self::Match(_) => Kind::Match,
-            Self::Added(stream, _) => Kind::Added(stream.mode),
-        }
-    }
-
+/// A part of a thing on its way to the thing's next owner.
+pub(crate) trait Part {
     /// The partition of the thing.
-    pub fn partition(&self) -> Partition {
-        match self {
-            Self::Stream(CarriedStream { stream, .. }) | Self::News(CarriedNews { stream, .. }) => stream.partition(),
-            Self::Party(party) => party.party.stream().partition(),
-            Self::Room(rooms) => rooms.owner().partition(),
-            Self::Pool(_) => POOL.partition(),
-            Self::Match(carried) => carried.outline.id.partition(),
-            Self::Added(stream, _) => stream.partition(),
-        }
-    }
+    fn partition(&self) -> Partition;
 
     /// The key under which recovery data of the thing are kept, if any are.
-    pub fn recovery_key(&self) -> Option<RecoveryKey> {
-        match self {
-            Self::Party(party) => Some(RecoveryKey::Party(party.party)),
-            Self::Room(rooms::Carried::Room(room)) if room.recover => Some(RecoveryKey::Room(room.id)),
-            Self::Pool(CarriedPool::Ticket(ticket)) => RecoveryKey::of_ticket(&ticket.ticket.owner, &ticket.ticket.id),
-            Self::Added(stream, _) => Some(RecoveryKey::Added(stream.mode, stream.subject)),
-            Self::Stream(_) | Self::News(_) | Self::Room(_) | Self::Pool(_) | Self::Match(_) => None,
-        }
+    fn recovery_key(&self) -> Option<RecoveryKey> {
+        None
     }
 }
+
+macro_rules! parts {
+    ($($(#[$doc:meta])* $kind:ident: $file:ident::$kept:ident,
+        $rules:ident::{$ask:ident => $answer:ident, $part:ident};)*) => {
+        /// A kind of things.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            /// Streams, which the plane keeps beside all other things.
+            Stream,
+            $($(#[$doc])* $kind,)*
+            /// Things that are added to a plane by [`crate::Plane::add`]; the number is the mode of their streams.
+            Added(u8),
+        }
+
+        /// A part of what the owner of a partition knows, as plain data. Times are milliseconds that are left, since
+        /// every node has a clock of its own.
+        #[derive(Clone, Debug)]
+        pub enum Carried {
+            /// The sessions on a stream, and those that hear it.
+            Stream(CarriedStream),
+            /// Joins and leaves of a stream that its hearers have yet to be told; sent behind the stream.
+            News(CarriedNews),
+            $($(#[$doc])* $kind(crate::$rules::$part),)*
+            /// A part of a thing of an added kind, by the thing's stream.
+            Added(StreamKey, Bytes),
+        }
+
+        impl Carried {
+            /// The kind of the thing.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    Self::Stream(_) | Self::News(_) => Kind::Stream,
+                    $(Self::$kind(_) => Kind::$kind,)*
+                    Self::Added(stream, _) => Kind::Added(stream.mode),
+                }
+            }
+
+            /// The partition of the thing.
+            pub fn partition(&self) -> Partition {
+                match self {
+                    Self::Stream(CarriedStream { stream, .. })
+                    | Self::News(CarriedNews { stream, .. })
+                    | Self::Added(stream, _) => stream.partition(),
+                    $(Self::$kind(part) => part.partition(),)*
+                }
+            }
+
+            /// The key under which recovery data of the thing are kept, if any are.
+            pub fn recovery_key(&self) -> Option<RecoveryKey> {
+                match self {
+                    Self::Stream(_) | Self::News(_) => None,
+                    $(Self::$kind(part) => part.recovery_key(),)*
+                    Self::Added(stream, _) => Some(RecoveryKey::Added(stream.mode, stream.subject)),
+                }
+            }
+        }
+    };
+}
+kinds!(parts);
 
 /// The key under which recovery data of a thing are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,18 +1,17 @@
 //! Messages up: from a session's shard to an owner, and from one place to another about owners.
 
-use bytes::Bytes;
+use muster_domain::Error;
 use muster_domain::ids::SessionId;
 
+use super::asks::{Ask, FollowUp};
+use super::down::{JoinRefusal, Reply};
 use super::moves::{Claim, Rebind};
 use super::orders::Order;
 use super::parts::{Carried, Told};
 use super::{Listener, RequestRef};
-use crate::matches::{self, LeaveReason};
-use crate::matchmaker::{POOL, PoolAsk};
+use crate::matches::LeaveReason;
 use crate::outbox::Delivery;
-use crate::party;
 use crate::place::{Epoch, Partition, Place};
-use crate::rooms;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 
 /// Messages to owners.
@@ -52,39 +51,12 @@ pub enum Up {
     },
     /// A message for those who hear a stream.
     Publish(Publish),
-    /// A question to a party.
-    Party {
-        /// The question that is answered, if anybody waits.
+    /// A question to owned things.
+    Ask {
+        /// The request that waits for the answer, if one does.
         request: Option<RequestRef>,
-        /// The party's stream.
-        stream: StreamKey,
-        /// The request.
-        ask: Box<party::Request>,
-    },
-    /// A question for the parties of this owner.
-    Parties {
-        /// The question that is answered.
-        request: RequestRef,
-        /// The filter.
-        asked: party::ListQuery,
-    },
-    /// A question or message to an owner of rooms.
-    Rooms(Box<rooms::ToOwner>),
-    /// A question to a match of game code.
-    Match {
-        /// The question that is answered, if anybody waits.
-        request: Option<RequestRef>,
-        /// The match's stream.
-        stream: StreamKey,
-        /// The request.
-        ask: Box<matches::MatchAsk>,
-    },
-    /// A question for the matches of game code of this owner.
-    FindMatches {
-        /// The question that is answered.
-        request: RequestRef,
-        /// The filter.
-        asked: matches::ListQuery,
+        /// The question.
+        ask: Ask,
     },
     /// A question for the numbers of presences on these streams, hidden ones included.
     Count {
@@ -105,24 +77,6 @@ pub enum Up {
         skip: usize,
         /// The largest number of answers.
         limit: usize,
-    },
-    /// A question to the matchmaker.
-    Pool {
-        /// The question that is answered, if anybody waits.
-        request: Option<RequestRef>,
-        /// The request.
-        ask: PoolAsk,
-    },
-    /// A question to a thing of an added kind, see [`crate::Plane::add`].
-    Added {
-        /// The question that is answered, if anybody waits.
-        request: Option<RequestRef>,
-        /// The thing's stream.
-        stream: StreamKey,
-        /// The session that asks to come to the thing's stream, if one does.
-        comer: Option<Box<party::Member>>,
-        /// The question, in the kind's own form.
-        ask: Bytes,
     },
     /// Relations of a place's sessions to things of a partition, or a part of them, for the partition's new owner.
     Rebuild {
@@ -203,15 +157,8 @@ impl Up {
     pub fn request(&self) -> Option<RequestRef> {
         match self {
             Self::Join(join) => join.request,
-            Self::Listen { request, .. }
-            | Self::Party { request, .. }
-            | Self::Match { request, .. }
-            | Self::Pool { request, .. }
-            | Self::Added { request, .. } => *request,
-            Self::Rooms(ask) => ask.reply_to(),
-            Self::Parties { request, .. }
-            | Self::FindMatches { request, .. }
-            | Self::Count { request, .. }
+            Self::Listen { request, .. } | Self::Ask { request, .. } => *request,
+            Self::Count { request, .. }
             | Self::List { request, .. }
             | Self::Claim { request, .. }
             | Self::Rebind { request, .. }
@@ -233,7 +180,7 @@ impl Up {
     pub(crate) fn moves_to(&self) -> Option<Place> {
         match self {
             Self::Rebind { rebind, .. } => Some(rebind.to.place),
-            Self::Pool { ask: PoolAsk::Rebind(_, to), .. } => Some(to.place),
+            Self::Ask { ask, .. } => ask.moves_to(),
             _ => None,
         }
     }
@@ -241,13 +188,28 @@ impl Up {
     /// Whether the message is carried out once the way to its owner is free again. Other questions of an island are
     /// answered at once with a refusal.
     pub(crate) fn outlasts_island(&self) -> bool {
-        matches!(self, Self::Pool { ask: PoolAsk::RemoveOwner(_) | PoolAsk::LoseOwner(_), .. })
+        if let Self::Ask { ask, .. } = self { ask.outlasts_island() } else { false }
+    }
+
+    /// Whether the owner may hand the question on to another owner, which answers it.
+    pub(crate) fn may_wander(&self) -> bool {
+        if let Self::Ask { ask, .. } = self { ask.may_wander() } else { false }
     }
 
     /// Leaves out parts that became outdated since the message was sent: `is_owner` tells whether its sender may speak
     /// for a partition. Answers whether anything is left.
     pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
-        if let Self::Rooms(ask) = self { ask.drop_outdated(is_owner) } else { true }
+        if let Self::Ask { ask, .. } = self { ask.drop_outdated(&is_owner) } else { true }
+    }
+
+    /// The duty of the asker's place once the message is answered, or will not be.
+    pub(crate) fn follow_up(&self, asker: Place) -> Option<FollowUp> {
+        if let Self::Ask { ask, .. } = self { ask.follow_up(asker) } else { None }
+    }
+
+    /// The answer to such a message if its owner has gone.
+    pub(crate) fn refusal(&self) -> fn(Error) -> Reply {
+        if let Self::Ask { ask, .. } = self { ask.refusal() } else { |_| Reply::Joined(Err(JoinRefusal::Unavailable)) }
     }
 
     /// Whether the message is about one of these partitions.
@@ -267,15 +229,9 @@ impl Up {
             Self::Leave { stream, .. }
             | Self::Listen { stream, .. }
             | Self::Unlisten { stream, .. }
-            | Self::Party { stream, .. }
-            | Self::Match { stream, .. }
-            | Self::Added { stream, .. }
             | Self::List { stream, .. } => Some(stream.partition()),
-            Self::Rooms(ask) => Some(ask.owner().partition()),
-            Self::Pool { .. } => Some(POOL.partition()),
-            Self::Parties { .. }
-            | Self::FindMatches { .. }
-            | Self::Count { .. }
+            Self::Ask { ask, .. } => ask.partition(),
+            Self::Count { .. }
             | Self::Claim { .. }
             | Self::Order { .. }
             | Self::All { .. }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
 
-use super::Owning;
+use super::owning::Owning;
 use super::pool::OwnedPool;
 use crate::matchmaker::{Match, MemberKey};
 use crate::plane::Plane;

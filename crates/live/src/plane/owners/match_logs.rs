@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_domain::ids::Uuid;
 
-use super::Owning;
 use super::matches::OwnedMatches;
+use super::owning::Owning;
 use crate::matches::{MatchId, Outline};
 use crate::party::Member;
 use crate::place::{Epoch, Partition};

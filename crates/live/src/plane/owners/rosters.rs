@@ -1,6 +1,6 @@
 //! Rosters, as owners send them: the places that hear a stream are told who may be seen on it.
 
-use super::Owning;
+use super::owning::Owning;
 use super::streams::Stream;
 use crate::place::{Partition, Place};
 use crate::plane::message::Down;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Owning;
+use super::owning::Owning;
 use super::presences::{Here, Presences};
 use super::streams::{Stream, fan_out};
 use crate::outbox::Delivery;

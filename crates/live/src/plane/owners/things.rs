@@ -1,48 +1,94 @@
-//! The things that a place owns, by kind. Each kind is registered here.
+//! The things that a place owns, by kind, made of the list of kinds.
 
-use super::Owning;
-use super::matches::OwnedMatches;
-use super::owned::{AddedAsk, Owned};
-use super::parties::OwnedParties;
-use super::pool::OwnedPool;
-use super::rooms::OwnedRooms;
-use crate::party::Member;
-use crate::plane::message::{Down, JoinRefusal, Kind, Reply};
-use crate::plane::options::PlaneConfig;
+use super::owned::{Owned, Typed};
+use super::owning::Owning;
+use crate::matches::LeaveReason;
+use crate::plane::kinds::kinds;
+use crate::plane::message::{Ask, Kind, RequestRef};
+use crate::plane::options::{PlaneConfig, PlaneStats};
+use crate::session::Millis;
+use crate::stream::{Encoding, SessionRef, StreamKey};
 
 macro_rules! things {
-    ($($field:ident: $kept:ty),* $(,)?) => {
+    ($($(#[$doc:meta])* $kind:ident: $file:ident::$kept:ident,
+        $rules:ident::{$ask:ident => $answer:ident, $part:ident};)*) => {
         /// All things that a place owns but its streams, by kind.
         pub(crate) struct Things {
-            $(pub(crate) $field: $kept,)*
+            $($(#[$doc])* pub(crate) $file: super::$file::$kept,)*
             /// Kinds that were added by [`crate::Plane::add`].
             pub(crate) added: Vec<Box<dyn Owned>>,
         }
 
         impl Things {
             pub(crate) fn new(config: &PlaneConfig) -> Self {
-                Self { $($field: <$kept>::new(config),)* added: Vec::new() }
+                Self { $($file: Typed::new(config),)* added: Vec::new() }
             }
 
             /// Every kind, in the order of their registration.
             pub(crate) fn all(&self) -> impl Iterator<Item = &dyn Owned> {
-                [$(&self.$field as &dyn Owned),*].into_iter().chain(self.added.iter().map(|added| &**added))
+                [$(&self.$file as &dyn Owned),*].into_iter().chain(self.added.iter().map(|added| &**added))
             }
 
             /// Every kind, to be changed.
             pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut (dyn Owned + 'static)> {
-                let registered = [$(&mut self.$field as &mut (dyn Owned + 'static)),*];
+                let registered = [$(&mut self.$file as &mut (dyn Owned + 'static)),*];
                 registered.into_iter().chain(self.added.iter_mut().map(|added| &mut **added))
+            }
+
+            /// Carries out a question.
+            pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: Ask) {
+                match ask {
+                    $(Ask::$kind(ask) => self.$file.ask(owning, request, ask),)*
+                    Ask::Added(ask) => self.ask_added(owning, request, ask),
+                }
+            }
+
+            /// Does what is due among things of a kind.
+            pub(crate) fn turn(&mut self, owning: &mut Owning<'_>, kind: Kind) {
+                match kind {
+                    Kind::Stream => {}
+                    $(Kind::$kind => self.$file.turn(owning),)*
+                    Kind::Added(_) => {
+                        if let Some(things) = self.of_kind(kind) {
+                            things.turn(owning);
+                        }
+                    }
+                }
+            }
+
+            /// Does what is due among things that set no timers for it.
+            pub(crate) fn turn_due(&mut self, owning: &mut Owning<'_>) {
+                $(turn_if_due(&mut self.$file, owning);)*
+                self.added.iter_mut().for_each(|things| turn_if_due(&mut **things, owning));
+            }
+
+            /// The time of the next turn, besides timers.
+            pub(crate) fn next_due(&self) -> Option<Millis> {
+                let registered = [$(self.$file.next_due()),*].into_iter().flatten();
+                registered.chain(self.added.iter().filter_map(|things| things.next_due())).min()
+            }
+
+            /// Goes on with long work, one slice of each kind. Answers whether there is more.
+            pub(crate) fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
+                let mut more = false;
+                $(more |= self.$file.run_slice(owning);)*
+                self.added.iter_mut().for_each(|things| more |= things.run_slice(owning));
+                more
+            }
+
+            /// Whether there is long work to go on with.
+            pub(crate) fn is_busy(&self) -> bool {
+                $(self.$file.is_busy() ||)* self.added.iter().any(|things| things.is_busy())
             }
         }
     };
 }
+kinds!(things);
 
-things! {
-    parties: OwnedParties,
-    rooms: OwnedRooms,
-    pool: OwnedPool,
-    matches: OwnedMatches,
+fn turn_if_due(things: &mut (impl Owned + ?Sized), owning: &mut Owning<'_>) {
+    if things.next_due().is_some_and(|due| due <= owning.now) {
+        things.turn(owning);
+    }
 }
 
 impl Things {
@@ -56,19 +102,36 @@ impl Things {
         self.all().filter_map(|kind| kind.mode()).collect()
     }
 
-    /// Asks something of a thing of an added kind. A question to a kind that there is not is refused.
-    pub(crate) fn ask_added(&mut self, owning: &mut Owning<'_>, asked: AddedAsk<'_>) {
-        if let Some(things) = self.of_kind(Kind::Added(asked.stream.mode)) {
-            return things.ask(owning, asked);
-        }
-        if let Some(Member { listener, .. }) = asked.comer {
-            owning.down(listener.session.place, Down::Removed { stream: asked.stream.clone(), listener });
-        }
-        owning.reply(asked.request, Reply::Joined(Err(JoinRefusal::Unavailable)));
-    }
-
     /// The things of a kind; `None` for streams.
     pub(crate) fn of_kind(&mut self, kind: Kind) -> Option<&mut (dyn Owned + 'static)> {
         self.all_mut().find(|things| things.kind() == kind)
+    }
+
+    /// Sets the gauges and counts of all kinds.
+    pub(crate) fn count(&self, stats: &mut PlaneStats) {
+        self.all().for_each(|things| things.count(stats));
+    }
+
+    /// Takes a session off a stream, and off the thing whose stream it may be.
+    pub(crate) fn depart(
+        &mut self,
+        owning: &mut Owning<'_>,
+        key: &StreamKey,
+        session: SessionRef,
+        heard: Option<Encoding>,
+        reason: LeaveReason,
+    ) {
+        let Some(thing) = self.of_mode(key.mode) else {
+            owning.leave(key, session, heard);
+            return;
+        };
+        thing.leaving(owning, key, session);
+        let presence = owning.leave(key, session, heard);
+        thing.left(owning, key, session, presence, reason);
+    }
+
+    /// Notes that a session hears a stream no longer.
+    pub(crate) fn unheard(&mut self, owning: &mut Owning<'_>, key: &StreamKey) {
+        self.all_mut().for_each(|things| things.unheard(owning, key));
     }
 }

@@ -17,7 +17,7 @@ use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
 use crate::plane::effect::{Effects, EndedTicket};
-use crate::plane::message::{Belongings, Down, Reply, RequestRef, Standing};
+use crate::plane::message::{Belongings, Down, FollowUp, Reply, RequestRef, Standing};
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, SharedPayload, mode};
@@ -112,7 +112,8 @@ impl Plane {
         self.sessions.down(session.place, push, out);
     }
 
-    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is [`Reply::Pool`].
+    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is the
+    /// pool's.
     pub fn rebind_tickets(&mut self, now: Millis, key: SessionKey, request: RequestRef, out: &mut Effects) {
         match self.sessions.note_pool_asked(key) {
             Some((session, to)) => self.ask_pool(now, PoolAsk::Rebind(session, to), Some(request), out),
@@ -189,9 +190,25 @@ impl Sessions {
         }
     }
 
+    /// Does the duty that a question left, which has its answer or gets none. Says whether anybody waits for the answer.
+    pub(crate) fn follow_up(&mut self, follow_up: FollowUp, is_refused: bool) -> bool {
+        match follow_up {
+            FollowUp::DropTicket(ticket, keys) => {
+                if is_refused {
+                    self.drop_ticket(&ticket, &keys);
+                }
+                true
+            }
+            FollowUp::CancelAgain(owner, is_lost) => {
+                self.uncancelled.extend(is_refused.then_some((owner, is_lost)));
+                false
+            }
+        }
+    }
+
     /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told
     /// so.
-    pub(crate) fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
+    fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
         keys.iter().for_each(|key| self.take_off_ticket(*key, ticket));
     }
 
