@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Carried, Down, Message, Told, Up};
+use muster_live::plane::{Ask, Carried, Down, Message, Told, Up};
 use muster_live::rooms::{self, Across, ToOwner};
 
 /// A planted bug.
@@ -104,7 +104,7 @@ impl Faults {
     /// Lets the fault change recovery data on their way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
         for part in &mut *kept {
-            if let Carried::Rooms(rooms::Carried::Room(room)) = part
+            if let Carried::Room(rooms::Carried::Room(room)) = part
                 && !room.variables.values.is_empty()
                 && self.strikes(Fault::OldVariables)
             {
@@ -191,7 +191,8 @@ impl Faults {
                     presences.pop();
                 }
             }
-            Message::Up(Up::Rooms(ask)) | Message::Dated(_, Up::Rooms(ask))
+            Message::Up(Up::Ask { ask: Ask::Room(ask), .. })
+            | Message::Dated(_, Up::Ask { ask: Ask::Room(ask), .. })
                 if matches!(**ask, ToOwner::Across(_, Across::Filling { .. })) && self.strikes(Fault::LoseFilling) =>
             {
                 return;

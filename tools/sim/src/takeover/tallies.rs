@@ -11,9 +11,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_cluster::codec::{Decoder, Encoder};
 use muster_domain::ids::Uuid;
-use muster_live::matches::LeaveReason;
-use muster_live::party::Member;
-use muster_live::plane::{AddedAsk, Carried, Kind, Listener, Message, Owned, Owning, RecoveryKey, Reply, Up};
+use muster_live::matches::{LeaveReason, MatchesAsk};
+use muster_live::party::{Member, PartyAsk};
+use muster_live::plane::{
+    AddedAsk, Answer, Ask, Carried, Kind, Listener, Message, Owned, Owning, RecoveryKey, Reply, RequestRef, Up,
+};
 use muster_live::{Millis, Partition, Place, Presence, SessionRef, StreamKey};
 
 use super::act::SESSIONS_MAX;
@@ -66,16 +68,16 @@ impl Owned for Tallies {
         Some(TALLY)
     }
 
-    fn ask(&mut self, owning: &mut Owning<'_>, asked: AddedAsk<'_>) {
-        let AddedAsk { request, stream, comer, ask } = asked;
-        let count = self.change(stream, |tally| {
+    fn ask_added(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: AddedAsk) {
+        let (stream, comer, ask) = ask.into_parts();
+        let count = self.change(&stream, |tally| {
             tally.count += u64::from(!ask.is_empty());
             tally.members.extend(comer.as_ref().map(Member::session));
             tally.count
         });
         owning.note_change(RecoveryKey::Added(TALLY, stream.subject));
         if let Some(member) = comer {
-            owning.let_in(stream, member);
+            owning.let_in(&stream, member);
         }
         owning.answer(request, count_bytes(count));
     }
@@ -208,16 +210,15 @@ impl World {
             _ => {
                 let request = self.ask(at.place, OpenRequest::Tally { who, subject, crashes });
                 *self.tallies.sent.entry(subject).or_default() += 1;
-                let (key, ask) = (stream.clone(), Bytes::from_static(b"+"));
-                let up = Up::Added { request, stream, comer: None, ask };
-                self.step(at.place, |plane, now, out| plane.ask(now, &key, up, out))
+                let ask = Ask::Added(AddedAsk::new(stream, Bytes::from_static(b"+")));
+                self.step(at.place, |plane, now, out| plane.ask_thing(now, ask, request, out))
             }
         }
     }
 
     pub(super) fn tally_answered(&mut self, subject: Uuid, crashes: usize, reply: &Reply) -> Checked {
         match reply {
-            Reply::Added(count) => {
+            Reply::Answer(Answer::Added(count)) => {
                 let count = count_of(count);
                 let answered = self.tallies.answered.entry(subject).or_default();
                 if answered.1 < crashes || count > answered.0 {
@@ -271,7 +272,13 @@ impl World {
 pub(super) fn crossed(from: Place, to: Place, message: Message) -> Message {
     let is_plain = match &message {
         Message::Up(up) | Message::Dated(_, up) => {
-            !matches!(up, Up::Publish(_) | Up::All { .. } | Up::Order { .. } | Up::Party { .. } | Up::Match { .. })
+            let is_request =
+                |ask: &Ask| matches!(ask, Ask::Party(PartyAsk::One { .. }) | Ask::Match(MatchesAsk::One { .. }));
+            match up {
+                Up::Publish(_) | Up::All { .. } | Up::Order { .. } => false,
+                Up::Ask { ask, .. } => !is_request(ask),
+                _ => true,
+            }
         }
         Message::Down(_) | Message::Credit(..) => false,
     };

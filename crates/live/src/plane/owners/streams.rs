@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use muster_domain::ids::{SessionId, Uuid};
 
-use super::Owning;
+use super::owning::Owning;
 use super::presences::{Here, Presences};
 use super::telling::News;
-use super::things::Things;
 use crate::close::CloseReason;
-use crate::matches::LeaveReason;
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::Place;
@@ -23,8 +21,6 @@ use crate::plane::message::{
 use crate::plane::owners::rosters::RosterCause;
 use crate::plane::sessions::Sessions;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
-
-pub use super::carried_streams::{CarriedNews, CarriedPresence, CarriedStream};
 
 /// A stream as its owner keeps it.
 #[derive(Debug, Default)]
@@ -368,31 +364,6 @@ impl Owning<'_> {
     }
 }
 
-impl Things {
-    /// Takes a session off a stream, and off the thing whose stream it may be.
-    pub(crate) fn depart(
-        &mut self,
-        owning: &mut Owning<'_>,
-        key: &StreamKey,
-        session: SessionRef,
-        heard: Option<Encoding>,
-        reason: LeaveReason,
-    ) {
-        let Some(thing) = self.of_mode(key.mode) else {
-            owning.leave(key, session, heard);
-            return;
-        };
-        thing.leaving(owning, key, session);
-        let presence = owning.leave(key, session, heard);
-        thing.left(owning, key, session, presence, reason);
-    }
-
-    /// Notes that a session hears a stream no longer.
-    pub(crate) fn unheard(&mut self, owning: &mut Owning<'_>, key: &StreamKey) {
-        self.all_mut().for_each(|things| things.unheard(owning, key));
-    }
-}
-
 impl Streams {
     /// Number of streams.
     pub(crate) fn len(&self) -> usize {
@@ -482,8 +453,12 @@ pub(crate) fn fan_out(
         if matches!(&audience, LocalAudience::Only(keys) if keys.is_empty()) {
             continue;
         }
-        let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
-        sessions.down(*place, message, out);
+        if *place == sessions.me {
+            sessions.fan_out(key, frames.clone(), audience, delivery, out);
+        } else {
+            let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
+            sessions.down(*place, message, out);
+        }
     }
 }
 

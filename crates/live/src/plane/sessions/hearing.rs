@@ -6,17 +6,13 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::Sessions;
+use super::moving::Rebound;
 use crate::outbox::Delivery;
 use crate::plane::Map;
-use crate::plane::changes::moves::Rebound;
 use crate::plane::effect::Effects;
 use crate::plane::message::{Frames, Listener, LocalAudience};
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, StreamKey};
-
-/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between
-/// them.
-pub const SLICE_DELIVERIES: usize = 2_048;
 
 /// A session that receives a broadcast.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::party::{PartyAnswer, PartyAsk};
 
 /// The state of a partition that its owner gives away.
 fn taken_out(plane: &mut Plane, now: Millis, partition: Partition) -> Vec<Carried> {
@@ -123,10 +124,11 @@ fn listings_of_parties_keep_their_order() {
         let asked = party::ListQuery { query, open: None, after, limit: 15 };
         world.step(0, |plane, now, out| {
             let request = plane.request();
-            plane.ask_place(now, Place::from(0), Up::Parties { request, asked }, out);
+            let ask = Ask::Party(PartyAsk::List(asked));
+            plane.ask_place(now, Place::from(0), Up::Ask { request: Some(request), ask }, out);
         });
         match world.replies.pop() {
-            Some(Reply::Parties(page)) => page.parties,
+            Some(Reply::Answer(Answer::Party(PartyAnswer::Listed(page)))) => page.parties,
             other => panic!("{other:?}"),
         }
     };
