@@ -1,9 +1,9 @@
 //! Failures of the log of durable matches, and their consequences for the matches.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::Cell;
 use std::rc::Rc;
 
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_live::matches::{MatchId, Outcome};
 use muster_live::plane::HandlerOrder;

@@ -1,6 +1,5 @@
 //! A process that runs one durable match from the end of its log to the end of a script, or until the process dies.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fastrand::Rng;
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_domain::ids::Uuid;
 use muster_domain::ports::clock::{Clock, Entropy};

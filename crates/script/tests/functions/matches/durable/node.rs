@@ -1,11 +1,11 @@
 //! A process with several durable matches of one partition, and their outlines as the plane keeps them.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, Input, MatchId, Outcome, Outline, Return, Timers};
 use muster_live::plane::HandlerOrder;
