@@ -63,7 +63,7 @@ impl RouteTotals {
 
 impl<M: Machine> Inner<M> {
     /// Calls the function of a route. Failures are logged here, because clients are not told the reasons. `Unavailable`
-    /// is not logged: the server is busy or stops then.
+    /// is not logged, because a server that is busy or stopping answers it to many requests.
     pub(crate) async fn serve(
         &self,
         pool: Rc<Pool<M>>,
