@@ -224,7 +224,7 @@ fn lost(error: LogError) -> Error {
     Error::new(ErrorKind::Unavailable, "The match cannot go on: its log cannot be written.").because(error.to_string())
 }
 
-/// A clock that stands while a callback of a recorded match runs.
+/// A clock that stands still while a callback of a recorded match runs.
 pub struct MatchClock {
     clock: Rc<dyn Clock>,
     current: Current,
