@@ -131,7 +131,7 @@ impl Hall {
         self.ask(number, join(player)).await.map(drop)
     }
 
-    /// So many players want to come to a match at once. Answers what each was told.
+    /// Has `count` players ask to join a match at once. Returns the answer to each.
     pub async fn crowd(&self, number: u128, count: u32) -> Vec<Result<(), String>> {
         let first = self.requests.get() + 1;
         self.requests.set(self.requests.get() + u64::from(count));

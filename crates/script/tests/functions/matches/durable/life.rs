@@ -97,7 +97,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script of as many ticks, with a signal at the end.
+    /// A script of `ticks` ticks, with a signal at the end.
     pub fn of_ticks(ticks: u64) -> Self {
         let mut script = Self { moves: Vec::new(), secret: 1, number: 7 };
         script.add(0, init(true));
@@ -132,7 +132,7 @@ impl Script {
                     if team == "red" && !inside.contains(&player) {
                         inside.push(player);
                         let mut came = vec![who];
-                        // In logs of earlier builds others were asked about between an attempt and its join.
+                        // In logs of earlier builds attempts of other players stand between an attempt and its join.
                         if let Some(other) = (1..6).find(|it| !inside.contains(it)).filter(|_| random.bool()) {
                             inside.push(other);
                             let (presence, metadata) = (Arc::new(presence(other)), Arc::from([]));
