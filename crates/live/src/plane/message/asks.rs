@@ -56,7 +56,9 @@ pub(crate) trait Answered: Sized {
 
     /// The refusal of a question whose owner has gone. `None` if the kind has none of its own: the answer is then
     /// [`Reply::Joined`] with [`JoinRefusal::Unavailable`].
-    fn refused(why: Error) -> Option<Self>;
+    fn refused(_why: Error) -> Option<Self> {
+        None
+    }
 }
 
 impl<T> Answered for Result<T> {
@@ -72,10 +74,6 @@ impl<T> Answered for Result<T> {
 impl Answered for Bytes {
     fn is_refused(&self) -> bool {
         false
-    }
-
-    fn refused(_why: Error) -> Option<Self> {
-        None
     }
 }
 

@@ -33,16 +33,16 @@ pub trait Owned {
     /// for [`Owning::let_in`] or [`Owning::turn_away`].
     fn ask_added(&mut self, _owning: &mut Owning<'_>, _request: Option<RequestRef>, _ask: AddedAsk) {}
 
-    /// Does what is due, because a timer of the kind has fired or the time of [`Self::next_due`] has come. The timer may
-    /// be an outdated one.
+    /// Does what is due, because a timer of [`Owning::wake`] has fired or the time of [`Self::next_due`] has come. The
+    /// timer may be an outdated one.
     fn turn(&mut self, _owning: &mut Owning<'_>) {}
 
-    /// The time of the next turn, if it is sooner than every timer of the kind.
+    /// The time of the next turn of a kind that sets no timers for it. The plane asks after every step.
     fn next_due(&self) -> Option<Millis> {
         None
     }
 
-    /// Goes on with long work, one slice. Answers whether there is more.
+    /// Goes on with long work, one slice; other work of the shard comes between. Answers whether there is more.
     fn run_slice(&mut self, _owning: &mut Owning<'_>) -> bool {
         false
     }

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use muster_domain::Error;
-
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::outbox::Delivery;
@@ -110,10 +108,6 @@ impl Asked for PartyAsk {
 impl Answered for PartyAnswer {
     fn is_refused(&self) -> bool {
         matches!(self, Self::One(Err(_)))
-    }
-
-    fn refused(_why: Error) -> Option<Self> {
-        None
     }
 }
 

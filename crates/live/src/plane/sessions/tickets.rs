@@ -190,7 +190,8 @@ impl Sessions {
         }
     }
 
-    /// Does the duty that a question left, which has its answer or gets none. Says whether anybody waits for the answer.
+    /// Does the duty that a question left, now that the question has its answer or gets none. Says whether anybody
+    /// waits for the answer.
     pub(crate) fn follow_up(&mut self, follow_up: FollowUp, is_refused: bool) -> bool {
         match follow_up {
             FollowUp::DropTicket(ticket, keys) => {
