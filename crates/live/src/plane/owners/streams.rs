@@ -10,6 +10,7 @@ use super::presences::{Here, Presences};
 use super::telling::News;
 use super::things::Things;
 use crate::close::CloseReason;
+use crate::impossible::count_down;
 use crate::matches::LeaveReason;
 use crate::outbox::Delivery;
 use crate::party::Member;
@@ -60,7 +61,7 @@ impl Stream {
     pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
-        counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
+        count_down(&mut counts[encoding as usize], 1, "sessions of a place that hear a stream");
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
@@ -103,7 +104,9 @@ impl Stream {
         let (presences, total) = self.snapshot(max);
         let Some(but) = but else { return (presences, total) };
         let others = presences.iter().filter(|presence| presence.session != but).cloned().collect();
-        (others, total.saturating_sub(1))
+        debug_assert!(self.presences.contains(but), "a session that just came is not on the stream");
+        let is_counted = self.presences.get(but).is_some_and(|here| !here.presence.hidden);
+        (others, total - usize::from(is_counted))
     }
 
     fn is_unused(&self) -> bool {

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
 use super::Sessions;
+use crate::impossible::count_down;
 use crate::outbox::Delivery;
 use crate::place::Place;
 use crate::plane::Map;
@@ -90,7 +91,7 @@ impl Sessions {
     /// again when the next one comes.
     pub(crate) fn discount_hearer(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
-            hearers.count -= 1;
+            count_down(&mut hearers.count, 1, "sessions that hear a stream here");
             if hearers.count == 0 {
                 self.rosters.0.remove(stream);
             }
