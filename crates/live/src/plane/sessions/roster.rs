@@ -60,11 +60,10 @@ impl Rosters {
 
 impl Sessions {
     /// Notes the presences that a session was shown, perhaps before the others were told of them, perhaps by an owner
-    /// that tells nothing more.
-    pub(crate) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
-        let is_owned_here = self.is_owned_here(stream);
-        let hearers = self.rosters.0.get_mut(stream);
-        if let Some(hearers) = hearers.filter(|hearers| hearers.roster.is_some() || !is_owned_here) {
+    /// that tells nothing more. An owner on this node dies with this place, so there is no roster of its streams.
+    pub(crate) fn show(&mut self, owner: Place, stream: &StreamKey, presences: &[Presence]) {
+        let has_roster = owner.node() != self.me.node() && self.encode.tells_presences(stream);
+        if let Some(hearers) = self.rosters.0.get_mut(stream).filter(|_| has_roster) {
             // Without a roster, the session that is shown them first is the only one that hears the stream here.
             let is_told = hearers.roster.is_none();
             let roster = hearers.roster.get_or_insert_default();
@@ -72,13 +71,6 @@ impl Sessions {
                 roster.entry(shown.session_id).or_insert_with(|| Known { presence: shown.clone(), is_told });
             }
         }
-    }
-
-    /// Whether a place of this node owns a stream, and no place of another node owned it just before.
-    fn is_owned_here(&self, stream: &StreamKey) -> bool {
-        let is_here = |owner: Place| owner.node() == self.me.node();
-        let former = self.routes.former(stream.partition());
-        is_here(self.routes.owner(stream.partition())) && former.is_none_or(|former| is_here(former.owner))
     }
 
     pub(crate) fn count_hearer(&mut self, stream: &StreamKey) {
