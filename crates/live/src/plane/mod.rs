@@ -129,6 +129,7 @@ impl Plane {
         for (stream, forgotten) in self.sessions.close(key) {
             self.tell_forgotten(now, stream, forgotten, LeaveReason::Disconnected, out);
         }
+        self.assert_settled();
     }
 
     /// The open sessions of this shard.
@@ -351,6 +352,7 @@ impl Plane {
                 self.release_held(now, out);
             }
         }
+        self.assert_settled();
     }
 
     fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Effects) {
@@ -388,6 +390,7 @@ impl Plane {
         things.matches.turn(&mut owning);
         things.all_mut().for_each(|things| things.set_timers(&mut owning));
         self.assert_sound();
+        self.assert_settled();
     }
 
     /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
@@ -397,6 +400,7 @@ impl Plane {
         let (mut owning, things) = self.owning(0, out);
         let more = things.pool.run_pass(&mut owning) || more;
         self.assert_sound();
+        self.assert_settled();
         more
     }
 

@@ -209,6 +209,11 @@ impl Rooms {
         rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
     }
 
+    /// Members of all rooms, with the sessions by which they are in them, in no order.
+    pub fn members(&self) -> impl Iterator<Item = (RoomId, SessionRef)> {
+        self.rooms.iter().flat_map(|(id, room)| room.sessions().map(|session| (*id, session)))
+    }
+
     /// Drops everything whose owner has changed, perhaps to this shard, and stops sending players to rooms that are
     /// gone. `directory` is the epoch of the directory's present owner.
     pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {

@@ -133,6 +133,17 @@ impl Owned for Tallies {
         waiting.into_iter().for_each(|listener| owning.turn_away(stream, listener));
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.0.borrow().keys().map(|subject| stream_of(*subject).partition()).collect()
+    }
+
+    fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        let tallies = self.0.borrow();
+        let members =
+            tallies.iter().flat_map(|(subject, tally)| tally.members.iter().map(move |member| (subject, *member)));
+        Some(members.map(|(subject, member)| (stream_of(*subject), member)).collect())
+    }
+
     fn carry_out(&mut self, _now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         let mut parts = Vec::new();
         let mut tallies = self.0.borrow_mut();

@@ -109,6 +109,26 @@ impl Stream {
         (others, total - usize::from(is_counted))
     }
 
+    /// Panics where a place has fewer listeners than sessions that hear the stream by their joins.
+    pub(crate) fn assert_listeners(&self) {
+        let mut by_join = Self::default();
+        for (place, encoding) in self.presences.heard() {
+            by_join.count_listener(place, encoding);
+        }
+        for (place, heard) in by_join.listeners {
+            let counted = self.listeners_at(place);
+            assert!(
+                heard.iter().zip(counted).all(|(heard, counted)| *heard <= counted),
+                "{place:?} has {counted:?} listeners, and {heard:?} sessions hear by their joins"
+            );
+        }
+    }
+
+    /// Number of sessions of a place that hear the stream, by encoding.
+    pub(crate) fn listeners_at(&self, place: Place) -> [u32; 2] {
+        self.listeners.iter().find(|(other, _)| *other == place).map_or([0; 2], |(_, counts)| *counts)
+    }
+
     fn is_unused(&self) -> bool {
         self.presences.is_empty() && self.listeners.is_empty()
     }

@@ -117,6 +117,30 @@ impl Sessions {
         }
     }
 
+    /// Panics where the count of a stream's hearers is not that of sessions here, a roster has presences that nobody
+    /// may see or under other sessions than their own, or there is a roster of an own stream. `hearers` are the streams
+    /// that sessions hear or are about to, once for each session.
+    pub(crate) fn assert_rosters<'s>(
+        &self,
+        hearers: impl Iterator<Item = &'s StreamKey>,
+        is_own: impl Fn(&StreamKey) -> bool,
+    ) {
+        let mut counts: Map<&StreamKey, u32> = Map::default();
+        hearers.for_each(|stream| *counts.entry(stream).or_default() += 1);
+        for (stream, Hearers { count, roster, incoming }) in &self.rosters.0 {
+            assert_eq!(counts.remove(stream), Some(*count), "sessions here that hear {stream:?}");
+            assert!(roster.is_none() || !is_own(stream), "a roster of {stream:?}, whose owner is here");
+            for (id, Known { presence, .. }) in roster.iter().flatten() {
+                let is_right = *id == presence.session_id && !presence.hidden;
+                assert!(is_right, "the roster of {stream:?} has a wrong presence: {presence:?}");
+            }
+            let mut ids: Vec<SessionId> = incoming.iter().map(|presence| presence.session_id).collect();
+            ids.sort_unstable();
+            assert!(ids.is_sorted_by(|one, next| one < next), "a roster of {stream:?} comes with a session twice");
+        }
+        assert!(counts.is_empty(), "sessions hear streams and are not counted: {counts:?}");
+    }
+
     /// Tells those who hear a stream how its roster differs from what they know, leaves first. Some may be told of
     /// somebody whom they were shown before.
     pub(crate) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
