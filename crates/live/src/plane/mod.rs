@@ -118,6 +118,7 @@ impl Plane {
         for (stream, forgotten) in self.sessions.close(key) {
             self.tell_forgotten(now, stream, forgotten, LeaveReason::Disconnected, out);
         }
+        self.assert_settled();
     }
 
     /// The open sessions of this shard.
@@ -330,6 +331,7 @@ impl Plane {
                 self.release_held(now, out);
             }
         }
+        self.assert_settled();
     }
 
     fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Effects) {
@@ -366,6 +368,7 @@ impl Plane {
         things.turn_due(&mut owning);
         things.all_mut().for_each(|things| things.set_timers(&mut owning));
         self.assert_sound();
+        self.assert_settled();
     }
 
     /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
@@ -375,6 +378,7 @@ impl Plane {
         let (mut owning, things) = self.owning(0, out);
         let more = things.run_slice(&mut owning) || more;
         self.assert_sound();
+        self.assert_settled();
         more
     }
 

@@ -9,6 +9,7 @@ mod parties;
 mod pool;
 mod races;
 mod rooms;
+mod sound;
 
 use std::collections::{BTreeMap, VecDeque};
 

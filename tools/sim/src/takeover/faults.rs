@@ -49,11 +49,13 @@ pub enum Fault {
     LoseSaid,
     /// Sessions hear repeated messages of a durable match even if they had them.
     HearTwice,
+    /// A place keeps things that it has handed over.
+    KeepHandedOver,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -73,6 +75,7 @@ impl Fault {
         Self::LoseInputs,
         Self::LoseSaid,
         Self::HearTwice,
+        Self::KeepHandedOver,
     ];
 }
 
@@ -123,6 +126,12 @@ impl Faults {
         {
             party.leader = other.presence.clone();
         }
+    }
+
+    /// Whether places keep tallies that they have handed over. This fault strikes at every occasion, since only tallies
+    /// are kept by the simulation itself.
+    pub(super) fn keeps_handed_over(&self) -> bool {
+        self.fault == Some(Fault::KeepHandedOver)
     }
 
     /// Whether the fault lets a log accept a write of a former owner.

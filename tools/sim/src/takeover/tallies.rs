@@ -39,7 +39,11 @@ pub(super) type Shown = Rc<RefCell<BTreeMap<Uuid, Tally>>>;
 
 /// The kind of things, as one plane owns it.
 #[derive(Default)]
-pub(super) struct Tallies(pub(super) Shown);
+pub(super) struct Tallies {
+    pub shown: Shown,
+    /// A planted bug: tallies that are handed over stay here as well.
+    pub keeps_handed_over: bool,
+}
 
 fn stream_of(subject: Uuid) -> StreamKey {
     StreamKey::about(TALLY, subject)
@@ -55,7 +59,7 @@ fn count_of(bytes: &[u8]) -> u64 {
 
 impl Tallies {
     fn change<R>(&mut self, stream: &StreamKey, change: impl FnOnce(&mut Tally) -> R) -> R {
-        change(self.0.borrow_mut().entry(stream.subject).or_default())
+        change(self.shown.borrow_mut().entry(stream.subject).or_default())
     }
 }
 
@@ -110,7 +114,7 @@ impl Owned for Tallies {
     }
 
     fn forget(&mut self, _owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
-        self.0.borrow_mut().retain(|subject, _| !changed.contains(&stream_of(*subject).partition()));
+        self.shown.borrow_mut().retain(|subject, _| !changed.contains(&stream_of(*subject).partition()));
     }
 
     fn resume(
@@ -135,9 +139,21 @@ impl Owned for Tallies {
         waiting.into_iter().for_each(|listener| owning.turn_away(stream, listener));
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.shown.borrow().keys().map(|subject| stream_of(*subject).partition()).collect()
+    }
+
+    fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        let tallies = self.shown.borrow();
+        let members =
+            tallies.iter().flat_map(|(subject, tally)| tally.members.iter().map(move |member| (subject, *member)));
+        Some(members.map(|(subject, member)| (stream_of(*subject), member)).collect())
+    }
+
     fn carry_out(&mut self, _now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         let mut parts = Vec::new();
-        let mut tallies = self.0.borrow_mut();
+        let mut tallies = self.shown.borrow_mut();
+        let kept = if self.keeps_handed_over { tallies.clone() } else { BTreeMap::new() };
         for (subject, tally) in tallies.extract_if(.., |subject, _| is_one(stream_of(*subject).partition())) {
             let members = tally.members.iter();
             let members = members.flat_map(|at| [u64::from(at.place.number()), at.key.number()]);
@@ -145,6 +161,7 @@ impl Owned for Tallies {
             let bytes: Vec<u8> = numbers.flat_map(u64::to_be_bytes).collect();
             parts.push(Carried::Added(stream_of(subject), bytes.into()));
         }
+        tallies.extend(kept);
         parts
     }
 
@@ -161,7 +178,7 @@ impl Owned for Tallies {
 
     fn recovery_data(&self, _now: Millis, key: RecoveryKey) -> Vec<Carried> {
         let RecoveryKey::Added(TALLY, subject) = key else { return Vec::new() };
-        let tallies = self.0.borrow();
+        let tallies = self.shown.borrow();
         let kept = tallies.get(&subject).map(|tally| Carried::Added(stream_of(subject), count_bytes(tally.count)));
         kept.into_iter().collect()
     }

@@ -230,6 +230,10 @@ impl Owned for OwnedMatches {
         Some(self.matches.players().map(|(id, session)| (id.stream(node), session)).collect())
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.matches.ids().map(MatchId::partition).collect()
+    }
+
     /// Matches that are not durable end with their place: their players see themselves go.
     fn end_with_places(&mut self, owning: &mut Owning<'_>) {
         for (stream, listener, presence) in owning.sessions.anchorless() {

@@ -188,9 +188,11 @@ pub trait Owned {
         Vec::new()
     }
 
+    /// The partitions that things of this kind are in. Debug builds check after each step that the place owns them.
+    fn partitions(&self) -> BTreeSet<Partition>;
+
     /// The sessions that things of this kind take to be on their streams. Debug builds compare them with the streams
-    /// after
-    /// each step. `None` if the kind does not know them.
+    /// after each step. `None` if the kind does not know them.
     fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
         None
     }

@@ -217,6 +217,10 @@ impl Owned for OwnedParties {
         Some(self.parties.members().map(|(party, session)| (party.stream(), session)).collect())
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.parties.ids().map(|party| party.stream().partition()).collect()
+    }
+
     fn carry_out(&mut self, _now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         let carried = self.parties.carry_out(|party| is_one(party.stream().partition()));
         carried.into_iter().map(|party| Carried::Party(Box::new(party))).collect()

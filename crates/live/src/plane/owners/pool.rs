@@ -368,6 +368,11 @@ impl Owned for OwnedPool {
         partition != POOL.partition() || self.asked.is_empty()
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        let is_used = !self.matchmaker.is_empty() || !self.asked.is_empty();
+        is_used.then(|| POOL.partition()).into_iter().collect()
+    }
+
     fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         if !is_one(POOL.partition()) {
             return Vec::new();

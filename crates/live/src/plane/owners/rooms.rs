@@ -277,6 +277,14 @@ impl Owned for OwnedRooms {
         false
     }
 
+    fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        Some(self.rooms.members().map(|(room, session)| (room.stream(), session)).collect())
+    }
+
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.rooms.owners().map(|owner| owner.partition()).collect()
+    }
+
     fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
         let directory = owning.sessions.routes.epoch(Owner::Directory.partition());
         self.rooms.forget(owning.now, directory, |owner| changed.contains(&owner.partition()));

@@ -9,6 +9,7 @@ use super::owning::Owning;
 use super::presences::{Here, Presences};
 use super::telling::News;
 use crate::close::CloseReason;
+use crate::impossible::count_down;
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::Place;
@@ -56,7 +57,7 @@ impl Stream {
     pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
-        counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
+        count_down(&mut counts[encoding as usize], 1, "sessions of a place that hear a stream");
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
@@ -99,7 +100,29 @@ impl Stream {
         let (presences, total) = self.snapshot(max);
         let Some(but) = but else { return (presences, total) };
         let others = presences.iter().filter(|presence| presence.session != but).cloned().collect();
-        (others, total.saturating_sub(1))
+        debug_assert!(self.presences.contains(but), "a session that just came is not on the stream");
+        let is_counted = self.presences.get(but).is_some_and(|here| !here.presence.hidden);
+        (others, total - usize::from(is_counted))
+    }
+
+    /// Panics where a place has fewer listeners than sessions that hear the stream by their joins.
+    pub(crate) fn assert_listeners(&self) {
+        let mut by_join = Self::default();
+        for (place, encoding) in self.presences.heard() {
+            by_join.count_listener(place, encoding);
+        }
+        for (place, heard) in by_join.listeners {
+            let counted = self.listeners_at(place);
+            assert!(
+                heard.iter().zip(counted).all(|(heard, counted)| *heard <= counted),
+                "{place:?} has {counted:?} listeners, and {heard:?} sessions hear by their joins"
+            );
+        }
+    }
+
+    /// Number of sessions of a place that hear the stream, by encoding.
+    pub(crate) fn listeners_at(&self, place: Place) -> [u32; 2] {
+        self.listeners.iter().find(|(other, _)| *other == place).map_or([0; 2], |(_, counts)| *counts)
     }
 
     fn is_unused(&self) -> bool {

@@ -229,6 +229,18 @@ impl Listeners {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
     }
 
+    /// Whether word of an owner that a session hears the stream no longer waits behind broadcasts.
+    pub(crate) fn has_leaving(&self) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Work::Removal(_) | Work::Rebound(_)))
+    }
+
+    /// Number of sessions that hear the stream, by encoding.
+    pub(crate) fn counts(&self) -> [u32; 2] {
+        let mut counts = [0; 2];
+        self.sessions.values().for_each(|(encoding, _)| counts[*encoding as usize] += 1);
+        counts
+    }
+
     /// Puts a broadcast behind those in progress, for those who hear the stream now.
     fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
         let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {

@@ -129,12 +129,12 @@ impl Sessions {
         }
         match (question.beginning, reply) {
             (Some(begun), Reply::Joined(Ok(Joined { presences, is_new, .. }))) => {
-                self.show(&begun.stream, presences);
+                self.show(question.of, &begun.stream, presences);
                 if *is_new {
                     self.came(begun);
                 }
             }
-            (Some(begun), Reply::Presences(presences, _)) => self.show(&begun.stream, presences),
+            (Some(begun), Reply::Presences(presences, _)) => self.show(question.of, &begun.stream, presences),
             _ => {}
         }
         true
