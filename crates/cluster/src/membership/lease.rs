@@ -1,5 +1,5 @@
-//! A node's own lease: renewing it, and telling since when it is good. The state of the registry is learnt from answers
-//! and from the watch, never assumed.
+//! A node's own lease: renews it, and knows since when it is good. The state of the registry is learnt from answers and
+//! from the watch, never assumed.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::registry::{RegistryError, Revision, Written};
 
 /// Prefix of lease keys; the incarnation follows.
 const PREFIX: &str = "lease.";
-/// Past renewals that are remembered, since the watch may still tell of them.
+/// Number of past renewals that are remembered, since the watch may still tell of them.
 const SENT_MAX: usize = 8;
 
 /// The key of an incarnation's lease.
@@ -49,8 +49,8 @@ pub(super) struct Lease {
     revision: Option<Revision>,
     /// Highest revision known of the lease.
     seen: Revision,
-    /// Whether the next write is of the other kind (create or update), because the watch may be late and its last word
-    /// out of date.
+    /// Whether the next write creates the lease although a revision is known. The watch may be late, so the lease may
+    /// have been removed.
     tries_other: bool,
     /// Number of the latest renewal.
     renewal: u64,

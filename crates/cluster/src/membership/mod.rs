@@ -46,7 +46,7 @@ use crate::NodeNumber;
 use crate::bus::Probe;
 use crate::registry::{RegistryError, RegistryEvent, Written};
 
-/// Longest name of a node, in bytes. A longer one is cut.
+/// Length of the longest name of a node, in bytes. A longer name is cut.
 pub const NODE_NAME_BYTES_MAX: usize = 64;
 
 /// The registry key under which the view is stored.
@@ -215,7 +215,8 @@ impl Membership {
         matches!(self.phase, MembershipPhase::Member(_)) && self.confidence.holds(now, self.lease.good_since())
     }
 
-    /// Until when this node may act for the partitions that it owns if nothing more happens, by its own clock.
+    /// Time, by this node's clock, until which the node may act for the partitions that it owns if nothing more
+    /// happens.
     pub fn online_until(&self) -> Option<Millis> {
         let until = self.confidence.due(self.lease.good_since());
         until.filter(|_| matches!(self.phase, MembershipPhase::Member(_)))
@@ -261,7 +262,7 @@ impl Membership {
         out.push(Action::Left);
     }
 
-    /// This node is incompatible with a member.
+    /// Gives up joining, since this node is incompatible with a member.
     fn refused(&mut self, reason: Incompatible, out: &mut Vec<Action>) {
         self.enter(MembershipPhase::Out);
         self.lease.delete(&mut self.requests, out);

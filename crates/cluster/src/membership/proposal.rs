@@ -1,4 +1,4 @@
-//! Proposals: the next view that a node wants, and when it may propose it.
+//! Proposals: builds the next view that a node wants, and decides when the node may propose it.
 //!
 //! One proposal is under way at most. Each is made on top of the view that the watch told last, so only one of all
 //! proposals on top of a view can succeed. The watch tells which one did.
@@ -41,7 +41,7 @@ pub(super) struct Proposals {
     turn_at: Option<Millis>,
     /// When this node proposes its own confirmation, if no other change confirmed it before.
     confirm_at: Option<Millis>,
-    /// When this node tells which partitions it handed over.
+    /// When this node proposes a view with the partitions that it handed over.
     handed_over_at: Option<Millis>,
     /// Revision of a view in which nothing is left to share out.
     settled: Option<Revision>,
@@ -169,7 +169,8 @@ impl Membership {
         Some(shared_out(next))
     }
 
-    /// The same view with a new revision: any node that wants this one out must know of its lease then.
+    /// The same view, to be stored under a new revision. A node that votes this one out after that knows of its renewed
+    /// lease.
     fn confirming(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
         self.proposals.turn_at = None;
         self.proposals.handed_over_at = None;
@@ -209,7 +210,8 @@ impl Membership {
         Some(next)
     }
 
-    /// Whether to tell the handed over partitions now: the last one has come, or the wait is over.
+    /// Whether the next view should record now the partitions that were handed over: no more are to come, or the wait
+    /// for more is over.
     fn is_to_tell_handed_over(&mut self, now: Millis, me: NodeNumber) -> bool {
         if self.handed_over.is_empty() {
             self.proposals.handed_over_at = None;

@@ -18,17 +18,18 @@ use tokio::time::Instant;
 use super::message::{GatheredRecords, Stamp, UnpublishedRecords};
 use super::{Common, GIVE_UP_AFTER, PublishError, Subjects, WAITING_BYTES_MAX};
 
-/// UnpublishedRecords bytes at which publishing begins even if no caller waits for it.
+/// Bytes of unpublished records at which publishing begins even if no caller waits for it.
 const EAGER_BYTES: usize = 256 * 1024;
 
 /// The pause before a failed publication or read is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Delays until unneeded messages are purged: soon if they hold many bytes, otherwise later.
+/// Delay until unneeded messages are purged, if they hold at least [`PURGE_BYTES`].
 const PURGE_SOON: Duration = Duration::from_secs(1);
+/// Delay until unneeded messages are purged, if they hold fewer bytes.
 const PURGE_LATER: Duration = Duration::from_secs(10);
 
-/// Bytes of unneeded messages from which on they are purged soon.
+/// Bytes of unneeded messages at which the messages are purged after [`PURGE_SOON`].
 const PURGE_BYTES: usize = 64 * 1024;
 
 type Records = Result<Vec<Bytes>, LogError>;
@@ -55,13 +56,15 @@ struct State {
     /// Whether appending is allowed: the take-over is done.
     is_open: bool,
     is_released: bool,
-    /// A caller waits for all records before this number.
+    /// Records before this number are waited for by a caller.
     wanted: u64,
-    /// Numbers of this owner's first record and of the next one.
+    /// Number of this owner's first record, as counted over all owners.
     base: u64,
+    /// Number of the next record, as counted over all owners.
     next: u64,
-    /// Records before `floor` are not needed; the floor was raised at `floor_rose_at` and no purge has followed yet.
+    /// Records before this number are not needed.
     floor: u64,
+    /// The first time at which `floor` rose since the last purge.
     floor_rose_at: Option<Instant>,
     waiting: UnpublishedRecords,
     /// Bytes of this log in [`Common::waiting_bytes`].
@@ -133,8 +136,8 @@ impl<S: Subjects> Owned<S> {
     pub(super) fn trim(&self, before: RecordNumber) {
         let Ok(mut state) = self.writable() else { return };
         let before = state.base.saturating_add(before.0).min(state.next);
-        // A trim that names no record of this owner counts too, the first time: it says that former owners' records are
-        // not needed.
+        // A trim before the first record of this owner counts too: it says that the records of former owners are not
+        // needed.
         if before > state.floor {
             state.floor = before;
             if state.floor_rose_at.is_none() {
@@ -203,7 +206,7 @@ async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, ans
     shared.progress.send_modify(|progress| progress.failure = Some(failure));
 }
 
-/// Nothing is left to write.
+/// Says that the log was released, and that all its records are written.
 struct Released;
 
 /// One ownership of a log, from the take-over to its end.
@@ -224,7 +227,7 @@ struct Ownership<S> {
     purging: Option<JoinHandle<()>>,
 }
 
-/// A message in the store; the first of them also stands for all before it.
+/// A message in the store. The first message of the list also stands for all earlier ones.
 struct StoredMessage {
     sequence: u64,
     /// Number after the last record that has bytes in this message or an earlier one.
@@ -289,7 +292,7 @@ impl<S: Subjects> Ownership<S> {
                     self.claimed(sequence, &claim);
                     return Ok(claim.is_of_empty());
                 }
-                Err(PublishError::Conflict) => pause(deadline, "others write it").await?,
+                Err(PublishError::Conflict) => pause(deadline, "others write the log").await?,
                 Err(PublishError::Unknown(reason)) => pause(deadline, &reason).await?,
                 Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
             }
@@ -314,11 +317,7 @@ impl<S: Subjects> Ownership<S> {
             match common.subjects.read(partition, self.last, &mut |message| gathered.push(&message)).await {
                 Ok(()) => {
                     if gathered.gaps > 0 {
-                        tracing::error!(
-                            partition,
-                            gaps = gathered.gaps,
-                            "records of matches are missing that were kept"
-                        );
+                        tracing::error!(partition, gaps = gathered.gaps, "kept records of matches are missing");
                         common.count(|stats| stats.gaps += gathered.gaps);
                     }
                     return Ok(gathered);
@@ -356,7 +355,7 @@ impl<S: Subjects> Ownership<S> {
         }
     }
 
-    /// When unneeded messages should be purged.
+    /// Time of the next purge of unneeded messages, if there is anything to purge.
     fn purge_at(&self, state: &State) -> Option<Instant> {
         let unneeded =
             self.stored.iter().take_while(|stored| stored.end <= state.floor).map(|stored| stored.bytes).sum::<usize>();
@@ -435,7 +434,7 @@ impl<S: Subjects> Ownership<S> {
         Ok(())
     }
 
-    /// Publishes a message until it is certain that it is stored exactly once, or can never be.
+    /// Publishes a message repeatedly, until the store has certainly kept it once, or certainly never will.
     async fn settle(&self, stamp: &Stamp, message: Bytes) -> Result<u64, LogError> {
         let (common, partition) = (&self.shared.common, self.shared.partition);
         let deadline = Instant::now() + GIVE_UP_AFTER;
@@ -444,7 +443,7 @@ impl<S: Subjects> Ownership<S> {
                 Ok(sequence) => return Ok(sequence),
                 Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
                 Err(PublishError::Unknown(reason)) => reason,
-                // The last message is this very one, whose answer was lost, or another owner's.
+                // The last message of the log is either this one, whose acknowledgement was lost, or another owner's.
                 Err(PublishError::Conflict) => match common.subjects.last(partition).await {
                     Ok(Some((sequence, found))) if sequence > self.last => {
                         let found = Stamp::of(&found);
@@ -455,7 +454,7 @@ impl<S: Subjects> Ownership<S> {
                         return Err(LogError::Lost);
                     }
                     // The server that answered has not seen the last message yet.
-                    Ok(_) => "others write it".to_owned(),
+                    Ok(_) => "others write the log".to_owned(),
                     Err(error) => error.0,
                 },
             };
@@ -468,7 +467,7 @@ impl<S: Subjects> Ownership<S> {
 /// Waits a little, or fails with `reason` if the deadline is too near.
 async fn pause(deadline: Instant, reason: &str) -> Result<(), LogError> {
     if Instant::now() + PAUSE > deadline {
-        return Err(LogError::Failed(format!("the cluster's NATS does not take it: {reason}")));
+        return Err(LogError::Failed(format!("the cluster's NATS does not serve the log: {reason}")));
     }
     tokio::time::sleep(PAUSE).await;
     Ok(())
