@@ -1,4 +1,4 @@
-//! The registry as a port: few small values under keys, changed only by compare-and-swap and watched by every node.
+//! The registry as a port: a few small values under keys, changed only by compare-and-swap and watched by every node.
 //!
 //! The registry has no read, since a decision based on a read is a decision based on the past. A write names the state
 //! that it expects, and the registry answers whether that was the state. A watch tells the current state, never older
@@ -17,7 +17,7 @@ pub const KEY_BYTES_MAX: usize = 128;
 /// The largest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 256 * 1024;
 
-/// Events buffered for the owner of a [`Watch`]; when the buffer is full, its source waits.
+/// Largest number of events that wait for the owner of a [`Watch`]. While so many wait, the source of events waits too.
 const EVENTS_WAITING_MAX: usize = 64;
 
 /// Number of a change in the registry; rises with every change of any key.
@@ -31,7 +31,7 @@ pub struct Entry {
     pub key: String,
     /// The value that was written.
     pub value: Bytes,
-    /// The change that wrote it.
+    /// The change that wrote the value.
     pub revision: Revision,
 }
 
@@ -53,7 +53,7 @@ pub enum RegistryEvent {
     },
 }
 
-/// Why a write was not acknowledged.
+/// Explains why a write was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// The write did not happen: the key is not at the expected revision. The watch tells its state.
@@ -62,12 +62,12 @@ pub enum RegistryError {
     /// The write did not happen: the registry cannot be reached, or has no majority. Try again.
     #[error("the registry cannot be reached: {0}")]
     Unavailable(String),
-    /// The write may have happened, or may happen yet. The same write again succeeds if it had not happened, and is a
+    /// The write may have happened, or may happen later. The same write again succeeds if it had not happened, and is a
     /// conflict if it had; the watch tells whose value is stored.
-    #[error("the registry did not answer, and may or may not have done it: {0}")]
+    #[error("the registry did not answer, and may or may not have made the write: {0}")]
     Unknown(String),
     /// The write did not happen and never will; the sentence says what to change.
-    #[error("the registry refuses it: {0}")]
+    #[error("the registry refuses the write: {0}")]
     Refused(String),
 }
 

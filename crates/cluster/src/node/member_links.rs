@@ -109,7 +109,7 @@ impl MemberLinks {
                 tracing::error!(
                     bytes,
                     bytes_max,
-                    "the bus takes smaller frames than when this node started: restart it"
+                    "the bus takes smaller frames than when this node started: restart the node"
                 );
             }
         }

@@ -117,7 +117,7 @@ impl Talker {
         }
     }
 
-    /// Takes in a view: hands over every partition of this node that moves.
+    /// Takes in a view, and notes which partitions of this node have to be handed over.
     fn see(&mut self, view: &View) {
         self.nodes = view.nodes().iter().map(|node| node.number).collect();
         let mine = view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|owner| owner.node() == self.me));
