@@ -1,4 +1,4 @@
-//! Game code: loads it, and makes the part of each shard.
+//! Loads game code, and makes the part of it that each shard runs.
 
 mod durable;
 mod outgoing;
@@ -27,7 +27,8 @@ use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
 use muster_script::watch::{FolderState, folder_state};
 use muster_script::{
-    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts, returns_to,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
+    returns_to,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -221,7 +222,7 @@ impl OfShard {
             matches.renew(&programs, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
-            // An error means that the counting of shards has timed out.
+            // An error means that nobody counts the shards any more: the wait for them has timed out.
             let _ = self.taken.try_send(number);
         }
     }

@@ -86,7 +86,8 @@ async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc
     let match_logs = nats.match_logs(options).await.map_err(|error| error.to_string())?;
     let (node, mut events) = RunningNode::start(nats.clone(), node);
     let joined = timeout(JOIN_WAIT, wait_until_online(&mut events, view)).await;
-    let joined = joined.unwrap_or_else(|_| Err("nobody lets it in; see the log of the others".to_owned()));
+    let joined = joined
+        .unwrap_or_else(|_| Err("no other node let it in within a minute; see the logs of the others".to_owned()));
     let JoinedNode { number, early_batches } =
         joined.map_err(|reason| format!("this node could not join the cluster: {reason}"))?;
     Ok(OnlineNode { nats, match_logs, node, events, number, early_batches })
@@ -211,8 +212,8 @@ impl ServedNode {
     }
 }
 
-/// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it.
-/// A shard that has ended is not waited for.
+/// Gives all shards a command and waits until they have followed it, so that no later message reaches a shard before
+/// the command. A shard that has ended is not waited for.
 async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> ShardCommand) {
     join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }

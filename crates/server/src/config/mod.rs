@@ -225,7 +225,8 @@ fn development_defaults() -> Vec<Setting> {
     const VALUES: [(&str, &str); 5] = [
         ("socket.address", "127.0.0.1"),
         ("console.address", "127.0.0.1"),
-        // Long enough to look around; the official JavaScript client warns at every sign-in about shorter ones.
+        // A developer can look around for as long as these tokens live. With shorter lives, the official JavaScript
+        // client warns at every sign-in.
         ("session.token_expiry_sec", "7200"),
         ("session.refresh_token_expiry_sec", "2592000"),
         ("script.reload", "true"),

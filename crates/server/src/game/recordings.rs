@@ -18,7 +18,7 @@ use muster_script::{LanguageMatches, ScriptMetrics, ShardParts};
 use super::Game;
 use crate::config::Config;
 
-/// Most files of one match. A match gets a further one each time that it goes on elsewhere.
+/// Limit of the number of files for one match. A match gets a further file each time that it goes on elsewhere.
 const PARTS_MAX: u32 = 10_000;
 
 /// Writes recordings into a folder.
@@ -46,7 +46,7 @@ impl Folder {
                 made => return Ok((made?, path)),
             }
         }
-        Err(io::Error::other(format!("there are {PARTS_MAX} recordings of it already: remove some")).into())
+        Err(io::Error::other(format!("there are {PARTS_MAX} recordings of the match already: remove some")).into())
     }
 }
 
@@ -126,7 +126,7 @@ impl RecordingPlayer {
     /// Replays a recording.
     ///
     /// # Errors
-    /// Why the recording cannot be replayed.
+    /// A sentence that says why the recording cannot be replayed.
     pub(crate) async fn play(
         &self,
         transcript: Transcript,

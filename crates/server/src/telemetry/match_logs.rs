@@ -11,7 +11,7 @@ impl MatchLogs {
             Self::Files(logs) => {
                 let stats = logs.stats();
                 page.gauge("match_log_files", "Files of the log of durable matches.", stats.segments as f64);
-                page.gauge("match_log_kept_bytes", "Their bytes.", stats.bytes as f64);
+                page.gauge("match_log_kept_bytes", "Bytes of these files.", stats.bytes as f64);
                 let (time, slowest) = (stats.sync_time, stats.slowest_sync);
                 (stats.records, stats.appended_bytes, stats.refused, stats.failures, stats.syncs, time, slowest)
             }
@@ -20,7 +20,7 @@ impl MatchLogs {
                 page.gauge("match_log_waiting_bytes", "Bytes that wait for JetStream.", stats.waiting_bytes as f64);
                 page.counter(
                     "match_log_retry_count",
-                    "Messages published again, for want of an answer.",
+                    "Messages published again because no answer came.",
                     stats.retries,
                 );
                 let help = "Logs of partitions that others took over while they were written here.";
@@ -32,12 +32,12 @@ impl MatchLogs {
             }
         };
         page.counter("match_log_record_count", "Records of durable matches that were kept.", records);
-        page.counter("match_log_bytes_count", "Their bytes.", bytes);
+        page.counter("match_log_bytes_count", "Bytes of these records.", bytes);
         page.counter("match_log_refused_count", "Records refused, too many waiting: their matches failed.", refused);
         page.counter("match_log_failure_count", "Times that a log could not be written.", failures);
         page.counter("match_log_sync_count", "Syncs, or messages that JetStream took; each for many records.", syncs);
         let milliseconds = |time: Duration| time.as_secs_f64() * 1_000.0;
-        page.gauge("match_log_sync_ms_sum", "What they took together, in milliseconds.", milliseconds(time));
-        page.gauge("match_log_sync_ms_max", "What the longest took, in milliseconds.", milliseconds(slowest));
+        page.gauge("match_log_sync_ms_sum", "Time of all syncs together, in milliseconds.", milliseconds(time));
+        page.gauge("match_log_sync_ms_max", "Time of the longest sync, in milliseconds.", milliseconds(slowest));
     }
 }

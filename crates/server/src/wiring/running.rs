@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, ClusterState};
 use crate::game::Ask;
 
-/// Time that connections have to end, even if the shutdown code of the game took all of the configured time.
+/// Shortest time that connections have to end, even if the shutdown code of the game took all of the configured time.
 const STOP_MIN: Duration = Duration::from_secs(1);
 /// Interval at which a draining node checks whether its sessions have gone.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
@@ -25,11 +25,11 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(1);
 
 /// A server that runs. Dropping it does not stop it: call [`Running::stop`].
 pub struct Running {
-    /// Address at which it accepts players.
+    /// Address at which the server accepts players.
     pub address: SocketAddr,
-    /// Address of the metrics page, if it has one.
+    /// Address of the metrics page, if there is one.
     pub metrics_address: Option<SocketAddr>,
-    /// Number of its shards.
+    /// Number of shards.
     pub shard_count: usize,
     pub(super) shards: Arc<[ShardHandle]>,
     pub(super) threads: Vec<JoinHandle<()>>,
@@ -74,8 +74,8 @@ impl Running {
         }
     }
 
-    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. A server
-    /// on its own that gives them no time does nothing here. Comes before [`Self::drain`].
+    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. On a
+    /// server on its own that gives matches no time, this does nothing. To be called before [`Self::drain`].
     pub async fn end_matches(&self) {
         let of = |count: &AtomicI64| count.load(Ordering::Relaxed);
         let left = || of(&self.script.matches) - of(&self.script.matches_durable);
@@ -96,8 +96,8 @@ impl Running {
     }
 
     /// On a node of a cluster: lets nobody new in, waits until sessions that survive their socket have gone on at other
-    /// nodes or their grace is over, and gives everything that the node owns to others. A server on its own does
-    /// nothing here. Comes before [`Self::stop`].
+    /// nodes or their grace is over, and gives everything that the node owns to others. On a server on its own, this
+    /// does nothing. To be called before [`Self::stop`].
     pub async fn drain(&self) {
         let Some(cluster) = &self.cluster else { return };
         for shard in self.shards.iter() {

@@ -22,7 +22,7 @@ use crate::game::Game;
 use crate::settings::{live_rules, session_rules};
 use crate::system::{RandomPool, System};
 
-/// Starts the shards, tells each of the others, and attaches them to the cluster.
+/// Starts the shards, gives each shard the handles of all, and attaches them to the cluster.
 pub(super) async fn start_shards(
     shared: &Shared,
     game: &Game,
