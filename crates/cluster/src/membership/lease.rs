@@ -42,6 +42,17 @@ pub(super) struct Renewal {
     pub(super) revision: Revision,
 }
 
+/// The meaning of the answer to a write, for the lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LeaseAnswer {
+    /// The write was not a renewal of this lease.
+    NotOurs,
+    /// The renewal failed.
+    Failed,
+    /// The renewal succeeded.
+    Renewed(Renewal),
+}
+
 #[derive(Debug)]
 pub(super) struct Lease {
     key: String,
@@ -129,17 +140,19 @@ impl Lease {
         is_unanswered
     }
 
-    /// Takes in the answer to a write. `None`: the write was not this lease's. Otherwise the renewal, if it succeeded.
-    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> Option<Option<Renewal>> {
-        let PendingRenewal { sent_at, .. } = self.under_way.take_if(|pending| pending.request == request)?;
-        Some(match outcome {
-            Ok(revision) => Some(self.succeeded(sent_at, *revision)),
+    /// Takes in the answer to a write.
+    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> LeaseAnswer {
+        let Some(pending) = self.under_way.take_if(|pending| pending.request == request) else {
+            return LeaseAnswer::NotOurs;
+        };
+        match outcome {
+            Ok(revision) => LeaseAnswer::Renewed(self.succeeded(pending.sent_at, *revision)),
             Err(error) => {
                 self.tries_other = *error == RegistryError::Conflict && !self.tries_other;
                 self.next_at = now + RETRY_MS;
-                None
+                LeaseAnswer::Failed
             }
-        })
+        }
     }
 
     fn succeeded(&mut self, sent_at: Millis, revision: Revision) -> Renewal {

@@ -33,7 +33,7 @@ pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, pull, sl
 use awake::Awake;
 pub use compatibility::{Compatibility, Incompatible};
 use confidence::Confidence;
-use lease::Lease;
+use lease::{Lease, LeaseAnswer};
 use muster_live::place::{Epoch, Partition, Place};
 use muster_live::{Millis, ShardIndex};
 use others::Others;
@@ -293,15 +293,15 @@ impl Membership {
 
     fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) {
         match self.lease.written(now, request, outcome) {
-            Some(Some(renewal)) => {
+            LeaseAnswer::Renewed(renewal) => {
                 self.confidence.renewed(renewal);
                 // The others may have had the same trouble and not be back yet.
                 if std::mem::replace(&mut self.is_troubled, false) {
                     self.grace(now);
                 }
             }
-            Some(None) => self.trouble(now),
-            None => {
+            LeaseAnswer::Failed => self.trouble(now),
+            LeaseAnswer::NotOurs => {
                 let is_lost = self.proposals.written(now, request, outcome) && *outcome == Err(RegistryError::Conflict);
                 self.stats.races_lost += u64::from(is_lost);
             }

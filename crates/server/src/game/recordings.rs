@@ -114,7 +114,7 @@ impl RecordingPlayer {
     pub(crate) async fn load(config: &Config, store: Rc<dyn Store>, signing: Signing) -> Result<Self, String> {
         let metrics = Arc::new(ScriptMetrics::default());
         let custom = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
-        let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), (metrics.clone(), custom)).await?;
+        let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), metrics.clone(), custom).await?;
         let programs = game.generations.borrow().programs.clone();
         let host = game.loader.means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
         let shard = ShardParts { host: host.clone(), metrics, returns: Rc::new(|_, _| ()), logs: None };

@@ -124,6 +124,11 @@ impl Running {
         let _ = shard.ask(|done| ShardCommand::Farewell { within, done }).await;
     }
 
+    /// Time that the next step of a stop has, if the stop began at `begun`.
+    fn time_left(&self, begun: Instant) -> Duration {
+        self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain))
+    }
+
     /// Stops the server within `shutdown_drain_sec`: it accepts no more connections, runs the shutdown code of the
     /// game, brings durable matches to rest (they go on at the next start), finishes requests under way, and closes
     /// sockets with a reason. Answers the number of connections that had to be cut.
@@ -131,10 +136,10 @@ impl Running {
         self.tasks.shutdown().await;
         let begun = Instant::now();
         self.say_farewell().await;
-        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
+        let within = self.time_left(begun);
         let rests = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::RestMatches { within, done }));
         join_all(rests).await;
-        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
+        let within = self.time_left(begun);
         let stops = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {

@@ -209,6 +209,26 @@ async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, ans
 /// Says that the log was released, and that all its records are written.
 struct Released;
 
+/// The next step of the task that writes a log.
+enum NextStep {
+    /// Publish the records that wait.
+    Publish,
+    /// End: the log was released and nothing waits.
+    End,
+    /// Wait for the shard.
+    Wait,
+    /// Wait for the shard until this time, and then purge unneeded messages.
+    WaitToPurge(Instant),
+}
+
+/// A message that is ready to be published.
+struct NextMessage {
+    stamp: Stamp,
+    content: Bytes,
+    /// Number of records that the message completes.
+    complete: u64,
+}
+
 /// One ownership of a log, from the take-over to its end.
 struct Ownership<S> {
     shared: Arc<Shared<S>>,
@@ -331,28 +351,28 @@ impl<S: Subjects> Ownership<S> {
     async fn write(&mut self) -> Result<Released, LogError> {
         let shared = self.shared.clone();
         loop {
-            let (is_due, is_released, purge_at) = {
-                let state = shared.state();
-                let is_wanted = self.first < state.wanted || state.waiting.bytes >= EAGER_BYTES;
-                let is_due = !state.waiting.is_empty() && (is_wanted || state.is_released);
-                (is_due, state.is_released, self.purge_at(&state))
-            };
-            if is_due {
-                self.publish().await?;
-                continue;
-            }
-            if is_released {
-                return Ok(Released);
-            }
-            let Some(purge_at) = purge_at else {
-                shared.arrived.notified().await;
-                continue;
-            };
-            tokio::select! {
-                () = shared.arrived.notified() => {}
-                () = tokio::time::sleep_until(purge_at) => self.purge().await?,
+            match self.next_step() {
+                NextStep::Publish => self.publish().await?,
+                NextStep::End => return Ok(Released),
+                NextStep::Wait => shared.arrived.notified().await,
+                NextStep::WaitToPurge(purge_at) => tokio::select! {
+                    () = shared.arrived.notified() => {}
+                    () = tokio::time::sleep_until(purge_at) => self.purge().await?,
+                },
             }
         }
+    }
+
+    fn next_step(&self) -> NextStep {
+        let state = self.shared.state();
+        let is_wanted = self.first < state.wanted || state.waiting.bytes >= EAGER_BYTES;
+        if !state.waiting.is_empty() && (is_wanted || state.is_released) {
+            return NextStep::Publish;
+        }
+        if state.is_released {
+            return NextStep::End;
+        }
+        self.purge_at(&state).map_or(NextStep::Wait, NextStep::WaitToPurge)
     }
 
     /// Time of the next purge of unneeded messages, if there is anything to purge.
@@ -395,21 +415,11 @@ impl<S: Subjects> Ownership<S> {
 
     /// Publishes one message with waiting records, or with nothing but a new floor.
     async fn publish(&mut self) -> Result<(), LogError> {
-        let (common, partition) = (self.shared.common.clone(), self.shared.partition);
-        let (stamp, message, complete) = {
-            let mut state = self.shared.state();
-            let message = self.message.wrapping_add(1);
-            // Unpublished records may get lost, and then the records before them are still needed. So the floor stays
-            // below them.
-            let floor = state.floor.min(self.first);
-            let (epoch, owner, first) = (self.epoch, self.owner, self.first);
-            let stamp = Stamp { is_claim: false, epoch, owner, message, floor, first };
-            let (bytes, complete) = state.waiting.message(partition, &stamp, common.subjects.message_bytes_max());
-            (stamp, bytes, complete)
-        };
-        let bytes = message.len();
+        let common = self.shared.common.clone();
+        let NextMessage { stamp, content, complete } = self.next_message();
+        let bytes = content.len();
         let began = Instant::now();
-        let sequence = self.settle(&stamp, message).await?;
+        let sequence = self.settle(&stamp, content).await?;
         let took = began.elapsed();
         self.message = stamp.message;
         self.last = sequence;
@@ -432,6 +442,24 @@ impl<S: Subjects> Ownership<S> {
         });
         self.shared.progress.send_modify(|progress| progress.kept = self.first);
         Ok(())
+    }
+
+    /// Takes as many waiting records as fit into the next message.
+    fn next_message(&self) -> NextMessage {
+        let mut state = self.shared.state();
+        let stamp = Stamp {
+            is_claim: false,
+            epoch: self.epoch,
+            owner: self.owner,
+            message: self.message.wrapping_add(1),
+            // Unpublished records may get lost, and then the records before them are still needed. So the floor stays
+            // below them.
+            floor: state.floor.min(self.first),
+            first: self.first,
+        };
+        let bytes_max = self.shared.common.subjects.message_bytes_max();
+        let (content, complete) = state.waiting.message(self.shared.partition, &stamp, bytes_max);
+        NextMessage { stamp, content, complete }
     }
 
     /// Publishes a message repeatedly, until the store has certainly kept it once, or certainly never will.
