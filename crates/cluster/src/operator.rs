@@ -74,7 +74,7 @@ pub async fn drain<R: Registry>(
         }
         if !node.is_draining {
             match registry.update(VIEW_KEY, draining(&view, node.number).to_bytes(), view.revision, None).await {
-                // The watch tells the current state next.
+                // The watch reports the current state next.
                 Ok(_) | Err(RegistryError::Conflict) => {}
                 Err(error) => return Err(DrainError::Registry(error)),
             }

@@ -1,4 +1,4 @@
-//! Turns a configuration into a running server. A named step starts each part, and the parts meet here and nowhere else.
+//! Turns a configuration into a running server: a named step starts each part, and only here do the parts meet.
 
 mod running;
 mod shards;

@@ -1,5 +1,5 @@
 //! Ten thousand malformed requests and frames, together with `hostile_sockets`; each class gets its documented answer.
-//! This half is HTTP.
+//! This file sends requests over HTTP.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

@@ -1,5 +1,5 @@
 //! Ten thousand malformed requests and frames, together with `hostile`; each class gets its documented answer. This
-//! half is sockets.
+//! file sends frames over sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

@@ -41,7 +41,7 @@ pub(super) struct Sending {
     waiting_bytes: usize,
     is_congested: bool,
     round_trip: RoundTrip,
-    /// When the wait for the oldest frame's acknowledgement ends.
+    /// Time at which the wait for the oldest frame's acknowledgement ends.
     due: Option<Millis>,
     resending: Option<Resending>,
     sent: u64,

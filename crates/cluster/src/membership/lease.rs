@@ -13,7 +13,7 @@ use crate::registry::{RegistryError, Revision, Written};
 
 /// Prefix of lease keys; the incarnation follows.
 const PREFIX: &str = "lease.";
-/// Number of past renewals that are remembered, since the watch may still tell of them.
+/// Number of past renewals that are remembered, since the watch may still report them.
 const SENT_MAX: usize = 8;
 
 /// The key of an incarnation's lease.
@@ -110,7 +110,7 @@ impl Lease {
         self.next_at = now + 1;
     }
 
-    /// Forgets earlier revisions: the watch is about to tell the whole state.
+    /// Forgets earlier revisions: the watch is about to report the whole state.
     pub(super) fn forget_revisions(&mut self) {
         self.seen = Revision(0);
     }
@@ -167,7 +167,8 @@ impl Lease {
         Renewal { sent_at, revision }
     }
 
-    /// Takes in the value that the watch tells of this lease. Answers the renewal that wrote it, if that is known.
+    /// Takes in the value of this lease, as the watch reports it. Answers the renewal that wrote the value, if that is
+    /// known.
     pub(super) fn set(&mut self, value: &Bytes, revision: Revision) -> Option<Renewal> {
         if revision > self.seen {
             self.seen = revision;
@@ -178,7 +179,7 @@ impl Lease {
         Some(self.succeeded(*sent_at, revision))
     }
 
-    /// Takes in that the watch told the removal of the lease.
+    /// Takes in that the watch reported the removal of the lease.
     pub(super) fn removed(&mut self, now: Millis, revision: Revision) {
         if revision > self.seen {
             self.seen = revision;
@@ -189,7 +190,7 @@ impl Lease {
 
     /// Takes in that the whole state of the registry does not contain the lease.
     pub(super) fn is_missing(&mut self, now: Millis) {
-        // A renewal that was acknowledged meanwhile is told by the watch next.
+        // If a renewal was acknowledged meanwhile, the watch reports it next.
         self.revision = None;
         self.hurry(now);
     }

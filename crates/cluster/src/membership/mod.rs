@@ -2,10 +2,10 @@
 //! ([why](../../../../docs/adr/0011-several-nodes.md)).
 //!
 //! A step takes an event and the time, and leaves a list of actions. A step never waits. No decision rests on a read:
-//! views come about by compare-and-swap alone, and a node believes a view when the watch tells it.
+//! views come about by compare-and-swap alone, and a node believes a view when the watch reports it.
 //!
-//! Safety rests on the watch, which tells leases and views in one order. A node that votes another out does so on top
-//! of the view that the watch told last. A node in doubt (its lease could have run out, or its connection was lost)
+//! Safety rests on the watch, which reports leases and views in one order. A node that votes another out does so on top
+//! of the view that the watch reported last. A node in doubt (its lease could have run out, or its connection was lost)
 //! therefore renews its lease, and is sure of itself again with the first view after that renewal which still contains
 //! it: from then on, every node that could vote it out knows of the renewal.
 
@@ -92,7 +92,7 @@ pub struct Membership {
     incarnation: u128,
     phase: MembershipPhase,
     view: Arc<View>,
-    /// Whether the watch has told the whole state.
+    /// Whether the watch has reported the whole state.
     knows_state: bool,
     awake: Awake,
     lease: Lease,
@@ -103,7 +103,7 @@ pub struct Membership {
     /// Number of losses of the connection that the node was told of.
     losses: u64,
     is_connected: bool,
-    /// Until this time the node judges no other node to be gone.
+    /// Time until which the node judges no other node to be gone.
     grace_until: Millis,
     /// Whether the last renewal of the lease failed.
     is_troubled: bool,
@@ -192,7 +192,7 @@ impl Membership {
         due
     }
 
-    /// The view that the watch told last.
+    /// The view that the watch reported last.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }

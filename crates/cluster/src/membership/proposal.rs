@@ -1,7 +1,7 @@
 //! Proposals: builds the next view that a node wants, and decides when the node may propose it.
 //!
-//! One proposal is under way at most. Each is made on top of the view that the watch told last, so only one of all
-//! proposals on top of a view can succeed. The watch tells which one did.
+//! One proposal is under way at most. Each is made on top of the view that the watch reported last, so only one of all
+//! proposals on top of a view can succeed. The watch reports the one that did.
 
 use muster_live::Millis;
 use muster_live::place::Epoch;
@@ -65,7 +65,8 @@ impl Proposals {
         self.under_way = None;
     }
 
-    /// Notes that this node handed over a partition. The view is told a little later, since more may follow.
+    /// Notes that this node handed over a partition. The next view records it a little later, since more partitions may
+    /// follow.
     pub(super) fn has_handed_over(&mut self, now: Millis) {
         self.handed_over_at.get_or_insert(now + GATHER_MS);
     }
@@ -77,8 +78,8 @@ impl Proposals {
         self.turn_at = None;
     }
 
-    /// Takes in the answer to a write. Whether the view changed is told by the watch; until then nothing more is
-    /// proposed on top of the old one. Answers whether the write was the proposal under way.
+    /// Takes in the answer to a write. The watch reports whether the view changed; until then the node proposes nothing
+    /// more on top of the old view. Answers whether the write was the proposal under way.
     pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> bool {
         let Some(pending) = self.under_way.take_if(|pending| pending.request == request) else { return false };
         let pause_ms = match outcome {

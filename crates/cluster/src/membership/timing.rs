@@ -30,12 +30,13 @@ pub const PROBE_AGAIN_MS: Millis = 250;
 pub const SEVERAL_SILENT_MS: Millis = 3_000;
 /// Time that a new member has to begin listening.
 pub const SETTLE_MS: Millis = 2_000;
-/// After trouble of its own, a node judges nobody to be gone for this time: others may have had the same trouble.
+/// Time for which a node that had trouble of its own judges no other node to be gone: the others may have had the same
+/// trouble.
 pub const GRACE_MS: Millis = 3_000;
 /// Delay of changes that any node may make: the first node in the view makes them at once, each further node this much
 /// later if they are still needed.
 pub const RANK_DELAY_MS: Millis = 200;
 /// A node proposes its own confirmation after this time for each node before it, unless another change came first.
 pub const CONFIRM_DELAY_MS: Millis = 20;
-/// Partitions handed over within this time are told in one view.
+/// Partitions that are handed over within this time are recorded in one view.
 pub const GATHER_MS: Millis = 20;

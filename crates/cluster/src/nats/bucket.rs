@@ -19,7 +19,7 @@ use super::connection::Line;
 use super::options::{NatsError, NatsOptions};
 use crate::registry::{RegistryError, Revision, Written};
 
-/// Time to live of a removal marker. A watch that was away for longer is told the whole state anyway.
+/// Time to live of a removal marker. A watch that was away for longer gets the whole state anyway.
 const MARK_TTL: Duration = Duration::from_secs(10);
 
 /// The pause before a write that reached no server is tried again.

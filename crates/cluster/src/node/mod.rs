@@ -96,8 +96,8 @@ pub enum NodeEvent {
 /// A command to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeCommand {
-    /// Tell the cluster that this node handed over a partition, with all fences, to the next owner under that owner's
-    /// epoch.
+    /// Tell the cluster that the next owner of a partition has received everything from this node, which handed the
+    /// partition over.
     HandedOver {
         /// The partition.
         partition: Partition,

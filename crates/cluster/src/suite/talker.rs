@@ -32,7 +32,7 @@ pub(super) struct Talker {
     pub(super) is_voted_out: bool,
     pub(super) is_drained: bool,
     pub(super) has_left: bool,
-    /// Partitions that this node hands over, to be told to the cluster.
+    /// Partitions that this node hands over, to be reported to the cluster.
     handed_over: Vec<NodeCommand>,
     /// Count of numbers that arrived, by sender. Each link counts from 0.
     pub(super) arrived: BTreeMap<NodeNumber, u64>,

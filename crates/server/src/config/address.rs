@@ -18,7 +18,7 @@ const DEFAULT_PORT: u16 = 5432;
 /// Name of the database for an address without one, as in the original.
 const DEFAULT_DATABASE: &str = "nakama";
 
-/// Everything but the unreserved characters of RFC 3986 is encoded in a URL that we build.
+/// Characters that are encoded in a URL that we build: all but the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The database of durable data.

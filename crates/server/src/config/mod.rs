@@ -139,8 +139,8 @@ pub struct Loaded {
 /// `flags` are those of the command line, `variables` the environment; variables without our prefix are ignored.
 ///
 /// # Errors
-/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under
-/// [`ServerMode::Serve`] keys that are publicly known.
+/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under [`ServerMode::Serve`]
+/// keys that are publicly known.
 pub fn load(
     mode: ServerMode,
     key_file: KeyFile,

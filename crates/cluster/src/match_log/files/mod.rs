@@ -31,7 +31,8 @@ use segments::Segments;
 use state::Shared;
 
 /// Size in bytes at which the next segment begins. Disk space is freed by whole segments. A batch is never split
-/// between segments, so a segment with one large batch may exceed this size, by about [`WAITING_BYTES_MAX`].
+/// between segments, so a segment that holds one large batch may be as large as [`WAITING_BYTES_MAX`], and a little
+/// more.
 pub const SEGMENT_BYTES: u64 = 32 << 20;
 
 /// Limit of the bytes of records that wait to be written; further records are refused.
