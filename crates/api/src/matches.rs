@@ -7,8 +7,8 @@ use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::StreamKey;
-use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk};
-use muster_live::plane::{Reply, Up};
+use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk, MatchesAsk};
+use muster_live::plane::{self, Ask, Reply, Up};
 use muster_live::stream::mode;
 use muster_wire::api;
 
@@ -71,10 +71,11 @@ pub async fn find(live: &Live, request: api::ListMatchesRequest) -> Result<api::
 /// When a node that was asked has gone meanwhile.
 async fn of_game_code(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     let mut found = Vec::new();
-    for reply in live.ask_every_place(|request| Up::FindMatches { request, asked: asked.clone() }).await {
+    let find = |request| Up::Ask { request: Some(request), ask: Ask::Match(MatchesAsk::Find(asked.clone())) };
+    for reply in live.ask_every_place(find).await {
         match reply {
-            Reply::Match(Ok(Answer::Listed(listed))) => found.extend(listed),
-            Reply::Match(Err(why)) => return Err(why),
+            Reply::Answer(plane::Answer::Match(Ok(Answer::Listed(listed)))) => found.extend(listed),
+            Reply::Answer(plane::Answer::Match(Err(why))) => return Err(why),
             _ => {}
         }
     }
@@ -132,7 +133,7 @@ pub async fn signal(live: &Live, id: &str, data: &str, chain: Chain) -> Result<S
 
 async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<Answer> {
     match live.ask(|plane, now, request, out| plane.ask_match(now, stream, ask, Some(request), out)).await {
-        Some(Reply::Match(answer)) => answer,
+        Some(Reply::Answer(plane::Answer::Match(answer))) => answer,
         _ => Err(stopping()),
     }
 }

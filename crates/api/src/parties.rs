@@ -5,8 +5,8 @@ use std::sync::Arc;
 use muster_domain::Result;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
-use muster_live::party::{ListQuery, Page};
-use muster_live::plane::{Reply, Up};
+use muster_live::party::{ListQuery, Page, PartyAnswer, PartyAsk};
+use muster_live::plane::{Answer, Ask, Reply, Up};
 use muster_wire::api;
 
 use crate::context::Context;
@@ -37,9 +37,10 @@ pub async fn find(live: &Live, node: &str, request: api::ListPartiesRequest) -> 
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
     // One more tells whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
-    let replies = live.ask_every_place(|request| Up::Parties { request, asked: asked.clone() }).await;
+    let list = |request| Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::List(asked.clone())) };
+    let replies = live.ask_every_place(list).await;
     let pages = replies.into_iter().filter_map(|reply| match reply {
-        Reply::Parties(page) => Some(page),
+        Reply::Answer(Answer::Party(PartyAnswer::Listed(page))) => Some(page),
         _ => None,
     });
     let Page { parties, until } = Page::merge(pages.collect(), limit);

@@ -5,6 +5,7 @@
 
 pub mod close;
 pub mod encode;
+mod impossible;
 pub mod matches;
 pub mod matchmaker;
 pub mod outbox;

@@ -3,9 +3,9 @@
 //!
 //! `cargo run --release -p muster-script --example match_cost`
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers, which prints what it finds")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers that prints its results")]
 
-#[allow(dead_code, reason = "the tests use more of it")]
+#[allow(dead_code, reason = "the tests use more of this module")]
 #[path = "../tests/functions/world.rs"]
 mod world;
 
@@ -94,7 +94,7 @@ async fn measure(name: &str, count: u32, begun: &Cell<u32>, make: impl Fn(u128))
     let mut took = Vec::new();
     let mut before = 0;
     for number in 0..count {
-        // The needs of the first machine and its first match do not count.
+        // The first tenth of the matches does not count, so that the first machines and their growth are left out.
         if number == count / 10 {
             before = resident_bytes();
         }

@@ -23,7 +23,7 @@ use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
 use crate::schedules::Schedules;
 
-/// Facts about the server that every call is told.
+/// Facts about the server that the context of every call holds.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// The node's name.
@@ -39,7 +39,7 @@ pub struct Functions<M: Machine> {
     pub(crate) inner: Rc<Inner<M>>,
 }
 
-/// The part that calls, events and schedules share.
+/// The part of [`Functions`] that calls, queued events and scheduled functions share.
 pub(crate) struct Inner<M: Machine> {
     pool: RefCell<Rc<Pool<M>>>,
     pub(crate) host: Rc<Host>,
@@ -76,7 +76,7 @@ impl<M: Machine> Functions<M> {
     }
 
     /// Runs the scheduled functions that are due, if `is_mine` says that this shard runs them; see [`Schedules`].
-    /// Answers the moment at which the next one is due, in seconds since 1970.
+    /// Answers the moment at which the next function is due, in seconds since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
         self.inner.turn_schedules(is_mine)
     }
@@ -188,7 +188,7 @@ impl<M: Machine> Hooks for Functions<M> {
     ) -> HookFuture<'a, Option<Vec<u8>>> {
         let hook = Callee::Hook(Point { when: When::Before, subject });
         let Some(input) = input else {
-            // Without a message there is nothing that the answer could replace.
+            // Without a message the hook's answer has nothing to replace, so the answer is not read.
             let argument = CallArgument::Messages(Vec::new());
             return Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Nothing));
         };
@@ -210,7 +210,7 @@ impl<M: Machine> Hooks for Functions<M> {
     }
 }
 
-/// A text of game code, in which bytes that are no UTF-8 become the replacement character.
+/// Converts a text of game code to UTF-8. Bytes that are no UTF-8 become the replacement character.
 fn lossy(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

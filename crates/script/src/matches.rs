@@ -29,10 +29,11 @@ use crate::machine::matches::{failed, is_want_of_memory};
 use crate::machine::{Code as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
 
-/// Takes the returns of calls, for the plane.
+/// A function that takes the return of each call and gives it to the plane.
 type Returns = Rc<dyn Fn(CallRef, Return)>;
 
-/// Hands the returns of calls to a plane, as long as it is there.
+/// A function that gives the returns of calls to the plane of `live`. Returns that come after the end of `live` are
+/// dropped.
 pub fn returns_to(live: &Rc<Live>) -> Returns {
     let live = Rc::downgrade(live);
     Rc::new(move |call, returned| {
@@ -42,17 +43,17 @@ pub fn returns_to(live: &Rc<Live>) -> Returns {
     })
 }
 
-/// Why a call of a match that is not on this shard fails.
+/// Error of a call of a match that this shard does not run.
 pub(crate) const NOT_HERE: &str = "this shard does not run the match";
 
-/// The parts of a shard that its matches work with, whatever their language.
+/// The parts of a shard that the matches of all languages use.
 #[derive(Clone)]
 pub struct ShardParts {
     /// The functions of the host.
     pub host: Rc<Host>,
     /// Counters of the process.
     pub metrics: Arc<ScriptMetrics>,
-    /// Takes the returns of calls, for the plane.
+    /// The function that takes the return of each call and gives it to the plane.
     pub returns: Returns,
     /// The logs of durable matches. Without them no match is durable.
     pub logs: Option<Rc<Logs>>,
@@ -71,7 +72,7 @@ pub struct GameMatches<M: MatchMachine> {
     migrations: Migrations,
 }
 
-/// The place of a match.
+/// The machine of a match, and for a recorded match its progress and records.
 struct Home<M> {
     machine: Rc<Housed<M>>,
     /// Set for a recorded match once its first callback has begun.
@@ -91,7 +92,7 @@ struct Housed<M> {
     generation: u64,
     /// Whether all matches of the machine are recorded. Otherwise none is.
     is_recorded: bool,
-    /// Orders that wait.
+    /// Orders that have yet to be carried out, the next one first.
     orders: RefCell<VecDeque<HandlerOrder>>,
     /// Whether a task carries out the orders.
     is_at_work: Cell<bool>,
@@ -117,7 +118,7 @@ impl<M> Housed<M> {
 
 impl<M: MatchMachine> GameMatches<M> {
     /// Matches of a program, without logs: none of them is durable. Machines are started when matches need them.
-    /// `returns` takes what comes of each call, for the plane.
+    /// `returns` takes the return of each call and gives it to the plane.
     pub fn new(
         program: Arc<M::Program>,
         host: Rc<Host>,
@@ -151,8 +152,8 @@ impl<M: MatchMachine> GameMatches<M> {
         self
     }
 
-    /// Matches that begin from now on are of this program. Others go on in their own. `generation` is the serial number
-    /// of the program in this process.
+    /// Sets the program of matches that begin from now on. Running matches keep their own program until they migrate.
+    /// `generation` is the serial number of the program in this process.
     pub fn renew(&self, program: Arc<M::Program>, generation: u64) {
         self.current.replace(Current { program, generation });
         let mut machines = self.machines.borrow_mut();
@@ -179,7 +180,7 @@ impl<M: MatchMachine> GameMatches<M> {
         }
     }
 
-    /// Whether a match runs here.
+    /// Whether a machine of these matches runs the match.
     pub(crate) fn holds(&self, id: MatchId) -> bool {
         self.homes.borrow().contains_key(&id)
     }
@@ -188,8 +189,8 @@ impl<M: MatchMachine> GameMatches<M> {
         self.homes.borrow().get(&id).map(|home| home.machine.clone())
     }
 
-    /// Takes a match out of its machine.
-    fn leave(&self, id: MatchId) -> Option<Home<M>> {
+    /// Removes a match from the tables and counts. The caller has the machine drop the match's state.
+    fn remove_home(&self, id: MatchId) -> Option<Home<M>> {
         let home = self.homes.borrow_mut().remove(&id)?;
         home.machine.matches.set(home.machine.matches.get() - 1);
         self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
@@ -197,7 +198,7 @@ impl<M: MatchMachine> GameMatches<M> {
         Some(home)
     }
 
-    /// Finds a machine for a new match.
+    /// Finds a machine for a new match, and counts the match there.
     fn house(&self, id: MatchId, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
         let machine = self.machine_with_room(is_recorded)?;
         machine.matches.set(machine.matches.get() + 1);
@@ -206,14 +207,15 @@ impl<M: MatchMachine> GameMatches<M> {
         Ok(machine)
     }
 
-    /// A machine of the current program with room for a match. It is started if there is none.
+    /// Finds a machine of the current program with room for a match, or starts one.
     fn machine_with_room(&self, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // The fullest machine with room takes the match, so that others become empty and are dropped.
         let current = self.current.borrow();
         let matches_max = self.limits.matches_per_machine.min(M::MATCHES_MAX);
         let has_room = |machine: &&Rc<Housed<M>>| {
-            // A callback that waits may wait for this very match.
+            // A machine that runs one callback at a time takes no new match while a callback waits, because the
+            // callback may wait for this very match to begin.
             let is_free = (M::PARKS || machine.parked.get() == 0) && !machine.vm.is_spent();
             let is_fit = machine.generation == current.generation && machine.is_recorded == is_recorded;
             is_free && is_fit && machine.matches.get() < matches_max
@@ -231,15 +233,15 @@ impl<M: MatchMachine> GameMatches<M> {
         Ok(machine)
     }
 
-    /// Whether a machine that takes one call at a time waits for the result of this very call, and so could never take
-    /// it.
+    /// Whether a machine that takes one call at a time already runs a callback that waits for the result of this call.
+    /// Such a machine could never take the call.
     fn waits_for(&self, machine: &Rc<Housed<M>>, call: &Call) -> bool {
         let homes = self.homes.borrow();
         let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(&home.machine, machine));
         !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
-    /// Drops a machine without matches, if another one has room or no new match may come to this one.
+    /// Drops a machine that has no matches, if another machine has room or no new match may come to this machine.
     fn retire(&self, machine: &Rc<Housed<M>>) {
         let mut machines = self.machines.borrow_mut();
         let is_spare = |other: &&Rc<Housed<M>>| {
@@ -291,7 +293,7 @@ impl<M: MatchMachine> EngineMatches for GameMatches<M> {
                 None
             }
             HandlerOrder::Drop(id) => {
-                let Some(home) = self.leave(id) else { return Some(order) };
+                let Some(home) = self.remove_home(id) else { return Some(order) };
                 self.migrations.forget(id);
                 if let Some(recorded) = &home.recorded {
                     self.end(recorded, "it is over");
@@ -313,7 +315,7 @@ impl<M: MatchMachine> EngineMatches for GameMatches<M> {
 }
 
 /// Carries out the orders of a machine, one after the other. If the language lets callbacks wait beside each other, the
-/// next order is carried out while one waits. Other tasks of the thread have their turn after each slice.
+/// next order is carried out while a callback waits. Other tasks of the thread have their turn after each slice.
 async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>) {
     let mut since = Instant::now();
     loop {
@@ -403,7 +405,7 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>
     (matches.returns)(call.reference(), returned);
 }
 
-/// The matches whose callbacks wait for the result of a call, including its own.
+/// The matches whose callbacks wait for the result of a call. The match of the call is among them.
 fn chain_of(call: &Call) -> Chain {
     call.chain.iter().copied().chain([call.id]).collect()
 }

@@ -26,10 +26,10 @@ pub(crate) struct Pool<M: Machine> {
     limits: Limits,
     permits: Semaphore,
     idle: RefCell<Vec<Counted<M>>>,
-    /// The machine of concurrent calls, once there was one.
+    /// The machine that all concurrent calls share. The first such call starts it.
     shared: RefCell<Rc<Shared<M>>>,
     shared_permits: Semaphore,
-    /// Calls that wait for a permit.
+    /// Count of calls that wait for a permit.
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Pool<M: Machine> {
 type Shared<M> = OnceCell<Counted<M>>;
 
 impl<M: Machine> Pool<M> {
-    /// A pool without machines. They are started when calls need them.
+    /// A pool without machines. Machines are started when calls need them.
     pub(crate) fn new(
         program: Arc<M::Program>,
         generation: u64,
@@ -67,12 +67,13 @@ impl<M: Machine> Pool<M> {
         self.program.names()
     }
 
-    /// Starts machines, so that first calls find some. Other tasks of the thread have a turn between any two.
+    /// Starts machines until there are at least `machines_min`, so that the first calls find them ready. Other tasks of
+    /// the thread have a turn between two starts.
     pub(crate) async fn warm_up(&self) {
         let in_use = || self.limits.machines_max - self.permits.available_permits();
         let least = if self.names().is_empty() { 0 } else { self.limits.machines_min };
         while in_use() + self.idle.borrow().len() < least {
-            // The error was logged, and the next call meets it again.
+            // The error is in the log, and the next call fails with it again.
             let Ok(machine) = self.start().await else { return };
             self.idle.borrow_mut().push(machine);
             tokio::task::yield_now().await;
@@ -82,7 +83,7 @@ impl<M: Machine> Pool<M> {
     /// Calls a function.
     ///
     /// # Errors
-    /// The error that it raised, or why it was not called.
+    /// The error that the function raised, or the reason why the function was not called.
     pub(crate) async fn run(
         &self,
         callee: Callee<'_>,
@@ -133,7 +134,7 @@ impl<M: Machine> Pool<M> {
         let vm = shared.get_or_try_init(|| self.start()).await?;
         let outcome = self.call(vm, callee, input, result_type).await;
         if is_full(&vm.machine, &outcome) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
-            // Calls that are under way in the machine end there.
+            // Calls that are under way in the former machine end there.
             self.shared.take();
         }
         outcome.result
@@ -200,8 +201,8 @@ impl<M: Machine> Pool<M> {
     }
 }
 
-/// A call that waits for a permit. It stops counting when it has one, or is dropped because nobody wants its result any
-/// more.
+/// A call that waits for a permit. The call counts as waiting until this value is dropped: when it has a permit, or
+/// when nobody wants its result any more.
 struct WaitingCall<'a, M: Machine>(&'a Pool<M>);
 
 impl<'a, M: Machine> WaitingCall<'a, M> {
@@ -237,8 +238,8 @@ impl<M: Machine> Drop for Counted<M> {
     }
 }
 
-/// A machine that runs a call. It goes back to the pool when this is dropped, even with the call under way: that is
-/// made to end then.
+/// A machine that runs a call. The machine goes back to the pool when this value is dropped, even if the call is still
+/// under way: such a call has no caller any more, and the machine ends it.
 struct BusyMachine<'a, M: Machine> {
     machine: Option<Counted<M>>,
     idle: &'a RefCell<Vec<Counted<M>>>,

@@ -1,4 +1,4 @@
-//! Calls of the functions of routes, and their totals by route.
+//! Calls of the functions that game code registers for HTTP routes, and totals of the requests to each route.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,13 +17,13 @@ use crate::machine::routes::{response, route_argument};
 use crate::pool::Pool;
 use crate::value::Value;
 
-/// Most routes with totals of their own, including routes of earlier code.
+/// The largest number of routes with totals of their own. Routes of earlier game code count too.
 pub const ROUTES_TOLD_APART_MAX: usize = 1_024;
 
-/// The name of all further routes together.
+/// The name under which all further routes have their totals together.
 const OTHERS: &str = "other";
 
-/// Totals of the requests to routes, by the paths as game code wrote them.
+/// Totals of the requests to routes, by the paths as game code registered them.
 #[derive(Debug, Default)]
 pub struct RouteTotals(Mutex<BTreeMap<String, RouteTotal>>);
 
@@ -62,7 +62,8 @@ impl RouteTotals {
 }
 
 impl<M: Machine> Inner<M> {
-    /// Calls the function of a route. Its failures are logged here, since clients are told nothing of them.
+    /// Calls the function of a route. Failures are logged here, because clients are not told the reasons. `Unavailable`
+    /// is not logged, because a server that is busy or stopping answers it to many requests.
     pub(crate) async fn serve(
         &self,
         pool: Rc<Pool<M>>,

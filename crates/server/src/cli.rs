@@ -38,7 +38,7 @@ pub enum Command {
     Bench { arguments: Vec<std::ffi::OsString> },
     /// Act on one player's account.
     Account { action: AccountAction, user_id: Uuid, flags: Vec<Setting> },
-    /// Write declarations of the functions that game code may call into a folder.
+    /// Write files into a folder, with declarations of the functions that game code may call.
     Types { folder: PathBuf },
     /// Replay recordings of matches.
     Match { action: MatchAction, files: Vec<PathBuf>, flags: Vec<Setting> },
@@ -58,7 +58,7 @@ pub enum MigrateAction {
 /// An action of `muster account`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountAction {
-    /// Print everything that is stored of the player, as JSON.
+    /// Print everything that is stored about the player, as JSON.
     Export,
     /// Ban the player: tokens become void, sockets close.
     Ban,

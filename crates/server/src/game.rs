@@ -1,4 +1,4 @@
-//! Game code: loads it, and makes the part of each shard.
+//! Loads game code, and makes the part of it that each shard runs.
 
 mod durable;
 mod outgoing;
@@ -6,7 +6,7 @@ mod recordings;
 mod reload;
 mod schedules;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -107,38 +107,21 @@ impl Game {
         shards: usize,
         store: Rc<dyn Store>,
         signing: Signing,
-        (metrics, custom): (Arc<ScriptMetrics>, Arc<CustomMetrics>),
+        metrics: Arc<ScriptMetrics>,
+        custom: Arc<CustomMetrics>,
     ) -> Result<(Self, Reload), String> {
-        let named = config.runtime.path.clone();
-        let is_named = named.is_some();
-        let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
-        let mut process = Process::new(around(config), metrics.clone(), custom);
-        process.folder = Some(folder.clone());
-        let compiled = config.script.compiled_dir.clone();
-        process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
-        process.config = told(config);
-        guard(config, &mut process)?;
-        let means = Means {
-            process: Arc::new(process),
-            public_node: live_rules(config).node,
-            http: OutgoingOptions {
-                is_strict: config.script.http_strict,
-                requests_max: config.script.http_requests.div_ceil(shards),
-                trust: Trust::default(),
-            },
-            metrics,
-        };
-        let loader = Loader { folder, is_named, means, settings: settings(config, shards) };
+        let loader = Loader::new(config, shards, metrics, custom)?;
         // The files are looked at before they are read: a file that changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
         loader.means.metrics.generation.store(1, Ordering::Relaxed);
-        let (told, generations) = watch::channel(first);
+        let (generations_in, generations) = watch::channel(first);
         let (taken, takes) = mpsc::channel(shards);
-        let shards = Shards { count: shards, generations: told, takes };
-        let reload = Reload::new(loader.clone(), (store, signing), shards, config.script.reload.then_some(files));
-        let (jobs, record_dir) = (Jobs::of_one_server(), config.matches.record_dir.clone());
-        Ok((Self { generations, taken, loader, jobs, logs: None, record_dir }, reload))
+        let shards = Shards { count: shards, generations: generations_in, takes };
+        let watched_files = config.script.reload.then_some(files);
+        let reload = Reload::new(loader.clone(), store, signing, shards, watched_files);
+        let record_dir = config.matches.record_dir.clone();
+        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server(), logs: None, record_dir }, reload))
     }
 
     /// Sets which scheduled functions this node runs.
@@ -222,13 +205,35 @@ impl OfShard {
             matches.renew(&programs, number);
             let is_asked = functions.is_asked_of_matches();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
-            // An error means that the counting of shards has timed out.
+            // An error means that nobody counts the shards any more: the wait for them has timed out.
             let _ = self.taken.try_send(number);
         }
     }
 }
 
 impl Loader {
+    /// A loader for the folder that the configuration names, or for the default folder.
+    ///
+    /// Errors: a sentence that says which file cannot be read.
+    fn new(
+        config: &Config,
+        shards: usize,
+        metrics: Arc<ScriptMetrics>,
+        custom: Arc<CustomMetrics>,
+    ) -> Result<Self, String> {
+        let named = config.runtime.path.clone();
+        let is_named = named.is_some();
+        let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
+        let process = Arc::new(process(config, &folder, metrics.clone(), custom)?);
+        let http = OutgoingOptions {
+            is_strict: config.script.http_strict,
+            requests_max: config.script.http_requests.div_ceil(shards),
+            trust: Trust::default(),
+        };
+        let means = Means { process, public_node: live_rules(config).node, http, metrics };
+        Ok(Self { folder, is_named, means, settings: settings(config, shards) })
+    }
+
     /// The current state of the files.
     fn look(&self) -> FolderState {
         folder_state(&self.folder)
@@ -275,6 +280,22 @@ impl Means {
             handlers: Handlers::default(),
         })
     }
+}
+
+/// The state of game code that all shards of this process share, by the configuration.
+fn process(
+    config: &Config,
+    folder: &Path,
+    metrics: Arc<ScriptMetrics>,
+    custom: Arc<CustomMetrics>,
+) -> Result<Process, String> {
+    let compiled = config.script.compiled_dir.clone();
+    let mut process = Process::new(around(config), metrics, custom);
+    process.folder = Some(folder.to_owned());
+    process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
+    process.config = told(config);
+    guard(config, &mut process)?;
+    Ok(process)
 }
 
 /// The settings of the engines, by the configuration.

@@ -78,7 +78,7 @@ pub static GENERATED: [Generated; 6] = [
     },
 ];
 
-/// Why the keys are not available.
+/// Explains why the keys are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// The file or its folder cannot be read or written.
@@ -176,7 +176,7 @@ fn read(path: &Path) -> Result<Option<Vec<Setting>>, KeysError> {
 }
 
 /// Writes the file, with the stored secrets and new ones for those that are missing. If another process writes the
-/// first file at the same time, that one's secrets count.
+/// first file at the same time, the secrets of that process count.
 fn complete_file(data_dir: &Path, path: &Path, mut stored: Vec<Setting>) -> Result<Vec<Setting>, KeysError> {
     let first = stored.is_empty();
     for one in &GENERATED {

@@ -19,7 +19,7 @@ use crate::config::{LogFormat, LogLevel, Logger};
 pub use writer::LogGuard;
 use writer::RunningLog;
 
-/// Why logs cannot be set up.
+/// Explains why logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
     /// The log file cannot be opened for appending.

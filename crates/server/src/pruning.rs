@@ -30,8 +30,8 @@ const REVOCATIONS_JOB: &str = "prune_revocations";
 const KEYED_WRITES_JOB: &str = "prune_effects";
 
 /// Removes expired revocations, from the database and from this process, and outcomes of keyed writes that are older
-/// than any replay. A running match removes its own old outcomes at each snapshot; this removes those of matches that
-/// ended.
+/// than any replay. A running match removes its own old outcomes at each snapshot; this task removes the outcomes of
+/// matches that ended.
 pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     let mut pruning = Pruning::begin(Instant::now(), System.now());

@@ -1,4 +1,4 @@
-//! The ways of revocations: from the database into this process, and from the thread that applied one to every shard.
+//! Brings revocations from the database into this process, and from the thread that applied a revocation to all shards.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,7 @@ impl Mailbox {
         })
     }
 
-    /// Delivers revocations to every shard until it is dropped or a shard has ended.
+    /// Delivers revocations to every shard until the future is dropped or a shard has ended.
     pub async fn deliver(self: Arc<Self>, shards: Arc<[ShardHandle]>) {
         loop {
             let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
-use muster_live::plane::{Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
+use muster_live::plane::{self, Ask, Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
 use muster_live::rooms::{Answer, RoomId};
 use muster_live::stream::mode;
 use muster_live::{SessionRef, ShardIndex, StreamKey};
@@ -176,12 +176,14 @@ impl Faults {
 
     fn up(&mut self, queue: &mut VecDeque<Message>, mut up: Up) -> Option<Message> {
         match &mut up {
-            Up::Rooms(ask) => {
+            Up::Ask { ask: Ask::Room(ask), .. } => {
                 let is_lost = self.spoils_ask(ask);
                 return (!is_lost).then_some(Message::Up(up));
             }
-            Up::Pool { ask: PoolAsk::RemoveOwner(_), .. } if self.is(Fault::LoseCancel) => return None,
-            Up::Pool { ask: PoolAsk::RemoveSession(_), .. } if self.strikes(Fault::KeepTicket) => return None,
+            Up::Ask { ask: Ask::Pool(PoolAsk::RemoveOwner(_)), .. } if self.is(Fault::LoseCancel) => return None,
+            Up::Ask { ask: Ask::Pool(PoolAsk::RemoveSession(_)), .. } if self.strikes(Fault::KeepTicket) => {
+                return None;
+            }
             Up::Unlisten { stream, .. } if stream.mode == mode::LOBBY && self.strikes(Fault::LoseUnwatch) => {
                 return None;
             }
@@ -242,7 +244,9 @@ impl Faults {
                 }
             }
             Down::Reply(..) if self.strikes(Fault::LoseReply) => return None,
-            Down::Reply(_, Reply::Rooms(Ok(Answer::Reserved(held)))) if self.strikes(Fault::LongPromise) => {
+            Down::Reply(_, Reply::Answer(plane::Answer::Room(Ok(Answer::Reserved(held)))))
+                if self.strikes(Fault::LongPromise) =>
+            {
                 held.held_ms *= 10;
             }
             Down::Reply(request, reply) => {

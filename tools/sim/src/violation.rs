@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Check {
     /// An owner's list of presences agrees with the actions of sessions, and is empty when all have gone.
     Presences,
+    /// Everything in a partition is at the partition's owner, and nowhere else.
+    Owners,
     /// The presences that a listener derives from its snapshot and the events since agree with the owner's list.
     Conclusions,
     /// All sessions that hear a stream hear the same messages in the same order.
@@ -60,8 +62,9 @@ pub enum Check {
 
 impl Check {
     /// All checks.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Presences,
+        Self::Owners,
         Self::Conclusions,
         Self::Order,
         Self::Twice,

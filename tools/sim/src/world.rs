@@ -392,11 +392,16 @@ impl World {
 
 /// The lane on which a message costs credit; `None` if it costs none.
 fn paid_on(message: &Message) -> Option<Lane> {
-    use muster_live::plane::{Down, Up};
+    use muster_live::party::PartyAsk;
+    use muster_live::plane::{Ask, Down, Up};
     match message {
         Message::Up(Up::Publish(_)) => Some(Lane::Up),
-        Message::Up(Up::Party { ask, .. }) if matches!(**ask, party::Request::SendData { .. }) => Some(Lane::Up),
-        Message::Up(Up::Rooms(ask)) if ask.is_talk() => Some(Lane::Up),
+        Message::Up(Up::Ask { ask: Ask::Party(PartyAsk::One { what, .. }), .. })
+            if matches!(**what, party::Request::SendData { .. }) =>
+        {
+            Some(Lane::Up)
+        }
+        Message::Up(Up::Ask { ask: Ask::Room(ask), .. }) if ask.is_talk() => Some(Lane::Up),
         Message::Down(Down::Fanout { .. } | Down::Event { .. } | Down::Push { .. }) => Some(Lane::Down),
         Message::Up(_) | Message::Dated(..) | Message::Down(_) | Message::Credit(..) => None,
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use muster_domain::ErrorKind;
 use muster_domain::ids::{SessionId, Uuid};
-use muster_live::matches::{self, MatchAsk};
-use muster_live::plane::{Audience, Condition, Effects, JoinOptions, JoinRefusal, Joined, Publish, Reply};
+use muster_live::matches::{self, MatchAsk, MatchesAsk};
+use muster_live::plane::{self, Ask, Audience, Condition, Effects, JoinOptions, JoinRefusal, Joined, Publish, Reply};
 use muster_live::stream::{SharedPayload, mode};
 use muster_live::{Delivery, Plane, StreamKey};
 use muster_wire::code::RealtimeCode;
@@ -98,7 +98,7 @@ async fn enter(
         plane.come_to_match(now, key, name, metadata, request, out);
     };
     match session.app.live.ask_for(key, ask).await {
-        Some(Reply::Match(Ok(matches::Answer::Entered(entered)))) => {
+        Some(Reply::Answer(plane::Answer::Match(Ok(matches::Answer::Entered(entered))))) => {
             let found = Match {
                 match_id: events::match_id(&stream),
                 authoritative: true,
@@ -109,7 +109,7 @@ async fn enter(
             };
             MessageAnswer::Reply(Envelope::reply(cid, Message::Match(found)))
         }
-        Some(Reply::Match(Err(why))) => match why.kind {
+        Some(Reply::Answer(plane::Answer::Match(Err(why)))) => match why.kind {
             ErrorKind::NotFound => not_found(cid),
             ErrorKind::PermissionDenied | ErrorKind::ResourceExhausted => {
                 refuse(cid, RealtimeCode::MatchJoinRejected, why.message)
@@ -176,8 +176,9 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> MessageAn
     }
     if stream.mode == mode::MATCH_AUTHORITATIVE {
         let MatchDataSend { op_code, data, reliable, .. } = request;
-        let ask = MatchAsk::Input { session: sender, op_code, data, reliable, received_at: session.app.clock.now() };
-        live.step(|plane, now, out| plane.ask_match(now, stream, ask, None, out));
+        let input = MatchAsk::Input { session: sender, op_code, data, reliable, received_at: session.app.clock.now() };
+        let ask = Ask::Match(MatchesAsk::One { stream, what: Box::new(input) });
+        live.step(|plane, now, out| plane.ask_thing(now, ask, None, out));
         return MessageAnswer::Silence;
     }
     let audience = if request.presences.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
 use muster_live::party;
-use muster_live::plane::{AskedMatch, EndedTicket, Matched, PoolAsk, PoolReply, Reply};
+use muster_live::plane::{self, AskedMatch, EndedTicket, Matched, PoolAsk, PoolReply, Reply};
 use muster_live::stream::{Presence, mode};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::matchmaker_matched::{Id, MatchmakerUser};
@@ -75,7 +75,7 @@ pub(crate) async fn ask_pool(app: &App, ask: PoolAsk) -> Result<PoolReply> {
     }
     let reply = app.live.ask(|plane, now, request, out| plane.ask_pool(now, ask, Some(request), out)).await;
     match reply {
-        Some(Reply::Pool(reply)) => reply,
+        Some(Reply::Answer(plane::Answer::Pool(reply))) => reply,
         _ => Err(stopping()),
     }
 }

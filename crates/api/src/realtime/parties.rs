@@ -3,8 +3,10 @@
 use std::rc::Rc;
 
 use muster_domain::ids::Uuid;
-use muster_live::party::{Event, Label, Member, PARTY_SIZE_MAX, Person, Refusal, Request, Settings, Snapshot};
-use muster_live::plane::Reply;
+use muster_live::party::{
+    Event, Label, Member, PARTY_SIZE_MAX, PartyAnswer, Person, Refusal, Request, Settings, Snapshot,
+};
+use muster_live::plane::{self, Reply};
 use muster_live::stream::mode;
 use muster_live::{Presence, StreamKey, party};
 use muster_wire::realtime::envelope::Message;
@@ -217,7 +219,9 @@ pub(super) async fn ask(
 
 fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<MessageAnswer>> {
     match reply {
-        Some(Reply::Party(outcome)) => outcome.map_err(|refused| Box::new(refusal(cid.to_owned(), refused))),
+        Some(Reply::Answer(plane::Answer::Party(PartyAnswer::One(outcome)))) => {
+            outcome.map_err(|refused| Box::new(refusal(cid.to_owned(), refused)))
+        }
         Some(Reply::Joined(Err(refused))) => Err(Box::new(refuse_join(cid.to_owned(), refused))),
         _ => Err(Box::new(refuse_domain(cid.to_owned(), &stopping()))),
     }

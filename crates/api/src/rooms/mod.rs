@@ -9,7 +9,7 @@ mod request;
 
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::StreamKey;
-use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::plane::{self, JoinRefusal, Reply};
 use muster_live::rooms::{Answer, Caller, Request, RoomAction, RoomId, ToOwner, Update};
 
 pub use events::{event, lobby_event, seat_status};
@@ -55,7 +55,7 @@ async fn ask<T>(app: &App, caller: Caller, what: T, to: impl FnOnce(Request<T>) 
 /// The answer of an owner of rooms.
 fn answered(reply: Option<Reply>) -> Result<Answer> {
     match reply {
-        Some(Reply::Rooms(answer)) => answer,
+        Some(Reply::Answer(plane::Answer::Room(answer))) => answer,
         Some(Reply::Joined(Err(refusal))) => Err(not_let_in(refusal)),
         _ => Err(stopping()),
     }

@@ -7,13 +7,11 @@
 //! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send in
 //! its place: the asker of a question gets an answer, and a credit goes back.
 
-mod asks;
 mod blobs;
 mod carry;
-mod carry_matches;
-mod carry_rooms;
 mod down;
 mod form;
+mod kinds;
 mod matches;
 mod moves;
 mod orders;
@@ -22,7 +20,6 @@ mod pool;
 mod reply;
 mod rooms;
 mod stream;
-mod summary;
 mod up;
 
 use std::sync::Arc;
@@ -226,37 +223,6 @@ fn content(
 ) -> Result<Message, CodecError> {
     match what {
         What::Credit(credit) => Ok(Message::Credit(LaneKind::from_wire(credit.lane)?, credit.count)),
-        What::Join(_)
-        | What::Leave(_)
-        | What::Listen(_)
-        | What::Unlisten(_)
-        | What::Publish(_)
-        | What::Party(_)
-        | What::Parties(_)
-        | What::Rooms(_)
-        | What::Count(_)
-        | What::List(_)
-        | What::Pool(_)
-        | What::Matches(_)
-        | What::Match(_)
-        | What::FindMatches(_)
-        | What::Added(_)
-        | What::Claim(_)
-        | What::Order(_)
-        | What::ForAll(_)
-        | What::Rebind(_)
-        | What::Rebuild(_)
-        | What::Tickets(_)
-        | What::Carried(_)
-        | What::Fence(_)
-        | What::Passed(_)
-        | What::Heard(_) => {
-            let up = up::from_wire(what, request, blobs)?;
-            Ok(match epoch {
-                Some(epoch) => Message::Dated(epoch, up),
-                None => Message::Up(up),
-            })
-        }
         What::Reply(_)
         | What::Refused(_)
         | What::Listening(_)
@@ -272,5 +238,12 @@ fn content(
         | What::Arrived(_)
         | What::Rebound(_)
         | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
+        what => {
+            let up = up::from_wire(what, request, blobs)?;
+            Ok(match epoch {
+                Some(epoch) => Message::Dated(epoch, up),
+                None => Message::Up(up),
+            })
+        }
     }
 }

@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use muster_domain::Timestamp;
 use muster_domain::query::Query;
+use muster_live::SessionRef;
 use muster_live::StreamKey;
-use muster_live::party::{Label, ListQuery, Listed, Member, Page, Person, Place, Refusal, Reply, Request, Settings};
-use muster_live::{SessionRef, party};
-use muster_wire::node::{self, party_ask::What, party_reply};
+use muster_live::party::{
+    self, CarriedParty, Label, ListQuery, Listed, Member, Page, PartyAnswer, PartyAsk, PartyPart, Person, Place,
+    Refusal, Reply, Request, Settings,
+};
+use muster_live::plane::RequestRef;
+use muster_wire::node::{self, carried, message, party_ask::What, party_reply, reply};
 
 use super::form::{
-    Form, Result, form_of_enum, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow, part, required,
-    size, wrong,
+    CodecError, Form, Result, form_of_enum, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow,
+    part, required, size, wrong,
 };
 
 form_of_enum!(
@@ -21,7 +25,54 @@ form_of_enum!(
     MembershipChanged,
 );
 
-pub(super) fn ask_to_wire(stream: &StreamKey, ask: &Request) -> node::PartyAsk {
+pub(super) fn ask_to_wire(ask: &PartyAsk) -> message::What {
+    match ask {
+        PartyAsk::One { stream, what } => message::What::Party(Box::new(request_to_wire(stream, what))),
+        PartyAsk::List(asked) => message::What::Parties(Box::new(asked.to_wire())),
+    }
+}
+
+pub(super) fn ask_from_wire(what: message::What, request: Option<RequestRef>) -> Result<PartyAsk> {
+    Ok(match what {
+        message::What::Party(ask) => {
+            let (stream, what) = request_from_wire(*ask)?;
+            PartyAsk::One { stream, what: Box::new(what) }
+        }
+        message::What::Parties(query) => {
+            required(request, "message.request")?;
+            PartyAsk::List(Form::from_wire(*query)?)
+        }
+        _ => return Err(CodecError::Missing("message.what")),
+    })
+}
+
+pub(super) fn answer_to_wire(answer: &PartyAnswer) -> reply::What {
+    match answer {
+        PartyAnswer::One(Ok(answer)) => reply::What::Party(answer.to_wire()),
+        PartyAnswer::One(Err(refusal)) => reply::What::PartyRefusal(refusal.to_wire()),
+        PartyAnswer::Listed(page) => reply::What::Parties(page.to_wire()),
+    }
+}
+
+pub(super) fn answer_from_wire(what: reply::What) -> Result<PartyAnswer> {
+    Ok(match what {
+        reply::What::Party(answer) => PartyAnswer::One(Ok(Form::from_wire(answer)?)),
+        reply::What::PartyRefusal(refusal) => PartyAnswer::One(Err(Refusal::from_wire(refusal)?)),
+        reply::What::Parties(page) => PartyAnswer::Listed(Form::from_wire(page)?),
+        _ => return Err(CodecError::Missing("reply.what")),
+    })
+}
+
+pub(super) fn part_to_wire(part: &CarriedParty) -> carried::What {
+    carried::What::Party(Box::new(part.to_wire()))
+}
+
+pub(super) fn part_from_wire(what: carried::What) -> Result<PartyPart> {
+    let carried::What::Party(party) = what else { return Err(CodecError::Missing("carried.what")) };
+    Ok(Box::new(Form::from_wire(*party)?))
+}
+
+fn request_to_wire(stream: &StreamKey, ask: &Request) -> node::PartyAsk {
     let what = match ask {
         Request::Create { leader, settings, max_size, created_at } => What::Create(node::PartyCreate {
             leader: Some(leader.to_wire()),
@@ -53,7 +104,7 @@ pub(super) fn ask_to_wire(stream: &StreamKey, ask: &Request) -> node::PartyAsk {
     node::PartyAsk { stream: Some(stream.to_wire()), what: Some(what) }
 }
 
-pub(super) fn ask_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, Request)> {
+fn request_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, Request)> {
     let by = |session| part::<SessionRef>(session, "party.by");
     let ask = match required(wire.what, "party.what")? {
         What::Create(create) => Request::Create {
@@ -224,6 +275,38 @@ impl Form for Reply {
             What::Matchmaking(wire) => {
                 Self::Matchmaking { members: list_from_wire(wire.members)?, membership: wire.membership }
             }
+        })
+    }
+}
+
+impl Form for CarriedParty {
+    type Wire = node::CarriedParty;
+
+    fn to_wire(&self) -> node::CarriedParty {
+        node::CarriedParty {
+            party: id_to_wire(self.party),
+            settings: Some(self.settings.to_wire()),
+            max_size: self.max_size.into(),
+            created_at: self.created_at.0,
+            members: list_to_wire(&self.members),
+            leader: Some(self.leader.to_wire()),
+            requests: list_to_wire(&self.requests),
+            membership: self.membership,
+            has_tickets: self.has_tickets,
+        }
+    }
+
+    fn from_wire(wire: node::CarriedParty) -> Result<Self> {
+        Ok(Self {
+            party: id_from_wire(wire.party),
+            settings: part(wire.settings, "carried_party.settings")?,
+            max_size: narrow(wire.max_size, "carried_party.max_size")?,
+            created_at: Timestamp(wire.created_at),
+            members: list_from_wire(wire.members)?,
+            leader: part(wire.leader, "carried_party.leader")?,
+            requests: list_from_wire(wire.requests)?,
+            membership: wire.membership,
+            has_tickets: wire.has_tickets,
         })
     }
 }

@@ -1,21 +1,72 @@
 //! Questions and messages to owners of rooms, from sessions' shards and from each other.
 
+mod carry;
+mod summary;
+mod values;
+
 use std::sync::Arc;
 
 use muster_live::plane::RequestRef;
 use muster_live::rooms::{
-    Across, Caller, Change, Creation, DirectoryAction, Entry, Find, Origin, Owner, Place, Report, Request, RoomAction,
-    RoomId, Seat, ToOwner, Update, ViewKey,
+    Across, Caller, Carried, Change, Creation, DirectoryAction, Entry, Find, Origin, Owner, Place, Report, Request,
+    RoomAction, RoomId, RoomsAnswer, RoomsAsk, Seat, ToOwner, Update, ViewKey,
 };
-use muster_wire::node::{self, across, directory_ask, room_ask, rooms_ask, seat_ask};
+use muster_wire::node::{self, across, carried, directory_ask, message, reply, room_ask, rooms_ask, seat_ask};
 
-use super::asks::{digest_from_wire, digest_to_wire};
 use super::form::{
-    Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, maybe, part, present_id, required,
+    CodecError, Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, maybe, part, present_id, required,
 };
+use values::{digest_from_wire, digest_to_wire};
 
-/// The asker that waits for the answer stands beside the question.
-pub(super) fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
+pub(super) fn ask_to_wire(ask: &ToOwner) -> message::What {
+    message::What::Rooms(Box::new(to_wire(ask)))
+}
+
+pub(super) fn ask_from_wire(what: message::What, request: Option<RequestRef>) -> Result<RoomsAsk> {
+    let message::What::Rooms(ask) = what else { return Err(CodecError::Missing("message.what")) };
+    Ok(Box::new(from_wire(*ask, request)?))
+}
+
+pub(super) fn answer_to_wire(answer: &RoomsAnswer) -> reply::What {
+    match answer {
+        Ok(answer) => reply::What::Rooms(answer.to_wire()),
+        Err(error) => reply::What::RoomsError(error.to_wire()),
+    }
+}
+
+pub(super) fn answer_from_wire(what: reply::What) -> Result<RoomsAnswer> {
+    Ok(match what {
+        reply::What::Rooms(answer) => Ok(Form::from_wire(answer)?),
+        reply::What::RoomsError(error) => Err(Form::from_wire(error)?),
+        _ => return Err(CodecError::Missing("reply.what")),
+    })
+}
+
+pub(super) fn part_to_wire(part: &Carried) -> carried::What {
+    use carried::What;
+    match part {
+        Carried::Room(room) => What::Room(Box::new(room.to_wire())),
+        Carried::Members(members) => What::Members(members.to_wire()),
+        Carried::Desk(desk) => What::Desk(desk.to_wire()),
+        Carried::Listing(listing) => What::Listing(listing.to_wire()),
+        Carried::View(view) => What::View(Box::new(view.to_wire())),
+    }
+}
+
+pub(super) fn part_from_wire(what: carried::What) -> Result<Carried> {
+    use carried::What;
+    Ok(match what {
+        What::Room(room) => Carried::Room(Box::new(Form::from_wire(*room)?)),
+        What::Members(members) => Carried::Members(Form::from_wire(members)?),
+        What::Desk(desk) => Carried::Desk(Form::from_wire(desk)?),
+        What::Listing(listing) => Carried::Listing(Form::from_wire(listing)?),
+        What::View(view) => Carried::View(Form::from_wire(*view)?),
+        _ => return Err(CodecError::Missing("carried.what")),
+    })
+}
+
+/// The request that waits for the answer stands beside the question.
+fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
     use rooms_ask::What;
     let what = match ask {
         ToOwner::Room(room, request) => What::Room(node::RoomAsk {
@@ -35,7 +86,7 @@ pub(super) fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
     node::RoomsAsk { what: Some(what) }
 }
 
-pub(super) fn from_wire(wire: node::RoomsAsk, reply_to: Option<RequestRef>) -> Result<ToOwner> {
+fn from_wire(wire: node::RoomsAsk, reply_to: Option<RequestRef>) -> Result<ToOwner> {
     use rooms_ask::What;
     Ok(match required(wire.what, "rooms.what")? {
         What::Room(ask) => {
@@ -182,11 +233,11 @@ fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<
     })
 }
 
-pub(super) fn report_to_wire(room: RoomId, report: Report) -> node::RoomReport {
+fn report_to_wire(room: RoomId, report: Report) -> node::RoomReport {
     node::RoomReport { room: id_to_wire(room), offset: report.offset, open: report.open }
 }
 
-pub(super) fn report_from_wire(wire: node::RoomReport) -> (RoomId, Report) {
+fn report_from_wire(wire: node::RoomReport) -> (RoomId, Report) {
     (id_from_wire(wire.room), Report { offset: wire.offset, open: wire.open })
 }
 

@@ -13,7 +13,7 @@ use crate::registry::{
     Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
 };
 
-/// Changes kept for watches. A watch that is further behind is sent the whole state instead.
+/// Number of changes that are kept for watches. A watch that is further behind is sent the whole state instead.
 const CHANGES_KEPT_MAX: usize = 1_024;
 
 #[derive(Debug, Default)]
@@ -131,7 +131,7 @@ impl Values {
     }
 }
 
-/// The task side of one watch.
+/// The sender of one watch's events, in a task of its own.
 struct Teller {
     hub: Arc<Shared>,
     changes: watch::Receiver<()>,

@@ -17,8 +17,8 @@ struct Sent {
     is_resent: bool,
 }
 
-/// Resending after a silence: frames are sent again from the oldest on, ever more at once, until an acknowledgement
-/// shows which are missing.
+/// Progress of resending after a silence: frames are sent again from the oldest on, with each acknowledgement twice as
+/// many, until an acknowledgement covers a frame that was not sent again.
 #[derive(Debug)]
 struct Resending {
     /// Number of the last frame that had been sent before the silence was noticed.
@@ -41,7 +41,7 @@ pub(super) struct Sending {
     waiting_bytes: usize,
     is_congested: bool,
     round_trip: RoundTrip,
-    /// When the wait for the oldest frame's acknowledgement ends.
+    /// Time at which the wait for the oldest frame's acknowledgement ends.
     due: Option<Millis>,
     resending: Option<Resending>,
     sent: u64,
@@ -136,7 +136,8 @@ impl Sending {
             last = Some(sent);
         }
         let Some(last) = last else { return false };
-        // The acknowledgement of a frame that was sent twice may belong to either time.
+        // The round trip of a frame that was sent twice is unknown: the acknowledgement may answer the first or the
+        // second sending.
         if !last.is_resent {
             self.round_trip.measure(now.saturating_sub(last.at));
         }
@@ -146,11 +147,11 @@ impl Sending {
         let sent = self.sent;
         self.refill(now, head, out);
         self.tell_congestion(head, out);
-        // A frame sent again carries the acknowledgement of its first time.
+        // Only new frames carry the current acknowledgement: a frame that is sent again keeps its first header.
         self.sent > sent
     }
 
-    /// Goes on with resending, unless the acknowledgement shows that frames beyond those had
+    /// Goes on with resending. Ends it if the acknowledgement covers frames that were not sent again: those had
     /// arrived.
     fn recover(&mut self, now: Millis, up_to: u64, head: &Header, out: &mut LinkOutput) {
         let Some(mut resending) = self.resending.take() else { return };

@@ -31,7 +31,7 @@ impl Requests {
 pub enum MembershipEvent {
     /// Time passed; see [`Membership::next_due`](super::Membership::next_due).
     Tick,
-    /// An event of the registry's watch. Events must be passed on in the order in which the watch tells them.
+    /// An event of the registry's watch. Events must be passed on in the order in which the watch reports them.
     Registry(RegistryEvent),
     /// A write was answered. A write that is never answered may have happened.
     Written {
@@ -58,7 +58,7 @@ pub enum MembershipEvent {
         /// Number of times that the connection was lost since the process started.
         losses: u64,
     },
-    /// This node handed over a partition, with all fences, to the next owner under that owner's epoch. This node is not
+    /// The next owner of a partition has received everything from this node, which handed the partition over and is not
     /// its owner any more.
     HandedOver {
         /// The partition.

@@ -19,14 +19,15 @@ use super::connection::Line;
 use super::options::{NatsError, NatsOptions};
 use crate::registry::{RegistryError, Revision, Written};
 
-/// Time to live of a removal marker. A watch that was away for longer is told the whole state anyway.
+/// Time to live of a removal marker. A watch that was away for longer gets the whole state anyway.
 const MARK_TTL: Duration = Duration::from_secs(10);
 
 /// The pause before a write that reached no server is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Attempts to make a bucket while a NATS cluster that has just started elects a leader.
+/// Largest number of attempts to make a bucket, while a NATS cluster that has just started elects a leader.
 const OPEN_ATTEMPTS: u32 = 60;
+/// The pause between these attempts.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
 
 /// A reserved subject in the place of a key. A message written here tells a reader that it has seen everything written
@@ -120,8 +121,7 @@ impl Bucket {
         }
     }
 
-    /// The removal marker of a key, if that is the key's last message. The read may be outdated, so the caller uses it
-    /// only as the state to expect.
+    /// The last message of a key. The answer may be outdated, so the caller may use it only as the state to expect.
     pub(super) async fn mark(&self, key: &str) -> Result<Mark, RegistryError> {
         let subject = format!("{}{key}", self.prefix);
         match self.stream.get_last_raw_message_by_subject(&subject).await {
@@ -155,8 +155,11 @@ pub(super) async fn open_stream(
 
 /// The last message of a key.
 pub(super) enum Mark {
+    /// The key has no message.
     Nothing,
+    /// The last message is a value.
     Value,
+    /// The last message is a removal marker, of this number.
     At(u64),
 }
 
@@ -220,7 +223,7 @@ pub(super) fn what_became(error: &PublishError) -> RegistryError {
     }
 }
 
-/// The meaning of JetStream's own errors. Each says that the write was not made.
+/// The registry's error for an error that JetStream itself reports: the write was not made.
 fn refusal(error: &PublishError) -> RegistryError {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<jetstream::Error>());
     match source {

@@ -14,8 +14,8 @@ use tokio::task::AbortHandle;
 use super::Nats;
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 
-/// Time for which nobody is said to be gone after this process lost its connection, since the loss may have hit others
-/// too. It is twice the longest pause between attempts to connect.
+/// Time after a loss or return of this process's connection, during which no node is reported as gone: the others may
+/// have lost their connections too. The time is twice the longest pause between attempts to connect.
 const RETURN_WAIT: Duration = Duration::from_secs(4);
 
 /// The receiving end of a listening node.
@@ -71,7 +71,7 @@ impl Bus for Nats {
         if !self.line.is_up() {
             return Err(BusError::Down);
         }
-        // Without a connection the client holds orders back for an unlimited time, hence the timeout.
+        // Without a connection the client holds subscriptions back for an unlimited time, hence the timeout.
         tokio::time::timeout(self.wait, self.subscribe(me)).await.unwrap_or(Err(BusError::Down))
     }
 

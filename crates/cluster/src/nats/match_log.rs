@@ -18,8 +18,8 @@ use super::options::{NatsError, NatsOptions};
 use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
 use crate::registry::RegistryError;
 
-/// The largest message. Single messages are read as text, which is longer, and even then they stay below NATS's default
-/// limit.
+/// Largest size of a message, in bytes. JetStream answers a request for a single message with text in base64, which is
+/// longer; even that stays below NATS's default limit.
 pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 
 /// Room for the headers of a message.

@@ -1,5 +1,5 @@
-//! The outside of a cluster on NATS: core subjects carry frames, one JetStream bucket holds the registry, another the
-//! recovery data, and a stream the logs of durable matches.
+//! Everything that a cluster needs outside its nodes, on NATS: core subjects carry frames, one JetStream bucket holds
+//! the registry, another the recovery data, and a stream the logs of durable matches.
 
 mod bucket;
 mod bus;
@@ -36,7 +36,7 @@ pub struct Nats {
     values: Arc<Bucket>,
     kept: Arc<Bucket>,
     recovery: Queue,
-    /// How long a request may take.
+    /// Time limit of a request.
     wait: Duration,
 }
 

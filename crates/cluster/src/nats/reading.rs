@@ -26,12 +26,12 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Time after which JetStream forgets a reader that is gone.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
-/// Header of heartbeats: the last message that was sent to this reader.
+/// Header of heartbeats: the number of the last message that was sent to this reader.
 const LAST_SENT: &str = "Nats-Last-Consumer";
 /// Header with the subject to answer on when JetStream waits for this reader.
 const STALLED: &str = "Nats-Consumer-Stalled";
 
-/// Messages may have been missed: read from the beginning again.
+/// The error of a read that may have missed messages. The reader has to begin anew.
 #[derive(Debug)]
 pub(super) struct Interrupted(pub(super) String);
 
@@ -151,8 +151,8 @@ impl<'a> Reading<'a> {
         Ok(Seen::Value(Entry { key, value: message.payload, revision }))
     }
 
-    /// Checks a heartbeat for lost messages, and answers it if JetStream waits. `false` means that nothing more is to
-    /// come now.
+    /// Checks by a heartbeat whether messages were lost, and answers it if JetStream waits for that. Returns whether
+    /// JetStream waited; if not, no message is about to come.
     async fn answer(&self, message: &Message) -> Result<bool, Interrupted> {
         let header = |name: &str| message.headers.as_ref().and_then(|headers| headers.get(name));
         let is_missing = header(LAST_SENT).is_some_and(|last| last.as_str().parse() != Ok(self.count));

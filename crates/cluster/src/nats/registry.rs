@@ -13,7 +13,7 @@ use crate::registry::{
     Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
 };
 
-/// Attempts to create a value while the marker of an earlier removal comes or expires.
+/// Number of attempts to create a value: the marker of an earlier removal may come or expire between two requests.
 const CREATE_ATTEMPTS: u32 = 3;
 
 impl Registry for Nats {
@@ -64,10 +64,10 @@ impl Registry for Nats {
     }
 }
 
-/// The owner of the watch is gone.
+/// Says that the owner of the watch is gone.
 struct Unwatched;
 
-/// Tells the state and then changes, until events may have been missed.
+/// Tells the state and then all changes. Ends with an error when changes may have been missed.
 async fn tell(
     bucket: &Bucket,
     events: &mpsc::Sender<RegistryEvent>,
@@ -100,7 +100,8 @@ async fn tell(
     }
 }
 
-/// A longer, random pause: all nodes lose their watches at the same moment.
+/// A longer pause. Pauses are random, since all nodes lose their watches at the same moment and should not all come
+/// back in one.
 fn longer(pause: Duration) -> Duration {
     let most = (pause * 2).clamp(Duration::from_millis(50), Duration::from_secs(1));
     most.mul_f64(0.5 + fastrand::f64() / 2.0)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_live::Millis;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// An alarm looks at the clock this often at least, since the clock may go on while the runtime's timers rest.
+/// Longest time between two looks of an alarm at the clock: the clock may go on while the runtime's timers rest.
 const LOOK_EVERY_MS: Millis = 1_000;
 
 /// A clock that never goes back.

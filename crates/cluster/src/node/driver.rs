@@ -1,4 +1,4 @@
-//! The task of a node: passes events to its membership and its links, and carries out their actions.
+//! The task of a node: it passes events to its membership and its links, and carries out their actions.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -24,17 +24,17 @@ use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
 use crate::membership::{Action, Membership, MembershipEvent, RequestRef};
 use crate::registry::{Registry, RegistryError, Written};
 
-/// Frames, or batches, that one turn of the loop takes in before anything else gets a turn.
+/// Largest number of frames, and of batches, that one turn of the loop takes in before other events get a turn.
 const TURN_MAX: usize = 64;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Why the node cannot go on.
+/// Explains why the node cannot go on.
 struct DriverEnd(&'static str);
 
 const BUS_GONE: DriverEnd = DriverEnd("the bus is gone for good");
 const REGISTRY_GONE: DriverEnd = DriverEnd("the registry is gone for good");
-const UNREAD: DriverEnd = DriverEnd("nobody reads its events");
+const UNREAD: DriverEnd = DriverEnd("nobody reads the events of the node");
 
 /// The state of a node's task.
 pub(super) struct Driver<N: Bus + Registry> {
@@ -56,7 +56,7 @@ pub(super) struct Driver<N: Bus + Registry> {
     peers: Arc<Peers>,
     authority: NodeAuthority,
     metrics: Arc<NodeMetrics>,
-    /// When the node leaves at the latest; earlier if all sent batches have arrived.
+    /// Latest time at which the node leaves. It leaves earlier if all sent batches have arrived.
     leaves_at: Option<Millis>,
     has_left: bool,
     /// The reason for which the registry refused a write, kept so that it is logged once.
@@ -137,7 +137,7 @@ impl<N: Bus + Registry> Driver<N> {
         }
     }
 
-    /// Whether the node has left and said so.
+    /// Whether the node has left, with all events passed on and all requests answered.
     fn has_ended(&self) -> bool {
         self.has_left && self.pending.is_empty() && self.answers.is_empty()
     }
@@ -359,7 +359,7 @@ impl<N: Bus + Registry> Driver<N> {
 
 impl<N: Bus + Registry> Drop for Driver<N> {
     fn drop(&mut self) {
-        // However the task ends, nobody renews the lease any more.
+        // After the task has ended, for whatever reason, nobody renews the lease.
         self.authority.set(None);
     }
 }

@@ -35,14 +35,14 @@ use driver::Driver;
 pub use metrics::NodeMetrics;
 pub use outbound::{NotTaken, Outbound};
 
-/// Events that wait to be read. While there are so many, no frames are read.
+/// Largest number of events that wait to be read. While so many wait, no frames are read.
 pub const EVENTS_WAITING_MAX: usize = 1_024;
-/// Batches given to [`Outbound`] that the node's task has not taken up yet.
+/// Largest number of batches that were given to [`Outbound`] and that the node's task has not taken up yet.
 pub const BATCHES_WAITING_MAX: usize = 1_024;
-/// Bytes given to [`Outbound`] for one node that have not arrived there yet. A single batch may exceed the limit if
-/// half of it is free.
+/// Limit of the bytes that were given to [`Outbound`] for one node and have not arrived there yet. While half of the
+/// limit is free, a batch of any size is taken.
 pub const LINK_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Orders that wait to be carried out: one per partition that may be handed over, and a few more.
+/// Largest number of commands that wait: one for each partition that may be handed over, and a few more.
 pub const COMMANDS_WAITING_MAX: usize = 1_100;
 /// Time that a leaving node gives its sent batches to arrive.
 pub const LEAVE_WITHIN_MS: Millis = 2_000;
@@ -96,8 +96,8 @@ pub enum NodeEvent {
 /// A command to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeCommand {
-    /// Tell the cluster that this node handed over a partition, with all fences, to the next owner under that owner's
-    /// epoch.
+    /// Tell the cluster that the next owner of a partition has received everything from this node, which handed the
+    /// partition over.
     HandedOver {
         /// The partition.
         partition: Partition,

@@ -12,7 +12,7 @@ use super::{BATCHES_WAITING_MAX, LINK_BYTES_MAX};
 use crate::NodeNumber;
 use crate::link::{BATCH_BYTES_MAX, Batch, BatchTooLarge};
 
-/// Bytes under way at or below which waiting senders are woken. The gap to the limit keeps wake-ups rare.
+/// Number of bytes under way at or below which waiting senders are woken. The gap to the limit keeps wake-ups rare.
 const ROOM_BYTES: usize = LINK_BYTES_MAX / 2;
 
 /// Takes batches for other nodes. Batches of one sender for one node arrive in the order in which they were taken.
@@ -23,13 +23,13 @@ pub struct Outbound {
     metrics: Arc<NodeMetrics>,
 }
 
-/// Why a batch was not taken.
+/// Explains why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
     /// Too many bytes are under way to this node: give the batch again after [`Outbound::room`].
     #[error("so much is under way to this node that a batch has to wait")]
     Full(Batch),
-    /// This node has no link with the other one, and the batch is lost. A view says so, or is about to.
+    /// This node has no link with the other one, so the batch is lost. The events of the node say so, or will soon.
     #[error("there is no link with this node")]
     NoLink,
     /// The batch is larger than any link takes.
@@ -40,7 +40,7 @@ pub enum NotTaken {
 /// A batch on its way to a link.
 #[derive(Debug)]
 pub(super) struct QueuedBatch {
-    /// The destination. If its link has ended by then, the batch is lost.
+    /// The destination. If its link has ended when the batch is taken up, the batch is lost.
     pub(super) peer: Arc<Peer>,
     pub(super) batch: Batch,
 }
@@ -135,7 +135,8 @@ impl Peer {
         is_taken
     }
 
-    /// Moves a batch's bytes from the queue to the link. For a moment they count twice, and never not at all.
+    /// Moves a batch's bytes from the queue to the link. Between the two steps the bytes count twice. In the opposite
+    /// order they would not count at all for a moment.
     pub(super) fn arrived(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::AcqRel);
         self.queued.fetch_sub(bytes, Ordering::AcqRel);

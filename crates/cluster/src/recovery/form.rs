@@ -38,7 +38,7 @@ pub fn owner_of(key: &str) -> Option<(Partition, Epoch)> {
     Some((partition, Epoch(words.next()?.parse().ok()?)))
 }
 
-/// The value kept of a thing; `None` if the thing has ended.
+/// The value to keep for a thing; `None` if the thing has ended.
 pub fn value(node: NodeNumber, recoverable: Recoverable) -> Option<Bytes> {
     let Recoverable { epoch, key, parts } = recoverable;
     if parts.is_empty() {

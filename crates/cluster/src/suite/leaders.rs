@@ -20,16 +20,17 @@ use crate::registry::{Entry, Registry, RegistryError, RegistryEvent, Revision, W
 
 const KEY: &str = "view";
 
-/// Acknowledged writes before and after each kill.
+/// Number of acknowledged writes that are awaited before each kill, and again after it.
 const WRITES: usize = 100;
 
 const KILLS: usize = 2;
 
-/// Number of values, and of writes to each.
+/// Number of values.
 const KEYS: usize = 50;
+/// Number of writes to each value.
 const ROUNDS: usize = 6;
 
-/// Batches from each node to each other one.
+/// Number of batches that each node sends to each of the others at a time.
 const BATCHES: u64 = 200;
 
 /// Revisions of acknowledged writes, by the number that was written.

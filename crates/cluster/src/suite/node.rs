@@ -17,7 +17,7 @@ use crate::membership::{Compatibility, Incompatible};
 use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, NotTaken, RunningNode};
 use crate::operator::{self, DrainError};
 
-/// Batches from each node to each other one.
+/// Number of batches that each node sends to each of the others.
 const BATCHES: u64 = 300;
 
 /// Waits until every talker sees all others and is online.
@@ -120,7 +120,7 @@ pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(gro
         two.until("a view without it", is_gone)
     );
     drained.expect("drained");
-    // The watch may skip views that others follow at once.
+    // The operator's watch may skip views, so the test cannot expect certain numbers.
     assert!(!owned.is_empty(), "it tells how far it is");
 }
 
@@ -224,7 +224,8 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
                     taken += 1;
                     assert!((taken as usize * BYTES) < 32 * LINK_BYTES_MAX, "nothing holds it up");
                 }
-                // The node's task must get to run. After that only the slow talker holds batches back.
+                // The wait for room lets the node's task run. If that brings no room, the slow talker holds batches
+                // back.
                 Err(NotTaken::Full(_)) => {
                     let room = one.node.outbound().room(slow.me);
                     if tokio::time::timeout(Duration::from_secs(2), room).await.is_err() {

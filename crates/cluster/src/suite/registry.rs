@@ -9,7 +9,7 @@ use crate::registry::{Entry, Registry, RegistryError, RegistryEvent, Revision, V
 
 const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
-/// Rounds of a race, and number of writers.
+/// Number of races in one test, and of updates in another.
 const ROUNDS: usize = 50;
 
 fn text(text: &'static str) -> Bytes {
@@ -116,7 +116,7 @@ pub(crate) async fn a_value_lives_on_by_being_written(ground: impl Ground) {
     let first = node.create("kept", text("1"), SECOND).await.expect("created");
     let renewed = node.create("renewed", text("1"), SECOND).await.expect("created");
     let first = node.update("kept", text("2"), first, None).await.expect("updated");
-    // A time to live that outlasts the test, however slow the machine.
+    // This time to live outlasts the test, even on a slow machine.
     let renewed = node.update("renewed", text("2"), renewed, Some(Duration::from_secs(600))).await.expect("updated");
     // This value was written last and expires first, so by then the others would have expired too.
     node.create("gone", text("1"), SECOND).await.expect("created");

@@ -1,4 +1,5 @@
-//! Tests of nodes whose NATS server is killed, halted, wrong or missing, and of a node that is killed.
+//! Tests of connections to a NATS server that is killed or halted, of frames that come too fast, and of a process that
+//! is killed while it listens.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
@@ -160,7 +161,7 @@ fn a_halted_server_leaves_writes_unknown() {
     });
 }
 
-/// Environment variable that tells the server's URL to the process that will be killed.
+/// Name of the environment variable with the server's URL, for the process that will be killed.
 const URL_VARIABLE: &str = "MUSTER_CLUSTER_TEST_NATS";
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) struct Talker {
     pub(super) is_voted_out: bool,
     pub(super) is_drained: bool,
     pub(super) has_left: bool,
-    /// Partitions that this node hands over, to be told to the cluster.
+    /// Partitions that this node hands over, to be reported to the cluster.
     handed_over: Vec<NodeCommand>,
     /// Count of numbers that arrived, by sender. Each link counts from 0.
     pub(super) arrived: BTreeMap<NodeNumber, u64>,
@@ -117,7 +117,7 @@ impl Talker {
         }
     }
 
-    /// Takes in a view: hands over every partition of this node that moves.
+    /// Takes in a view, and notes which partitions of this node have to be handed over.
     fn see(&mut self, view: &View) {
         self.nodes = view.nodes().iter().map(|node| node.number).collect();
         let mine = view.holdings().filter(|(_, holding)| holding.owner.is_some_and(|owner| owner.node() == self.me));

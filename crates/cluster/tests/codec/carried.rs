@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use muster_domain::ids::Subject;
 use muster_live::Presence;
-use muster_live::matchmaker::{CarriedPasses, CarriedTicket};
+use muster_live::matchmaker::{CarriedPasses, CarriedPool, CarriedTicket};
 use muster_live::party::{CarriedParty, PartyId};
-use muster_live::plane::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
+use muster_live::plane::{Carried, CarriedNews, CarriedPresence, CarriedStream};
 use muster_live::rooms::{
     self, CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember, CarriedMembers,
     CarriedRoom, CarriedSeat, CarriedValue, CarriedValues, CarriedView, Summary,
@@ -20,8 +20,7 @@ every!(Carried, random,
     Carried::Stream(_) => Carried::Stream(any(random)),
     Carried::News(_) => Carried::News(any(random)),
     Carried::Party(_) => Carried::Party(Box::new(any(random))),
-    Carried::Rooms(_) => Carried::Rooms(any(random)),
-    Carried::Ticket(_) => Carried::Ticket(Box::new(any(random))),
+    Carried::Room(_) => Carried::Room(any(random)),
     Carried::Pool(_) => Carried::Pool(any(random)),
     Carried::Match(_) => Carried::Match(Box::new(any(random))),
     Carried::Added(..) => Carried::Added(any(random), any(random)),
@@ -153,10 +152,13 @@ fields!(CarriedTicket<Presence>, random => CarriedTicket {
     is_searching: any(random),
     was_cut: any(random),
 });
-fields!(CarriedPool, random => CarriedPool {
-    passes: CarriedPasses { passes: number(random), next_ms: number(random) },
-    due_ms: millis(random),
-});
+every!(CarriedPool, random,
+    CarriedPool::Ticket(_) => CarriedPool::Ticket(Box::new(any(random))),
+    CarriedPool::Rest { .. } => CarriedPool::Rest {
+        passes: CarriedPasses { passes: number(random), next_ms: number(random) },
+        due_ms: millis(random),
+    },
+);
 
 fn millis(random: &mut Random) -> Option<u64> {
     any::<bool>(random).then(|| number(random))

@@ -28,7 +28,7 @@ pub use durable::{Outline, Said, Seated};
 pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
 pub use listing::{ListQuery, Listed};
 pub use log::{LogError, LogFuture, MatchLog, RECORD_BYTES_MAX, RecordNumber};
-pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk};
+pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk, MatchPart, MatchesAnswer, MatchesAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
 pub(crate) use running::ended;
 pub use timers::{TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timer, Timers};

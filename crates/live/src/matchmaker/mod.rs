@@ -12,6 +12,7 @@ mod counts;
 mod demands;
 mod explain;
 mod group;
+mod message;
 mod pass;
 mod patterns;
 mod search;
@@ -31,6 +32,10 @@ use muster_domain::query::{Candidates, Document, Postings};
 
 pub use self::carry::{CarriedPasses, CarriedTicket};
 pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
+pub(crate) use self::message::POOL;
+pub use self::message::{
+    CarriedPool, OnTicket, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketStanding, pool_partition,
+};
 pub use self::pass::{Match, SLICE_UNITS, Slice};
 pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
 pub use self::ticket::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};

@@ -8,9 +8,11 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::query::{Document, NoObject};
 use thiserror::Error;
 
+use super::carry::CarriedParty;
+use super::listing::{ListQuery, Page};
 use super::{LABEL_BYTES_MAX, PARTY_SIZE_MAX};
 use crate::plane::Listener;
-use crate::stream::{Presence, SessionRef};
+use crate::stream::{Presence, SessionRef, StreamKey};
 
 /// A party's id. Its public form adds the name of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -207,6 +209,32 @@ pub enum Reply {
         membership: u64,
     },
 }
+
+/// A question to the owner of parties.
+#[derive(Clone, Debug)]
+pub enum PartyAsk {
+    /// A request to one party.
+    One {
+        /// The party's stream.
+        stream: StreamKey,
+        /// The request.
+        what: Box<Request>,
+    },
+    /// A question for the parties of this owner.
+    List(ListQuery),
+}
+
+/// An answer of the owner of parties.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartyAnswer {
+    /// The answer of one party.
+    One(Result<Reply, Refusal>),
+    /// Parties of this owner.
+    Listed(Page),
+}
+
+/// A part of the parties of an owner, for the next one.
+pub type PartyPart = Box<CarriedParty>;
 
 /// Why a request was refused. The text is for the game's programmer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -15,7 +15,10 @@ mod tests;
 
 pub use carry::CarriedParty;
 pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, Page, Place};
-pub use message::{Effect, Event, Label, Member, PartyId, Person, Refusal, Reply, Request, Settings, Snapshot};
+pub use message::{
+    Effect, Event, Label, Member, PartyAnswer, PartyAsk, PartyId, PartyPart, Person, Refusal, Reply, Request, Settings,
+    Snapshot,
+};
 pub use parties::Parties;
 
 /// The largest number of members of a party.

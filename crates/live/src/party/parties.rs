@@ -59,7 +59,8 @@ impl Parties {
         self.directory.list(asked)
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = PartyId> {
+    /// The ids of all parties, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = PartyId> {
         self.parties.keys().copied()
     }
 

@@ -5,18 +5,14 @@
 
 use bytes::Bytes;
 
-use super::changes::moves::Claim;
-use super::changes::recovery::Recoverable;
-use super::message::{Message, Reply, RequestRef};
-use super::owners::asked_matches::AskedMatch;
-use super::owners::pool::Matched;
-use super::sessions::orders::Order;
-use super::sessions::tickets::EndedTicket;
+use super::message::{Claim, Message, Order, Recoverable, Reply, RequestRef};
 use crate::close::CloseReason;
 use crate::matches::{Call, MatchId};
+use crate::matchmaker::{Match, TicketId};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
+use crate::stream::{Presence, SessionRef};
 
 /// An order to the engines that run match handlers.
 #[derive(Debug)]
@@ -37,6 +33,16 @@ pub enum HandlerOrder {
     /// Nothing more is to be written to their log, and the returns of their calls are dropped.
     Forget(Partition),
 }
+
+/// A match that the matchmaker found.
+pub type Matched = Match<Presence>;
+
+/// The number of a match whose players wait for game code, at the place that holds the match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AskedMatch(pub(crate) u64);
+
+/// A ticket that ends without a match, and a player who is to be told, by [`super::Plane::push_of_tickets`].
+pub type EndedTicket = (SessionRef, TicketId);
 
 /// One thing that a step wants done.
 #[derive(Debug)]

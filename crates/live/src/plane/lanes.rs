@@ -10,15 +10,7 @@ use super::Map;
 use super::effect::Effects;
 use super::message::{Down, LaneKind, Message, Up};
 use super::options::PlaneConfig;
-use crate::matches::MatchAsk;
-use crate::party;
 use crate::place::{Epoch, Place};
-
-/// Published messages that may be under way on one lane towards an owner.
-pub const UP_CREDITS: u32 = 1_024;
-/// Fanned out messages that may be under way on one lane from an owner. They are most of the traffic, and are worked
-/// off at once.
-pub const DOWN_CREDITS: u32 = 8_192;
 
 /// A message of a lane, which may cost credit.
 pub(crate) trait Traffic {
@@ -29,10 +21,8 @@ pub(crate) trait Traffic {
 impl Traffic for Up {
     fn needs_credit(&self) -> bool {
         match self {
-            Self::Publish(_) | Self::Added { .. } => true,
-            Self::Party { ask, .. } => matches!(**ask, party::Request::SendData { .. }),
-            Self::Rooms(ask) => ask.is_talk(),
-            Self::Match { ask, .. } => matches!(**ask, MatchAsk::Input { .. }),
+            Self::Publish(_) => true,
+            Self::Ask { ask, .. } => ask.needs_credit(),
             _ => false,
         }
     }

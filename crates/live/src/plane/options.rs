@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
-use super::lanes::{DOWN_CREDITS, UP_CREDITS};
-use super::message::Condition;
-use super::owners::things::Recover;
-use super::sessions::SLICE_DELIVERIES;
+use super::message::{Condition, Kind, Recover};
 use crate::matches::{MatchStats, MatchesConfig};
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};
 use crate::session::Millis;
 use crate::stream::{StreamKey, mode};
 use crate::wheel::Lateness;
+
+/// Published messages that may be under way on one lane towards an owner.
+pub const UP_CREDITS: u32 = 1_024;
+/// Fanned out messages that may be under way on one lane from an owner. They are most of the traffic, and are worked
+/// off at once.
+pub const DOWN_CREDITS: u32 = 8_192;
+
+/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between
+/// them.
+pub const SLICE_DELIVERIES: usize = 2_048;
 
 /// Limits of the plane, under their configuration names.
 #[derive(Clone, Debug)]
@@ -93,10 +100,8 @@ impl PlaneConfig {
 pub(crate) enum Timer {
     /// Joins and leaves that were kept back are told.
     Tell(StreamKey),
-    /// A pass over the matchmaker's tickets begins.
-    Match,
-    /// Something is due among rooms.
-    Rooms,
+    /// Something is due among the things of a kind.
+    Thing(Kind),
     /// Recovery data of things that changed are kept.
     Keep,
     /// The plane stops waiting for recovery data and logs that were asked for long ago.

@@ -9,6 +9,7 @@ mod parties;
 mod pool;
 mod races;
 mod rooms;
+mod sound;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -466,4 +467,11 @@ fn lanes_run_out_of_credit_and_recover_without_loss_or_disorder() {
     assert_eq!(heard.len(), count + 1);
     assert!(heard[..count].iter().enumerate().all(|(n, text)| text == texts[n % 3]));
     assert_eq!(heard[count], "-1", "the leave stayed behind what was sent before");
+}
+
+#[test]
+fn messages_stay_small() {
+    // Every message is moved several times on its way through a plane. What is larger goes into a box.
+    let sizes = [size_of::<Up>(), size_of::<Reply>(), size_of::<Effect>()];
+    assert!(sizes.into_iter().zip([128, 64, 80]).all(|(size, max)| size <= max), "{sizes:?}");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use muster_domain::UserId;
 use muster_domain::ids::{SessionId, Uuid};
 
+use super::effect::Answer;
 use super::limits::PAGE_ROOMS_MAX;
 use super::password::PasswordDigest;
 use super::path::RoomPath;
@@ -309,6 +310,12 @@ impl ToOwner {
         matches!(request.what, Say(_) | Whisper(..) | SetVariables(_) | SetOwn(_) | Update(_) | Spectate(_))
     }
 }
+
+/// A question to an owner of rooms, a desk or the directory.
+pub type RoomsAsk = Box<ToOwner>;
+
+/// An answer of an owner of rooms, a desk or the directory.
+pub type RoomsAnswer = muster_domain::Result<Answer>;
 
 /// A message from one owner to another.
 #[derive(Clone, Debug)]

@@ -211,6 +211,11 @@ impl Rooms {
         rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
     }
 
+    /// Members of all rooms, with the sessions by which they are in them, in no order.
+    pub fn members(&self) -> impl Iterator<Item = (RoomId, SessionRef)> {
+        self.rooms.iter().flat_map(|(id, room)| room.sessions().map(|session| (*id, session)))
+    }
+
     /// Drops the rooms, desks and directory that are chosen, because their partition has another owner, or this shard
     /// owns it anew. Desks and the directory that stay forget the chosen rooms. `directory` is the epoch of the
     /// directory's present owner.

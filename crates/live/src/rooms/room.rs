@@ -23,6 +23,7 @@ use super::state::{MemberState, RoomState, Summary};
 use super::variables::{Editor, Named, ValueLimits, Variables};
 use crate::plane::Listener;
 use crate::session::Millis;
+use crate::stream::SessionRef;
 
 type Users<T> = IndexMap<UserId, T, foldhash::fast::RandomState>;
 
@@ -249,6 +250,11 @@ impl Room {
             members: shown.collect(),
             members_total: self.members.len(),
         }
+    }
+
+    /// The sessions of the members.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionRef> {
+        self.members.values().map(|member| member.listener.session)
     }
 
     fn look(&mut self, caller: &Caller) -> Answer {

@@ -9,11 +9,11 @@ use muster_live::matches::LogError;
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What;
 
-/// Most bytes of a part.
+/// Limit on the bytes of a part.
 const PART_BYTES: usize = 8 << 20;
 
-/// Most bytes of a record with all its parts. That is room for a state with the messages of one callback, or for a
-/// state with the records since, and for more.
+/// Limit on the bytes of a record with all its parts. With the default limits of game code, a snapshot with the
+/// messages of one callback has fewer bytes, and so has a snapshot with the records since.
 pub const WHOLE_BYTES_MAX: usize = 48 << 20;
 
 /// The bytes of a record for the log, in parts if it is large.
@@ -55,7 +55,7 @@ struct Unfinished {
 }
 
 impl Joiner {
-    /// Takes the next record of the log. Answers a whole one, if this is one or the last part of one.
+    /// Takes the next record of the log. Answers a whole record, if this is one or the last part of one.
     ///
     /// # Errors
     /// When the record cannot be read.

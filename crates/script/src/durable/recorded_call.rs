@@ -17,13 +17,13 @@ use super::seed::Chance;
 use crate::host::{Arguments, Current, EffectClass, Host, HostFunction, HostFuture, Run, Started};
 use crate::value::Value;
 
-/// Most writes of one host function that have keys of their own.
+/// Limit on the writes of one call of a host function that have keys of their own; further writes share the last key.
 const WRITES_PER_FUNCTION: u32 = 64;
 
 /// One call of a callback of a recorded match.
 pub(crate) struct RecordedCall {
     journal: Rc<Journal>,
-    /// The facts that the match was made with.
+    /// The facts of the match that were set when it was created.
     pub(crate) origin: Rc<MatchOrigin>,
     /// Serial number of the call in its match.
     number: u64,
@@ -33,16 +33,17 @@ pub(crate) struct RecordedCall {
     is_again: bool,
     /// Whether the call must have no effects, because a recording is replayed.
     is_sealed: bool,
-    /// The answers of the host when this call was made before, in order. Each is taken as the call asks for it again.
+    /// The answers of the host when this call was made before, in order. Each is removed when the repeated call asks
+    /// for it.
     known: RefCell<VecDeque<HostAnswer>>,
-    /// Count of the host functions that the call has asked for an answer which goes to the log.
+    /// Count of the calls of host functions whose answers go to the log.
     asked: Cell<u32>,
-    /// Count of writes by the latest of these functions.
+    /// Count of the writes of the latest of these calls.
     writes: Cell<u32>,
     /// Events for listeners. They leave when everything that led to them is durable.
     events: RefCell<Vec<Event>>,
-    /// Set when the log did not take an answer of the host. The call fails then, because it would have another answer
-    /// when repeated.
+    /// Set when the log did not take an answer of the host. The call fails then, because it might get another answer
+    /// when it is repeated.
     unlogged: RefCell<Option<LogError>>,
     /// Set when the repeated call differs from the one that was made before.
     diverged: RefCell<Option<String>>,
@@ -95,7 +96,7 @@ impl RecordedCall {
         self.is_again
     }
 
-    /// How the repeated call differs from the one that was made before, if it does.
+    /// The difference between the repeated call and the one that was made before, if there is one.
     pub(crate) fn diverged(&self) -> Option<String> {
         let left = self.known.borrow().front().map(|left| format!("it did not call {} again", left.function));
         self.diverged.borrow().clone().or(left)
@@ -118,7 +119,7 @@ impl RecordedCall {
     /// Checks that all answers of the host are in the log.
     ///
     /// # Errors
-    /// Why one is not.
+    /// The reason why an answer is not in the log.
     pub(crate) fn check(&self) -> std::result::Result<(), LogError> {
         self.unlogged.borrow().clone().map_or(Ok(()), Err)
     }
@@ -223,14 +224,14 @@ fn lost(error: LogError) -> Error {
     Error::new(ErrorKind::Unavailable, "The match cannot go on: its log cannot be written.").because(error.to_string())
 }
 
-/// A clock that stands while a callback of a recorded match runs.
+/// A clock that stands still while a callback of a recorded match runs.
 pub struct MatchClock {
     clock: Rc<dyn Clock>,
     current: Current,
 }
 
 impl MatchClock {
-    /// A clock that shows the time of another one outside of such callbacks.
+    /// A clock that shows the time of `clock` outside of callbacks of recorded matches.
     pub fn new(clock: Rc<dyn Clock>, current: Current) -> Self {
         Self { clock, current }
     }
@@ -249,7 +250,7 @@ pub struct MatchEntropy {
 }
 
 impl MatchEntropy {
-    /// Randomness of another source outside of such callbacks.
+    /// Randomness that is drawn from `entropy` outside of callbacks of recorded matches.
     pub fn new(entropy: Rc<dyn Entropy>, current: Current) -> Self {
         Self { entropy, current }
     }

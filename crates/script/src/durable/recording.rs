@@ -9,8 +9,8 @@ use super::record::{broadcast_to_wire, id_bytes};
 
 /// Makes recordings.
 pub trait Recorder {
-    /// Begins the recording of a match, or another part of it if the match is resumed. `None` if it cannot, which was
-    /// logged.
+    /// Begins the recording of a match, or another part of it if the match is resumed. `None` if that fails; the
+    /// failure was logged then.
     fn begin(&self, id: MatchId) -> Option<Box<dyn Recording>>;
 }
 

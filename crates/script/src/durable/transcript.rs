@@ -17,7 +17,7 @@ pub struct Transcript {
     /// The outcome of the first callback, if the recording begins with that.
     pub(crate) first: RecordedOutcome,
     pub(crate) calls: Vec<(Called, RecordedOutcome)>,
-    /// Why the match ended, if it did so before the end of the recording.
+    /// The reason why the match ended, if it did so before the end of the recording.
     pub(crate) end: Option<String>,
 }
 
@@ -110,7 +110,7 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
             }
         }
         Some(What::Ended(wire::Ended { why })) => transcript.end = Some(why),
-        // Another part of the recording begins, or the record is from a later release.
+        // The match was resumed here, or the record is from a later release.
         Some(What::Begun(_) | What::Carried(_) | What::Part(_)) | None => {}
     }
     Ok(())

@@ -1,6 +1,5 @@
-//! Signing in on behalf of players, and making tokens for them. Wrong passwords from game code count like those of
-//! players, so
-//! that a game cannot be used to guess them.
+//! The functions that sign players in and make tokens for them. Wrong passwords from game code count like those from
+//! players, so that passwords cannot be guessed through game code.
 
 use std::rc::Rc;
 

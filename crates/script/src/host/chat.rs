@@ -1,4 +1,4 @@
-//! Chat channels. Game code may speak anywhere, as anybody or as the server, and read everything.
+//! Chat channels. Game code may send to all channels, as any user or as the server, and read all messages.
 
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
@@ -175,7 +175,8 @@ fn content(arguments: &mut Arguments) -> Result<String> {
     Ok(object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned()))
 }
 
-/// Says something as the sender whom the next arguments name, and tells those in the channel.
+/// Has `act` send, change or remove a message as the sender whom the next arguments name, and shows the outcome to
+/// those in the channel.
 async fn say(
     host: std::rc::Rc<Host>,
     mut arguments: Arguments,
@@ -191,9 +192,8 @@ async fn say(
     Ok(acknowledged)
 }
 
-/// The acknowledgement of a message. Its values stand under the names of the documentation, and in camel case, which
-/// modules
-/// in the wild read.
+/// The acknowledgement of a message. The values stand under the documented names, and under the same names in camel
+/// case, because existing modules read those.
 fn acknowledgement(message: &Message) -> Value {
     let channel_id = || Value::text(message.channel.to_string());
     let message_id = || Value::text(message.id.to_string());

@@ -1,6 +1,5 @@
 //! AES in cipher feedback mode (CFB-128). Encrypted bytes begin with the 16 random bytes of their initialization
-//! vector. A
-//! receiver cannot see whether they were changed on the way.
+//! vector. A receiver cannot see whether the bytes were changed on the way.
 
 use aes::cipher::consts::U16;
 use aes::cipher::{AsyncStreamCipher, BlockCipher, BlockEncryptMut, BlockSizeUser, Key, KeyInit, KeyIvInit};
@@ -15,7 +14,7 @@ use crate::value::Value;
 
 const BLOCK_BYTES: usize = 16;
 
-/// JavaScript decrypts a text in base 64, and gets a text.
+/// The shape of functions that decrypt: JavaScript gives a text in base 64 and gets a text.
 const FROM_BASE64: JavaScriptShape =
     JavaScriptShape { takes_base64: true, ..JavaScriptShape::answering(JavaScriptAnswer::Text) };
 

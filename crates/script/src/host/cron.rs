@@ -1,4 +1,4 @@
-//! Moments by cron expressions.
+//! The functions that find moments by cron expressions.
 
 use muster_domain::cron::Cron;
 use muster_domain::{Error, Result};

@@ -1,4 +1,4 @@
-//! Digests.
+//! Digests and authentication codes.
 
 use hmac::{Hmac, Mac};
 use md5::Md5;

@@ -1,4 +1,4 @@
-//! JSON, base 16 and 64, and ids.
+//! JSON, texts in base 16 and base 64, and ids.
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};

@@ -15,13 +15,13 @@ use crate::value::Value;
 
 /// Game code of one language as a listener to events.
 pub(crate) trait Reports {
-    /// Whether it has functions for such events.
+    /// Whether this game code has functions for such events.
     fn hears_of(&self, occasion: Occasion) -> bool;
-    /// Queues an event for its functions.
+    /// Queues an event for the functions of this game code.
     fn tell(self: Rc<Self>, occasion: Occasion, invocation: Invocation, event: Event);
 }
 
-/// Passes an event that game code of one language reports on to the game code of all languages on the shard.
+/// Passes the events that game code reports to the game code of all languages on the shard.
 #[derive(Default)]
 pub struct Reporter {
     listeners: RefCell<Vec<Weak<dyn Reports>>>,

@@ -17,7 +17,7 @@ use crate::value::Value;
 /// The timeout of a request that names none, in milliseconds.
 const HTTP_TIMEOUT_DEFAULT_MS: f64 = 5_000.0;
 
-/// The longest timeout; longer ones are cut to it.
+/// The longest timeout; longer ones are cut to this one.
 const HTTP_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
@@ -33,9 +33,9 @@ pub struct OutgoingRequest {
     pub headers: Vec<(String, String)>,
     /// The body; empty for none.
     pub body: Vec<u8>,
-    /// The time for everything, from looking up the name to the last byte.
+    /// The time for the whole request, from the look-up of the server's name to the last byte of the response.
     pub timeout: Duration,
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
 }
 
@@ -53,13 +53,14 @@ pub struct OutgoingResponse {
 /// A response that is to come.
 pub type HttpFuture<'a> = Pin<Box<dyn Future<Output = Result<OutgoingResponse>> + 'a>>;
 
-/// The way to other servers. The implementation decides which addresses may be asked, and how much.
+/// The way to other servers. The implementation decides which addresses may be asked, and limits size and number of
+/// requests.
 pub trait HttpClient {
     /// Sends a request and awaits the response.
     fn send(&self, request: OutgoingRequest) -> HttpFuture<'_>;
 }
 
-/// No way to other servers: every request is refused.
+/// A substitute for a way to other servers: it refuses every request.
 #[derive(Clone, Copy, Debug)]
 pub struct NoHttp;
 

@@ -1,4 +1,4 @@
-//! Linking and unlinking the identifiers by which players sign in.
+//! The functions that link and unlink the identifiers by which players sign in.
 
 use std::rc::Rc;
 
@@ -104,7 +104,8 @@ async fn link(host: Rc<Host>, mut arguments: Arguments, kind: fn(String) -> Iden
     Ok(Value::Nil)
 }
 
-/// Unlinks the identifier that the call names, or the account's own, which `present` finds, where the call names none.
+/// Unlinks the identifier that the call names. If the call names none, `present` finds the identifier that the account
+/// has.
 async fn unlink(
     host: Rc<Host>,
     mut arguments: Arguments,

@@ -5,7 +5,7 @@ use muster_domain::{Error, ErrorKind};
 use super::{EffectClass, HostFunction, ROW, Run, Type, number, only, optional, required};
 use crate::value::Value;
 
-/// The longest time to live; a longer one means that the value is kept without an end.
+/// Limit of the time to live. A value with this time or a longer one is kept without an end.
 const FOREVER_SEC: f64 = 1e10;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[

@@ -3,7 +3,7 @@
 use super::{Arguments, EffectClass, Host, HostFunction, ROW, Run, Type, required};
 use crate::value::Value;
 
-/// Most bytes of a line; longer ones are cut.
+/// Limit of the bytes of a line; longer lines are cut.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -61,7 +61,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
 ];
 
-/// The beginning of a text, in memory that holds no more than that.
+/// Cuts a text to at most `bytes_max` bytes, and frees the memory behind them.
 pub(crate) fn cut(mut text: String, bytes_max: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes_max));
     text.shrink_to_fit();
@@ -80,7 +80,7 @@ pub(crate) fn print(host: &Host, text: Vec<u8>, file: &str, line: usize) {
     }
 }
 
-/// The line to log, unless the call has logged too much.
+/// Reads the line to log; `None` if the call has logged too much.
 fn line(host: &Host, mut arguments: Arguments) -> Option<String> {
     line_within_limits(host, arguments.bytes())
 }

@@ -1,4 +1,4 @@
-//! Matches, as other game code reaches them.
+//! The functions by which game code creates, finds and signals matches.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,14 +20,14 @@ type MatchFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 /// Matches of all nodes.
 pub trait Matches {
-    /// Makes a match. Answers its public id once its first callback has returned.
+    /// Creates a match. Answers the match's public id once its first callback has returned.
     fn create(&self, id: Uuid, creation: Creation) -> MatchFuture<'_, String>;
     /// Finds a match by its public id.
     fn get<'a>(&'a self, id: &'a str) -> MatchFuture<'a, Option<Match>>;
     /// Lists the matches that fit a request.
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>>;
-    /// Sends a signal to a match's handler, and answers its reply. The callbacks of the matches in the chain wait for
-    /// it.
+    /// Sends a signal to a match's handler, and answers the reply. The callbacks of the matches in `chain` wait for
+    /// that reply.
     fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String>;
 }
 
@@ -49,7 +49,7 @@ impl Matches for Live {
     }
 }
 
-/// No matches, for code that runs before there can be any.
+/// A substitute for matches while modules are loaded, when no match can run yet: it refuses every call.
 #[derive(Clone, Copy, Debug)]
 pub struct NoMatches;
 

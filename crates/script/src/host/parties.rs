@@ -1,4 +1,4 @@
-//! Listings of parties.
+//! The function that lists parties.
 
 use muster_wire::api::ListPartiesRequest;
 

@@ -1,4 +1,4 @@
-//! Refusals that the rows of several features name.
+//! Refusals that are documented in the rows of several features.
 
 use muster_domain::ErrorKind;
 

@@ -7,13 +7,13 @@ use super::refusals::BUSY;
 use super::{EffectClass, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
-/// Cost of new hashes. Each step doubles the time.
+/// Cost of new hashes. A cost that is higher by one doubles the time.
 const BCRYPT_COST: u32 = 10;
 
-/// Highest cost of a hash that is compared: one more would take seconds.
+/// Highest cost of a hash that is compared. A hash with a higher cost would take seconds.
 const BCRYPT_COST_MAX: u32 = 15;
 
-/// The most random bytes at a time.
+/// The largest number of random bytes of one call.
 const RANDOM_BYTES_MAX: f64 = 1_048_576.0;
 
 const SALT_BYTES: usize = 16;
@@ -76,7 +76,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 fn hash(input: &[u8], salt: [u8; SALT_BYTES]) -> Result<Value> {
     let parts = bcrypt::non_truncating_hash_with_salt(input, BCRYPT_COST, salt);
     let parts = parts.map_err(|error| Error::invalid(format!("cannot hash the input: {error}")))?;
-    // The original writes this version's mark. It means the same.
+    // The original marks its hashes with this version, which means the same as the library's newer version.
     Ok(Value::text(parts.format_for_version(Version::TwoA)))
 }
 

@@ -1,4 +1,4 @@
-//! Signatures that other services ask for: tokens, and signed bytes.
+//! Signatures for other services: tokens, and signatures of bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

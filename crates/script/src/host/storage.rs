@@ -1,4 +1,4 @@
-//! Storage objects. Game code may read and write whatever there is.
+//! Storage objects. Game code may read and write all of them, whatever their permissions.
 
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
@@ -173,7 +173,7 @@ fn owner(record: &mut Record) -> Result<UserId> {
     }
 }
 
-/// An object to write, with its owner.
+/// Reads an object to write, with its owner.
 pub(super) fn to_write(mut object: Record) -> Result<(UserId, WriteRequest)> {
     let owner = owner(&mut object)?;
     let value = object.object("value")?.ok_or_else(|| Error::invalid("expects value to be a table"))?;
@@ -188,7 +188,7 @@ pub(super) fn to_write(mut object: Record) -> Result<(UserId, WriteRequest)> {
     Ok((owner, request))
 }
 
-/// An object to delete.
+/// Reads the id and version of an object to delete.
 pub(super) fn to_delete(mut object: Record) -> Result<ObjectDelete> {
     let user_id = owner(&mut object)?;
     let id = ObjectId { collection: object.text("collection")?, key: object.text("key")?, user_id };

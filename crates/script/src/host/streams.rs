@@ -1,4 +1,5 @@
-//! Streams: any session may be brought to any stream, on whichever node it is, and anything may be sent there.
+//! Streams. Game code may bring any session of any node to a stream, and send any message to the sessions on it. Only
+//! rooms and the lobby decide themselves who comes to their streams and leaves them.
 
 use std::rc::Rc;
 
@@ -17,15 +18,16 @@ use super::{
 };
 use crate::value::Value;
 
-/// Most bytes of a stream's label.
+/// The largest number of bytes of a stream's label.
 pub const STREAM_LABEL_BYTES_MAX: usize = 1_024;
-/// Most bytes of a presence's status, where game code sets it. It is shown to everybody on the stream.
+/// The largest number of bytes of a status that game code sets for a presence. The status is shown to everybody on the
+/// stream.
 pub const STREAM_STATUS_BYTES_MAX: usize = 8_192;
-/// Most bytes that are sent to a stream at once.
+/// The largest number of bytes of one message to a stream.
 pub const STREAM_DATA_BYTES_MAX: usize = 1 << 20;
-/// Most presences of a listing. A machine's memory ends before.
+/// The largest number of presences in a listing. A longer listing would fill most of a machine's memory.
 pub const STREAM_LIST_MAX: usize = 100_000;
-/// Most users that a session is told to follow at once.
+/// The largest number of users that one call has a session follow.
 pub const STATUS_FOLLOW_MAX: usize = 1_000;
 
 const STREAM: Parameter = required("stream", STREAM_KEY);
@@ -152,7 +154,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
+                let (named, stream) = (named(&mut arguments)?, without_owner_rules(stream(&mut arguments)?)?);
                 host.players.order(named, Errand::Leave(stream)).await?;
                 Ok(Value::Nil)
             })
@@ -170,7 +172,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 let mut presence = Record::of(presence, "the presence")?;
                 let user = Some(presence.user_id("user_id")?);
                 let named = Named { user, session: parse_session_id(&presence.text("session_id")?)? };
-                let stream = own_rules(stream(&mut arguments)?)?;
+                let stream = without_owner_rules(stream(&mut arguments)?)?;
                 host.players.order(named, Errand::Leave(stream)).await?;
                 Ok(Value::Nil)
             })
@@ -199,7 +201,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let stream = own_rules(stream(&mut arguments)?)?;
+                let stream = without_owner_rules(stream(&mut arguments)?)?;
                 host.players.close_stream(&stream).await?;
                 Ok(Value::Nil)
             })
@@ -264,7 +266,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
 ];
 
-/// Reads the id of a session.
 pub(super) fn parse_session_id(id: &str) -> Result<SessionId> {
     id.parse().map_err(|_| Error::invalid("The session ID is not a valid UUID."))
 }
@@ -296,8 +297,8 @@ fn stream(arguments: &mut Arguments) -> Result<StreamKey> {
     Ok(StreamKey::new(mode, subject, subcontext, &label))
 }
 
-/// Refuses the streams of rooms and the lobby: players come and go there by the rules of their owners.
-fn own_rules(stream: StreamKey) -> Result<StreamKey> {
+/// Refuses the streams of rooms and of the lobby, because their owners decide by their own rules who comes and goes.
+fn without_owner_rules(stream: StreamKey) -> Result<StreamKey> {
     match stream.mode {
         mode::ROOM | mode::LOBBY => Err(Error::invalid(
             "Streams of modes 201 and 202 are rooms and the lobby: players come and go by their rules.",
@@ -326,13 +327,13 @@ fn of_presence(host: &Host, presence: Presence) -> Value {
 }
 
 async fn join(host: &Rc<Host>, mut arguments: Arguments, replaces: bool) -> Result<bool> {
-    let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
+    let (named, stream) = (named(&mut arguments)?, without_owner_rules(stream(&mut arguments)?)?);
     let (hidden, persistence) = (arguments.flag(), arguments.flag());
     let status = arguments.text_or_none()?;
     if status.as_ref().is_some_and(|status| status.len() > STREAM_STATUS_BYTES_MAX) {
         return Err(Error::invalid(format!("A status must be at most {STREAM_STATUS_BYTES_MAX} bytes long.")));
     }
-    // A presence on a status stream has a status, if only an empty one.
+    // A presence on a status stream always has a status, which may be empty.
     let status = status.filter(|status| !status.is_empty()).or((stream.mode == mode::STATUS).then(String::new));
     let errand = Errand::Join { stream, hidden, persistence, status, replaces };
     match host.players.order(named, errand).await? {
@@ -341,7 +342,7 @@ async fn join(host: &Rc<Host>, mut arguments: Arguments, replaces: bool) -> Resu
     }
 }
 
-/// The sessions of a list of presences; `None` for everybody on the stream.
+/// The sessions of a list of presences; `None`, for everybody on the stream, if the list is empty.
 fn receivers(presences: Value) -> Result<Option<Vec<SessionId>>> {
     let presences = Record::list(presences, "presences")?;
     let ids = presences.into_iter().map(|mut presence| parse_session_id(&presence.text("session_id")?));

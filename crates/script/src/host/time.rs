@@ -1,4 +1,4 @@
-//! The clock.
+//! The function that reads the clock.
 
 use super::{EffectClass, HostFunction, ROW, Run, Type, only};
 use crate::value::Value;

@@ -1,4 +1,4 @@
-//! Wallets, their ledger, and several kinds of things changed together.
+//! Wallets, their ledger, and multi-updates, which change accounts, objects and wallets together.
 
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
@@ -44,7 +44,7 @@ const WALLET_LEDGER_ITEM: Type = Type::Record(&RecordType {
     ],
 });
 
-/// The wallet holds less than is taken away.
+/// Error of a change that takes more from a wallet than the wallet holds.
 pub(super) const BELOW_ZERO: DocumentedError = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[

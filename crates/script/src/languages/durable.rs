@@ -24,14 +24,14 @@ use crate::matches::replay::{Played, Replayed};
 struct Stranded {
     id: MatchId,
     records: Vec<wire::Record>,
-    /// The moment since when, if a former owner had found that.
+    /// The moment since which it cannot go on, if a former owner has written one to the log.
     since: Option<Timestamp>,
     why: Arc<str>,
 }
 
 impl LanguageMatches {
     /// Resumes the matches of partitions that belong to this place from now on, and tells the owner which these are.
-    /// Most partitions never had a durable match. Their logs are taken over when the first one is made.
+    /// The log of a partition that never had a durable match is taken over when its first one is made.
     pub async fn take_over(self: &Rc<Self>, partitions: Vec<(Partition, Epoch)>) {
         let Some(durable) = &self.durable else { return };
         let written = durable.logs.match_log().partitions().await;
@@ -46,7 +46,7 @@ impl LanguageMatches {
     }
 
     /// Opens the log of a partition before a match is made there, and resumes the matches in it, which another place
-    /// may have written meanwhile. `chain` holds the matches whose callbacks wait for the new one.
+    /// may have written before. `chain` holds the matches whose callbacks wait for the new one.
     pub(crate) async fn open(self: &Rc<Self>, partition: Partition, chain: &Chain) -> Result<Rc<OpenLog>, LogError> {
         let Some(durable) = &self.durable else { return Err(LogError::Failed(NO_LOG.to_owned())) };
         let epoch = durable.unwritten.borrow_mut().remove(&partition);
@@ -64,7 +64,7 @@ impl LanguageMatches {
         Ok(log)
     }
 
-    /// Takes over logs that have failed before, since one has worked now.
+    /// Takes over logs that have failed before. It is called when one log works, since the others may work again too.
     fn open_failed(self: &Rc<Self>, durable: &Durable) {
         let failed = durable.logs.failed();
         if failed.is_empty() {
@@ -96,8 +96,8 @@ impl LanguageMatches {
         durable.owner.taken_over(partition, epoch, matches);
     }
 
-    /// Resumes the matches of a log, unless that was done; further callers wait meanwhile. Answers the matches to the
-    /// first caller, and none to others.
+    /// Resumes the matches of a log, unless they were resumed already; other callers wait meanwhile. Only the caller
+    /// that resumed them gets the matches, others get none.
     async fn opened(&self, durable: &Durable, log: &Rc<OpenLog>) -> Result<Vec<Outline>, LogError> {
         let mut matches = Vec::new();
         let resume = async {
@@ -152,7 +152,7 @@ impl LanguageMatches {
                 Ok(outline) => matches.extend(outline),
                 Err(why) => {
                     log.leave(id);
-                    // The reason may be that the log has failed.
+                    // The match may have failed only because the log has failed.
                     log.check()?;
                     let stranded = Stranded { id, records, since: stranded_at, why };
                     self.strand(durable, log, stranded)?;
@@ -172,7 +172,7 @@ impl LanguageMatches {
         self.engines.iter().filter_map(|engine| engine.durable())
     }
 
-    /// The first of these whose modules have a handler.
+    /// The first engine whose matches can be durable and whose modules have the handler.
     fn durable_engine(&self, handler: &str) -> Result<&dyn EngineDurableMatches, Arc<str>> {
         let found = self.durable_engines().find(|engine| engine.has_handler(handler));
         found.ok_or_else(|| format!("the modules have no match '{handler}'").into())
@@ -227,14 +227,14 @@ impl LanguageMatches {
             }
         };
         if let Err(error) = snapshots.await {
-            // The records so far are enough to resume the matches, only it takes longer.
+            // The matches can be resumed from the records so far, but that takes longer.
             tracing::warn!(partition = partition.number(), %error, "states of durable matches are not kept as a whole");
         }
         self.forget(partition);
         durable.owner.released(partition);
     }
 
-    /// Drops the durable matches of a partition without writing to their log, and closes it.
+    /// Drops the durable matches of a partition without writing to their log, and closes the log.
     pub(super) fn forget(&self, partition: Partition) {
         let Some(durable) = &self.durable else { return };
         self.durable_engines().for_each(|engine| engine.forget_all(partition));

@@ -9,7 +9,7 @@ use crate::engines::EngineFunctions;
 use crate::machine::call::Sole;
 use crate::machine::registered::Point;
 
-/// The numbers of engines, in the order of their precedence, by what their modules have registered.
+/// The index. For each registered name it holds the number of an engine: that of the first one whose modules have it.
 pub(super) struct Index {
     functions: HashMap<Box<str>, usize>,
     /// Ordered by [`Point::index`].
@@ -19,7 +19,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// The index of what is registered now.
+    /// The index of the names that are registered now.
     pub(super) fn of(engines: &[Box<dyn EngineFunctions>]) -> Self {
         let mut functions = HashMap::new();
         let mut hooks = vec![None; 2 * SUBJECT_COUNT];

@@ -61,7 +61,7 @@ impl Machine for Vm {
 
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
-    /// The first call starts a machine: that takes less than a millisecond.
+    /// The first call starts a machine, which takes less than a millisecond.
     const STARTS_EARLY: bool = false;
     const FORM: WriteOptions = messages::FORM;
 

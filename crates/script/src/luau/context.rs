@@ -1,5 +1,5 @@
-//! Contexts: the first argument of every call, a table that says who asks and what the server is. Each call has a table
-//! of its own, which it may change.
+//! Contexts: the first argument of every call, a table that tells for whom the function is called, and by which server.
+//! Each call has a table of its own, which it may change.
 
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use muster_api::game::{Invocation, Multimap};
@@ -63,7 +63,7 @@ impl Contexts {
         Ok(Self { names: lua.create_sequence_from(NAMES)?, common })
     }
 
-    /// The context of a call and its second argument; nil for messages, which are read later.
+    /// The context and the second argument of a call. For messages, which are read later, the second argument is nil.
     pub(super) fn of_call(
         &self,
         lua: &Lua,
@@ -103,7 +103,7 @@ fn fill_common(pen: &mut Pen, mode: &str, around: &Surroundings) {
     });
 }
 
-/// Writes the entries of a call's context, under the original's names.
+/// Writes the entries of a call's context. They have the names of the original.
 fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
     let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
     fill_common(pen, invocation.mode.name(), around);

@@ -1,5 +1,5 @@
-//! The functions of the host table as functions of C, which Luau calls directly. A function that waits puts the call's
-//! stack aside in here, with nothing but Luau's code below it.
+//! The functions of the host table as functions of C, which Luau calls directly. A function that waits puts the stack
+//! of its call aside in this file, with only Luau's code below it on the stack.
 
 #![expect(
     unsafe_code,
@@ -42,7 +42,8 @@ type Ended = std::result::Result<c_int, String>;
 /// A way to run a bound function, directly on Luau's stack.
 type Form = unsafe fn(*mut ffi::lua_State, &Bound) -> Ended;
 
-/// The functions with a form of their own, which makes no values of the host. All others run by [`by_values`].
+/// The function of C for a host function that needs no values of the host; `None` for all others, which run by
+/// [`by_values`].
 fn own_form(name: &str) -> Option<ffi::lua_CFunction> {
     match name {
         "json_encode" => Some(enter::<ENCODE>),
@@ -113,6 +114,8 @@ unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
     Ok(unsafe { results(state, &value) })
 }
 
+/// Reads a function's arguments from the stack.
+///
 /// # Safety
 /// The conditions of [`by_values`] must hold.
 unsafe fn arguments(state: *mut ffi::lua_State, function: &HostFunction) -> std::result::Result<Vec<Value>, String> {

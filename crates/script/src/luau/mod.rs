@@ -2,7 +2,7 @@
 //!
 //! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. A [`seat`](seat) is the place of one
 //! call in a machine: a native stack, a coroutine and a budget. The seat is put aside while its call waits and when its
-//! slice of time is over. This engine registers and binds; what functions of the host do stands in
+//! slice of time is over. This engine only binds the functions of the host; their work is done in
 //! [`host`](crate::host).
 
 mod builtins;

@@ -1,5 +1,5 @@
 //! The host functions `run_once`, which modules call for work that is done once in the life of the process, and
-//! `get_context`, which tells code of the server without a caller.
+//! `get_context`, which answers the context of the call that runs.
 
 use std::rc::Rc;
 
@@ -28,7 +28,8 @@ pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc
     })
 }
 
-/// Returns a function of Lua that answers the context of the call that the machine runs.
+/// Returns a function of Lua that answers the context of the call that the machine runs, or one that names no caller if
+/// there is none.
 pub(super) fn get_context(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc<Contexts>) -> Result<Function> {
     lua.create_function(move |lua, _: MultiValue| {
         let known = seats.current().and_then(|seat| seat.context.borrow().clone());

@@ -1,6 +1,6 @@
-//! The budget of a call: the time that it may use, and the end of a call that uses more. Budgets count CPU time, so
-//! that a call on a busy computer is not blamed for the time of others. Slices count real time, because that is how
-//! long others wait.
+//! The budget of a call: the time that a call may use. A call that uses more is ended. Budgets count CPU time, so that
+//! a call on a busy computer is not blamed for the time of others. Slices count real time, because others wait for that
+//! time.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,20 +16,21 @@ use crate::metrics::ScriptMetrics;
 use crate::process::Process;
 use crate::process::clock::{SliceAlarm, WatchedThread};
 
-/// A turn up to this long counts as CPU time as a whole: asking for the CPU time of a thread is expensive.
+/// A turn that takes no longer than this counts as CPU time as a whole, because it is expensive to ask for the CPU time
+/// of a thread.
 const BRIEF: Duration = Duration::from_micros(250);
 
 thread_local! {
-    /// When the CPU time of this thread was last asked for, and its value then. It belongs to the thread and not to a
-    /// host or a process value, as the CPU time does: all machines of a thread share the answer.
+    /// The moment at which the CPU time of this thread was last asked for, and the answer. All machines of the thread
+    /// share it, since the CPU time is that of the thread.
     static ASKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
-/// Errors that a call is given after its time is used up, before it is given up. A call that catches errors takes a few
-/// of them to end.
+/// Limit on the errors that are raised in a call after its time is used up; then the call is given up. A call whose
+/// code catches errors ends only after several.
 const ENDS_MAX: u32 = 100;
 
-/// Most calls of a process that are given up, because the memory of each is lost. The next one ends the process.
+/// Limit on the calls that a process gives up, because the memory of each is lost. The next one ends the process.
 const GIVEN_UP_MAX: u64 = 16;
 
 /// Error of a call that used up its time.
@@ -40,7 +41,7 @@ pub(crate) const OVER: &str = "the function used more time than it may";
 pub(crate) enum Step {
     /// The call goes on.
     GoOn,
-    /// The slice is over, and others have their turn.
+    /// The slice is over, and other calls have their turn.
     TakeTurns,
     /// The time is used up, and the call fails.
     End,
@@ -56,7 +57,7 @@ pub(crate) struct Budget {
     spent: Cell<Duration>,
     limit: Cell<Duration>,
     is_over: Cell<bool>,
-    /// Errors that the call was given since.
+    /// Count of the errors that were raised in the call since its time was used up.
     ends: Cell<u32>,
     /// The file of the module that the call is in.
     module: RefCell<Arc<str>>,
@@ -71,7 +72,7 @@ struct Watch {
 }
 
 impl Budget {
-    /// A budget that calls look at now and then, without a clock.
+    /// A budget without a clock. Calls look at it now and then.
     pub(crate) fn new() -> Self {
         Self {
             slice_started: Cell::new(Instant::now()),
@@ -123,9 +124,10 @@ impl Budget {
         self.is_over.get()
     }
 
-    /// Answers the next step of the call. Once its time is used up every further step fails, so that code which catches
-    /// errors ends too. An engine may lose such an error where no code catches it, so the errors have an end: the call
-    /// is given up, or no longer counts as looking at its budget, after which the clock ends the process.
+    /// Answers the next step of the call. Once its time is used up every further step is an error, so that code which
+    /// catches errors ends too. An engine may lose some of these errors, and the call goes on. After [`ENDS_MAX`]
+    /// errors it is therefore given up. If too many calls were given up before, the clock is no longer told that the
+    /// call answers, and ends the process.
     pub(crate) fn look(&self) -> Step {
         if self.is_over.get() {
             let Some(watch) = &self.watch else { return Step::End };
@@ -196,7 +198,7 @@ impl Budget {
     }
 }
 
-/// CPU time of the calling thread, now or a moment ago: brief turns in a row ask once.
+/// CPU time of the calling thread, as it was at most [`BRIEF`] ago, so that brief turns in a row ask for it once.
 fn used_lately(now: Instant) -> Duration {
     if let Some((asked, used)) = ASKED.get()
         && now.duration_since(asked) <= BRIEF

@@ -12,7 +12,7 @@ pub enum Callee<'a> {
     Function(&'a str),
     /// A hook.
     Hook(Point),
-    /// A function of which there is at most one.
+    /// The function for a purpose that has at most one function.
     Sole(Sole),
     /// A listener of events, by the order in which listeners were registered.
     Listener(Occasion, usize),
@@ -81,9 +81,9 @@ pub enum CallArgument {
     Text(String),
     /// A number.
     Number(f64),
-    /// A value. The language writes the names in its records in its own way.
+    /// A value. Each language spells the names in records in its own way.
     Value(Value),
-    /// Messages in JSON. `None` stands for a message that there is not.
+    /// Messages in JSON. `None` stands for an absent message.
     Messages(Vec<Option<Vec<u8>>>),
     /// A request to a route: values by name, and the body.
     Request(Value, Vec<u8>),

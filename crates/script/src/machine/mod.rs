@@ -50,7 +50,8 @@ pub trait Machine: Sized + 'static {
     /// The form of messages in JSON for this language.
     const FORM: WriteOptions;
 
-    /// Whether each value is a machine of its own. Otherwise all values are ways to one machine, which counts itself.
+    /// Whether each value of this type is a machine of its own. Otherwise all values are handles of one machine, which
+    /// counts itself in the metrics.
     const IS_COUNTED: bool = true;
     /// Whether the server starts machines before calls need them, [`Limits::machines_min`] of them.
     const STARTS_EARLY: bool = true;
@@ -98,7 +99,7 @@ pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// Whether the machine takes further calls while one waits. Otherwise it takes one call at a time, from start to
     /// end.
     const PARKS: bool = false;
-    /// Most matches of one machine.
+    /// Limit on the matches of one machine.
     const MATCHES_MAX: usize = usize::MAX;
 
     /// Makes a machine without matches. If it is for recorded matches, the clock and randomness of the language are
@@ -121,7 +122,7 @@ pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// Takes in a match with its state. Its modules run first, as they did before its first callback.
     ///
     /// # Errors
-    /// A sentence, when the modules fail or the state cannot be read.
+    /// A sentence that says why the modules failed or the state cannot be read.
     async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>>;
 
     /// Drops a match.

@@ -13,9 +13,9 @@ use super::call::{Callee, Sole};
 use super::routes::{Fit, ROUTES_MAX, Route};
 use crate::schedules::Schedule;
 
-/// Least likeness of names that are suggested for an unknown one, by Jaro-Winkler.
+/// Least likeness, by Jaro-Winkler, of a name that is suggested for an unknown one.
 const LIKENESS_MIN: f64 = 0.85;
-/// Most names that are suggested for an unknown one.
+/// Limit on the names that are suggested for an unknown one.
 const SUGGESTED_MAX: usize = 3;
 
 /// Whether a hook runs before or after its subject.
@@ -63,8 +63,8 @@ pub(crate) struct RegisteredFunctions<F> {
     /// Names of the handlers whose matches are durable.
     durable: BTreeSet<String>,
     routes: Vec<(Route, F)>,
-    /// Set when all modules have run. Modules run again for matches, and register everything again, which is ignored
-    /// then.
+    /// Set when all modules have run. Modules run again for matches and register the same functions again, which is
+    /// ignored.
     is_closed: bool,
 }
 
@@ -83,7 +83,7 @@ impl<F> Default for RegisteredFunctions<F> {
     }
 }
 
-/// A [`RegisteredFunctions`] that the functions of a language share by which modules register.
+/// A [`RegisteredFunctions`] that is shared by all functions of a language with which modules register.
 pub(crate) type SharedFunctions<F> = Rc<RefCell<RegisteredFunctions<F>>>;
 
 impl<F: Clone> RegisteredFunctions<F> {
@@ -157,7 +157,7 @@ impl<F: Clone> RegisteredFunctions<F> {
     /// the function that game code calls for this.
     ///
     /// # Errors
-    /// A sentence, if no subject of this name takes hooks.
+    /// A sentence that says so, if no subject of this name takes hooks.
     pub(crate) fn set_hook(
         &mut self,
         registers: &str,
@@ -178,7 +178,7 @@ impl<F: Clone> RegisteredFunctions<F> {
     /// Registers a function with an id. `registers` names the function that game code calls for this.
     ///
     /// # Errors
-    /// A sentence, for an id that no function may have.
+    /// A sentence that says why no function may have this id.
     pub(crate) fn set_function(&mut self, registers: &str, id: &str, function: F) -> Result<(), String> {
         let id = id.to_ascii_lowercase();
         if id.is_empty() {
@@ -203,7 +203,7 @@ impl<F: Clone> RegisteredFunctions<F> {
     /// Registers a scheduled function. `registers` names the function that game code calls for this.
     ///
     /// # Errors
-    /// A sentence, for a text that is no cron expression.
+    /// A sentence that says why the text is no cron expression.
     pub(crate) fn add_schedule(&mut self, registers: &str, expression: &str, function: F) -> Result<(), String> {
         let ordinal = self.schedules.iter().filter(|(known, _)| known.expression == expression).count();
         let schedule = Schedule::new(expression, ordinal).map_err(|error| format!("{registers}: {}", error.message))?;
@@ -213,11 +213,12 @@ impl<F: Clone> RegisteredFunctions<F> {
         Ok(())
     }
 
-    /// Registers the function of a route, which takes all methods if it names none. `registers` names the function that
+    /// Registers the function of a route. A route that names no methods takes all. `registers` names the function that
     /// game code calls for this.
     ///
     /// # Errors
-    /// A sentence, for a path or a method that no route may have, and for a route that another one covers.
+    /// A sentence that says why: no route may have this path or method, another route takes the same requests, or there
+    /// are too many routes.
     pub(crate) fn add_route(
         &mut self,
         registers: &str,
@@ -306,7 +307,7 @@ impl Names {
         &self.schedules
     }
 
-    /// The route that takes a request; if several do, the one that names more of its path.
+    /// The route that takes a request. If several do, it is the one whose pattern names more of the path.
     pub(crate) fn route(&self, method: &str, path: &str) -> Routed {
         let mut best: Option<(usize, Vec<(String, String)>)> = None;
         let mut has_path = false;
@@ -371,7 +372,7 @@ impl Among {
         self.subjects().find(|subject| subject.name().eq_ignore_ascii_case(name))
     }
 
-    /// The end of an error for a name that is unknown: what its author may have meant.
+    /// The end of an error for an unknown name: the names that its author may have meant.
     fn advice(self, when: When, name: &str) -> String {
         let (what, other, others) = match self {
             Self::Operations => ("operation", Self::Messages, "rt"),
@@ -389,7 +390,7 @@ impl Among {
         format!("there is no {what} '{name}' that takes hooks{suggestion}")
     }
 
-    /// The names that are most like an unknown one, the likest first.
+    /// The names that are most like an unknown one, the most alike first.
     fn near(self, name: &str) -> Vec<&'static str> {
         let wanted = name.to_ascii_lowercase().replace('_', "");
         let likeness = |subject: HookSubject| {

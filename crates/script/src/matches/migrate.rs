@@ -17,7 +17,7 @@ use crate::machine::{Code as _, MatchMachine};
 /// Migrations that failed or cannot be made. Entries of former generations count no more.
 #[derive(Default)]
 pub(super) struct Migrations {
-    /// Matches whose migration failed, and the generation to which.
+    /// Matches whose migration failed, each with the generation that it was to go over to.
     failed: RefCell<HashMap<MatchId, u64>>,
     /// Handlers without a function for migrations, and the generation of their code.
     without: RefCell<HashMap<Arc<str>, u64>>,
@@ -37,7 +37,7 @@ impl Migrations {
 }
 
 impl<M: MatchMachine> GameMatches<M> {
-    /// Migrates a match to the current code before a call. If that fails, it is called in its own code. The plane has
+    /// Migrates a match to the current code before a call. If that fails, its own code takes the call. The plane has
     /// one call of a match under way at a time, so no other call runs meanwhile.
     pub(super) fn migrate_first(self: &Rc<Self>, old: Rc<Housed<M>>, call: Box<Call>) {
         let matches = self.clone();
@@ -50,8 +50,8 @@ impl<M: MatchMachine> GameMatches<M> {
         });
     }
 
-    /// Whether a match may migrate to the current code. Durable matches do not, because their logs hold what their own
-    /// code did.
+    /// Whether a match may migrate to the current code. Durable matches do not, because the calls in their logs are
+    /// repeated by the code that made them.
     pub(super) fn may_migrate(&self, machine: &Housed<M>, call: &Call) -> bool {
         let current = self.current.borrow();
         machine.generation != current.generation
@@ -72,7 +72,7 @@ impl<M: MatchMachine> GameMatches<M> {
             }
         };
         let to = new.generation;
-        // The match counts for its new machine already, so that this is not dropped meanwhile.
+        // The match counts for its new machine already, so that the machine is not dropped meanwhile.
         new.matches.set(new.matches.get() + 1);
         let adopted = match old.vm.state(id) {
             Ok(state) => {

@@ -203,7 +203,7 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Drops a match without writing to its log.
     pub(super) fn drop_here(&self, id: MatchId) {
-        if let Some(home) = self.leave(id) {
+        if let Some(home) = self.remove_home(id) {
             home.machine.vm.drop_match(id);
             self.retire(&home.machine);
         }

@@ -21,7 +21,7 @@ use crate::value::Value;
 
 /// The parts of game code that exist once per process.
 pub struct Process {
-    /// The facts about the server that every call is told.
+    /// The facts about the server that the context of every call holds.
     pub around: Surroundings,
     /// The folder of the modules and of other files that game code may read.
     pub folder: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub struct Process {
     pub background: Background,
     /// The clock that ends slices of calls.
     pub clock: SliceClock,
-    /// Modules that stopped the server, and are not loaded.
+    /// Modules that stopped the server, and are not loaded again.
     pub stuck: stuck::StuckModules,
     ran_once: AtomicBool,
 }
@@ -62,7 +62,8 @@ impl Process {
         }
     }
 
-    /// Whether a module may be loaded, which the clock notes: no if this version of it has stopped the server.
+    /// Whether a module may be loaded. A version of a module that has stopped the server may not. The clock notes the
+    /// version of a module that may be loaded.
     pub(crate) fn may_load(&self, file: &str, digest: String) -> bool {
         let may = !self.stuck.holds(file, &digest);
         if may {

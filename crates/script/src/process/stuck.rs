@@ -40,7 +40,7 @@ impl StuckModules {
         file.sync_all()
     }
 
-    /// Whether this version of a module stopped the server.
+    /// Whether this version of a module has stopped the server.
     pub(crate) fn holds(&self, module: &str, digest: &str) -> bool {
         self.noted.iter().any(|(known, file)| file == module && known == digest)
     }
@@ -48,10 +48,11 @@ impl StuckModules {
 
 /// The digest of a module that is one file.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    written(Sha256::new_with_prefix(bytes))
+    hexadecimal(Sha256::new_with_prefix(bytes))
 }
 
-/// The digest of a program of several files. It changes with any of them, since the fault may be in any of them.
+/// The digest of a program of several files. It changes when any of the files changes, because the error may be in any
+/// of them.
 #[derive(Default)]
 pub(crate) struct Digest(Sha256);
 
@@ -62,11 +63,11 @@ impl Digest {
     }
 
     pub(crate) fn end(self) -> String {
-        written(self.0)
+        hexadecimal(self.0)
     }
 }
 
-fn written(hashed: Sha256) -> String {
+fn hexadecimal(hashed: Sha256) -> String {
     hashed.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -77,7 +78,8 @@ pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 pub struct StuckPolicy {
     /// Time after which the call counts as stuck.
     pub after: std::time::Duration,
-    /// Ends the process. The digest is known if only one version of the module was loaded.
+    /// The function that is called for a stuck module; that of a server ends the process. The digest is known if only
+    /// one version of the module was loaded.
     pub tell: Tell,
 }
 
@@ -98,8 +100,8 @@ impl StuckPolicy {
     }
 
     fn try_note(path: &Path, module: &str, digest: Option<&str>) -> String {
-        // Several versions were loaded, and nobody knows which one is stuck. The next process loads the present one
-        // only.
+        // Several versions were loaded, and nobody knows which version is stuck. The next process loads the present
+        // version only.
         let Some(digest) = digest else { return "not noted: its file has changed since the server began".to_owned() };
         match StuckModules::note(path, module, digest) {
             Ok(()) => path.display().to_string(),

@@ -28,8 +28,8 @@ use crate::machine::{LoadError, Machine};
 /// The form of messages in JavaScript: names in camel case, with fields at their defaults.
 const FORM: WriteOptions = WriteOptions { emit_defaults: true, camel_case: true };
 
-/// Most bytes of a message in JSON; longer ones are refused, since an object that stands in many places of another is
-/// written as often.
+/// Limit on the bytes of a message in JSON. A small value can make a long message, because an object is written at each
+/// place that refers to it.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 impl Machine for Vm {
@@ -86,8 +86,8 @@ enum TurnEnd {
 }
 
 impl Vm {
-    /// Gives a call a turn, after other calls of the machine have ended theirs. Returns the call's end, if it has
-    /// ended.
+    /// Gives a call a turn, after other calls of the machine have ended theirs. Returns the outcome of the call, if it
+    /// has ended.
     async fn turn(
         &self,
         its: &ConcurrentCall<'_>,
@@ -158,7 +158,7 @@ fn go_on(
     turned(ctx, engine, promised(), result_type)
 }
 
-/// The end of a turn after which this is the function's return.
+/// The end of a turn, given the value or promise that the function has returned.
 fn turned<'js>(
     ctx: &Ctx<'js>,
     engine: &Engine,

@@ -1,4 +1,4 @@
-//! Turns one file of JavaScript or TypeScript into what QuickJS runs. Types are left out; enums, namespaces and
+//! Turns one file of JavaScript or TypeScript into code that QuickJS runs. Types are left out; enums, namespaces and
 //! parameter properties of TypeScript become JavaScript. Types are never checked: that is the job of `tsc`.
 
 use std::path::{Path, PathBuf};
@@ -14,11 +14,12 @@ use oxc_transformer::{TransformOptions, Transformer};
 use super::places::{PlaceMap, place_in};
 use crate::machine::LoadError;
 
-/// Most bytes of a file that is compiled. Larger files of TypeScript are refused; larger files of JavaScript are run
-/// unchanged, so nothing that they import is found.
+/// Limit on the bytes of a file that is compiled. Larger files of TypeScript are refused; larger files of JavaScript
+/// are run unchanged, so nothing that they import is found.
 pub(super) const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// Files with deeper brackets are treated as too large, since the parser recurses into each bracket.
+/// Limit on the nesting of brackets. Files with more are treated as too large, since the parser recurses into each
+/// bracket.
 const BRACKETS_MAX: usize = 10_000;
 
 /// The name of a script's function that registers all others.
@@ -143,7 +144,7 @@ fn javascript(source: &str, is_module: bool, is_entry: bool) -> Compiled {
     Compiled { text: text.into_bytes(), is_module, imports, places: None }
 }
 
-/// Appended to a module that declares `InitModule` without exporting it, since bundlers accept that.
+/// Text that is appended to a module which declares `InitModule` without exporting it, since bundlers accept that.
 const EXPORT: &str = "\nexport { InitModule };\n";
 
 fn typescript(file: &str, source: &str, is_entry: bool) -> Result<Compiled, LoadError> {

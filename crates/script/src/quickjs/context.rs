@@ -1,4 +1,5 @@
-//! Contexts: the first argument of every function, an object that says who asks and what the server is.
+//! Contexts: the first argument of every function, an object that tells for whom the function is called, and by which
+//! server.
 
 use muster_api::game::{Invocation, Multimap};
 use rquickjs::function::Args;
@@ -24,14 +25,15 @@ pub(super) struct Contexts(Persistent<Function<'static>>);
 const MAKE_CONTEXT: &str = include_str!("context.js");
 
 impl Contexts {
-    /// Prepares a machine. Modules must not have run yet, since they may change the prototypes of objects.
+    /// Makes the maker of contexts of a machine. Modules must not have run yet, since they may change the prototypes of
+    /// objects.
     pub(super) fn new(ctx: &Ctx<'_>, around: &Surroundings) -> Result<Self> {
         let over: Function<'_> = ctx.eval(MAKE_CONTEXT)?;
         let maker: Function<'_> = over.call((context_of(ctx, "", around)?,))?;
         Ok(Self(Persistent::save(ctx, maker)))
     }
 
-    /// The context of a call, under the original's names.
+    /// The context of a call. Its properties have the names of the original.
     pub(super) fn of_invocation<'js>(&self, ctx: &Ctx<'js>, invocation: &Invocation) -> Result<Object<'js>> {
         let user = invocation.user.as_ref();
         let client = &invocation.client;

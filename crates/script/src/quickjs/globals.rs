@@ -41,8 +41,8 @@ const CODES: [(&str, Code); 16] = [
     ("UNAUTHENTICATED", Code::Unauthenticated),
 ];
 
-/// Adds the global objects. In the original `nkruntime` exists for types alone; here its constants exist too, for code
-/// that no compiler has processed.
+/// Adds the global objects. In the original `nkruntime` exists only in the types for compilers. Here it is an object
+/// with its constants too, for code that no compiler has processed.
 pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
     let means = means.clone();
     let look = Function::new(ctx.clone(), move |ctx: Ctx<'js>| means.take_a_step(&ctx))?;

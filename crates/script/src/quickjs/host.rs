@@ -1,4 +1,4 @@
-//! `nk`: the object of host functions that JavaScript is given, and the calls of them.
+//! The object `nk`, by whose methods JavaScript calls host functions.
 
 use std::rc::{Rc, Weak};
 
@@ -31,7 +31,8 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// Counts a host call as a step of the running call: the call may be put aside here, or learn that it is to end.
+    /// Looks at the budget of the running call. The call may be put aside here while others have their turn, or fail
+    /// because it must end.
     pub(super) fn take_a_step(&self, ctx: &Ctx<'_>) -> Result<()> {
         match self.budget.look() {
             Step::GoOn => {}
@@ -48,7 +49,7 @@ impl Means {
         Ok(())
     }
 
-    /// Counts a function that is not in the host table as a host call, since the host does its work too.
+    /// Counts a call of a function that is not in the host table as a host call, since the host works for it too.
     pub(super) fn count(&self, ctx: &Ctx<'_>) -> Result<()> {
         self.take_a_step(ctx)?;
         self.host.current.count(&self.host.process.metrics).map_err(|error| throw_refusal(ctx, &error))
@@ -88,7 +89,7 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     Ok(nk)
 }
 
-/// A function that throws that it is not available yet.
+/// A function that throws an error, which says that the function is not available yet.
 pub(super) fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, _: Rest<JsValue<'js>>| {
         let told = format!("{name} is not available on this server yet.");
@@ -142,8 +143,8 @@ impl BoundHostFunction {
         }
     }
 
-    /// Calls the function, and returns a promise of its result. If the call may not wait beside others, the promise is
-    /// settled at once.
+    /// Calls the function, and returns a promise of its result. If no other call may run while this one waits, the
+    /// function is waited for, and the promise is settled already.
     fn promise<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<Promise<'js>> {
         let Self { form, means } = self;
         let promises = means.promises.upgrade().filter(|promises| promises.may_wait());

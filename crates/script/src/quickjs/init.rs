@@ -10,7 +10,7 @@ use muster_domain::{Error, ErrorKind, Result};
 use crate::host::EffectClass;
 use crate::value::Value;
 
-/// The host's answers to the first run, in order, each with the name of the host function.
+/// The answers of the host to the first run, in order, each with the name of the host function.
 pub(super) type InitAnswers = Arc<[(&'static str, Result<Value>)]>;
 
 /// The way in which a machine treats calls of the host.
@@ -50,7 +50,8 @@ impl Init {
         matches!(*self.0.borrow(), Stage::Repeated { .. })
     }
 
-    /// The answer to a host function that is not to be called, if there is one.
+    /// The answer that a call of a host function gets from the kept answers, without being carried out; `None` if it is
+    /// to be carried out.
     pub(super) fn answer(&self, name: &'static str, effect: EffectClass) -> Option<Result<Value>> {
         let mut stage = self.0.borrow_mut();
         let Stage::Repeated { answers, used } = &mut *stage else { return None };

@@ -28,7 +28,8 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Reads and runs the script or module of a folder: the configured entry file, or the one that is found.
+    /// Reads and runs the script or module of a folder: the configured entry file, or the first of the usual ones that
+    /// exists.
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
@@ -65,7 +66,7 @@ impl Bundle {
         &self.names.functions
     }
 
-    /// How many hooks the script registers.
+    /// Number of hooks that the script registers.
     pub fn hooks_count(&self) -> usize {
         self.names.hooks().count()
     }

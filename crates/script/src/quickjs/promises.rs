@@ -18,7 +18,7 @@ use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
 
-/// The calls and promises of one machine. Functions that JavaScript holds must refer to them weakly, because they hold
+/// The calls and promises of one machine. Functions that JavaScript holds must refer to this weakly, because it holds
 /// values of JavaScript.
 #[derive(Default)]
 pub(super) struct Promises {
@@ -40,6 +40,7 @@ pub(super) struct Promises {
 struct UnfinishedCall {
     /// The promise that the call's function returned.
     promise: Option<Persistent<Promise<'static>>>,
+    /// Answers to the call's promises; the next turn of the call settles these.
     answered: Vec<PromisedAnswer>,
     news: Rc<Notify>,
 }
@@ -53,6 +54,7 @@ struct PromisedAnswer {
 
 /// A promise that an answer of the host will settle.
 struct UnsettledPromise {
+    /// The functions that resolve and reject the promise.
     settle: [Persistent<Function<'static>>; 2],
     answer: &'static AnswerForm,
 }
@@ -83,7 +85,7 @@ impl Promises {
         self.current.get().is_some()
     }
 
-    /// Makes a promise for the call that has the turn, which the host's answer will settle.
+    /// Makes a promise for the call that has the turn. The host's answer will settle the promise.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -139,15 +141,15 @@ impl Promises {
                 Err(error) => refusal(ctx, &error).and_then(|error| reject.restore(ctx)?.call::<_, ()>((error,))),
             };
             if let Err(error) = settled {
-                // There was no memory for the answer. A call that waits for it fails later, as its promise is never
-                // settled.
+                // There was no memory for the answer. A call that waits for the promise fails later, because the
+                // promise is never settled.
                 let told = raised(ctx, &error).message;
                 tracing::warn!(told = line_of(&told), "an answer of the host did not reach its promise");
             }
         }
     }
 
-    /// Wakes the calls whose promises were settled in another call's turn, or can never be.
+    /// Wakes the calls whose promises were settled in another call's turn, or can never be settled.
     pub(super) fn wake(&self, ctx: &Ctx<'_>) {
         let is_over = self.unsettled.borrow().is_empty();
         for waiting in self.calls.borrow().values() {
@@ -158,7 +160,7 @@ impl Promises {
         }
     }
 
-    /// Wakes all calls, because any of them may have something to go on with.
+    /// Wakes all calls, because any of them may be able to go on.
     pub(super) fn wake_all(&self) {
         self.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
     }
@@ -170,7 +172,7 @@ impl Promises {
 }
 
 impl ConcurrentCall<'_> {
-    /// Waits until the call may have something to go on with.
+    /// Waits until the call may be able to go on.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }

@@ -137,7 +137,7 @@ fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<
     }
 }
 
-/// Writes to the registrations, if its machine still exists.
+/// Writes to the registrations, if their machine still exists.
 fn set(
     ctx: &Ctx<'_>,
     to: &WeakRegistrations,

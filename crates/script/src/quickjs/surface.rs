@@ -1,6 +1,5 @@
-//! The functions of the host table as JavaScript has them: their names, the order of their arguments, the shape of
-//! their
-//! answers. All of it follows from the table's rows.
+//! The functions of the host table as JavaScript has them: their names, the order of their arguments, and the form of
+//! their answers. All of it follows from the table's rows.
 
 use std::sync::LazyLock;
 
@@ -17,9 +16,10 @@ pub(crate) enum AnswerForm {
     Binary,
     /// Bytes become their text in base 64.
     Base64,
-    /// An object of the results under these names. What is missing is left out, or `null` where the original has it so.
+    /// An object of the results under these names. A result that is nil becomes `null`; results that are absent at the
+    /// end are left out.
     Named(Vec<String>),
-    /// The same of a response, whose second result are its headers; each header is a list.
+    /// Such an object for a response over HTTP. The second result is the headers, each of which becomes a list.
     Response(Vec<String>),
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum AnswerForm {
 pub(crate) struct JavaScriptFunction {
     /// The function.
     pub(crate) function: &'static HostFunction,
-    /// The names under which it is found. The first stands in errors.
+    /// The names of the function in JavaScript. Errors use the first one.
     pub(crate) names: Vec<String>,
     /// The index of each parameter's argument in JavaScript.
     pub(super) positions: Vec<usize>,
@@ -81,7 +81,7 @@ fn answer(function: &HostFunction) -> AnswerForm {
     }
 }
 
-/// `user_id` as `userId`.
+/// Writes a name such as `user_id` in camel case: `userId`.
 pub(crate) fn camel_case(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
     for (index, part) in name.split('_').enumerate() {

@@ -33,13 +33,13 @@ use crate::process::clock::SliceAlarm;
 /// Bytes of the machine's native stack that JavaScript may use; the rest is for functions of the host.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Most jobs of promises that run behind one call: an endless chain would hold up all calls behind it.
+/// Limit on the jobs of promises that run in one turn, because an endless chain of jobs would hold up all other calls.
 const JOBS_MAX: usize = 100_000;
-/// Most jobs of a turn in a machine that has reached [`JOBS_MAX`]. Calls under way may still end there; no further ones
-/// begin.
+/// Limit on the jobs of a turn in a machine that has reached [`JOBS_MAX`]. Calls under way may still end there; no
+/// further calls begin.
 const SPENT_JOBS_MAX: usize = 1_000;
 
-/// An expression for the function that registers all others.
+/// Script whose value is the function that registers all others.
 const INIT_MODULE: &str = "typeof InitModule === 'function' ? InitModule : undefined";
 
 /// A runtime and its context, with the objects that its code is given.
@@ -72,7 +72,7 @@ pub struct Vm {
     pub(super) engine: Rc<Engine>,
 }
 
-/// Ends a budget's turn when it is dropped, also by a panic: the clock would wait for the turn's end.
+/// Ends a budget's turn when it is dropped, also by a panic, because the clock would otherwise wait for the turn's end.
 struct BriefTurn<'a>(&'a Budget);
 
 impl Drop for BriefTurn<'_> {
@@ -82,7 +82,7 @@ impl Drop for BriefTurn<'_> {
 }
 
 /// Runs a function in a context, on the caller's stack.
-#[expect(unsafe_code, reason = "the library takes it that a runtime stays on the stack on which it was made")]
+#[expect(unsafe_code, reason = "the library assumes that a runtime stays on the stack on which it was made")]
 pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
     // SAFETY: the context keeps its runtime alive, and the runtime stays on this thread, so no code of it runs
     // elsewhere.
@@ -162,7 +162,8 @@ impl Engine {
         }))
     }
 
-    /// Runs a function that never waits, under the budget of a call: it may run code of modules, such as getters.
+    /// Runs a function that never waits. It has the budget of a call, since it may run code of modules, such as
+    /// getters.
     pub(super) fn briefly<T>(&self, limit: Duration, run: impl FnOnce(Ctx<'_>) -> T) -> T {
         self.means.budget.begin(limit);
         self.means.budget.resume(false);
@@ -294,12 +295,12 @@ impl Engine {
         while ctx.execute_pending_job() {
             jobs += 1;
             if self.is_spent() && jobs >= SPENT_JOBS_MAX {
-                // Some jobs never end. Jobs of the calls that are still under way run between them.
+                // A chain of jobs never ends. Jobs of the calls under way run between those of the chain.
                 return Ok(());
             }
             if jobs >= JOBS_MAX || self.means.budget.is_over() {
                 self.is_spent.set(true);
-                // Remaining jobs may belong to other calls.
+                // Remaining jobs may belong to other calls, which run them in their turns.
                 self.promises.wake_all();
                 let told = if jobs >= JOBS_MAX { "its promises go on without an end" } else { OVER };
                 return Err(Failure::new(Code::Internal, told));
@@ -322,8 +323,8 @@ impl Engine {
         self.bytes() < self.bytes_max / 4 * 3
     }
 
-    /// Whether the machine must take no further calls: an endless chain of promises would run behind them, or a call
-    /// was given up.
+    /// Whether the machine must take no further calls, because an endless chain of promises runs in it or a call was
+    /// given up.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.get() || self.is_lost()
     }

@@ -1,4 +1,4 @@
-//! Declarations for Luau: a module of types, and of `require("nakama")`.
+//! Declarations for Luau: the types of records, and the type of the module `require("nakama")`.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ const HEAD: &str = "--!strict
 
 ";
 
-/// Most characters in a line of a comment.
+/// The largest number of characters in a line of a comment.
 const WIDTH: usize = 116;
 
-/// All declarations, a file by itself.
+/// All declarations, as the text of one file.
 pub fn luau() -> String {
     let mut written = HEAD.to_owned();
     for record in records() {
@@ -36,7 +36,7 @@ fn declare(written: &mut String, function: &HostFunction) {
         let _ = writeln!(written, "    -- {line}");
     }
     let parameter = |Parameter { name, of, is_optional, .. }: &Parameter| {
-        // `type` is a word of Luau.
+        // `type` begins a declaration in Luau.
         let name = if *name == "type" { "kind" } else { name };
         format!("{name}: {}{}", of.in_luau(), mark(*is_optional))
     };

@@ -22,7 +22,7 @@ out is in *italics*; a `null` or `nil` counts as left out. Names in tables are w
 given instead. Where Lua gets several results, JavaScript gets them as one object, by their names.
 ";
 
-/// The page.
+/// The text of the page.
 pub fn page() -> String {
     let mut written = HEAD.to_owned();
     written.push_str("\n## Functions\n");
@@ -73,12 +73,12 @@ fn describe(written: &mut String, form: &JavaScriptFunction) {
     }
 }
 
-/// A line of a table.
+/// Writes a line of a table, for a field or a result.
 fn line(written: &mut String, Field { name, of, is_optional }: &Field) {
     let _ = writeln!(written, "| {} | {} |", marked(name, *is_optional), of.in_words());
 }
 
-/// Writes the name of something that may be missing in italics.
+/// The name as it stands in a table: in italics if the value may be left out.
 fn marked(name: &str, is_optional: bool) -> String {
     if is_optional { format!("*{name}*") } else { name.to_owned() }
 }

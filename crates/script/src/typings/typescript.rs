@@ -9,13 +9,14 @@ use super::wrapped;
 use crate::host::{Field, HostFunction, Type};
 use crate::quickjs::{AnswerForm, FORMS, JavaScriptFunction, camel_case};
 
-/// The declarations that do not follow from the host table: contexts, functions that are registered, matches.
+/// The declarations that do not follow from the host table: contexts, the types of functions that game code registers,
+/// matches.
 const HEAD: &str = include_str!("head.d.ts");
 
-/// Most characters in a line of a comment.
+/// The largest number of characters in a line of a comment.
 const WIDTH: usize = 116;
 
-/// All declarations, a file by itself.
+/// All declarations, as the text of one file.
 pub fn typescript() -> String {
     let mut written = format!("{HEAD}\n");
     for record in records() {
@@ -47,7 +48,7 @@ pub fn typescript() -> String {
     written
 }
 
-/// Declares a method. `wrap` makes its result a promise where it is one.
+/// Declares a method. `wrap` turns the type of the answer into that of a promise, for methods that answer promises.
 fn declare(written: &mut String, form: &JavaScriptFunction, wrap: impl Fn(&str) -> String) {
     for line in comment(form.function) {
         let _ = writeln!(written, "    {line}");
@@ -69,13 +70,13 @@ fn comment(function: &HostFunction) -> Vec<String> {
     lines
 }
 
-/// The parameters in JavaScript's order. One that may be left out but stands before one that may not is given as
-/// `null`.
+/// The parameters in JavaScript's order. A parameter that may be left out, but stands before one that may not, is
+/// declared to take `null`.
 fn parameters(form: &JavaScriptFunction) -> String {
     let placed = form.arguments();
     let last_needed = placed.iter().rposition(|parameter| !parameter.is_optional);
     let written = placed.iter().enumerate().map(|(place, parameter)| {
-        // `default` is a word of TypeScript.
+        // `default` is a reserved word of TypeScript.
         let name = if parameter.name == "default" { "defaultValue".to_owned() } else { camel_case(parameter.name) };
         let of = parameter.of.in_typescript();
         match (parameter.is_optional, last_needed.is_some_and(|last| place < last)) {

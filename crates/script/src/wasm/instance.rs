@@ -1,5 +1,5 @@
-//! An instance of a module at work on its thread: its limits, which of its calls runs, and how it ends. Processor time
-//! is charged to the call that runs; time outside of calls is *background*.
+//! An instance of a module at work on its thread: its limits, the call that runs, and its end. Processor time is
+//! charged to the call that runs; time outside of calls is *background*.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,24 +18,27 @@ use crate::process::clock::{SliceAlarm, WatchedThread};
 /// Least time between the starts of two instances, so that one which ends at once is not started all the time.
 pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The current call while no call runs: goroutines that calls left behind, and the loop that reads frames.
+/// Id in place of the current call while no call runs. Then goroutines run that calls left behind, or the loop that
+/// reads frames.
 const NONE: u64 = 0;
 
-/// Most events, and the longest time, that gather before the shards that wait for them are woken: each waking costs as
-/// much as a small call. Events are delivered sooner when the instance waits.
+/// Limit on the events that gather before the shards that wait for them are woken, since each waking costs as much as a
+/// small call. Events are delivered sooner when the instance waits.
 const UNDELIVERED_MAX: usize = 32;
+
+/// Limit on the time for which events gather.
 const UNDELIVERED_FOR_MAX: Duration = Duration::from_micros(200);
 
 /// Limits of an instance.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Most bytes of the instance's memory.
+    /// Limit on the bytes of the instance's memory.
     pub(super) bytes_max: usize,
-    /// Most processor time of background work between two waits.
+    /// Limit on the processor time of background work between two waits.
     pub(super) background: Duration,
-    /// Most processor time of `InitModule`.
+    /// Limit on the processor time of `InitModule`.
     pub(super) init: Duration,
-    /// Most bytes of log lines of one call, and of background work in a second.
+    /// Limit on the bytes of log lines of one call, and of background work in a second.
     pub(super) log_bytes_max: usize,
 }
 
@@ -72,8 +75,9 @@ pub(super) struct InstanceState {
     pub(super) reading: FrameReading,
     pub(super) started: Instant,
     pub(super) log: InstanceLog,
-    /// Events that are not delivered yet, each with its call, and since when the first one waits.
+    /// Events that are not delivered yet, each with its call.
     undelivered: Vec<(u64, CallEvent)>,
+    /// The moment since which the first of these events waits.
     undelivered_since: Instant,
     /// Id of the call that runs.
     current: u64,
@@ -95,7 +99,7 @@ impl SliceAlarm for EpochAlarm {
         self.0.increment_epoch();
     }
 
-    // The callback of the epoch's deadline asks for the next epoch itself.
+    // Nothing needs to be silenced, because the callback of the epoch's deadline sets the next deadline.
     fn silence(&self) {}
 }
 
@@ -123,7 +127,7 @@ impl InstanceState {
         })
     }
 
-    /// Most bytes of the instance's memory.
+    /// Limit on the bytes of the instance's memory.
     pub(super) fn bytes_max(&self) -> usize {
         self.bounds.bytes_max
     }
@@ -148,7 +152,8 @@ impl InstanceState {
         self.watched.enter(self.file.clone(), Some(self.alarm.clone()));
     }
 
-    /// Adds an event of a call. It is delivered together with others, or when they have waited too long.
+    /// Adds an event of a call. It is delivered together with others, when enough have gathered or the first one has
+    /// waited long enough.
     fn tell(&mut self, call: u64, event: CallEvent) {
         let now = Instant::now();
         if self.undelivered.is_empty() {
@@ -189,8 +194,8 @@ impl InstanceState {
                 if self.calls.with(INIT, |_| ()).is_some() {
                     self.tell(INIT, CallEvent::Ready(registered));
                 } else {
-                    // A restarted instance registers the same as the first one, so only its readiness is told: callers
-                    // wait for that.
+                    // A restarted instance registers the same functions as the first one, so its registrations are
+                    // dropped. Calls are accepted again from now on.
                     registered.map_err(EndReason::Init)?;
                     self.calls.ready();
                 }
@@ -306,7 +311,7 @@ fn begin(module: &InstancePre<InstanceState>, store: &mut Store<InstanceState>) 
     instance.get_typed_func::<(), ()>(&mut *store, "_start")?.call(store, ())
 }
 
-/// The processor's time that the calling thread has used.
+/// Processor time that the calling thread has used.
 fn used_by_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! The Go module of a folder, and the thread that runs its instances, one after the other: a new one starts when one
-//! has ended.
+//! The Go module of a folder, and the thread that runs its instances one after the other. A new instance starts when
+//! one has ended.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ use crate::process::stuck::digest;
 
 const EXTENSION: &str = "wasm";
 
-/// Most bytes of a module; larger ones are refused.
+/// Limit on the bytes of a module; larger modules are refused.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// Stack of the thread for the host's functions; the instance has a stack of its own.
+/// Bytes of the thread's stack, which only the host's functions use; the instance has a stack of its own.
 const STACK_BYTES: usize = 4 << 20;
 
 /// A module that has started and registered its functions. By default there is no module.
@@ -119,7 +119,7 @@ impl GoModule {
         &self.names.functions
     }
 
-    /// How many hooks the module registers.
+    /// Number of hooks that the module registers.
     pub fn hooks_count(&self) -> usize {
         self.names.hooks().count()
     }

@@ -44,8 +44,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 
 const PARAMETERS: &[Parameter] = &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))];
 
-/// Reads the parameters of a statement. In a text the first letter is the type of the value behind it, so that values
-/// which JSON's numbers cannot hold cross unchanged.
+/// Reads the parameters of a statement. In a text the first letter is the kind of the value behind it. Whole numbers
+/// are such texts, because a double cannot hold all of them.
 fn parameters(arguments: &mut Arguments) -> Result<Vec<SqlValue>> {
     let unfit = || Error::invalid("expects parameters, each behind a letter for its kind");
     let Value::List(values) = arguments.any() else { return Ok(Vec::new()) };

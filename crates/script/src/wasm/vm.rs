@@ -32,13 +32,16 @@ const FORM: WriteOptions = WriteOptions { emit_defaults: false, camel_case: true
 static FUNCTIONS: LazyLock<HashMap<&'static str, &'static HostFunction>> =
     LazyLock::new(|| functions().chain(sql::FUNCTIONS).map(|function| (function.name, function)).collect());
 
-/// A way to call the one instance. A shard has as many as it may have machines, which bounds its calls under way.
+/// A handle of the one instance. A shard has at most as many handles as it may have machines, so they limit its calls
+/// under way.
 pub struct Vm {
     running: Arc<RunningModule>,
     host: Rc<Host>,
 }
 
 impl Vm {
+    /// A handle of the instance of a program.
+    ///
     /// # Errors
     /// When there is no module.
     pub(super) fn of(program: &GoModule, host: &Rc<Host>) -> std::result::Result<Self, LoadError> {
@@ -107,7 +110,7 @@ fn encoded(answered: &[u8]) -> std::result::Result<Option<Vec<u8>>, Failure> {
     Ok(values.into_iter().next().map(Value::encode))
 }
 
-/// A call of the host that waits for its result.
+/// A host call whose result is awaited.
 type Awaited = Pin<Box<dyn Future<Output = (HostCall, Result<Value>)>>>;
 
 /// Waits for a call's end, and runs the host calls that the instance makes for it. Dropping the future gives the call

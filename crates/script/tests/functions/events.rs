@@ -77,7 +77,8 @@ fn all_functions_of_an_occasion_hear_of_it() {
         tell(&functions, Occasion::SessionStart, event("session_start"));
         tell(&functions, Occasion::SessionEnd, event("session_end"));
         let told = heard(&functions).await;
-        // Several events are told at once, so an event whose listener waits may come after the next one.
+        // Listeners are told of several events at once, so an event whose listener waits may be noted after the next
+        // event.
         let begins = |who: &str| told[2..].iter().any(|line| line.starts_with(who));
         assert!(told.len() == 4 && begins("start event") && begins("end event"), "{told:?}");
         assert_eq!(metrics.events.load(Ordering::Relaxed), 3);

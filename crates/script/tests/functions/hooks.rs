@@ -1,4 +1,4 @@
-//! Hooks, and other functions that are called without a client's asking for them.
+//! Hooks, and other functions that no client calls by their names.
 
 use std::time::Duration;
 

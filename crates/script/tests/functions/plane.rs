@@ -18,7 +18,7 @@ use serde_json::Value;
 pub struct Connected {
     pub live: Rc<Live>,
     sockets: Rc<TestRim>,
-    /// The engines that were attached last, which the plane knows weakly.
+    /// The engines that were attached last. They are kept here, because the plane holds them weakly.
     engines: RefCell<Option<Rc<dyn MatchEngines>>>,
 }
 

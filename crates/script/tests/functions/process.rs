@@ -51,7 +51,7 @@ fn the_cache_is_shared_by_all_machines() {
     block_on(async {
         let (one, other) = join(call(&functions, "put", "a"), call(&functions, "put", "a")).await;
         let expect = Ok(r#"{"nested":[1,2],"text":"a"}"#.to_owned());
-        assert_eq!((one, other), (expect.clone(), expect), "two machines, whose copies are their own");
+        assert_eq!((one, other), (expect.clone(), expect), "each of the two machines changes only its own copy");
         for clears in ["delete", "clear"] {
             call(&functions, "put", "b").await.unwrap();
             assert!(call(&functions, "get", "").await.unwrap().starts_with("table"));

@@ -15,7 +15,7 @@ use crate::world::{block_on, call, host_over, load_in, store, write_all};
 
 const FOLDER: &str = "MUSTER_TEST_STUCK_FOLDER";
 
-/// Longer than a thread waits for a core of a busy machine.
+/// Time after which a module counts as stuck. It is longer than a thread waits for a core of a busy computer.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
 
 /// A call that never looks at its budget.
@@ -40,7 +40,7 @@ fn host(folder: &Path) -> Host {
     Host { process: Arc::new(process), ..host }
 }
 
-/// Runs a test in a process of its own, with a folder of modules. Answers the folder that the process used.
+/// Runs a test in a process of its own, with a folder of modules. Answers the output of the process.
 fn run_alone(name: &str, folder: &Path) -> std::process::Output {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let name = format!("stuck::{name}");
@@ -138,7 +138,7 @@ fn what_is_noted_is_the_file_as_it_was_loaded() {
     }
 }
 
-/// Stuck modules that the policy was called with, and a notification of each.
+/// Stuck modules that the policy was told of, each with its digest.
 type Noted = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 /// Waits until the policy was called.

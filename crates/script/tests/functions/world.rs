@@ -1,4 +1,4 @@
-//! A folder of modules, loaded as a shard has it.
+//! A folder of modules, loaded as a shard loads it.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -174,7 +174,7 @@ fn signing() -> Signing {
     }
 }
 
-/// A player of this number, who may have a device.
+/// Makes a player with this number, who has signed in with a device.
 pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
     let user_id = UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0000 + number));
     let account = NewAccount { user_id, username: name.to_owned(), now: Timestamp::from_seconds(NOW_SEC) };
@@ -184,7 +184,7 @@ pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
 }
 
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    // On local tasks as on a shard, so that work that goes on after a call runs too.
+    // The future runs on local tasks as on a shard, so that work which goes on after a call runs too.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, future)
 }

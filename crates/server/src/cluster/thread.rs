@@ -47,33 +47,41 @@ struct OnlineNode {
     early_batches: Vec<(NodeNumber, Bytes)>,
 }
 
+impl OnlineNode {
+    fn telemetry(&self, view: &watch::Sender<Arc<View>>) -> ClusterTelemetry {
+        ClusterTelemetry {
+            number: self.number,
+            authority: self.node.authority().clone(),
+            view: view.subscribe(),
+            node: self.node.metrics().clone(),
+            decoder: Arc::default(),
+            nats: self.nats.clone(),
+            match_logs: self.match_logs.clone(),
+            load_percent: Arc::default(),
+        }
+    }
+}
+
+/// Joins the cluster, waits for the shards of this server, and serves the node and its shards until the node has left.
 async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, channels: ThreadChannels) {
     let ThreadChannels { far, attach, view, state, joined } = channels;
-    let OnlineNode { nats, match_logs, node, events, number, early_batches } = match join(options, node, &view).await {
+    let online = match join(options, node, &view).await {
         Ok(online) => online,
         Err(reason) => {
             let _ = joined.send(Err(reason));
             return;
         }
     };
-    let telemetry = ClusterTelemetry {
-        number,
-        authority: node.authority().clone(),
-        view: view.subscribe(),
-        node: node.metrics().clone(),
-        decoder: Arc::default(),
-        nats: nats.clone(),
-        match_logs,
-        load_percent: Arc::default(),
-    };
-    // Other nodes may send batches from now on. The batches wait in `events` until there are shards.
-    if joined.send(Ok(NodeHandles { telemetry: telemetry.clone(), commands: node.commands().clone() })).is_err() {
+    let telemetry = online.telemetry(&view);
+    let handles = NodeHandles { telemetry: telemetry.clone(), commands: online.node.commands().clone() };
+    // Other nodes may send batches from now on. The batches wait in the node's events until there are shards.
+    if joined.send(Ok(handles)).is_err() {
         return;
     }
     let Ok(AttachedShards { lanes, shards, done }) = attach.await else { return };
-    let decoder = telemetry.decoder.clone();
-    let traffic = NodeTraffic::new(number, node.outbound().clone(), lanes, decoder.clone());
-    let keeper = RecoveryKeeper::new(number, nats, shards.clone(), decoder);
+    let OnlineNode { nats, node, events, number, early_batches, .. } = online;
+    let traffic = NodeTraffic::new(number, node.outbound().clone(), lanes, telemetry.decoder.clone());
+    let keeper = RecoveryKeeper::new(number, nats, shards.clone(), telemetry.decoder.clone());
     let mut served = ServedNode { node, telemetry, shards, traffic, keeper, load, view, state };
     served.begin(early_batches).await;
     let _ = done.send(());
@@ -86,7 +94,8 @@ async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc
     let match_logs = nats.match_logs(options).await.map_err(|error| error.to_string())?;
     let (node, mut events) = RunningNode::start(nats.clone(), node);
     let joined = timeout(JOIN_WAIT, wait_until_online(&mut events, view)).await;
-    let joined = joined.unwrap_or_else(|_| Err("nobody lets it in; see the log of the others".to_owned()));
+    let joined = joined
+        .unwrap_or_else(|_| Err("no other node let it in within a minute; see the logs of the others".to_owned()));
     let JoinedNode { number, early_batches } =
         joined.map_err(|reason| format!("this node could not join the cluster: {reason}"))?;
     Ok(OnlineNode { nats, match_logs, node, events, number, early_batches })
@@ -211,8 +220,8 @@ impl ServedNode {
     }
 }
 
-/// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it.
-/// A shard that has ended is not waited for.
+/// Gives all shards a command and waits until they have followed it, so that no later message reaches a shard before
+/// the command. A shard that has ended is not waited for.
 async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> ShardCommand) {
     join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }

@@ -1,4 +1,4 @@
-//! Messages between shards of different nodes: passed from the lanes of shards to the links between nodes, and back.
+//! Passes messages between shards of different nodes: from the lanes of shards to the links between nodes, and back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use muster_live::Place;
 use muster_live::plane::Message;
 use tokio::sync::mpsc;
 
-/// Size from which on a batch is sent although more messages wait.
+/// Number of bytes at which a batch is sent although more messages wait.
 const BATCH_BYTES: usize = 256 * 1024;
 
 /// Passes messages between this node's shards and other nodes.

@@ -15,7 +15,7 @@ use crate::config::{self, KeyFile, ServerMode, Setting};
 use crate::game::{RecordingPlayer, read_recording};
 use crate::wiring;
 
-/// Bytes of a message that are shown.
+/// Largest number of bytes of a message that are shown.
 const SHOWN_BYTES: usize = 60;
 
 /// Replays recordings. Fails if the code does something else than was recorded.
@@ -88,7 +88,7 @@ fn show(played: &Played<'_>) {
         Callback::Signal(data) => format!("{data:?}"),
         Callback::Init { .. } | Callback::Terminate { .. } => String::new(),
     };
-    // A reader that has seen enough closes the pipe.
+    // A reader that has seen enough closes the pipe; that is no error.
     let _ = print(&format!(
         "call {number}, tick {}: {} {with}; {answers} answers of the server; it {}",
         call.tick,

@@ -48,7 +48,7 @@ pub fn complain(text: &str) {
 
 fn print(text: &str) -> Outcome {
     let mut out = std::io::stdout().lock();
-    // A reader that has seen enough closes the pipe.
+    // A reader that has seen enough closes the pipe; that is no error.
     let _ = writeln!(out, "{}", text.trim_end());
     Ok(ExitCode::SUCCESS)
 }

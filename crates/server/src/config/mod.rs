@@ -139,8 +139,8 @@ pub struct Loaded {
 /// `flags` are those of the command line, `variables` the environment; variables without our prefix are ignored.
 ///
 /// # Errors
-/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under
-/// [`ServerMode::Serve`] keys that are publicly known.
+/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under [`ServerMode::Serve`]
+/// keys that are publicly known.
 pub fn load(
     mode: ServerMode,
     key_file: KeyFile,
@@ -225,7 +225,8 @@ fn development_defaults() -> Vec<Setting> {
     const VALUES: [(&str, &str); 5] = [
         ("socket.address", "127.0.0.1"),
         ("console.address", "127.0.0.1"),
-        // Long enough to look around; the official JavaScript client warns at every sign-in about shorter ones.
+        // A developer can look around for as long as these tokens live. With shorter lives, the official JavaScript
+        // client warns at every sign-in.
         ("session.token_expiry_sec", "7200"),
         ("session.refresh_token_expiry_sec", "2592000"),
         ("script.reload", "true"),

@@ -7,9 +7,9 @@ use super::{
 };
 use crate::keys::{GENERATED, is_well_known};
 
-/// Most characters in the name of a node, which stands in ids and labels; the original's limit.
+/// Largest number of characters in the name of a node, as in the original. The name stands in ids and labels.
 const MAX_NAME_CHARACTERS: usize = 16;
-/// Signing keys shorter than this can be guessed.
+/// Number of bytes below which a signing key can be guessed.
 const SHORT_SECRET_BYTES: usize = 16;
 
 /// Faults of secrets that somebody set: empty ones, and under `serve` those that are publicly known.

@@ -53,7 +53,8 @@ impl Reload {
     /// `files` is the state of the loaded files, if they are to be watched.
     pub(super) fn new(
         loader: Loader,
-        (store, signing): (Rc<dyn Store>, Signing),
+        store: Rc<dyn Store>,
+        signing: Signing,
         shards: Shards,
         files: Option<FolderState>,
     ) -> Self {

@@ -13,7 +13,7 @@ use crate::system::System;
 /// Name of the job, by which nodes agree on the one that runs it.
 const JOB: &str = "schedules";
 
-/// Longest time between two looks at the schedules, since the node with the job and the functions may change.
+/// Longest time between two looks at the schedules, since the node that has the job may change, and the functions too.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs functions that are due, as long as the functions exist.

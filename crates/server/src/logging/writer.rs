@@ -18,7 +18,7 @@ use std::{
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Most bytes of lines that may wait.
+/// Limit of the bytes of lines that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 /// Time that the end of the process waits for the last lines.
 const LAST_LINES_WAIT: Duration = Duration::from_secs(2);

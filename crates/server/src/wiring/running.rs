@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::cluster::{Cluster, ClusterState};
 use crate::game::Ask;
 
-/// Time that connections have to end, even if the shutdown code of the game took all of the configured time.
+/// Shortest time that connections have to end, even if the shutdown code of the game took all of the configured time.
 const STOP_MIN: Duration = Duration::from_secs(1);
 /// Interval at which a draining node checks whether its sessions have gone.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
@@ -25,11 +25,11 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(1);
 
 /// A server that runs. Dropping it does not stop it: call [`Running::stop`].
 pub struct Running {
-    /// Address at which it accepts players.
+    /// Address at which the server accepts players.
     pub address: SocketAddr,
-    /// Address of the metrics page, if it has one.
+    /// Address of the metrics page, if there is one.
     pub metrics_address: Option<SocketAddr>,
-    /// Number of its shards.
+    /// Number of shards.
     pub shard_count: usize,
     pub(super) shards: Arc<[ShardHandle]>,
     pub(super) threads: Vec<JoinHandle<()>>,
@@ -74,8 +74,8 @@ impl Running {
         }
     }
 
-    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. A server
-    /// on its own that gives them no time does nothing here. Comes before [`Self::drain`].
+    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. On a
+    /// server on its own that gives matches no time, this does nothing. To be called before [`Self::drain`].
     pub async fn end_matches(&self) {
         let of = |count: &AtomicI64| count.load(Ordering::Relaxed);
         let left = || of(&self.script.matches) - of(&self.script.matches_durable);
@@ -96,8 +96,8 @@ impl Running {
     }
 
     /// On a node of a cluster: lets nobody new in, waits until sessions that survive their socket have gone on at other
-    /// nodes or their grace is over, and gives everything that the node owns to others. A server on its own does
-    /// nothing here. Comes before [`Self::stop`].
+    /// nodes or their grace is over, and gives everything that the node owns to others. On a server on its own, this
+    /// does nothing. To be called before [`Self::stop`].
     pub async fn drain(&self) {
         let Some(cluster) = &self.cluster else { return };
         for shard in self.shards.iter() {
@@ -124,6 +124,11 @@ impl Running {
         let _ = shard.ask(|done| ShardCommand::Farewell { within, done }).await;
     }
 
+    /// Time that the next step of a stop has, if the stop began at `begun`.
+    fn time_left(&self, begun: Instant) -> Duration {
+        self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain))
+    }
+
     /// Stops the server within `shutdown_drain_sec`: it accepts no more connections, runs the shutdown code of the
     /// game, brings durable matches to rest (they go on at the next start), finishes requests under way, and closes
     /// sockets with a reason. Answers the number of connections that had to be cut.
@@ -131,10 +136,10 @@ impl Running {
         self.tasks.shutdown().await;
         let begun = Instant::now();
         self.say_farewell().await;
-        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
+        let within = self.time_left(begun);
         let rests = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::RestMatches { within, done }));
         join_all(rests).await;
-        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
+        let within = self.time_left(begun);
         let stops = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {

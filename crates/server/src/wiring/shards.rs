@@ -22,14 +22,20 @@ use crate::game::Game;
 use crate::settings::{live_rules, session_rules};
 use crate::system::{RandomPool, System};
 
-/// Starts the shards, tells each of the others, and attaches them to the cluster.
+/// Shards that run.
+pub(super) struct StartedShards {
+    pub(super) handles: Arc<[ShardHandle]>,
+    pub(super) threads: Vec<JoinHandle<()>>,
+}
+
+/// Starts the shards, gives each shard the handles of all, and attaches them to the cluster.
 pub(super) async fn start_shards(
     shared: &Shared,
     game: &Game,
     gateway: &Arc<GatewayConfig>,
     metrics: &Metrics,
     cluster: Option<&mut Cluster>,
-) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
+) -> Result<StartedShards, StartError> {
     let mut handles = Vec::new();
     let mut threads = Vec::new();
     let (lane_ends, lane_senders) = lanes(&shared.config, cluster.as_deref());
@@ -48,7 +54,7 @@ pub(super) async fn start_shards(
     if let Some(cluster) = cluster {
         cluster.attach(lane_senders, handles.clone()).await.map_err(StartError)?;
     }
-    Ok((handles, threads))
+    Ok(StartedShards { handles, threads })
 }
 
 /// The lanes between this server's shards, and to other nodes of its cluster.

@@ -21,7 +21,7 @@ impl Faults {
                 RoomAction::Join(entry, listener) if self.is(Fault::LateEntry) && self.kept.is_none() => {
                     let what = RoomAction::Join(*entry, *listener);
                     let again = ToOwner::Room(*room, Request { caller: caller.clone(), reply_to: None, what });
-                    self.kept = Some((room.stream(), listener.session, Message::Up(Up::Rooms(Box::new(again)))));
+                    self.kept = Some((room.stream(), listener.session, Message::Up(Up::from(again))));
                 }
                 RoomAction::SetVariables(change) if !change.set.is_empty() && self.strikes(Fault::CutChange) => {
                     change.set.pop_first();

@@ -81,8 +81,8 @@ impl Cluster {
         for me in (0..shards).map(|shard| Place::new(node, shard)) {
             let mut plane = Plane::new(me, Routes::of_newcomer(), self.config.clone(), self.encoder.clone());
             if self.has_tallies {
-                let tallies = Tallies::default();
-                self.tallies.insert(me, tallies.0.clone());
+                let tallies = Tallies { keeps_handed_over: self.faults.keeps_handed_over(), ..Tallies::default() };
+                self.tallies.insert(me, tallies.shown.clone());
                 plane.add(Box::new(tallies));
             }
             self.planes.insert(me, plane);
@@ -130,7 +130,12 @@ impl Cluster {
 
     /// The owner of a stream by the last view.
     pub(super) fn owner(&self, stream: &StreamKey) -> Place {
-        self.owners[stream.partition().row()].0
+        self.owner_of(stream.partition())
+    }
+
+    /// The owner of a partition by the last view.
+    pub(super) fn owner_of(&self, partition: Partition) -> Place {
+        partition.anchor().unwrap_or_else(|| self.owners[partition.row()].0)
     }
 
     /// The epoch since which the owner of a stream by the last view owns it.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Carried, Down, Message, Told, Up};
+use muster_live::plane::{Ask, Carried, Down, Message, Told, Up};
 use muster_live::rooms::{self, Across, ToOwner};
 
 /// A planted bug.
@@ -49,11 +49,13 @@ pub enum Fault {
     LoseSaid,
     /// Sessions hear repeated messages of a durable match even if they had them.
     HearTwice,
+    /// A place keeps things that it has handed over.
+    KeepHandedOver,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -73,6 +75,7 @@ impl Fault {
         Self::LoseInputs,
         Self::LoseSaid,
         Self::HearTwice,
+        Self::KeepHandedOver,
     ];
 }
 
@@ -104,7 +107,7 @@ impl Faults {
     /// Lets the fault change recovery data on their way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
         for part in &mut *kept {
-            if let Carried::Rooms(rooms::Carried::Room(room)) = part
+            if let Carried::Room(rooms::Carried::Room(room)) = part
                 && !room.variables.values.is_empty()
                 && self.strikes(Fault::OldVariables)
             {
@@ -123,6 +126,12 @@ impl Faults {
         {
             party.leader = other.presence.clone();
         }
+    }
+
+    /// Whether places keep tallies that they have handed over. This fault strikes at every occasion, since only tallies
+    /// are kept by the simulation itself.
+    pub(super) fn keeps_handed_over(&self) -> bool {
+        self.fault == Some(Fault::KeepHandedOver)
     }
 
     /// Whether the fault lets a log accept a write of a former owner.
@@ -191,7 +200,8 @@ impl Faults {
                     presences.pop();
                 }
             }
-            Message::Up(Up::Rooms(ask)) | Message::Dated(_, Up::Rooms(ask))
+            Message::Up(Up::Ask { ask: Ask::Room(ask), .. })
+            | Message::Dated(_, Up::Ask { ask: Ask::Room(ask), .. })
                 if matches!(**ask, ToOwner::Across(_, Across::Filling { .. })) && self.strikes(Fault::LoseFilling) =>
             {
                 return;

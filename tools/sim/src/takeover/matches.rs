@@ -14,7 +14,7 @@ use muster_live::matches::{
     Act, Answer, Broadcast, Call, CallRef, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return, Said,
 };
 use muster_live::place::{Epoch, Partition};
-use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
+use muster_live::plane::{self, HandlerOrder, JoinRefusal, Reply};
 use muster_live::{Place, StreamKey};
 
 use super::world::{OpenRequest, World};
@@ -292,14 +292,17 @@ impl World {
 
     pub(super) fn match_answered(&mut self, asked: OpenMatchRequest, reply: &Reply) -> Checked {
         match (asked, reply) {
-            (OpenMatchRequest::Join { who, match_number, generation }, Reply::Match(Ok(Answer::Entered(_)))) => {
+            (
+                OpenMatchRequest::Join { who, match_number, generation },
+                Reply::Answer(plane::Answer::Match(Ok(Answer::Entered(_)))),
+            ) => {
                 let tie = self.matches.ties.entry((match_number, who)).or_default();
                 if tie.generation == generation && !tie.is_in {
                     (tie.is_in, tie.from) = (true, tie.sent + 1);
                 }
                 Ok(())
             }
-            (_, Reply::Match(Ok(Answer::Created) | Err(_)))
+            (_, Reply::Answer(plane::Answer::Match(Ok(Answer::Created) | Err(_))))
             | (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => Ok(()),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }

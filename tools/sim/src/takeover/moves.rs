@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use muster_domain::sessions::{Claims, Vars};
 use muster_live::place::NodeNumber;
-use muster_live::plane::{Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef, Up};
+use muster_live::plane::{Answer, Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef, Up};
 use muster_live::{Place, SessionRef, StreamKey};
 
 use super::act::{info, session_id, user_id};
@@ -120,7 +120,7 @@ impl World {
     pub(super) fn tickets_rebound(&mut self, who: Who, reply: &Reply) {
         if let Some(Move { home: HomeState::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
-            *has_pool = matches!(reply, Reply::Pool(Ok(_)));
+            *has_pool = matches!(reply, Reply::Answer(Answer::Pool(Ok(_))));
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use muster_domain::Timestamp;
-use muster_live::party::{self, Label, Request, Settings};
-use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::party::{self, Label, PartyAnswer, Request, Settings};
+use muster_live::plane::{Answer, JoinRefusal, Reply};
 
 use super::world::{OpenRequest, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
@@ -77,7 +77,7 @@ impl World {
     pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: &Reply) -> Checked {
         let OpenPartyRequest { who, party, makes, generation } = asked;
         match reply {
-            Reply::Party(Ok(party::Reply::Done)) if makes => {
+            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Done)))) if makes => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation {
                     tie.view.get_or_insert_with(|| BTreeSet::from([who]));
@@ -93,7 +93,8 @@ impl World {
                 }
                 Ok(())
             }
-            Reply::Party(_) | Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable)) => Ok(()),
+            Reply::Answer(Answer::Party(PartyAnswer::One(_)))
+            | Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable)) => Ok(()),
             reply => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_domain::ids::{SessionId, Uuid};
-use muster_live::plane::{JoinRefusal, Reply, RequestRef};
+use muster_live::plane::{self, JoinRefusal, Reply, RequestRef};
 use muster_live::rooms::{
     Answer, Caller, Change, CloseCause, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request,
     RoomAction, RoomId, Summary, Template, ToOwner, ViewKey,
@@ -226,8 +226,8 @@ impl World {
         let answer = match (asked, reply) {
             (OpenRoomRequest::Hear { .. }, Reply::Presences(..)) => return Ok(()),
             (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => return Ok(()),
-            (_, Reply::Rooms(Ok(answer))) => answer,
-            (_, Reply::Rooms(Err(_))) => return Ok(()),
+            (_, Reply::Answer(plane::Answer::Room(Ok(answer)))) => answer,
+            (_, Reply::Answer(plane::Answer::Room(Err(_)))) => return Ok(()),
             (asked, reply) => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
             }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use muster_domain::{ErrorKind, Timestamp};
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
-use muster_live::party;
-use muster_live::plane::{EndedTicket, Matched, PoolAsk, Reply};
+use muster_live::party::{self, PartyAnswer};
+use muster_live::plane::{Answer, EndedTicket, Matched, PoolAsk, Reply};
 use muster_live::{Place, PlaneConfig, Presence, SessionRef};
 
 use super::act::session_id;
@@ -246,7 +246,7 @@ impl World {
 
     pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: Reply) -> Checked {
         let is_unavailable = |reply: &Reply| match reply {
-            Reply::Pool(Err(error)) => error.kind == ErrorKind::Unavailable,
+            Reply::Answer(Answer::Pool(Err(error))) => error.kind == ErrorKind::Unavailable,
             Reply::Joined(Err(_)) => true,
             _ => false,
         };
@@ -256,20 +256,20 @@ impl World {
         match (asked, reply) {
             (
                 OpenTicketRequest::Gather { who, party, changes },
-                Reply::Party(Ok(party::Reply::Matchmaking { members, membership })),
+                Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Matchmaking { members, membership })))),
             ) => {
                 let party = GatheredParty { members, party, membership, changes };
                 self.tickets.steps.push(TicketStep::Add { who, party });
             }
             (OpenTicketRequest::Add(number), reply) => {
                 let ticket = &mut self.tickets.all[number];
-                ticket.is_taken = Some(matches!(reply, Reply::Pool(Ok(_))));
+                ticket.is_taken = Some(matches!(reply, Reply::Answer(Answer::Pool(Ok(_)))));
                 if ticket.is_taken == Some(true) && ticket.of_party.is_some() {
                     self.tickets.steps.push(TicketStep::Issue(number));
                 }
             }
             (OpenTicketRequest::Issue(number), reply) => {
-                let is_issued = matches!(reply, Reply::Party(Ok(_)));
+                let is_issued = matches!(reply, Reply::Answer(Answer::Party(PartyAnswer::One(Ok(_)))));
                 if let Some(of) = &mut self.tickets.all[number].of_party {
                     of.is_issued = Some(is_issued);
                 }
@@ -277,7 +277,7 @@ impl World {
                     self.tickets.steps.push(TicketStep::Withdraw(number));
                 }
             }
-            (OpenTicketRequest::Remove(number), Reply::Pool(reply)) => {
+            (OpenTicketRequest::Remove(number), Reply::Answer(Answer::Pool(reply))) => {
                 let ticket = &mut self.tickets.all[number];
                 ticket.is_removed |= reply.is_ok();
                 ticket.may_be_removed |= reply.is_err();

@@ -7,7 +7,7 @@ use muster_domain::Timestamp;
 use muster_live::ShardIndex;
 use muster_live::StreamKey;
 use muster_live::party::{self, Label, Member, Person, Refusal, Request, Settings};
-use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::plane::{Answer, JoinRefusal, Reply};
 
 use super::act::session_id;
 use super::tickets::FollowUp;
@@ -187,7 +187,7 @@ impl World {
 
     pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: Reply) -> Checked {
         let reply = match reply {
-            Reply::Party(reply) => reply,
+            Reply::Answer(Answer::Party(party::PartyAnswer::One(reply))) => reply,
             // The session closed before the answer.
             Reply::Joined(Err(JoinRefusal::Closed)) => Err(Refusal::NotMember),
             reply => {

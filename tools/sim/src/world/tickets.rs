@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_domain::Timestamp;
 use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
 use muster_live::party;
-use muster_live::plane::{Matched, PoolAsk, Reply};
+use muster_live::plane::{Answer, Matched, PoolAsk, Reply};
 
 use super::act::session_id;
 use super::parties::OpenPartyRequest;
@@ -169,7 +169,7 @@ impl World {
     }
 
     pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: &Reply) -> Checked {
-        let Reply::Pool(reply) = reply else {
+        let Reply::Answer(Answer::Pool(reply)) = reply else {
             return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
         };
         match asked {

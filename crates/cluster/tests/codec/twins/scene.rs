@@ -10,8 +10,8 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::query::Query;
 use muster_live::matches::LeaveReason;
 use muster_live::matchmaker::{self, MemberKey, NewTicket, TicketId, Widening};
-use muster_live::party::{Label, ListQuery, Member, Person, Request, Settings};
-use muster_live::plane::{Audience, Condition, Join, Listener, PoolAsk, Publish, RequestRef, Up};
+use muster_live::party::{Label, ListQuery, Member, PartyAsk, Person, Request, Settings};
+use muster_live::plane::{Ask, Audience, Condition, Join, Listener, PoolAsk, Publish, RequestRef, Up};
 use muster_live::rooms::{
     self, Caller, Change, Creation, DirectoryAction, Entry, Find, Owner, PasswordDigest, RoomAction, RoomId, RoomPath,
     Template, ToOwner, Update, Value, ViewKey,
@@ -81,8 +81,8 @@ impl Scene {
                 heard: None,
                 reason: LeaveReason::Left,
             },
-            23..34 => Up::Rooms(Box::new(self.of_rooms(by, request, random))),
-            _ => Up::Pool { request: Some(request), ask: self.of_pool(by, step, random) },
+            23..34 => Up::from(self.of_rooms(by, request, random)),
+            _ => Up::Ask { request: Some(request), ask: Ask::Pool(self.of_pool(by, step, random)) },
         };
         (by.session.place, up)
     }
@@ -151,12 +151,12 @@ impl Scene {
             18 => {
                 let query = Query::parse(random.pick(&["*", "+label.rank:3", "label.rank:3 open:T"])).unwrap();
                 let asked = ListQuery { query: Arc::new(query), open: None, after: None, limit: 10 };
-                return Up::Parties { request, asked };
+                return Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::List(asked)) };
             }
             // A session that leaves is reported by its place.
             _ => return Up::Leave { stream, session, heard: None, reason: LeaveReason::Left },
         };
-        Up::Party { request: Some(request), stream, ask: Box::new(ask) }
+        Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::One { stream, what: Box::new(ask) }) }
     }
 
     fn of_rooms(&self, by: &Presence, request: RequestRef, random: &mut Random) -> ToOwner {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use muster_domain::ids::SessionId;
-use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, RequestRef};
+use muster_live::plane::{Answer, Claim, ClaimRefusal, Moved, Reply, RequestRef};
 use muster_live::{CloseReason, Place, SessionKey, StreamKey};
 use tokio::time::{Duration, sleep, timeout};
 
@@ -135,7 +135,7 @@ impl Departure<'_> {
         let live = &self.shard.app.live;
         for _ in 0..ATTEMPTS_MAX {
             let reply = live.ask(|plane, now, request, out| plane.rebind_tickets(now, key, request, out)).await;
-            if matches!(reply, Some(Reply::Pool(Ok(_)))) {
+            if matches!(reply, Some(Reply::Answer(Answer::Pool(Ok(_))))) {
                 return true;
             }
             sleep(ATTEMPT_WAIT).await;

@@ -102,6 +102,11 @@ impl Matches {
         }
     }
 
+    /// The ids of all matches, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = MatchId> {
+        self.running.keys().copied()
+    }
+
     /// Sessions of the players of all matches, each with its match, in no order.
     pub fn players(&self) -> impl Iterator<Item = (MatchId, SessionRef)> {
         self.running.iter().flat_map(|(id, running)| running.player_sessions().map(|session| (*id, session)))

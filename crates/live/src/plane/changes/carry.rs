@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::place::Partition;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
+use crate::plane::message::Carried;
 use crate::plane::options::Timer;
 use crate::plane::owners::Owning;
 use crate::plane::owners::owned::Owned;
-use crate::plane::owners::things::Carried;
 use crate::session::Millis;
 
 impl Plane {

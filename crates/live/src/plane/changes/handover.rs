@@ -12,13 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rebuild::Rebuilding;
-use super::recovery::Awaited;
 use crate::place::{Epoch, Former, Partition, Place, Routes};
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Down, Message, Up};
-use crate::plane::owners::things::Carried;
+use crate::plane::message::{Carried, Down, Message, Up};
+use crate::plane::owners::rebuilding::{Awaited, Rebuilding};
 use crate::session::Millis;
 
 /// The largest number of parts of a partition's state in one message.

@@ -17,10 +17,9 @@ mod standings;
 use std::collections::{BTreeMap, VecDeque};
 
 use handover::Handovers;
-use rebuild::Rebuilding;
-use recovery::Unkept;
 
 use super::message::Message;
+use super::owners::rebuilding::{Rebuilding, Unkept};
 use crate::place::{Epoch, Partition, Place};
 
 /// The changes that are under way at a place.

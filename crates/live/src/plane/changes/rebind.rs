@@ -1,11 +1,10 @@
 //! Sessions that go on at another place, as the owners of their streams see it: nobody on a stream is told anything.
 
-use super::moves::Rebind;
-use super::rebuild::PART_MAX;
 use crate::matches::LeaveReason;
 use crate::place::Place;
-use crate::plane::message::{Down, RequestRef, Standing};
+use crate::plane::message::{Down, Rebind, RequestRef, Standing};
 use crate::plane::owners::Owning;
+use crate::plane::owners::rebuilding::PART_MAX;
 use crate::plane::owners::rosters::RosterCause;
 use crate::plane::owners::things::Things;
 use crate::stream::{Encoding, SessionRef, StreamKey};

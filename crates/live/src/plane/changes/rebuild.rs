@@ -4,60 +4,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::recovery::Awaited;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Standing, Up};
+use crate::plane::message::{Carried, Standing, Told, Up};
 use crate::plane::owners::Owning;
+use crate::plane::owners::rebuilding::{PART_MAX, Rebuilding};
 use crate::plane::owners::rosters::RosterCause;
-use crate::plane::owners::things::{Carried, Things, Told};
+use crate::plane::owners::things::Things;
 use crate::session::Millis;
 use crate::stream::StreamKey;
-
-/// The largest number of relations, or of presences, in one message.
-pub(crate) const PART_MAX: usize = 1_000;
-
-/// A partition that this place owns and does not know all of yet.
-pub(crate) struct Rebuilding {
-    pub epoch: Epoch,
-    /// The owner that hands the partition over, if it lives.
-    pub former: Option<Place>,
-    /// Places that have yet to tell all.
-    pub awaited: Vec<Place>,
-    /// Streams of the partition that are known so far.
-    pub streams: BTreeSet<StreamKey>,
-    /// Partitions that got new owners by a death while this one was on its way: those owners have heard nothing of its
-    /// things.
-    pub missed: BTreeSet<Partition>,
-    /// Messages that came meanwhile, in order.
-    pub held: VecDeque<(Place, Up)>,
-    /// Relations of sessions to streams of things, by stream.
-    pub gathered: BTreeMap<StreamKey, Vec<Standing>>,
-    /// Recovery data of the former owner.
-    pub kept: Awaited<Carried>,
-}
-
-impl Rebuilding {
-    pub(crate) fn new(epoch: Epoch, awaited: Vec<Place>, kept: Awaited<Carried>) -> Self {
-        Self {
-            epoch,
-            former: None,
-            awaited,
-            streams: BTreeSet::new(),
-            missed: BTreeSet::new(),
-            held: VecDeque::new(),
-            gathered: BTreeMap::new(),
-            kept,
-        }
-    }
-
-    /// Whether neither places nor recovery data are awaited any more.
-    pub(crate) fn is_here(&self) -> bool {
-        self.awaited.is_empty() && self.kept.is_here()
-    }
-}
 
 impl Plane {
     /// Takes note of new owners of these partitions, this place perhaps among them. Everything that this place knew of

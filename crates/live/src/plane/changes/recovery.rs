@@ -11,97 +11,13 @@ use std::collections::BTreeSet;
 use crate::place::{Epoch, Partition};
 use crate::plane::Plane;
 use crate::plane::effect::{Effect, Effects};
+use crate::plane::message::{Carried, Recoverable, RecoveryKey};
 use crate::plane::options::Timer;
-use crate::plane::owners::things::{Carried, Recover, RecoveryKey};
+use crate::plane::owners::rebuilding::{Awaited, RECOVERY_INTERVAL_MS};
 use crate::session::Millis;
-use crate::wheel::Wheel;
-
-/// How often one thing is handed out at most, in milliseconds: changes since may be lost with its owner.
-pub const RECOVERY_INTERVAL_MS: Millis = 250;
 
 /// How long a new owner waits for recovery data, in milliseconds.
 pub const RECOVERY_WAIT_MS: Millis = 2_000;
-
-/// New recovery data of a thing, in place of the former ones.
-#[derive(Clone, Debug)]
-pub struct Recoverable {
-    /// The epoch since which the thing's partition is owned here.
-    pub epoch: Epoch,
-    /// The key of the thing.
-    pub key: RecoveryKey,
-    /// The thing as it is, in pieces; none if it has ended.
-    pub parts: Vec<Carried>,
-}
-
-/// Data that a new owner has asked for.
-#[derive(Debug)]
-pub(crate) enum Awaited<T> {
-    /// The data are awaited until this time.
-    Until(Millis),
-    /// The data have come, or none are awaited.
-    Here(Vec<T>),
-}
-
-impl<T> Default for Awaited<T> {
-    fn default() -> Self {
-        Self::Here(Vec::new())
-    }
-}
-
-impl<T> Awaited<T> {
-    pub(crate) fn is_here(&self) -> bool {
-        matches!(self, Self::Here(_))
-    }
-
-    /// Whether nothing is awaited and nothing has come.
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Self::Here(here) if here.is_empty())
-    }
-
-    pub(crate) fn is_late(&self, now: Millis) -> bool {
-        matches!(self, Self::Until(until) if *until <= now)
-    }
-
-    /// Takes data. Nothing further is awaited.
-    pub(crate) fn put(&mut self, data: Vec<T>) {
-        match self {
-            Self::Here(here) => here.extend(data),
-            Self::Until(_) => *self = Self::Here(data),
-        }
-    }
-
-    /// The data that have come.
-    pub(crate) fn here(&self) -> &[T] {
-        if let Self::Here(here) = self { here } else { &[] }
-    }
-
-    /// Takes the first piece out that `is_it` accepts.
-    pub(crate) fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
-        let Self::Here(here) = self else { return None };
-        here.iter().position(is_it).map(|position| here.swap_remove(position))
-    }
-
-    /// The data that have come by now.
-    pub(crate) fn into_here(self) -> Vec<T> {
-        if let Self::Here(here) = self { here } else { Vec::new() }
-    }
-}
-
-/// Things that changed since their recovery data were kept.
-#[derive(Debug, Default)]
-pub(crate) struct Unkept {
-    keys: BTreeSet<RecoveryKey>,
-    is_timed: bool,
-}
-
-impl Unkept {
-    /// Notes that a thing changed, or is owned here from now on.
-    pub(crate) fn note(&mut self, key: RecoveryKey, recover: Recover, now: Millis, wheel: &mut Wheel<Timer>) {
-        if recover.keeps(key) && self.keys.insert(key) && !std::mem::replace(&mut self.is_timed, true) {
-            wheel.set(now + RECOVERY_INTERVAL_MS, Timer::Keep);
-        }
-    }
-}
 
 impl Plane {
     /// Takes the recovery data of a partition, as [`Effect::Recover`] asked for them. Late data are passed over.

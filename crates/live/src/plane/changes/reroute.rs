@@ -30,6 +30,7 @@ impl Plane {
             messages.into_iter().for_each(|message| self.receive(now, from, message, out));
         }
         self.repeat_unconfirmed(now, out);
+        self.assert_settled();
     }
 
     fn change_owners(&mut self, now: Millis, routes: Routes, out: &mut Effects) {

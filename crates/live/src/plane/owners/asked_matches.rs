@@ -9,18 +9,14 @@ use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
 
-use super::Owning;
-use super::pool::{Matched, Pool};
+use super::owning::Owning;
+use super::pool::OwnedPool;
 use crate::matchmaker::{Match, MemberKey};
 use crate::plane::Plane;
-use crate::plane::effect::{Effect, Effects};
+use crate::plane::effect::{AskedMatch, Effect, Effects, Matched};
 use crate::plane::message::Down;
 use crate::session::Millis;
 use crate::stream::SessionRef;
-
-/// The number of a match whose players wait for game code, at the place that holds the match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AskedMatch(u64);
 
 /// The matches that wait for an answer of game code.
 #[derive(Default)]
@@ -80,7 +76,7 @@ impl Plane {
     }
 }
 
-impl Pool {
+impl OwnedPool {
     /// Tells the players of a match that a pass has found, or has game code asked before.
     pub(crate) fn found(&mut self, owning: &mut Owning<'_>, found: Matched) {
         if !self.asked.is_asked {

@@ -11,16 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_domain::ids::Uuid;
 
-use super::Owning;
 use super::matches::OwnedMatches;
+use super::owning::Owning;
 use crate::matches::{MatchId, Outline};
 use crate::party::Member;
 use crate::place::{Epoch, Partition};
 use crate::plane::Plane;
-use crate::plane::changes::recovery::Awaited;
 use crate::plane::effect::{Effects, HandlerOrder};
 use crate::plane::message::Listener;
 use crate::plane::options::Timer;
+use crate::plane::owners::rebuilding::Awaited;
 use crate::plane::owners::rosters::RosterCause;
 use crate::session::Millis;
 use crate::stream::StreamKey;

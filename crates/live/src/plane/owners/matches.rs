@@ -9,22 +9,23 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 
-use super::Owning;
 use super::match_logs::Rests;
-use super::owned::Owned;
-use super::things::{Carried, Kind};
+use super::owned::{Owned, Typed};
+use super::owning::Owning;
 use crate::matches::{
-    Answer, CallRef, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, MatchStats, Matches, Outline, Return,
-    ended,
+    self, CallRef, CarriedMatch, Effect, Event, LeaveReason, MatchAsk, MatchId, Matches, MatchesAnswer, MatchesAsk,
+    Outline, Return, ended,
 };
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
-use crate::plane::changes::recovery::Awaited;
 use crate::plane::effect::{Effects, HandlerOrder};
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
-use crate::plane::options::PlaneConfig;
+use crate::plane::message::{
+    Answer, Ask, Asked, Audience, Carried, Down, Kind, Listener, Part, Publish, Reply, RequestRef,
+};
+use crate::plane::options::{PlaneConfig, PlaneStats};
+use crate::plane::owners::rebuilding::Awaited;
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
@@ -42,7 +43,7 @@ impl MatchId {
 }
 
 impl Plane {
-    /// Brings a session to a match of game code. The answer is [`Reply::Match`], or [`Reply::Joined`] if the session
+    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session
     /// cannot come anywhere.
     pub fn come_to_match(
         &mut self,
@@ -54,7 +55,7 @@ impl Plane {
         out: &mut Effects,
     ) {
         if self.owner_of_match(&stream).is_none() {
-            out.reply(request.id, Reply::Match(Err(ended())));
+            out.reply(request.id, Reply::Answer(Answer::Match(Err(ended()))));
             return;
         }
         if let Some(member) = self.set_out(key, &stream, true, request, out) {
@@ -63,7 +64,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a match. The answer to `request` is [`Reply::Match`].
+    /// Asks something of a match. The answer to `request` is the match's.
     pub fn ask_match(
         &mut self,
         now: Millis,
@@ -73,8 +74,8 @@ impl Plane {
         out: &mut Effects,
     ) {
         match self.owner_of_match(&stream) {
-            Some(owner) => self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out),
-            None => out.reply_if_asked(request, Reply::Match(Err(ended()))),
+            Some(_) => self.ask_thing(now, Ask::Match(MatchesAsk::One { stream, what: Box::new(ask) }), request, out),
+            None => out.reply_if_asked(request, Reply::Answer(Answer::Match(Err(ended())))),
         }
     }
 
@@ -112,19 +113,6 @@ pub(crate) struct OwnedMatches {
 }
 
 impl OwnedMatches {
-    pub(crate) fn new(config: &PlaneConfig) -> Self {
-        Self {
-            matches: Matches::new(config.matches.clone()),
-            rests: Rests::default(),
-            logs: BTreeMap::new(),
-            arriving: BTreeSet::new(),
-        }
-    }
-
-    pub(crate) fn stats(&self) -> MatchStats {
-        self.matches.stats()
-    }
-
     /// Changes matches, and carries out the effects of the change.
     pub(crate) fn change(
         &mut self,
@@ -134,30 +122,6 @@ impl OwnedMatches {
         let mut effects = Vec::new();
         change(&mut self.matches, owning.now, &mut effects);
         owning.carry_out_match(effects);
-    }
-
-    pub(crate) fn ask(
-        &mut self,
-        owning: &mut Owning<'_>,
-        request: Option<RequestRef>,
-        stream: &StreamKey,
-        ask: MatchAsk,
-    ) {
-        if let Some(id) = MatchId::of_stream(stream) {
-            self.change(owning, |matches, now, effects| matches.receive(now, id, ask, request, effects));
-        }
-    }
-
-    pub(crate) fn find(&mut self, owning: &mut Owning<'_>, request: RequestRef, asked: &ListQuery) {
-        let found = Answer::Listed(self.matches.list(asked));
-        owning.reply(Some(request), Reply::Match(Ok(found)));
-    }
-
-    /// Runs ticks that are due.
-    pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
-        if self.matches.next_due().is_some_and(|due| due <= owning.now) {
-            self.change(owning, |matches, now, effects| matches.turn(now, effects));
-        }
     }
 
     /// Ends a durable match of which nothing was kept, after its owner's death. Its players see themselves go.
@@ -170,6 +134,49 @@ impl OwnedMatches {
     }
 }
 
+impl Asked for MatchesAsk {
+    fn partition(&self) -> Option<Partition> {
+        if let Self::One { stream, .. } = self { Some(stream.partition()) } else { None }
+    }
+
+    fn needs_credit(&self) -> bool {
+        matches!(self, Self::One { what, .. } if matches!(**what, MatchAsk::Input { .. }))
+    }
+}
+
+impl Part for CarriedMatch {
+    fn partition(&self) -> Partition {
+        self.outline.id.partition()
+    }
+}
+
+impl Typed for OwnedMatches {
+    type Ask = MatchesAsk;
+
+    fn new(config: &PlaneConfig) -> Self {
+        Self {
+            matches: Matches::new(config.matches.clone()),
+            rests: Rests::default(),
+            logs: BTreeMap::new(),
+            arriving: BTreeSet::new(),
+        }
+    }
+
+    fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: MatchesAsk) {
+        match ask {
+            MatchesAsk::One { stream, what } => {
+                if let Some(id) = MatchId::of_stream(&stream) {
+                    self.change(owning, |matches, now, effects| matches.receive(now, id, *what, request, effects));
+                }
+            }
+            MatchesAsk::Find(asked) => {
+                let found = matches::Answer::Listed(self.matches.list(&asked));
+                owning.reply(request, Reply::Answer(Answer::Match(Ok(found))));
+            }
+        }
+    }
+}
+
 impl Owned for OwnedMatches {
     fn kind(&self) -> Kind {
         Kind::Match
@@ -177,6 +184,19 @@ impl Owned for OwnedMatches {
 
     fn mode(&self) -> Option<u8> {
         Some(mode::MATCH_AUTHORITATIVE)
+    }
+
+    /// Runs ticks that are due.
+    fn turn(&mut self, owning: &mut Owning<'_>) {
+        self.change(owning, |matches, now, effects| matches.turn(now, effects));
+    }
+
+    fn next_due(&self) -> Option<Millis> {
+        self.matches.next_due()
+    }
+
+    fn count(&self, stats: &mut PlaneStats) {
+        stats.matches = self.matches.stats();
     }
 
     fn left(
@@ -208,6 +228,10 @@ impl Owned for OwnedMatches {
 
     fn members(&self, node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
         Some(self.matches.players().map(|(id, session)| (id.stream(node), session)).collect())
+    }
+
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.matches.ids().map(MatchId::partition).collect()
     }
 
     /// Matches that are not durable end with their place: their players see themselves go.
@@ -342,19 +366,19 @@ impl Owning<'_> {
         }
     }
 
-    fn reply_of_match(&mut self, to: RequestRef, answer: muster_domain::Result<Answer>, node: &str) {
+    fn reply_of_match(&mut self, to: RequestRef, answer: MatchesAnswer, node: &str) {
         let answer = match answer {
-            Ok(Answer::Entered(mut entered)) => {
+            Ok(matches::Answer::Entered(mut entered)) => {
                 let stream = entered.id.stream(node);
                 if let Some(known) = self.streams.map.get_mut(&stream) {
                     let but = entered.is_new.then_some(entered.session);
                     (entered.presences, entered.total) = known.snapshot_but(but, self.config.snapshot_max);
                 }
-                Ok(Answer::Entered(entered))
+                Ok(matches::Answer::Entered(entered))
             }
             answer => answer,
         };
-        self.reply(Some(to), Reply::Match(answer));
+        self.reply(Some(to), Reply::Answer(Answer::Match(answer)));
     }
 
     /// Tells a session that goes from a match of its own leave.

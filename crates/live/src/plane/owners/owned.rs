@@ -7,28 +7,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Owning;
-use super::things::{Carried, Kind, RecoveryKey, Told};
+use super::owning::Owning;
 use crate::matches::LeaveReason;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
-use crate::plane::message::{Listener, RequestRef, Up};
+use crate::plane::message::{AddedAsk, Carried, Kind, Listener, RecoveryKey, RequestRef, Told, Up};
+use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::sessions::Sessions;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
-
-/// A question to a thing of an added kind.
-#[derive(Debug)]
-pub struct AddedAsk<'a> {
-    /// The question that is answered, if anybody waits.
-    pub request: Option<RequestRef>,
-    /// The thing's stream.
-    pub stream: &'a StreamKey,
-    /// The session that wants to come to the stream, if one does.
-    pub comer: Option<Member>,
-    /// The question, in the kind's own form.
-    pub ask: &'a [u8],
-}
 
 /// All things of one kind that a place owns. See the module.
 ///
@@ -44,7 +31,29 @@ pub trait Owned {
 
     /// A question to a thing of an added kind. The answer is for [`Owning::answer`]; a session that wants to come is
     /// for [`Owning::let_in`] or [`Owning::turn_away`].
-    fn ask(&mut self, _owning: &mut Owning<'_>, _asked: AddedAsk<'_>) {}
+    fn ask_added(&mut self, _owning: &mut Owning<'_>, _request: Option<RequestRef>, _ask: AddedAsk) {}
+
+    /// Does what is due, because a timer of [`Owning::wake`] has fired or the time of [`Self::next_due`] has come. The
+    /// timer may be an outdated one.
+    fn turn(&mut self, _owning: &mut Owning<'_>) {}
+
+    /// The time of the next turn of a kind that sets no timers for it. The plane asks after every step.
+    fn next_due(&self) -> Option<Millis> {
+        None
+    }
+
+    /// Goes on with long work, one slice; other work of the shard comes between. Answers whether there is more.
+    fn run_slice(&mut self, _owning: &mut Owning<'_>) -> bool {
+        false
+    }
+
+    /// Whether there is long work to go on with.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// Sets the gauges and counts of the kind.
+    fn count(&self, _stats: &mut PlaneStats) {}
 
     /// A session is about to leave the stream of a thing, or will not come to it after all.
     fn leaving(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _session: SessionRef) {}
@@ -179,10 +188,25 @@ pub trait Owned {
         Vec::new()
     }
 
+    /// The partitions that things of this kind are in. Debug builds check after each step that the place owns them.
+    fn partitions(&self) -> BTreeSet<Partition>;
+
     /// The sessions that things of this kind take to be on their streams. Debug builds compare them with the streams
-    /// after
-    /// each step. `None` if the kind does not know them.
+    /// after each step. `None` if the kind does not know them.
     fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
         None
     }
+}
+
+/// A kind of things with questions of its own, as the list in `kinds.rs` registers it.
+pub(crate) trait Typed: Owned {
+    /// The questions to these things.
+    type Ask;
+
+    /// No things yet.
+    fn new(config: &PlaneConfig) -> Self;
+
+    /// Carries out a question. The answer to `request` is the kind's variant of
+    /// [`Answer`](crate::plane::message::Answer).
+    fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: Self::Ask);
 }

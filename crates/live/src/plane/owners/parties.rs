@@ -5,16 +5,18 @@
 
 use std::collections::BTreeSet;
 
-use super::Owning;
-use super::owned::Owned;
-use super::things::{Carried, Kind, RecoveryKey};
+use super::owned::{Owned, Typed};
+use super::owning::Owning;
 use crate::outbox::Delivery;
-use crate::party::{Effect, Event, ListQuery, Member, Parties, PartyId, Request};
+use crate::party::{CarriedParty, Effect, Event, Member, Parties, PartyAnswer, PartyAsk, PartyId, Request};
 use crate::place::Partition;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
-use crate::plane::options::PlaneConfig;
+use crate::plane::message::{
+    Answer, Answered, Ask, Asked, Audience, Carried, Down, Kind, Listener, Part, Publish, RecoveryKey, Reply,
+    RequestRef,
+};
+use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::owners::rosters::RosterCause;
 use crate::registry::SessionKey;
 use crate::session::Millis;
@@ -29,7 +31,7 @@ impl PartyId {
 
 impl Plane {
     /// Brings a session to a party, as its founder or to join it: `ask` makes the request of the session's presence.
-    /// The answer is [`Reply::Party`], or [`Reply::Joined`] if the session cannot come anywhere.
+    /// The answer is the party's, or [`Reply::Joined`] if the session cannot come anywhere.
     pub fn come_to_party(
         &mut self,
         now: Millis,
@@ -44,7 +46,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a party. The answer to `request` is [`Reply::Party`].
+    /// Asks something of a party. The answer to `request` is the party's.
     pub fn ask_party(
         &mut self,
         now: Millis,
@@ -53,8 +55,7 @@ impl Plane {
         request: Option<RequestRef>,
         out: &mut Effects,
     ) {
-        let owner = self.sessions.routes.owner(stream.partition());
-        self.send_up(now, owner, Up::Party { request, stream, ask: Box::new(ask) }, out);
+        self.ask_thing(now, Ask::Party(PartyAsk::One { stream, what: Box::new(ask) }), request, out);
     }
 }
 
@@ -64,22 +65,7 @@ pub(crate) struct OwnedParties {
 }
 
 impl OwnedParties {
-    pub(crate) fn new(_config: &PlaneConfig) -> Self {
-        Self { parties: Parties::default() }
-    }
-
-    /// The number of parties.
-    pub(crate) fn len(&self) -> usize {
-        self.parties.len()
-    }
-
-    pub(crate) fn ask(
-        &mut self,
-        owning: &mut Owning<'_>,
-        request: Option<RequestRef>,
-        stream: &StreamKey,
-        ask: Request,
-    ) {
+    fn ask_one(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, stream: &StreamKey, ask: Request) {
         let party = PartyId(stream.subject);
         let comer = match &ask {
             Request::Join(member) | Request::Create { leader: member, .. } => Some(member.listener),
@@ -98,11 +84,7 @@ impl OwnedParties {
         }
         owning.carry_out_party(stream, effects);
         // The answer comes last: a session that hears that it is done is on the stream already.
-        owning.reply(request, Reply::Party(reply));
-    }
-
-    pub(crate) fn list(&mut self, owning: &mut Owning<'_>, request: RequestRef, asked: &ListQuery) {
-        owning.reply(Some(request), Reply::Parties(self.parties.list(asked)));
+        owning.reply(request, Reply::Answer(Answer::Party(PartyAnswer::One(reply))));
     }
 
     /// Ends a party that did not go on after its owner's death.
@@ -110,6 +92,50 @@ impl OwnedParties {
         owning.streams.parties_without_tickets.push((stream.subject, true));
         owning.tell_party(stream, None, Event::Closed);
         listeners.for_each(|listener| owning.expel(stream, listener, false));
+    }
+}
+
+impl Asked for PartyAsk {
+    fn partition(&self) -> Option<Partition> {
+        if let Self::One { stream, .. } = self { Some(stream.partition()) } else { None }
+    }
+
+    fn needs_credit(&self) -> bool {
+        matches!(self, Self::One { what, .. } if matches!(**what, Request::SendData { .. }))
+    }
+}
+
+impl Answered for PartyAnswer {
+    fn is_refused(&self) -> bool {
+        matches!(self, Self::One(Err(_)))
+    }
+}
+
+impl Part for CarriedParty {
+    fn partition(&self) -> Partition {
+        self.party.stream().partition()
+    }
+
+    fn recovery_key(&self) -> Option<RecoveryKey> {
+        Some(RecoveryKey::Party(self.party))
+    }
+}
+
+impl Typed for OwnedParties {
+    type Ask = PartyAsk;
+
+    fn new(_config: &PlaneConfig) -> Self {
+        Self { parties: Parties::default() }
+    }
+
+    fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PartyAsk) {
+        match ask {
+            PartyAsk::One { stream, what } => self.ask_one(owning, request, &stream, *what),
+            PartyAsk::List(asked) => {
+                let listed = PartyAnswer::Listed(self.parties.list(&asked));
+                owning.reply(request, Reply::Answer(Answer::Party(listed)));
+            }
+        }
     }
 }
 
@@ -123,7 +149,7 @@ impl Owned for OwnedParties {
     }
 
     fn leaving(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, session: SessionRef) {
-        self.ask(owning, None, stream, Request::Leave(session));
+        self.ask_one(owning, None, stream, Request::Leave(session));
     }
 
     fn rebind(
@@ -183,8 +209,16 @@ impl Owned for OwnedParties {
         }
     }
 
+    fn count(&self, stats: &mut PlaneStats) {
+        stats.parties = self.parties.len();
+    }
+
     fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
         Some(self.parties.members().map(|(party, session)| (party.stream(), session)).collect())
+    }
+
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.parties.ids().map(|party| party.stream().partition()).collect()
     }
 
     fn carry_out(&mut self, _now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
 
+use crate::place::Place;
 use crate::stream::{Encoding, Presence, SessionRef};
 
 /// A session on a stream.
@@ -87,6 +89,11 @@ impl Presences {
         Some(heard)
     }
 
+    /// The place and encoding of each session that hears the stream by its join.
+    pub(crate) fn heard(&self) -> impl Iterator<Item = (Place, Encoding)> {
+        self.here.iter().filter_map(|(session, here)| Some((session.place, here.heard?)))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Presence> {
         self.here.values().map(|here| &*here.presence)
     }
@@ -128,6 +135,20 @@ impl Presences {
         self.visible -= usize::from(!here.presence.hidden);
         self.changed(place);
         Some(here)
+    }
+
+    /// Panics where a presence stands under another session than its own, a session is here twice, or the count or the
+    /// snapshot of those that may be seen is wrong.
+    pub(crate) fn assert_sound(&self) {
+        assert!(self.here.iter().all(|(at, here)| *at == here.presence.session), "a presence of another session");
+        let mut ids: Vec<SessionId> = self.iter().map(|presence| presence.session_id).collect();
+        ids.sort_unstable();
+        assert!(ids.is_sorted_by(|one, next| one < next), "a session is on a stream twice: {self:?}");
+        let visible = || self.iter().filter(|presence| !presence.hidden);
+        assert_eq!(self.visible, visible().count(), "presences that may be seen");
+        if let Some((shown, _)) = &self.shown {
+            assert!(shown.iter().eq(visible().take(shown.len())), "a snapshot of others than are here");
+        }
     }
 
     fn changed(&mut self, place: usize) {
@@ -173,7 +194,7 @@ impl Presences {
 
 #[cfg(test)]
 mod tests {
-    use muster_domain::ids::{SessionId, UserId, Uuid};
+    use muster_domain::ids::{UserId, Uuid};
 
     use super::*;
     use crate::registry::{Registry, SessionInfo};
@@ -233,6 +254,34 @@ mod tests {
         check(&mut here, &["5", "3"], 2);
         here.insert(all[1].clone(), None);
         assert_eq!(here.visible(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "a presence of another session")]
+    fn a_presence_under_another_session_is_found() {
+        let [one, two] = presences(2, &[]).try_into().unwrap();
+        let mut here = Presences::default();
+        here.insert(one, None);
+        here.here[0].presence = two;
+        here.assert_sound();
+    }
+
+    #[test]
+    #[should_panic(expected = "presences that may be seen")]
+    fn a_wrong_count_of_those_who_may_be_seen_is_found() {
+        Presences { visible: 1, ..Presences::default() }.assert_sound();
+    }
+
+    #[test]
+    #[should_panic(expected = "a snapshot of others than are here")]
+    fn an_outdated_snapshot_is_found() {
+        let mut here = Presences::default();
+        presences(3, &[]).into_iter().for_each(|presence| drop(here.insert(presence, None)));
+        here.snapshot(2);
+        let shown = here.shown.take();
+        here.remove(here.here[0].presence.session);
+        here.shown = shown;
+        here.assert_sound();
     }
 
     #[test]

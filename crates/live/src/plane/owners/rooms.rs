@@ -8,22 +8,23 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 
-use super::Owning;
-use super::owned::Owned;
-use super::things::{Carried, Kind, RecoveryKey};
+use super::owned::{Owned, Typed};
+use super::owning::Owning;
 use crate::matches::LeaveReason;
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::{Partition, Place};
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
-use crate::plane::options::{PlaneConfig, Timer};
+use crate::plane::message::{
+    Answer, Ask, Asked, Audience, Carried, Down, Kind, Listener, Part, Publish, RecoveryKey, Reply, RequestRef, Up,
+};
+use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::owners::rosters::RosterCause;
 use crate::registry::SessionKey;
 use crate::rooms::{
-    self, Across, Actor, Answer, Caller, CloseCause, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request,
-    RoomAction, RoomId, RoomStats, Rooms, RoomsConfig, To, ToOwner, ViewKey,
+    self, Across, Actor, Caller, CloseCause, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request,
+    RoomAction, RoomId, Rooms, RoomsAsk, RoomsConfig, To, ToOwner, ViewKey,
 };
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
@@ -59,10 +60,10 @@ impl Owner {
 }
 
 impl Plane {
-    /// Asks something of an owner of rooms. The answer to the request in it is [`Reply::Rooms`].
+    /// Asks something of an owner of rooms. The answer to the request in it is the owner's.
     pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Effects) {
-        let owner = self.sessions.routes.owner(ask.owner().partition());
-        self.send_up(now, owner, Up::Rooms(Box::new(ask)), out);
+        let request = ask.reply_to();
+        self.ask_thing(now, Ask::Room(Box::new(ask)), request, out);
     }
 
     /// Configuration of rooms.
@@ -70,7 +71,7 @@ impl Plane {
         &self.config.rooms
     }
 
-    /// Brings a session into a room. The answer is [`Reply::Rooms`], or [`Reply::Joined`] if the session cannot come
+    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come
     /// anywhere. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
     pub fn come_to_room(
         &mut self,
@@ -93,12 +94,24 @@ impl Plane {
     }
 }
 
-impl ToOwner {
+impl Asked for ToOwner {
+    fn partition(&self) -> Option<Partition> {
+        Some(self.owner().partition())
+    }
+
+    fn needs_credit(&self) -> bool {
+        self.is_talk()
+    }
+
+    fn may_wander(&self) -> bool {
+        self.may_wander()
+    }
+
     /// Leaves outdated news out of a place's message to desks and the directory: news of rooms that another place owns
     /// by now, which that place tells again. News of closed rooms do not become outdated. `is_owner` says whether the
     /// sender may speak for a partition when the message comes, though the message may wait before it counts. Answers
     /// whether anything is left.
-    pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
+    fn drop_outdated(&mut self, is_owner: &dyn Fn(Partition) -> bool) -> bool {
         let is_its_own = |room: &RoomId| is_owner(room.stream().partition());
         match self {
             Self::Across(_, Across::Report(room, _) | Across::Filling { room, .. }) => is_its_own(room),
@@ -115,6 +128,16 @@ impl ToOwner {
     }
 }
 
+impl Part for rooms::Carried {
+    fn partition(&self) -> Partition {
+        self.owner().partition()
+    }
+
+    fn recovery_key(&self) -> Option<RecoveryKey> {
+        if let Self::Room(room) = self { room.recover.then_some(RecoveryKey::Room(room.id)) } else { None }
+    }
+}
+
 /// The rooms, desks and the directory, as far as a place owns them.
 pub(crate) struct OwnedRooms {
     rooms: Rooms,
@@ -123,56 +146,13 @@ pub(crate) struct OwnedRooms {
 }
 
 impl OwnedRooms {
-    pub(crate) fn new(config: &PlaneConfig) -> Self {
-        Self { rooms: Rooms::new(config.rooms.clone()), timer_at: None }
-    }
-
-    pub(crate) fn stats(&self) -> RoomStats {
-        self.rooms.stats()
-    }
-
-    pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, ask: ToOwner) {
-        let comer = match &ask {
-            ToOwner::Room(room, Request { what: RoomAction::Join(_, listener), .. }) => Some((*room, *listener)),
-            _ => None,
-        };
-        let view = match &ask {
-            ToOwner::Directory(Request { what: DirectoryAction::Subscribe(view), .. }) => Some(view.clone()),
-            _ => None,
-        };
-        let mut effects = Vec::new();
-        self.rooms.receive(owning.now, ask, &mut effects);
-        if let Some((room, listener)) = comer {
-            let came = |effect: &Effect| matches!(effect, Effect::Track { listener: who, .. } if *who == listener);
-            if !effects.iter().any(came) {
-                let stream = room.stream();
-                owning.down(listener.session.place, Down::Removed { stream, listener });
-            }
-        }
-        self.carry_out_effects(owning, effects);
-        // The asker may have gone before the question came here.
-        if let Some(view) = view {
-            self.unheard(owning, &view.stream());
-        }
-    }
-
-    /// Runs rooms when their timer fires, unless a sooner one was set since. The next timer is set when all timers of
-    /// this turn have run, so that an outdated one does not run rooms twice.
-    pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
-        if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
-            let mut effects = Vec::new();
-            self.rooms.turn(owning.now, &mut effects);
-            self.carry_out_each(owning, effects);
-        }
-    }
-
     /// Sets the timer for what is due first among rooms.
     fn set_timer(&mut self, owning: &mut Owning<'_>) {
         if let Some(due) = self.rooms.next_due()
             && self.timer_at.is_none_or(|set| due < set)
         {
             self.timer_at = Some(due);
-            owning.wheel.set(due, Timer::Rooms);
+            owning.wake(Kind::Room, due);
         }
     }
 
@@ -200,6 +180,40 @@ impl OwnedRooms {
     }
 }
 
+impl Typed for OwnedRooms {
+    type Ask = RoomsAsk;
+
+    fn new(config: &PlaneConfig) -> Self {
+        Self { rooms: Rooms::new(config.rooms.clone()), timer_at: None }
+    }
+
+    /// The question holds the request too, since it may be handed on to another owner.
+    fn ask(&mut self, owning: &mut Owning<'_>, _request: Option<RequestRef>, ask: RoomsAsk) {
+        let comer = match &*ask {
+            ToOwner::Room(room, Request { what: RoomAction::Join(_, listener), .. }) => Some((*room, *listener)),
+            _ => None,
+        };
+        let view = match &*ask {
+            ToOwner::Directory(Request { what: DirectoryAction::Subscribe(view), .. }) => Some(view.clone()),
+            _ => None,
+        };
+        let mut effects = Vec::new();
+        self.rooms.receive(owning.now, *ask, &mut effects);
+        if let Some((room, listener)) = comer {
+            let came = |effect: &Effect| matches!(effect, Effect::Track { listener: who, .. } if *who == listener);
+            if !effects.iter().any(came) {
+                let stream = room.stream();
+                owning.down(listener.session.place, Down::Removed { stream, listener });
+            }
+        }
+        self.carry_out_effects(owning, effects);
+        // The asker may have gone before the question came here.
+        if let Some(view) = view {
+            self.unheard(owning, &view.stream());
+        }
+    }
+}
+
 impl Owned for OwnedRooms {
     fn kind(&self) -> Kind {
         Kind::Room
@@ -207,6 +221,20 @@ impl Owned for OwnedRooms {
 
     fn mode(&self) -> Option<u8> {
         Some(mode::ROOM)
+    }
+
+    /// Runs rooms when their timer fires, unless a sooner one was set since. The next timer is set when all timers of
+    /// this turn have run, so that an outdated one does not run rooms twice.
+    fn turn(&mut self, owning: &mut Owning<'_>) {
+        if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
+            let mut effects = Vec::new();
+            self.rooms.turn(owning.now, &mut effects);
+            self.carry_out_each(owning, effects);
+        }
+    }
+
+    fn count(&self, stats: &mut PlaneStats) {
+        stats.rooms = self.rooms.stats();
     }
 
     fn left(
@@ -249,6 +277,14 @@ impl Owned for OwnedRooms {
         false
     }
 
+    fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        Some(self.rooms.members().map(|(room, session)| (room.stream(), session)).collect())
+    }
+
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.rooms.owners().map(|owner| owner.partition()).collect()
+    }
+
     fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
         let directory = owning.sessions.routes.epoch(Owner::Directory.partition());
         self.rooms.forget(owning.now, directory, |owner| changed.contains(&owner.partition()));
@@ -283,7 +319,7 @@ impl Owned for OwnedRooms {
     /// from messages that this place had sent long before.
     fn rebuilt(&self, partitions: &[Partition]) -> Option<Up> {
         let forgotten = Across::Forgotten(partitions.to_vec());
-        Some(Up::Rooms(Box::new(ToOwner::Across(Owner::Directory, forgotten))))
+        Some(Up::from(ToOwner::Across(Owner::Directory, forgotten)))
     }
 
     fn resume(
@@ -296,8 +332,8 @@ impl Owned for OwnedRooms {
         let mut streams = Vec::new();
         for part in kept {
             match &part {
-                Carried::Rooms(rooms::Carried::Room(room)) if room.recover => streams.push(room.id.stream()),
-                Carried::Rooms(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => {}
+                Carried::Room(rooms::Carried::Room(room)) if room.recover => streams.push(room.id.stream()),
+                Carried::Room(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => {}
                 _ => continue,
             }
             owning.carry_in(self, part);
@@ -343,11 +379,11 @@ impl Owned for OwnedRooms {
 
     fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         let carried = self.rooms.carry_out(now, |owner| is_one(owner.partition()));
-        carried.into_iter().map(Carried::Rooms).collect()
+        carried.into_iter().map(Carried::Room).collect()
     }
 
     fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
-        if let Carried::Rooms(rooms) = part {
+        if let Carried::Room(rooms) = part {
             self.rooms.carry_in(owning.now, rooms);
         }
     }
@@ -358,7 +394,13 @@ impl Owned for OwnedRooms {
 
     fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {
         let RecoveryKey::Room(room) = key else { return Vec::new() };
-        self.rooms.kept(now, room).into_iter().map(Carried::Rooms).collect()
+        self.rooms.kept(now, room).into_iter().map(Carried::Room).collect()
+    }
+}
+
+impl From<ToOwner> for Up {
+    fn from(ask: ToOwner) -> Self {
+        Self::Ask { request: ask.reply_to(), ask: Ask::Room(Box::new(ask)) }
     }
 }
 
@@ -367,10 +409,10 @@ impl Owning<'_> {
         for effect in effects {
             match effect {
                 Effect::Reply(to, answer) => {
-                    if let Ok(Answer::Joined(joined)) = &answer {
+                    if let Ok(rooms::Answer::Joined(joined)) = &answer {
                         self.streams.shown(&joined.state.summary.id.stream());
                     }
-                    self.reply(Some(to), Reply::Rooms(answer));
+                    self.reply(Some(to), Reply::Answer(Answer::Room(answer)));
                 }
                 Effect::Track { room, who, listener, seat } => self.track(room, who, listener, seat),
                 Effect::Untrack { room, listener, seen } => self.expel(&room.stream(), listener, seen),
@@ -383,9 +425,9 @@ impl Owning<'_> {
                     // Messages that wait already come first.
                     let waits = |(_, up): &(Place, Up)| up.concerns(|about| about == partition);
                     match self.rebuilding.get_mut(&partition) {
-                        _ if place != me => self.sessions.up(place, Up::Rooms(Box::new(ask)), self.out),
-                        Some(rebuilding) => rebuilding.held.push_back((me, Up::Rooms(Box::new(ask)))),
-                        None if self.held.iter().any(waits) => self.held.push_back((me, Up::Rooms(Box::new(ask)))),
+                        _ if place != me => self.sessions.up(place, ask.into(), self.out),
+                        Some(rebuilding) => rebuilding.held.push_back((me, ask.into())),
+                        None if self.held.iter().any(waits) => self.held.push_back((me, ask.into())),
                         None => to_self.push_back(ask),
                     }
                 }

@@ -1,10 +1,10 @@
 //! Rosters, as owners send them: the places that hear a stream are told who may be seen on it.
 
-use super::Owning;
+use super::owning::Owning;
 use super::streams::Stream;
 use crate::place::{Partition, Place};
-use crate::plane::changes::rebuild::PART_MAX;
 use crate::plane::message::Down;
+use crate::plane::owners::rebuilding::PART_MAX;
 use crate::stream::{Presence, StreamKey};
 
 /// Why a place is told who is on a stream.

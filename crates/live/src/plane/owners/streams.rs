@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use muster_domain::ids::{SessionId, Uuid};
 
-use super::Owning;
+use super::owning::Owning;
 use super::presences::{Here, Presences};
 use super::telling::News;
-use super::things::Things;
 use crate::close::CloseReason;
-use crate::matches::LeaveReason;
+use crate::impossible::count_down;
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::Place;
@@ -23,8 +22,6 @@ use crate::plane::message::{
 use crate::plane::owners::rosters::RosterCause;
 use crate::plane::sessions::Sessions;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
-
-pub use super::carried_streams::{CarriedNews, CarriedPresence, CarriedStream};
 
 /// A stream as its owner keeps it.
 #[derive(Debug, Default)]
@@ -60,7 +57,7 @@ impl Stream {
     pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
-        counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
+        count_down(&mut counts[encoding as usize], 1, "sessions of a place that hear a stream");
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
@@ -103,7 +100,29 @@ impl Stream {
         let (presences, total) = self.snapshot(max);
         let Some(but) = but else { return (presences, total) };
         let others = presences.iter().filter(|presence| presence.session != but).cloned().collect();
-        (others, total.saturating_sub(1))
+        debug_assert!(self.presences.contains(but), "a session that just came is not on the stream");
+        let is_counted = self.presences.get(but).is_some_and(|here| !here.presence.hidden);
+        (others, total - usize::from(is_counted))
+    }
+
+    /// Panics where a place has fewer listeners than sessions that hear the stream by their joins.
+    pub(crate) fn assert_listeners(&self) {
+        let mut by_join = Self::default();
+        for (place, encoding) in self.presences.heard() {
+            by_join.count_listener(place, encoding);
+        }
+        for (place, heard) in by_join.listeners {
+            let counted = self.listeners_at(place);
+            assert!(
+                heard.iter().zip(counted).all(|(heard, counted)| *heard <= counted),
+                "{place:?} has {counted:?} listeners, and {heard:?} sessions hear by their joins"
+            );
+        }
+    }
+
+    /// Number of sessions of a place that hear the stream, by encoding.
+    pub(crate) fn listeners_at(&self, place: Place) -> [u32; 2] {
+        self.listeners.iter().find(|(other, _)| *other == place).map_or([0; 2], |(_, counts)| *counts)
     }
 
     fn is_unused(&self) -> bool {
@@ -368,31 +387,6 @@ impl Owning<'_> {
     }
 }
 
-impl Things {
-    /// Takes a session off a stream, and off the thing whose stream it may be.
-    pub(crate) fn depart(
-        &mut self,
-        owning: &mut Owning<'_>,
-        key: &StreamKey,
-        session: SessionRef,
-        heard: Option<Encoding>,
-        reason: LeaveReason,
-    ) {
-        let Some(thing) = self.of_mode(key.mode) else {
-            owning.leave(key, session, heard);
-            return;
-        };
-        thing.leaving(owning, key, session);
-        let presence = owning.leave(key, session, heard);
-        thing.left(owning, key, session, presence, reason);
-    }
-
-    /// Notes that a session hears a stream no longer.
-    pub(crate) fn unheard(&mut self, owning: &mut Owning<'_>, key: &StreamKey) {
-        self.all_mut().for_each(|things| things.unheard(owning, key));
-    }
-}
-
 impl Streams {
     /// Number of streams.
     pub(crate) fn len(&self) -> usize {
@@ -482,8 +476,12 @@ pub(crate) fn fan_out(
         if matches!(&audience, LocalAudience::Only(keys) if keys.is_empty()) {
             continue;
         }
-        let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
-        sessions.down(*place, message, out);
+        if *place == sessions.me {
+            sessions.fan_out(key, frames.clone(), audience, delivery, out);
+        } else {
+            let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
+            sessions.down(*place, message, out);
+        }
     }
 }
 

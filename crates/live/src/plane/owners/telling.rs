@@ -7,13 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Owning;
-use super::carried_streams::CarriedNews;
+use super::owning::Owning;
 use super::presences::{Here, Presences};
 use super::streams::{Stream, fan_out};
 use crate::outbox::Delivery;
 use crate::place::Place;
-use crate::plane::message::{Audience, Down, Frames, LocalAudience};
+use crate::plane::message::{Audience, CarriedNews, Down, Frames, LocalAudience};
 use crate::plane::options::Timer;
 use crate::registry::SessionKey;
 use crate::session::Millis;

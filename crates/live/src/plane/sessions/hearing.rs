@@ -6,17 +6,13 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::Sessions;
+use super::moving::Rebound;
 use crate::outbox::Delivery;
 use crate::plane::Map;
-use crate::plane::changes::moves::Rebound;
 use crate::plane::effect::Effects;
 use crate::plane::message::{Frames, Listener, LocalAudience};
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, StreamKey};
-
-/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between
-/// them.
-pub const SLICE_DELIVERIES: usize = 2_048;
 
 /// A session that receives a broadcast.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +227,18 @@ impl Listeners {
     /// Whether a session is being taken off, behind broadcasts that still go to it.
     pub(crate) fn is_leaving(&self, key: SessionKey) -> bool {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
+    }
+
+    /// Whether word of an owner that a session hears the stream no longer waits behind broadcasts.
+    pub(crate) fn has_leaving(&self) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Work::Removal(_) | Work::Rebound(_)))
+    }
+
+    /// Number of sessions that hear the stream, by encoding.
+    pub(crate) fn counts(&self) -> [u32; 2] {
+        let mut counts = [0; 2];
+        self.sessions.values().for_each(|(encoding, _)| counts[*encoding as usize] += 1);
+        counts
     }
 
     /// Puts a broadcast behind those in progress, for those who hear the stream now.

@@ -1,6 +1,7 @@
 //! The sessions of a shard: the streams that they are on and hear, and messages of owners to them.
 
 mod hearing;
+pub(crate) mod moving;
 pub(crate) mod orders;
 pub(crate) mod questions;
 mod roster;
@@ -11,14 +12,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use hearing::Listeners;
-pub use hearing::SLICE_DELIVERIES;
+use moving::Rebound;
 use orders::ForAll;
 use questions::Questions;
 use roster::Rosters;
 use session::{Coming, Hearing, OnStream, Session};
 
 use super::Map;
-use super::changes::moves::Rebound;
 use super::effect::{Effect, Effects};
 use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};

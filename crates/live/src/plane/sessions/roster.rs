@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
 use super::Sessions;
+use crate::impossible::count_down;
 use crate::outbox::Delivery;
 use crate::place::Place;
 use crate::plane::Map;
@@ -59,11 +60,10 @@ impl Rosters {
 
 impl Sessions {
     /// Notes the presences that a session was shown, perhaps before the others were told of them, perhaps by an owner
-    /// that tells nothing more.
-    pub(crate) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
-        let is_owned_here = self.is_owned_here(stream);
-        let hearers = self.rosters.0.get_mut(stream);
-        if let Some(hearers) = hearers.filter(|hearers| hearers.roster.is_some() || !is_owned_here) {
+    /// that tells nothing more. An owner on this node dies with this place, so there is no roster of its streams.
+    pub(crate) fn show(&mut self, owner: Place, stream: &StreamKey, presences: &[Presence]) {
+        let has_roster = owner.node() != self.me.node() && self.encode.tells_presences(stream);
+        if let Some(hearers) = self.rosters.0.get_mut(stream).filter(|_| has_roster) {
             // Without a roster, the session that is shown them first is the only one that hears the stream here.
             let is_told = hearers.roster.is_none();
             let roster = hearers.roster.get_or_insert_default();
@@ -71,13 +71,6 @@ impl Sessions {
                 roster.entry(shown.session_id).or_insert_with(|| Known { presence: shown.clone(), is_told });
             }
         }
-    }
-
-    /// Whether a place of this node owns a stream, and no place of another node owned it just before.
-    fn is_owned_here(&self, stream: &StreamKey) -> bool {
-        let is_here = |owner: Place| owner.node() == self.me.node();
-        let former = self.routes.former(stream.partition());
-        is_here(self.routes.owner(stream.partition())) && former.is_none_or(|former| is_here(former.owner))
     }
 
     pub(crate) fn count_hearer(&mut self, stream: &StreamKey) {
@@ -90,7 +83,7 @@ impl Sessions {
     /// again when the next one comes.
     pub(crate) fn discount_hearer(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
-            hearers.count -= 1;
+            count_down(&mut hearers.count, 1, "sessions that hear a stream here");
             if hearers.count == 0 {
                 self.rosters.0.remove(stream);
             }
@@ -122,6 +115,30 @@ impl Sessions {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
             hearers.roster = None;
         }
+    }
+
+    /// Panics where the count of a stream's hearers is not that of sessions here, a roster has presences that nobody
+    /// may see or under other sessions than their own, or there is a roster of an own stream. `hearers` are the streams
+    /// that sessions hear or are about to, once for each session.
+    pub(crate) fn assert_rosters<'s>(
+        &self,
+        hearers: impl Iterator<Item = &'s StreamKey>,
+        is_own: impl Fn(&StreamKey) -> bool,
+    ) {
+        let mut counts: Map<&StreamKey, u32> = Map::default();
+        hearers.for_each(|stream| *counts.entry(stream).or_default() += 1);
+        for (stream, Hearers { count, roster, incoming }) in &self.rosters.0 {
+            assert_eq!(counts.remove(stream), Some(*count), "sessions here that hear {stream:?}");
+            assert!(roster.is_none() || !is_own(stream), "a roster of {stream:?}, whose owner is here");
+            for (id, Known { presence, .. }) in roster.iter().flatten() {
+                let is_right = *id == presence.session_id && !presence.hidden;
+                assert!(is_right, "the roster of {stream:?} has a wrong presence: {presence:?}");
+            }
+            let mut ids: Vec<SessionId> = incoming.iter().map(|presence| presence.session_id).collect();
+            ids.sort_unstable();
+            assert!(ids.is_sorted_by(|one, next| one < next), "a roster of {stream:?} comes with a session twice");
+        }
+        assert!(counts.is_empty(), "sessions hear streams and are not counted: {counts:?}");
     }
 
     /// Tells those who hear a stream how its roster differs from what they know, leaves first. Some may be told of

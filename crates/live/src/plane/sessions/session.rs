@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::moving::Moving;
 use super::tickets::Holdings;
-use crate::plane::changes::moves::Moving;
 use crate::stream::{Encoding, StreamKey};
 
 /// A session as its shard keeps it.

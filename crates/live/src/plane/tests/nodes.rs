@@ -12,6 +12,7 @@ mod owners;
 mod recovery;
 mod rooms;
 mod sessions;
+mod sound;
 mod tickets;
 
 use std::collections::BTreeSet;

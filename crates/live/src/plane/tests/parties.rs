@@ -3,7 +3,9 @@
 mod random;
 
 use super::*;
+use crate::party::PartyAnswer;
 use crate::party::{Event, Label, Member, Person, Refusal, Request, Settings};
+use crate::plane;
 
 /// An event for members, in short: `[in 12 under 1]`.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl World {
 
     fn answer(&mut self) -> Answer {
         match self.replies.pop() {
-            Some(Reply::Party(answer)) => answer,
+            Some(Reply::Answer(plane::Answer::Party(PartyAnswer::One(answer)))) => answer,
             other => panic!("{other:?}"),
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of rooms whose members are on several shards, and of the lobby.
 
 use super::*;
+use crate::plane;
 use crate::rooms::{
     Answer, Caller, Creation, DirectoryAction, Entry, Event, LobbyDelta, Place, Request, RoomAction, RoomId, ToOwner,
     ViewKey,
@@ -68,7 +69,7 @@ impl World {
     fn asked(&mut self) -> Asked {
         self.settle();
         match self.replies.pop() {
-            Some(Reply::Rooms(answer)) => answer,
+            Some(Reply::Answer(plane::Answer::Room(answer))) => answer,
             other => panic!("{other:?}"),
         }
     }
@@ -276,7 +277,7 @@ fn players_are_placed_across_shards_and_seats_that_nobody_took_come_back() {
         world.settle();
         let mut rooms = BTreeMap::<RoomId, u32>::new();
         for reply in std::mem::take(&mut world.replies) {
-            let Reply::Rooms(Ok(Answer::Reserved(held))) = reply else { panic!("{reply:?}") };
+            let Reply::Answer(plane::Answer::Room(Ok(Answer::Reserved(held)))) = reply else { panic!("{reply:?}") };
             *rooms.entry(held.room.id).or_default() += 1;
         }
         let mut taken: Vec<u32> = rooms.into_values().collect();
@@ -322,4 +323,16 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
         world.close(three);
         world.assert_no_rooms();
     }
+}
+
+#[test]
+#[should_panic(expected = "and not on its stream")]
+fn a_member_of_a_room_that_is_not_on_its_stream_is_found() {
+    let mut world = World::new(1, &PlaneConfig::default());
+    let session = world.open(0);
+    let stream = world.make_room(session, 1, 2).stream();
+    let streams = &mut world.planes[0].owners.streams;
+    streams.map.get_mut(&stream).unwrap().presences.remove(session);
+    streams.presences -= 1;
+    world.pass(1);
 }

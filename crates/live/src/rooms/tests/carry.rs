@@ -42,6 +42,23 @@ fn nothing_of_a_room_is_due_before_all_of_it_is_there() {
 }
 
 #[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "there are fewer awaited members of a room than go")]
+fn more_members_than_were_announced_are_found() {
+    let mut world = world();
+    room_of(&mut world, &[1, 2], Creation::plain(4));
+    let parts = carry_out(&mut world);
+    let mut next = rooms();
+    for part in parts {
+        let part = match part {
+            Carried::Room(room) => Carried::Room(Box::new(CarriedRoom { members: 1, ..*room })),
+            other => other,
+        };
+        next.carry_in(0, part);
+    }
+}
+
+#[test]
 fn what_no_node_would_have_made_is_passed_over() {
     let mut world = world();
     room_of(&mut world, &[1], Creation::plain(4));

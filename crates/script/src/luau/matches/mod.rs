@@ -58,7 +58,7 @@ struct LoadedMatch {
     category: u8,
     /// Bytes above which garbage is collected before the match's memory is measured.
     collect_above: Cell<usize>,
-    /// The reason why the match fails at its next callback, whichever that is.
+    /// The reason why the match fails at its next callback, whichever callback that is.
     condemned: RefCell<Option<Arc<str>>>,
 }
 
@@ -220,8 +220,9 @@ impl MatchMachine for MatchVm {
 }
 
 impl MatchVm {
-    /// Checks that a match holds no more memory than it may. When the machine is nearly full, the match that holds most
-    /// is made to fail at its next callback: the match whose call finds no memory is not the one at fault.
+    /// Checks that a match holds no more memory than it may. When the machine is nearly full, the match that holds the
+    /// most memory is made to fail at its next callback. A match whose call finds no memory would not be the one at
+    /// fault.
     fn look_at_memory(&self, loaded: &LoadedMatch) -> Result<(), Arc<str>> {
         let lua = &self.vm.lua;
         if loaded.category == memory::COMMON {
@@ -377,7 +378,7 @@ impl LoadedMatch {
         Ok(())
     }
 
-    /// The outcome that a callback's values mean. Keeps the state among them.
+    /// The outcome that the values of a callback's return stand for. Keeps the state among them.
     fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
         let mut values = values.into_iter();
         let name = handler::name(callback);

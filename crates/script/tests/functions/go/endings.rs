@@ -15,10 +15,11 @@ use muster_wire::code::Code;
 use super::{built, functions, host, limits};
 use crate::world::{block_on, call, store};
 
-/// Functions that end an instance by time, by memory, by its stack, by a panic, by leaving, and by a trap.
+/// Functions that end their instance: by too much time, by too much memory, by too deep a stack, by a panic in a
+/// goroutine, by an exit, and by a trap.
 pub const BOMBS: [&str; 6] = ["loop", "hog", "deep", "goroutine", "exit", "trap"];
 
-/// Time that tests wait for an end.
+/// Limits by which a call that uses too much time ends soon.
 pub fn quick() -> Limits {
     let time = Duration::from_millis(200);
     Limits { call_time: time, tick_time_max: time, ..limits() }

@@ -48,7 +48,7 @@ async fn functions(store: Rc<dyn Store>, limits: Limits) -> (GoFunctions, Arc<Sc
     (GoFunctions::new(Arc::new(module), host, limits, metrics.clone()), metrics)
 }
 
-/// Limits of one instance in tests, whose calls run at the same time.
+/// Limits for tests. All calls and matches of a test share one instance.
 fn limits() -> Limits {
     Limits { machine_bytes: 256 << 20, matches_per_machine: usize::MAX, ..Limits::default() }
 }

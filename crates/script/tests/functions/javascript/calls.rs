@@ -1,4 +1,4 @@
-//! Functions and hooks: what they are given, and what their results and errors mean.
+//! Functions and hooks: their arguments, and the meaning of their results and errors.
 
 use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
 use muster_api::hooks::{HookSubject, Hooks as _, Payload};

@@ -1,4 +1,4 @@
-//! Two languages side by side: what both have is Lua's.
+//! Two languages side by side. Where both have a function of the same name, that of Lua is called.
 
 use std::rc::Rc;
 use std::sync::Arc;

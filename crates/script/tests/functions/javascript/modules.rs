@@ -1,4 +1,4 @@
-//! Scripts: how they run, how often `InitModule` does, and what is refused.
+//! Scripts: their runs, the number of runs of `InitModule`, and scripts that are refused.
 
 use std::path::Path;
 
@@ -126,7 +126,7 @@ fn what_all_share_cannot_be_changed() {
     assert_eq!(block_on(call(&functions, "f", "x")), Ok("1 1".to_owned()));
     let functions = script(text);
     assert_eq!(block_on(call(&functions, "f", "")), Ok("0 1".to_owned()));
-    assert!(block_on(call(&functions, "f", "x")).is_err(), "in the original neither");
+    assert!(block_on(call(&functions, "f", "x")).is_err(), "read-only globals refuse it, as in the original");
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod isolation;
 mod life;
 mod timers;
 
-use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -18,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use muster_api::live::MatchEngines as _;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Timestamp, UserId};
 use muster_live::matches::{
@@ -131,7 +131,7 @@ impl Hall {
         self.ask(number, join(player)).await.map(drop)
     }
 
-    /// So many players want to come to a match at once. Answers what each was told.
+    /// Has `count` players ask to join a match at once. Returns the answer to each.
     pub async fn crowd(&self, number: u128, count: u32) -> Vec<Result<(), String>> {
         let first = self.requests.get() + 1;
         self.requests.set(self.requests.get() + u64::from(count));

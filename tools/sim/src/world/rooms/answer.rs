@@ -2,7 +2,7 @@
 
 use muster_domain::{Error, ErrorKind};
 use muster_live::Millis;
-use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::plane::{self, JoinRefusal, Reply};
 use muster_live::rooms::{Answer, Joined, Reserved, RoomState, Summary};
 
 use super::super::World;
@@ -17,7 +17,7 @@ use crate::violation::{Check, Checked, Violation, ensure};
 impl World {
     pub(in super::super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
         let answer: RoomAnswer = match reply {
-            Reply::Rooms(answer) => answer,
+            Reply::Answer(plane::Answer::Room(answer)) => answer,
             // The session closed before the answer, or is on too many streams.
             Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
             reply => {

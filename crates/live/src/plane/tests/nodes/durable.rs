@@ -108,7 +108,9 @@ fn a_match_goes_on_with_its_players_when_its_node_dies_and_nobody_is_told() {
         assert_eq!(cluster.take_heard(session), ["tick"]);
     }
     cluster.ask_match(ann.place, &stream, MatchAsk::Get);
-    let Some(Reply::Match(Ok(crate::matches::Answer::Listed(listed)))) = cluster.replies.pop() else { panic!() };
+    let Some(Reply::Answer(Answer::Match(Ok(crate::matches::Answer::Listed(listed))))) = cluster.replies.pop() else {
+        panic!()
+    };
     assert_eq!((&*listed[0].label, listed[0].size, listed[0].tick_rate), ("{\"round\":2}", 2, 10));
     // The match ends as others do.
     cluster.pass(100);
@@ -144,7 +146,7 @@ fn an_attempt_whose_answer_is_lost_is_made_again() {
         }
         cluster.crash(2);
         cluster.tell_all();
-        assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Err(_)) | Reply::Joined(Err(_)))));
+        assert!(matches!(cluster.replies.pop(), Some(Reply::Answer(Answer::Match(Err(_))) | Reply::Joined(Err(_)))));
         cluster.recover();
         assert!(!cluster.is_on(cid, &stream));
         if is_decided {
@@ -209,7 +211,9 @@ fn a_match_of_which_nothing_was_kept_ends_for_its_players() {
     assert_eq!((cluster.take_heard(ann), cluster.take_heard(bob)), (vec!["left 1".into()], vec!["left 2".into()]));
     assert_eq!((cluster.match_stats(&stream).matches, cluster.match_stats(&stream).lost), (0, 1));
     cluster.begin_to_enter(ann, &stream);
-    assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Err(why))) if why.kind == ErrorKind::NotFound));
+    assert!(
+        matches!(cluster.replies.pop(), Some(Reply::Answer(Answer::Match(Err(why)))) if why.kind == ErrorKind::NotFound)
+    );
 }
 
 #[test]
@@ -307,7 +311,7 @@ fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
     assert!(*place == first(3) && matches!(call.callback, Callback::JoinAttempt { .. }), "{call:?}");
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
     cluster.returns(Outcome::Goes, Vec::new());
-    assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Ok(_)))), "whoever asked is answered");
+    assert!(matches!(cluster.replies.pop(), Some(Reply::Answer(Answer::Match(Ok(_))))), "whoever asked is answered");
     assert_eq!(texts(&cluster.returns(Outcome::Goes, Vec::new())), ["a1", "a2", "b1"]);
     assert_eq!(cluster.tick(cid, &stream, "c1"), ["c1"]);
     let stats = cluster.match_stats(&stream);

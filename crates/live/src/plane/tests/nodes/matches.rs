@@ -4,6 +4,7 @@ use muster_domain::ErrorKind;
 
 use super::*;
 use crate::matches::{Act, Answer, Broadcast, Chain, Creation, Outcome, Return};
+use crate::plane;
 
 pub(super) fn say(text: &'static str) -> Act {
     let data = Bytes::from_static(text.as_bytes());
@@ -45,7 +46,7 @@ impl Cluster {
         };
         self.ask_match(first(1), &stream, MatchAsk::Create(creation));
         self.returns(Outcome::Begun { tick_rate: 10, label: "".into() }, Vec::new());
-        assert_eq!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Created))));
+        assert_eq!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Created)))));
         stream
     }
 
@@ -61,7 +62,7 @@ impl Cluster {
         self.begin_to_enter(session, stream);
         self.returns(Outcome::Decided(Ok(())), Vec::new());
         assert!(matches!(self.returns(Outcome::Goes, Vec::new()), Callback::Join(_)));
-        assert!(matches!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Entered(_))))));
+        assert!(matches!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Entered(_)))))));
     }
 
     /// Data that the handler hears from this session in the next tick; it answers all.
@@ -114,11 +115,15 @@ fn when_the_node_of_a_match_dies_its_players_see_themselves_go() {
     cluster.crash(2);
     cluster.tell_all();
     assert_eq!((cluster.take_heard(ann), cluster.take_heard(bob)), (vec!["left 1".into()], vec!["left 2".into()]));
-    assert!(cluster.take_heard(cid).is_empty() && matches!(cluster.replies.pop(), Some(Reply::Match(Err(_)))));
+    assert!(
+        cluster.take_heard(cid).is_empty()
+            && matches!(cluster.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Err(_)))))
+    );
     for session in [ann, bob, cid] {
         assert!(!cluster.is_on(session, &stream));
         cluster.begin_to_enter(session, &stream);
-        assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Err(why))) if why.kind == ErrorKind::NotFound));
+        let Some(Reply::Answer(plane::Answer::Match(Err(why)))) = cluster.replies.pop() else { panic!("let in") };
+        assert_eq!(why.kind, ErrorKind::NotFound);
     }
 }
 
@@ -150,8 +155,10 @@ fn an_id_of_a_node_that_never_was_is_no_match() {
     for place in [first(9), Place::NONE] {
         let stream = MatchId::at(place, Uuid::from_u128(7 << 64)).stream(cluster.planes[&first(1)].node());
         cluster.begin_to_enter(ann, &stream);
-        assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Err(why))) if why.kind == ErrorKind::NotFound));
+        let Some(Reply::Answer(plane::Answer::Match(Err(why)))) = cluster.replies.pop() else { panic!("let in") };
+        assert_eq!(why.kind, ErrorKind::NotFound);
         cluster.ask_match(first(2), &stream, MatchAsk::Get);
-        assert!(matches!(cluster.replies.pop(), Some(Reply::Match(Err(why))) if why.kind == ErrorKind::NotFound));
+        let Some(Reply::Answer(plane::Answer::Match(Err(why)))) = cluster.replies.pop() else { panic!("let in") };
+        assert_eq!(why.kind, ErrorKind::NotFound);
     }
 }

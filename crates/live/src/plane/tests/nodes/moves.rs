@@ -78,6 +78,17 @@ fn a_question_on_the_way_is_answered_and_not_refused() {
 }
 
 #[test]
+fn an_owner_keeps_no_roster_of_a_stream_that_just_came_to_it() {
+    let (mut cluster, stream, _) = talking();
+    cluster.hand(stream.partition(), first(2));
+    cluster.tell_all();
+    // The last view still has the former owner, which is on another node.
+    let late = cluster.open(first(2));
+    cluster.join(late, &stream);
+    cluster.planes[&first(2)].assert_settled();
+}
+
+#[test]
 fn a_place_that_missed_the_view_before_tells_both_owners_what_each_is_to_know() {
     let mut cluster = Cluster::new(&[1, 1, 1], &PlaneConfig::default());
     let stream = cluster.owned_by(3);

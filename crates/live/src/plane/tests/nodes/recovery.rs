@@ -1,9 +1,10 @@
 //! Tests of a node that dies while its recovery data are kept elsewhere: its things go on.
 
 use super::*;
+use crate::party::PartyAnswer;
 use crate::party::{Label, Person, Request, Settings};
 
-const DONE: Reply = Reply::Party(Ok(party::Reply::Done));
+const DONE: Reply = Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Done))));
 
 fn three_nodes() -> Cluster {
     Cluster::new(
@@ -122,7 +123,10 @@ fn who_asks_to_be_let_in_still_waits() {
     let [ann, bob, cid] = [1, 2, 3].map(|node| cluster.open(first(node)));
     cluster.make(ann, &stream, false);
     for session in [bob, cid] {
-        assert_eq!(cluster.come(session, &stream, Request::Join), Reply::Party(Ok(party::Reply::Asked)));
+        assert_eq!(
+            cluster.come(session, &stream, Request::Join),
+            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Asked))))
+        );
     }
     cluster.pass(RECOVERY_INTERVAL_MS);
     cluster.forget_heard();
@@ -130,7 +134,9 @@ fn who_asks_to_be_let_in_still_waits() {
     cluster.tell_all();
     cluster.recover();
     let requests = cluster.ask(ann, &stream, Request::ListRequests(ann));
-    let Reply::Party(Ok(party::Reply::Requests(requests))) = requests else { panic!("{requests:?}") };
+    let Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Requests(requests))))) = requests else {
+        panic!("{requests:?}")
+    };
     assert_eq!(requests.iter().map(|presence| presence.session).collect::<Vec<_>>(), [bob]);
     let target = cluster.person(bob);
     assert_eq!(cluster.ask(ann, &stream, Request::Accept { by: ann, target }), DONE);

@@ -1,6 +1,7 @@
 //! Tests of a node that dies with rooms, a desk or the directory.
 
 use super::*;
+use crate::plane;
 use crate::rooms::{
     Answer, Caller, Creation, DirectoryAction, Owner, Place as Placing, Request, RoomAction, RoomId, RoomsConfig,
     Template, Templates, ToOwner, ViewKey,
@@ -17,7 +18,7 @@ impl Cluster {
         });
         self.settle();
         match self.replies.pop() {
-            Some(Reply::Rooms(Ok(answer))) => answer,
+            Some(Reply::Answer(plane::Answer::Room(Ok(answer)))) => answer,
             other => panic!("{other:?}"),
         }
     }

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::matchmaker::MatchmakerConfig;
-use crate::plane::owners::pool::POOL;
+use crate::matchmaker::POOL;
 
-const DONE: Reply = Reply::Pool(Ok(PoolReply::Done));
+const DONE: Reply = Reply::Answer(Answer::Pool(Ok(PoolReply::Done)));
 
 /// A cluster, the node that owns the pool, and two others.
 fn cluster() -> (Cluster, [NodeNumber; 3]) {
@@ -138,14 +138,14 @@ fn a_ticket_of_which_its_player_was_told_an_error_does_not_come_back() {
     let ticket = ticket_of(&cluster.planes[&ann.place], ann.key, "refused");
     cluster.begin_add(ann, ticket);
     cluster.settle();
-    assert!(matches!(cluster.replies.pop(), Some(Reply::Pool(Err(_)))));
+    assert!(matches!(cluster.replies.pop(), Some(Reply::Answer(Answer::Pool(Err(_))))));
     assert_eq!(cluster.tickets_of(ann), [""; 0]);
     // Nobody says whether this ticket was taken in.
     let ticket = ticket_of(&cluster.planes[&ann.place], ann.key, "unanswered");
     cluster.begin_add(ann, ticket);
     cluster.crash(owner);
     cluster.tell_all();
-    assert!(matches!(cluster.replies.pop(), Some(Reply::Pool(Err(_)))));
+    assert!(matches!(cluster.replies.pop(), Some(Reply::Answer(Answer::Pool(Err(_))))));
     assert_eq!((cluster.waiting(), cluster.tickets_of(ann)), (vec!["b".to_owned()], vec![]));
 }
 

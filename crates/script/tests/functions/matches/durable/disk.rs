@@ -19,7 +19,7 @@ pub struct Disk {
     logs: RefCell<BTreeMap<Partition, Log>>,
     /// Appends and syncs that still succeed.
     left: Cell<u64>,
-    /// Whether the disk fails after them and the process goes on. Otherwise the process dies.
+    /// Whether the disk fails after these and the process goes on. Otherwise the process dies.
     fails: Cell<bool>,
     pub is_dead: Cell<bool>,
     recording: Rc<RefCell<Vec<Bytes>>>,
@@ -48,14 +48,14 @@ impl Log {
 }
 
 impl Disk {
-    /// A disk whose process dies after so many appends and syncs.
+    /// A disk whose process dies after `after` appends and syncs.
     pub fn dying(after: u64) -> Rc<Self> {
         let disk = Self::default();
         disk.left.set(after);
         Rc::new(disk)
     }
 
-    /// A disk that fails after so many appends and syncs, while its process goes on.
+    /// A disk that fails after `after` appends and syncs, while its process goes on.
     pub fn failing(after: u64) -> Rc<Self> {
         let disk = Self::dying(after);
         disk.fails.set(true);

@@ -1,9 +1,9 @@
 //! Failures of the log of durable matches, and their consequences for the matches.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::Cell;
 use std::rc::Rc;
 
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_live::matches::{MatchId, Outcome};
 use muster_live::plane::HandlerOrder;
@@ -153,7 +153,7 @@ fn a_match_that_cannot_go_on_does_not_keep_others_from_it_and_is_not_forgotten()
         for _ in 0..20 {
             assert_eq!(node.tick(match_id(2)).await, Some(Outcome::Goes));
         }
-        assert!(disk.records() >= before, "what cannot be read stays, and all with it");
+        assert!(disk.records() >= before, "a record that cannot be read stays, and all others with it");
     });
 }
 
@@ -227,7 +227,7 @@ fn a_match_that_cannot_go_on_is_kept_for_seven_days_from_when_it_could_not() {
     });
     let running = running.found(ALL, u64::MAX);
     assert_eq!(goes_on(&running, &both, 38), [match_id(2)]);
-    // Or while no process runs.
+    // The match is stranded for long while no process runs.
     disk = disk.found(ALL, u64::MAX);
     assert_eq!(goes_on(&disk, &both[..1], 38), [match_id(2)]);
     disk = disk.found(ALL, u64::MAX);
@@ -313,7 +313,7 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
         let (records, asked) = (disk.records(), gate.unsynced.borrow().len());
         gate.open.notify_one();
         node.rest().await;
-        assert_eq!((disk.records(), gate.unsynced.borrow().len()), (records, asked), "nothing of it gets in");
+        assert_eq!((disk.records(), gate.unsynced.borrow().len()), (records, asked), "the late call writes nothing");
         let (call, late) = node.process.returned.borrow_mut().pop().unwrap();
         assert!(call.life == 2 && matches!(late.outcome, Outcome::Failed(_)), "{call:?}: {late:?}");
         assert_eq!(node.ask(id).await.unwrap(), "1");

@@ -1,11 +1,11 @@
 //! A process with several durable matches of one partition, and their outlines as the plane keeps them.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, Input, MatchId, Outcome, Outline, Return, Timers};
 use muster_live::plane::HandlerOrder;
@@ -67,7 +67,7 @@ impl Node {
         self.taken_over().await
     }
 
-    /// The same where there is one match: what the plane knows of it.
+    /// Takes over a log with a single match. Answers the outline of the match.
     pub async fn take_over_one(&self) -> Outline {
         let found = self.take_over().await.unwrap();
         self.outlines.borrow()[&found[0]].clone()
@@ -127,7 +127,7 @@ impl Node {
         Some(self.call(id, Callback::Loop(Vec::new())).await?.outcome)
     }
 
-    /// A tick with a message of so many bytes.
+    /// A tick with a message of `bytes` bytes.
     pub async fn tick_with(&self, id: MatchId, bytes: usize) -> Option<Outcome> {
         let (data, received_at) = (Bytes::from(vec![b'x'; bytes]), Timestamp(1));
         let input = Input { sender: presence(1).into(), op_code: 1, data, reliable: true, received_at };

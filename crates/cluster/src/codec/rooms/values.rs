@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_live::rooms::{Change, Creation, Find, PasswordDigest, Place, RoomPath, Update, Value, ViewKey};
 use muster_wire::node;
 
-use super::form::{Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, part, size, text, wrong};
+use crate::codec::form::{Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, part, size, text, wrong};
 
 impl Form for Place {
     type Wire = node::Placement;

@@ -12,12 +12,12 @@ use muster_live::rooms::{
 };
 use muster_wire::node;
 
-use super::asks::{digest_from_wire, digest_to_wire, path, value};
-use super::form::{
+use super::values::{digest_from_wire, digest_to_wire, path, value};
+use super::{report_from_wire, report_to_wire};
+use crate::codec::form::{
     Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, part, present_id,
     required, size, text, wrong,
 };
-use super::rooms::{report_from_wire, report_to_wire};
 
 impl Form for CarriedRoom {
     type Wire = node::CarriedRoom;

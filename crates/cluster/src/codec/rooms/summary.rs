@@ -5,8 +5,8 @@ use std::sync::Arc;
 use muster_live::rooms::{Actor, Answer, Joined, MemberState, Named, Page, Reserved, RoomState, Summary};
 use muster_wire::node::{self, rooms_answer::What};
 
-use super::asks::{path, value};
-use super::form::{
+use super::values::{path, value};
+use crate::codec::form::{
     Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, part, present_id, required, size, text,
 };
 

@@ -10,11 +10,11 @@ use muster_live::plane::RequestRef;
 use muster_live::{Place, Presence};
 use muster_wire::node::{self, carried_waiting::What};
 
-use super::form::{
+use super::{pairs_from_wire, pairs_to_wire};
+use crate::codec::form::{
     Form, Result, form_of_enum, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire,
     maybe, part, required,
 };
-use super::matches::{pairs_from_wire, pairs_to_wire};
 
 form_of_enum!(LeaveReason, MatchLeaveReason, else Disconnected, Left, Disconnected, Kicked);
 
