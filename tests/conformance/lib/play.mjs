@@ -1,0 +1,273 @@
+// Plays a scenario against a server and answers what is different.
+
+import { randomUUID } from "node:crypto";
+
+import { differences } from "./expectation.mjs";
+import { recorded } from "./recording.mjs";
+import { expectedOf, kindOf, overrideOf, setExpected, todoOf } from "./scenario.mjs";
+import { EVENT_LIMIT_MS, Socket } from "./socket.mjs";
+import { Variables } from "./variables.mjs";
+
+const SERVER_KEY = process.env.CONFORMANCE_SERVER_KEY ?? "defaultkey";
+const HTTP_KEY = process.env.CONFORMANCE_HTTP_KEY ?? "defaulthttpkey";
+
+/** How often a step with `until` is tried again. */
+const AGAIN_INTERVAL_MS = 100;
+
+/** Fields whose names game code chose: they are the same in every language. */
+const OWN_FIELDS = new Set(["value", "metadata", "content", "changeset", "vars", "properties", "headers", "data"]);
+
+const camel = (name) => name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase());
+
+/** Arguments with the names of fields as JavaScript writes them. */
+function camelFields(value) {
+  if (Array.isArray(value)) {
+    return value.map(camelFields);
+  }
+  return value && typeof value === "object"
+    ? Object.fromEntries(
+        Object.entries(value).map(([key, each]) => [camel(key), OWN_FIELDS.has(key) ? each : camelFields(each)]),
+      )
+    : value;
+}
+
+/**
+ * One run of a scenario. `target.url` is asked anew for each step, so that steps go round the nodes of a cluster;
+ * `target.oneUrl` stays the same.
+ */
+export class Play {
+  #sockets = new Map();
+  #openers = new Map();
+  #difference = [];
+
+  constructor(scenario, language, target, { isMuster, record = false, mark = null }) {
+    Object.assign(this, { scenario, language, target, isMuster, record, mark });
+    this.todos = [];
+    this.variables = new Variables();
+    this.counts = { steps: 0, todo: 0, on_purpose: 0 };
+  }
+
+  /** Plays all steps; answers `{ differences, todos, counts }`. */
+  async run() {
+    this.oneUrl = this.target.url;
+    try {
+      this.variables.set("language", this.language ?? "");
+      for (const name of this.scenario.players ?? []) {
+        await this.#signIn(name);
+      }
+      for (const [index, step] of this.scenario.steps.entries()) {
+        if (step.only && step.only !== this.language) {
+          continue;
+        }
+        this.counts.steps += 1;
+        this.#difference.push(...(await this.#step(index, step)));
+      }
+      await this.#leftOver();
+    } finally {
+      for (const socket of this.#sockets.values()) {
+        await socket.close();
+      }
+    }
+    return { differences: this.#difference, todos: this.todos, counts: this.counts };
+  }
+
+  get #url() {
+    return this.scenario.one_node ? this.oneUrl : this.target.url;
+  }
+
+  async #signIn(name) {
+    const unique = randomUUID();
+    const [device, username] = [`device-${unique}`, `${name}-${unique.slice(0, 13)}`];
+    const path = `/v2/account/authenticate/device?create=true&username=${username}`;
+    const { status, body } = await this.#http("POST", path, { auth: "server_key", body: { id: device } });
+    if (status !== 200) {
+      throw new Error(`${name} could not sign in: ${status} ${JSON.stringify(body)}`);
+    }
+    const claims = JSON.parse(Buffer.from(body.token.split(".")[1], "base64url").toString());
+    const values = { id: claims.uid, name: username, device, token: body.token, refresh: body.refresh_token };
+    Object.entries(values).forEach(([key, value]) => this.variables.set(`${name}.${key}`, value));
+  }
+
+  async #step(index, step) {
+    const where = `${this.scenario.name}${this.language ? ` [${this.language}]` : ""} step ${index + 1}`;
+    const named = (found) => found.map((each) => ({ where, about: step.about, ...each }));
+    const original = expectedOf(step, this.language);
+    const purpose = this.isMuster ? overrideOf(step, this.language) : undefined;
+    const { got, compare } = await this.#answer(step, purpose ?? original);
+    if (this.record) {
+      return this.#record(index, step, original, got, compare);
+    }
+    const found = compare(purpose ?? original ?? "nothing was recorded", got);
+    if (!this.isMuster) {
+      return named(found);
+    }
+    if (purpose !== undefined) {
+      this.counts.on_purpose += 1;
+      if (compare(original, got).length === 0) {
+        const [expected, like] = ["a difference on purpose", "what the original answers"];
+        return named([{ path: "muster", expected, got: like }]);
+      }
+      // The variables are those that Muster's answer binds.
+      return named(compare(purpose, got));
+    }
+    return named(this.#judge(index, step, found, got));
+  }
+
+  /** Takes a step, again where it waits for something, and answers what came with a way to compare it. */
+  async #answer(step, wanted) {
+    const limit = Date.now() + EVENT_LIMIT_MS;
+    for (;;) {
+      const got = await this.#do(step);
+      const before = this.variables.snapshot();
+      const compare = (expected, value) => {
+        this.variables.restore(before);
+        return differences(expected, value, this.variables, Boolean(step.partial ?? this.scenario.partial));
+      };
+      if (!step.until || Date.now() > limit || (wanted !== undefined && compare(wanted, got).length === 0)) {
+        return { got, compare };
+      }
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_INTERVAL_MS));
+    }
+  }
+
+  #record(index, step, original, got, compare) {
+    if (original === undefined || compare(original, got).length > 0) {
+      compare(undefined, undefined);
+      setExpected(this.scenario, index, this.language, recorded(got, this.variables));
+    }
+    this.scenario.recorded.add(`${index} ${this.language}`);
+    return [];
+  }
+
+  /** The differences that nobody has named, and the names of differences that are not there any more. */
+  #judge(index, step, found, got) {
+    const todo = todoOf(step, this.language);
+    const isNew = found.filter(({ path }) => !todo.has(path));
+    if (this.mark && isNew.length > 0) {
+      this.mark(this.scenario, index, this.language, found.map(({ path }) => path), got, this.variables);
+      return [];
+    }
+    this.counts.todo += found.length - isNew.length;
+    this.todos.push(...found.filter(({ path }) => todo.has(path)));
+    const paths = new Set(found.map(({ path }) => path));
+    const mended = [...todo].filter((path) => !paths.has(path));
+    return [...isNew, ...mended.map((path) => ({ path, expected: "a difference to mend", got: "what the original answers" }))];
+  }
+
+  async #do(step) {
+    switch (kindOf(step)) {
+      case "http": {
+        const [method, ...path] = step.http.split(" ");
+        return this.#http(method, this.variables.resolve(path.join(" ")), step);
+      }
+      case "call":
+        return this.#call(step);
+      case "open":
+        return this.#open(step);
+      case "send":
+        return this.#send(step);
+      case "event":
+        return (await this.#socket(step.event).event(step.kind)) ?? "none";
+      case "quiet": {
+        await this.#socket(step.quiet).settled();
+        return this.#socket(step.quiet).unread();
+      }
+      case "close":
+        await this.#socket(step.close).close();
+        return "closed";
+      case "tick":
+        await new Promise((resolve) => setTimeout(resolve, 1_010 - (Date.now() % 1_000)));
+        return "next second";
+      case "closed":
+        return this.#socket(step.closed).end();
+    }
+  }
+
+  #socket(name) {
+    const socket = this.#sockets.get(name);
+    if (!socket) {
+      throw new Error(`${this.scenario.name}: no socket is called ${name}`);
+    }
+    return socket;
+  }
+
+  async #http(method, path, { as, auth, body, text, headers = {} }) {
+    const basic = (key) => `Basic ${Buffer.from(`${key}:`).toString("base64")}`;
+    const authorization = as
+      ? `Bearer ${this.variables.get(`${as}.token`)}`
+      : { server_key: basic(SERVER_KEY), http_key: basic(HTTP_KEY) }[auth] ?? this.variables.resolve(auth);
+    const response = await fetch(`${this.#url}${path}`, {
+      method,
+      headers: {
+        "Content-Type": "application/json",
+        ...(authorization ? { Authorization: authorization } : {}),
+        ...this.variables.resolve(headers),
+      },
+      body: text !== undefined ? this.variables.resolve(text) : body && JSON.stringify(this.variables.resolve(body)),
+    });
+    const answer = await response.text();
+    try {
+      return { status: response.status, body: JSON.parse(answer) };
+    } catch {
+      return answer === "" ? { status: response.status } : { status: response.status, text: answer };
+    }
+  }
+
+  /** Calls a function of the server through the module that both languages have. */
+  async #call({ call, arguments: given = [] }) {
+    const isLua = this.language === "lua";
+    const name = typeof call === "string" ? call : call[this.language];
+    const values = this.variables.resolve(Array.isArray(given) ? given : given[this.language]);
+    const wrap = (value) => {
+      if (value === null || value === undefined) {
+        return {};
+      }
+      const isBytes = typeof value === "object" && Object.keys(value).join() === "bytes";
+      return isBytes ? { bytes: value.bytes } : { value: isLua || !Array.isArray(given) ? value : camelFields(value) };
+    };
+    const isPlain = typeof call === "string" && !call.includes(":") && !isLua;
+    const body = JSON.stringify({ function: isPlain ? camel(name) : name, arguments: values.map(wrap) });
+    const path = `/v2/rpc/conformance_${this.language}?unwrap`;
+    const answer = await this.#http("POST", path, { auth: "http_key", text: body.replaceAll("$", "$$$$") });
+    return answer.status === 200 ? answer.body : answer;
+  }
+
+  async #open({ open, as = open, query = "", headers = {} }) {
+    const token = this.variables.get(`${as}.token`);
+    const parameters = new URLSearchParams({ token, format: "json" });
+    const ask = query.includes("token=") ? query : `${parameters}&${query}`;
+    const { status, socket } = await Socket.open(this.#url, this.variables.resolve(ask), this.variables.resolve(headers));
+    if (status === 101) {
+      this.#sockets.set(open, socket);
+      return "open";
+    }
+    return { status };
+  }
+
+  async #send({ send, envelope, frame }) {
+    const socket = this.#socket(send);
+    if (frame !== undefined) {
+      socket.send(this.variables.resolve(frame));
+      await socket.settled();
+      return socket.closed ? "closed" : "none";
+    }
+    return socket.ask(this.variables.resolve(envelope));
+  }
+
+  /** Events that no step has read are differences, and steps of a recording. */
+  async #leftOver() {
+    for (const [name, socket] of this.#sockets) {
+      await socket.settled();
+      for (const event of socket.unread()) {
+        if (this.record) {
+          const step = { event: name, expect: recorded(event, this.variables) };
+          this.scenario.document.addIn(["steps"], this.scenario.document.createNode(step));
+          this.scenario.steps.push(step);
+          this.scenario.isChanged = true;
+        } else {
+          this.#difference.push({ where: `${this.scenario.name} at its end`, path: name, expected: undefined, got: event });
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// Turns what a server answered into the expected part of a scenario: ids, times and tokens become references and
+// matchers, and sentences become any text. Facts stay, words go.
+
+import { literal, matcherOf } from "./expectation.mjs";
+
+/** Fields whose values a server makes up, so that a scenario can only name them. */
+const NAMED = /(^|_)(cursor|ticket|match_?id|party_?id|session_?id|channel_?id|node|node_?id)$|(Cursor|Id|Ticket)$/i;
+
+/** Lists whose order is whatever the database or a hash table made of it. */
+const UNORDERED = new Set(["devices", "users", "presences", "joins", "leaves"]);
+
+/** A word that scenarios put into errors of their own, so that their way through a server can be seen. */
+const OWN_WORD = "boom";
+
+/** Binds a new variable to `value`, and answers the matcher that does so when the scenario is run. */
+function bound(matcher, key, value, variables) {
+  const name = variables.free(key.replace(/\W/g, "_").replace(/^_+|^\d+/, "") || "value");
+  variables.set(name, value);
+  return `<${matcher}:${name}>`;
+}
+
+function ofText(value, key, beside, variables) {
+  const isSentence = (key === "message" && beside && "code" in beside) || /^(error|message|stack)$/.test(key);
+  if (isSentence) {
+    return value.includes(OWN_WORD) ? `<text ~${OWN_WORD}>` : "<text>";
+  }
+  if (matcherOf(value) === "token") {
+    return "<token>";
+  }
+  const referred = variables.refer(value);
+  if (/^\$[a-z][\w.]*$/.test(referred)) {
+    return referred;
+  }
+  const matcher = matcherOf(value);
+  if (matcher === "uuid") {
+    return bound(matcher, key, value, variables);
+  }
+  if (matcher) {
+    return `<${matcher}>`;
+  }
+  if (NAMED.test(key) && value !== "") {
+    return bound("text", key, value, variables);
+  }
+  if (/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}/.test(referred.replaceAll(/\$\{[\w.]+\}/g, ""))) {
+    return "<text>";
+  }
+  return literal(referred);
+}
+
+/** The expected part for `value`. */
+export function recorded(value, variables, key = "", beside = null) {
+  if (typeof value === "string") {
+    return ofText(value, key, beside, variables);
+  }
+  if (typeof value === "number") {
+    return matcherOf(value) ? `<${matcherOf(value)}>` : value;
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((each) => recorded(each, variables, key));
+    return UNORDERED.has(key) && items.length > 1 ? { unordered: items } : items;
+  }
+  if (value && typeof value === "object") {
+    const nameOf = (name) => variables.refer(name);
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [nameOf(name), recorded(each, variables, name, value)]),
+    );
+  }
+  return value;
+}
