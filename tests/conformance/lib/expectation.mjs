@@ -1,6 +1,8 @@
 // Compares what a server answered with what a scenario expects: exact fields, references and matchers.
 
-const MATCHER = /^<([a-z][a-z.]*)(?: ~([^>]+))?(?::([\w.]+))?>$/;
+import { isDeepStrictEqual } from "node:util";
+
+const MATCHER = /^<([a-z][a-z.]*)(?: ~([^>]+))?(?:([:=])([\w.]+))?>$/;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const WHOLE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -43,7 +45,7 @@ export const literal = (text) => (/^<+[a-z]/.test(text) ? `<${text}` : text);
 
 /**
  * Every difference between `expected` and `got`, as `{ path, expected, got }`. Matchers with a name bind a variable when
- * they see a value first, and afterwards take that value alone.
+ * they see a value first, and afterwards take that value alone; with `=` they bind it anew each time.
  *
  * @param {boolean} isPartial whether objects may have more fields than are expected
  */
@@ -64,7 +66,7 @@ export function differences(expected, got, variables, isPartial = false, path = 
 }
 
 function ofText(expected, got, variables, path) {
-  const [, name, part, variable] = expected.match(MATCHER) ?? [];
+  const [, name, part, sign, variable] = expected.match(MATCHER) ?? [];
   if (name) {
     if (!TAKES[name]) {
       throw new Error(`no matcher is called <${name}>`);
@@ -72,7 +74,7 @@ function ofText(expected, got, variables, path) {
     if (!TAKES[name](got) || (part && !got.includes(part))) {
       return [{ path, expected, got }];
     }
-    if (variable && !variables.has(variable)) {
+    if (sign === "=" || (variable && !variables.has(variable))) {
       variables.set(variable, got);
       return [];
     }
@@ -82,7 +84,19 @@ function ofText(expected, got, variables, path) {
     return [];
   }
   const value = variables.resolve(/^<</.test(expected) ? expected.slice(1) : expected);
-  return value === got ? [] : [{ path, expected: value, got }];
+  return value === got || isSameJson(value, got) ? [] : [{ path, expected: value, got }];
+}
+
+/** Whether two texts are the same objects in JSON: a database may change their spaces and the order of their keys. */
+function isSameJson(a, b) {
+  if (![a, b].every((text) => isText(text) && /^\s*[{[]/.test(text))) {
+    return false;
+  }
+  try {
+    return isDeepStrictEqual(JSON.parse(a), JSON.parse(b));
+  } catch {
+    return false;
+  }
 }
 
 function ofList(expected, got, variables, isPartial, path) {

@@ -52,11 +52,10 @@ export class Play {
     this.oneUrl = this.target.url;
     try {
       this.variables.set("language", this.language ?? "");
-      for (const name of this.scenario.players ?? []) {
-        await this.#signIn(name);
-      }
+      await this.#signIn(this.scenario.players ?? []);
       for (const [index, step] of this.scenario.steps.entries()) {
-        if (step.only && step.only !== this.language) {
+        const isLeftOut = this.isMuster ? step.muster?.skipped : step.muster?.added;
+        if (isLeftOut || (step.only && step.only !== this.language)) {
           continue;
         }
         this.counts.steps += 1;
@@ -75,17 +74,24 @@ export class Play {
     return this.scenario.one_node ? this.oneUrl : this.target.url;
   }
 
-  async #signIn(name) {
-    const unique = randomUUID();
-    const [device, username] = [`device-${unique}`, `${name}-${unique.slice(0, 13)}`];
-    const path = `/v2/account/authenticate/device?create=true&username=${username}`;
-    const { status, body } = await this.#http("POST", path, { auth: "server_key", body: { id: device } });
-    if (status !== 200) {
-      throw new Error(`${name} could not sign in: ${status} ${JSON.stringify(body)}`);
+  /** Makes accounts, and gives them to the names in the order of their ids, so that the smaller id is known. */
+  async #signIn(names) {
+    const accounts = [];
+    for (const {} of names) {
+      const unique = randomUUID();
+      const [device, username] = [`device-${unique}`, `player-${unique.slice(0, 13)}`];
+      const path = `/v2/account/authenticate/device?create=true&username=${username}`;
+      const { status, body } = await this.#http("POST", path, { auth: "server_key", body: { id: device } });
+      if (status !== 200) {
+        throw new Error(`a player could not sign in: ${status} ${JSON.stringify(body)}`);
+      }
+      const claims = JSON.parse(Buffer.from(body.token.split(".")[1], "base64url").toString());
+      accounts.push({ id: claims.uid, name: username, device, token: body.token, refresh: body.refresh_token });
     }
-    const claims = JSON.parse(Buffer.from(body.token.split(".")[1], "base64url").toString());
-    const values = { id: claims.uid, name: username, device, token: body.token, refresh: body.refresh_token };
-    Object.entries(values).forEach(([key, value]) => this.variables.set(`${name}.${key}`, value));
+    accounts.sort((a, b) => (a.id < b.id ? -1 : 1));
+    names.forEach((name, index) =>
+      Object.entries(accounts[index]).forEach(([key, value]) => this.variables.set(`${name}.${key}`, value)),
+    );
   }
 
   async #step(index, step) {
@@ -103,7 +109,7 @@ export class Play {
     }
     if (purpose !== undefined) {
       this.counts.on_purpose += 1;
-      if (compare(original, got).length === 0) {
+      if (original !== undefined && compare(original, got).length === 0) {
         const [expected, like] = ["a difference on purpose", "what the original answers"];
         return named([{ path: "muster", expected, got: like }]);
       }
@@ -196,7 +202,7 @@ export class Play {
     const authorization = as
       ? `Bearer ${this.variables.get(`${as}.token`)}`
       : { server_key: basic(SERVER_KEY), http_key: basic(HTTP_KEY) }[auth] ?? this.variables.resolve(auth);
-    const response = await fetch(`${this.#url}${path}`, {
+    const request = {
       method,
       headers: {
         "Content-Type": "application/json",
@@ -204,7 +210,12 @@ export class Play {
         ...this.variables.resolve(headers),
       },
       body: text !== undefined ? this.variables.resolve(text) : body && JSON.stringify(this.variables.resolve(body)),
-    });
+    };
+    // Some calls make the original end the connection without an answer.
+    const response = await fetch(`${this.#url}${path}`, request).catch(() => null);
+    if (!response) {
+      return "closed";
+    }
     const answer = await response.text();
     try {
       return { status: response.status, body: JSON.parse(answer) };
@@ -229,7 +240,7 @@ export class Play {
     const body = JSON.stringify({ function: isPlain ? camel(name) : name, arguments: values.map(wrap) });
     const path = `/v2/rpc/conformance_${this.language}?unwrap`;
     const answer = await this.#http("POST", path, { auth: "http_key", text: body.replaceAll("$", "$$$$") });
-    return answer.status === 200 ? answer.body : answer;
+    return answer.status === 200 && typeof answer.body === "object" ? answer.body : answer;
   }
 
   async #open({ open, as = open, query = "", headers = {} }) {

@@ -77,6 +77,203 @@ function conformance(ctx, logger, nk, payload) {
   }
 }
 
+function echo(ctx, logger, nk, payload) {
+  return payload;
+}
+
+function nothing() {}
+
+// The context, with a fixed text for what differs from call to call.
+function context(ctx) {
+  var told = {};
+  Object.keys(ctx).forEach(function (name) {
+    told[name] = ctx[name];
+  });
+  ["clientIp", "clientPort", "node", "version", "userSessionExp", "traceId"].forEach(function (name) {
+    told[name] = told[name] === undefined ? undefined : typeof told[name];
+  });
+  told.env = told.env && told.env.GAME;
+  if (told.headers) {
+    told.headers = { mine: told.headers["X-Mine"], kind: typeof told.headers };
+  }
+  return JSON.stringify(told);
+}
+
+function contextKeys(ctx) {
+  return Object.keys(ctx).sort().join(" ");
+}
+
+var failures = {
+  error_text: function () {
+    throw new Error("boom");
+  },
+  error_table: function () {
+    throw { message: "boom", code: 9 };
+  },
+  error_table_code_only: function () {
+    throw { code: 9 };
+  },
+  error_code_zero: function () {
+    throw { message: "boom", code: 0 };
+  },
+  error_code_text: function () {
+    throw { message: "boom", code: "9" };
+  },
+  error_code_big: function () {
+    throw { message: "boom", code: 1001 };
+  },
+  error_status: function () {
+    throw ["boom", 9];
+  },
+  error_nil: function () {
+    throw null;
+  },
+  error_number: function () {
+    throw 7;
+  },
+  error_flag: function () {
+    throw true;
+  },
+  error_nested: function () {
+    try {
+      throw { message: "boom", code: 9 };
+    } catch (failure) {
+      throw failure;
+    }
+  },
+  error_of_server: function (nk) {
+    nk.accountGetId("not an id");
+  },
+  error_of_server_again: function (nk) {
+    try {
+      nk.accountGetId("not an id");
+    } catch (failure) {
+      throw failure;
+    }
+  },
+  return_status: function () {
+    return '{"a":1}', 401;
+  },
+  return_status_only: function () {
+    return null;
+  },
+  return_nil_text: function () {
+    return undefined;
+  },
+  return_number: function () {
+    return 7;
+  },
+  return_table: function () {
+    return { a: 1 };
+  },
+  return_flag: function () {
+    return true;
+  },
+  return_two: function () {
+    return ["a", "b"];
+  },
+};
+
+function failing(ctx, logger, nk, payload) {
+  return failures[payload](nk);
+}
+
+// A match that tells its players what it is asked, and does what it is told.
+
+function matchInit(ctx, logger, nk, params) {
+  params = params || {};
+  return { state: { params: params, asked: null }, tickRate: params.tick_rate || 10, label: params.label || "" };
+}
+
+function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state, presence, metadata) {
+  var names = Object.keys(ctx).sort().join(" ");
+  state.asked = { context: names, presence: Object.keys(presence).sort().join(" "), metadata: metadata };
+  if (metadata.answer === "refuse") {
+    return { state: state, accept: false };
+  }
+  if (metadata.answer === "reason") {
+    return { state: state, accept: false, rejectMessage: "not today" };
+  }
+  if (metadata.answer === "error") {
+    throw new Error("boom");
+  }
+  if (metadata.answer === "nothing") {
+    return null;
+  }
+  return { state: state, accept: true };
+}
+
+function matchJoin(ctx, logger, nk, dispatcher, tick, state, presences) {
+  dispatcher.broadcastMessage(1, "joined " + presences.length);
+  return { state: state };
+}
+
+function matchLeave(ctx, logger, nk, dispatcher, tick, state, presences) {
+  dispatcher.broadcastMessage(2, "left " + presences.length);
+  return { state: state };
+}
+
+function matchLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
+  for (var index = 0; index < messages.length; index += 1) {
+    var message = messages[index];
+    if (message.opCode === 101) {
+      return null;
+    } else if (message.opCode === 102) {
+      throw new Error("boom");
+    } else if (message.opCode === 103) {
+      dispatcher.matchKick([message.sender]);
+    } else if (message.opCode === 104) {
+      dispatcher.matchLabelUpdate(nk.binaryToString(message.data));
+    } else if (message.opCode === 105) {
+      dispatcher.broadcastMessage(5, null, [message.sender], message.sender);
+    } else if (message.opCode === 106) {
+      var kind = message.data === null ? "null" : typeof message.data;
+      dispatcher.broadcastMessage(6, Object.keys(message).sort().join(" ") + " " + kind);
+    } else {
+      dispatcher.broadcastMessage(message.opCode, message.data, null, message.sender);
+    }
+  }
+  return { state: state };
+}
+
+function matchTerminate(ctx, logger, nk, dispatcher, tick, state, graceSeconds) {
+  dispatcher.broadcastMessage(3, "over in " + graceSeconds);
+  return { state: state };
+}
+
+function matchSignal(ctx, logger, nk, dispatcher, tick, state, data) {
+  if (data === "asked") {
+    return { state: state, data: JSON.stringify(state.asked) };
+  }
+  if (data === "nothing") {
+    return { state: state };
+  }
+  if (data === "number") {
+    return { state: state, data: 7 };
+  }
+  if (data === "end") {
+    return null;
+  }
+  if (data === "error") {
+    throw new Error("boom");
+  }
+  return { state: state, data: data };
+}
+
 var InitModule = function (ctx, logger, nk, initializer) {
   initializer.registerRpc("conformance_javascript", conformance);
+  initializer.registerRpc("echo_javascript", echo);
+  initializer.registerRpc("nothing_javascript", nothing);
+  initializer.registerRpc("context_javascript", context);
+  initializer.registerRpc("context_keys_javascript", contextKeys);
+  initializer.registerRpc("failing_javascript", failing);
+  initializer.registerMatch("conformance_match_javascript", {
+    matchInit: matchInit,
+    matchJoinAttempt: matchJoinAttempt,
+    matchJoin: matchJoin,
+    matchLeave: matchLeave,
+    matchLoop: matchLoop,
+    matchTerminate: matchTerminate,
+    matchSignal: matchSignal,
+  });
 };

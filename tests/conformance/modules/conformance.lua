@@ -71,3 +71,107 @@ local function conformance(context, payload)
 end
 
 nk.register_rpc(conformance, "conformance_lua")
+
+nk.register_rpc(function(context, payload)
+  return payload
+end, "echo_lua")
+
+nk.register_rpc(function(context, payload) end, "nothing_lua")
+
+-- The context, with a fixed text for what differs from call to call.
+local function context_of(context)
+  local told = {}
+  for name, value in pairs(context) do
+    told[name] = value
+  end
+  for _, name in ipairs({ "client_ip", "client_port", "node", "version", "user_session_exp", "trace_id" }) do
+    told[name] = told[name] and type(told[name])
+  end
+  told.env = told.env and told.env.GAME
+  if told.headers then
+    told.headers = { mine = told.headers["X-Mine"], kind = type(told.headers) }
+  end
+  return nk.json_encode(told)
+end
+
+nk.register_rpc(function(context, payload)
+  return context_of(context)
+end, "context_lua")
+
+nk.register_rpc(function(context, payload)
+  local names = {}
+  for name in pairs(context) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return table.concat(names, " ")
+end, "context_keys_lua")
+
+local failing = {
+  error_text = function()
+    error("boom")
+  end,
+  error_table = function()
+    error({ message = "boom", code = 9 })
+  end,
+  error_table_code_only = function()
+    error({ code = 9 })
+  end,
+  error_code_zero = function()
+    error({ message = "boom", code = 0 })
+  end,
+  error_code_text = function()
+    error({ message = "boom", code = "9" })
+  end,
+  error_code_big = function()
+    error({ message = "boom", code = 1001 })
+  end,
+  error_status = function()
+    error({ "boom", 9 })
+  end,
+  error_nil = function()
+    error(nil)
+  end,
+  error_number = function()
+    error(7)
+  end,
+  error_flag = function()
+    error(true)
+  end,
+  error_nested = function()
+    local ok, failure = pcall(error, { message = "boom", code = 9 })
+    error(failure)
+  end,
+  error_of_server = function()
+    nk.account_get_id("not an id")
+  end,
+  error_of_server_again = function()
+    local ok, failure = pcall(nk.account_get_id, "not an id")
+    error(failure)
+  end,
+  return_status = function()
+    return '{"a":1}', 401
+  end,
+  return_status_only = function()
+    return nil, 401
+  end,
+  return_nil_text = function()
+    return nil, "x"
+  end,
+  return_number = function()
+    return 7
+  end,
+  return_table = function()
+    return { a = 1 }
+  end,
+  return_flag = function()
+    return true
+  end,
+  return_two = function()
+    return "a", "b"
+  end,
+}
+
+nk.register_rpc(function(context, payload)
+  return failing[payload]()
+end, "failing_lua")
