@@ -6,9 +6,10 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
+import { readEverywhere } from "./lib/everywhere.mjs";
 import { Play } from "./lib/play.mjs";
 import { markDifference, readScenario, scenarioFiles, writeScenario } from "./lib/scenario.mjs";
-import { rowsWithoutTests, rowIds } from "./lib/rows.mjs";
+import { rowIds, wrongRows } from "./lib/rows.mjs";
 
 const SCENARIOS = fileURLToPath(new URL("./scenarios", import.meta.url));
 
@@ -23,6 +24,7 @@ function print({ where, about, path, expected, got }) {
 }
 
 async function play(target, options) {
+  const everywhere = await readEverywhere();
   const total = { scenarios: 0, steps: 0, differences: 0, todo: 0, on_purpose: 0 };
   const rows = await rowIds();
   const files = await scenarioFiles(SCENARIOS);
@@ -38,7 +40,7 @@ async function play(target, options) {
       }
     }
     for (const language of scenario.languages) {
-      const playing = new Play(scenario, language, target, options);
+      const playing = new Play(scenario, language, target, { ...options, everywhere });
       const result = await playing.run().catch((error) => ({
         differences: [{ where: scenario.name, path: language ?? "", expected: "no failure", got: String(error.stack) }],
         todos: [],
@@ -59,6 +61,16 @@ async function play(target, options) {
       console.log(`wrote ${file}`);
     }
   }
+  for (const entry of everywhere) {
+    if (options.isMuster && !options.files?.length && entry.count === 0) {
+      print({ where: "everywhere.yaml", path: entry.todo ?? entry.row, expected: "a difference", got: "none" });
+      total.differences += 1;
+    }
+    if (entry.row && !rows.has(entry.row)) {
+      print({ where: "everywhere.yaml", path: "row", expected: "a row of COMPAT.md", got: entry.row });
+      total.differences += 1;
+    }
+  }
   return total;
 }
 
@@ -76,10 +88,10 @@ const { values } = parseArgs({
 });
 
 if (values.rows) {
-  const missing = await rowsWithoutTests(SCENARIOS);
-  missing.forEach((row) => console.log(row));
-  console.log(`${missing.length} rows of COMPAT.md have no test`);
-  process.exit(missing.length > 0 ? 1 : 0);
+  const { wrong, count, untested } = await wrongRows(SCENARIOS);
+  wrong.forEach((sentence) => console.log(sentence));
+  console.log(`${count} rows of COMPAT.md, ${untested.length} without a test, ${wrong.length} wrong`);
+  process.exit(wrong.length > 0 ? 1 : 0);
 }
 const kind = values.as ?? (await kindOf(values.url));
 if (values.record && kind === "muster") {

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 
+import { explanation } from "./everywhere.mjs";
 import { differences } from "./expectation.mjs";
 import { recorded } from "./recording.mjs";
 import { expectedOf, kindOf, overrideOf, setExpected, todoOf } from "./scenario.mjs";
@@ -40,8 +41,8 @@ export class Play {
   #openers = new Map();
   #difference = [];
 
-  constructor(scenario, language, target, { isMuster, record = false, mark = null }) {
-    Object.assign(this, { scenario, language, target, isMuster, record, mark });
+  constructor(scenario, language, target, { isMuster, everywhere = [], record = false, mark = null }) {
+    Object.assign(this, { scenario, language, target, isMuster, everywhere, record, mark });
     this.todos = [];
     this.variables = new Variables();
     this.counts = { steps: 0, todo: 0, on_purpose: 0 };
@@ -107,6 +108,10 @@ export class Play {
     if (!this.isMuster) {
       return named(found);
     }
+    if (step.muster && this.mark) {
+      this.mark(this.scenario, index, this.language, [], got, this.variables);
+      return [];
+    }
     if (purpose !== undefined) {
       this.counts.on_purpose += 1;
       if (original !== undefined && compare(original, got).length === 0) {
@@ -148,16 +153,28 @@ export class Play {
   /** The differences that nobody has named, and the names of differences that are not there any more. */
   #judge(index, step, found, got) {
     const todo = todoOf(step, this.language);
-    const isNew = found.filter(({ path }) => !todo.has(path));
+    const [scenario, language, original] = [this.scenario, this.language, expectedOf(step, this.language)];
+    const isNew = [];
+    for (const difference of found) {
+      const fact = { scenario, language, step, original, difference };
+      const entry = todo.has(difference.path) ? { todo: true } : explanation(this.everywhere, fact);
+      if (!entry) {
+        isNew.push(difference);
+      } else if (entry.todo) {
+        this.counts.todo += 1;
+        this.todos.push(difference);
+      } else {
+        this.counts.on_purpose += 1;
+      }
+    }
     if (this.mark && isNew.length > 0) {
-      this.mark(this.scenario, index, this.language, found.map(({ path }) => path), got, this.variables);
+      this.mark(scenario, index, language, [...todo, ...isNew.map(({ path }) => path)], got, this.variables);
       return [];
     }
-    this.counts.todo += found.length - isNew.length;
-    this.todos.push(...found.filter(({ path }) => todo.has(path)));
     const paths = new Set(found.map(({ path }) => path));
     const mended = [...todo].filter((path) => !paths.has(path));
-    return [...isNew, ...mended.map((path) => ({ path, expected: "a difference to mend", got: "what the original answers" }))];
+    const [expected, like] = ["a difference to mend", "what the original answers"];
+    return [...isNew, ...mended.map((path) => ({ path, expected, got: like }))];
   }
 
   async #do(step) {

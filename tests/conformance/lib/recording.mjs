@@ -57,8 +57,9 @@ function ofText(value, key, beside, variables) {
   return literal(referred);
 }
 
-/** Accounts are listed in no order. */
-const isAccount = (item) => item?.user !== undefined || (item?.username !== undefined && ("displayName" in item || "display_name" in item));
+/** Accounts and presences are listed in no order. */
+const isAccount = (item) =>
+  item?.user !== undefined || (item?.username !== undefined && ["displayName", "display_name", "sessionId", "session_id"].some((name) => name in item));
 
 /** The expected part for `value`. */
 export function recorded(value, variables, key = "", beside = null) {
