@@ -6,6 +6,7 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
+import { described } from "./lib/differences.mjs";
 import { readEverywhere } from "./lib/everywhere.mjs";
 import { Play } from "./lib/play.mjs";
 import { markDifference, readScenario, scenarioFiles, writeScenario } from "./lib/scenario.mjs";
@@ -18,10 +19,7 @@ async function kindOf(url) {
   return (await fetch(`${url}/readycheck`)).status === 404 ? "original" : "muster";
 }
 
-function print({ where, about, path, expected, got }) {
-  const show = (value) => (value === undefined ? "absent" : JSON.stringify(value));
-  console.log(`${where}${about ? ` (${about})` : ""} / ${path}\n    expected ${show(expected)}\n    got      ${show(got)}`);
-}
+const print = (difference) => console.log(described(difference));
 
 async function play(target, options) {
   const everywhere = await readEverywhere();

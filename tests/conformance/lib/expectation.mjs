@@ -2,6 +2,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 
+import { UnknownVariable } from "./variables.mjs";
+
 const MATCHER = /^<([a-z][a-z.]*)(?: ~([^>]+))?(?:([:=])([\w.]+))?>$/;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -83,7 +85,15 @@ function ofText(expected, got, variables, path) {
     }
     return [];
   }
-  const value = variables.resolve(/^<</.test(expected) ? expected.slice(1) : expected);
+  let value;
+  try {
+    value = variables.resolve(/^<</.test(expected) ? expected.slice(1) : expected);
+  } catch (error) {
+    if (!(error instanceof UnknownVariable)) {
+      throw error;
+    }
+    return [{ path, expected, got }];
+  }
   return value === got || isSameJson(value, got) ? [] : [{ path, expected: value, got }];
 }
 

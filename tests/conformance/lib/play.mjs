@@ -7,7 +7,7 @@ import { differences } from "./expectation.mjs";
 import { recorded } from "./recording.mjs";
 import { expectedOf, kindOf, overrideOf, setExpected, todoOf } from "./scenario.mjs";
 import { EVENT_LIMIT_MS, Socket } from "./socket.mjs";
-import { Variables } from "./variables.mjs";
+import { UnknownVariable, Variables } from "./variables.mjs";
 
 const SERVER_KEY = process.env.CONFORMANCE_SERVER_KEY ?? "defaultkey";
 const HTTP_KEY = process.env.CONFORMANCE_HTTP_KEY ?? "defaulthttpkey";
@@ -128,7 +128,13 @@ export class Play {
   async #answer(step, wanted) {
     const limit = Date.now() + EVENT_LIMIT_MS;
     for (;;) {
-      const got = await this.#do(step);
+      const got = await this.#do(step).catch((error) => {
+        // A step that builds on a difference cannot be taken.
+        if (this.isMuster && error instanceof UnknownVariable) {
+          return error.message;
+        }
+        throw error;
+      });
       const before = this.variables.snapshot();
       const compare = (expected, value) => {
         this.variables.restore(before);

@@ -36,6 +36,9 @@ function ofText(value, key, beside, variables) {
     variables.set(name, value);
     return `<text=${name}>`;
   }
+  if (/\.(lua|js):\d+/.test(value)) {
+    return value.includes(OWN_WORD) ? `<text ~${OWN_WORD}>` : "<text>";
+  }
   const referred = variables.refer(value);
   if (/^\$[a-z][\w.]*$/.test(referred)) {
     return referred;

@@ -4,7 +4,7 @@
 import WebSocket from "ws";
 
 /** How long an event or a reply may take before it counts as missing. Far above what a busy machine needs. */
-export const EVENT_LIMIT_MS = Number(process.env.CONFORMANCE_LIMIT_MS ?? 15_000);
+export const EVENT_LIMIT_MS = Number(process.env.CONFORMANCE_LIMIT_MS ?? 10_000);
 
 export class Socket {
   #ws;

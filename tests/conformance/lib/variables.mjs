@@ -14,6 +14,9 @@ const MAKERS = {
 /** Shortest value that a recording replaces by a variable: shorter ones may be there by chance. */
 const REPLACED_LEN_MIN = 8;
 
+/** A reference to something that a server did not answer before. */
+export class UnknownVariable extends Error {}
+
 /** The variables of one run of a scenario. */
 export class Variables {
   #values = new Map();
@@ -31,7 +34,7 @@ export class Variables {
     if (!this.#values.has(name)) {
       const [maker, rest] = name.split(/\.(.*)/);
       if (!rest || !MAKERS[maker]) {
-        throw new Error(`no variable is called ${name}`);
+        throw new UnknownVariable(`nothing was called ${name}`);
       }
       this.set(name, MAKERS[maker](rest));
     }
@@ -58,7 +61,7 @@ export class Variables {
 
   /** The text as a scenario writes it: values of variables become references. */
   refer(text) {
-    const known = [...this.#values].filter(([, value]) => typeof value === "string" && value.length >= REPLACED_LEN_MIN);
+    const known = [...this.#values].filter(([name, value]) => name !== "language" && typeof value === "string" && value.length >= REPLACED_LEN_MIN);
     for (const [name, value] of known) {
       if (value === text) {
         return `$${name}`;

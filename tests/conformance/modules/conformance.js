@@ -1,10 +1,165 @@
 // One function that calls any function of the server, or a probe, and tells what came of it.
 
+function caught(run) {
+  try {
+    return [true, shown(run())];
+  } catch (error) {
+    return [false, shownError(error)];
+  }
+}
+
+function deep(n) {
+  return n === 0 ? 0 : 1 + deep(n - 1);
+}
+
+// Pieces of game code whose behaviour is a server's: errors, numbers, and what a language does by itself.
 var probes = {
   echo: function (ctx, logger, nk) {
     return Array.prototype.slice.call(arguments, 3);
   },
+  error_of_server: function (ctx, logger, nk) {
+    return caught(function () {
+      nk.accountGetId("x");
+    });
+  },
+  error_of_server_parts: function (ctx, logger, nk) {
+    try {
+      nk.accountGetId(nk.uuidv4());
+    } catch (error) {
+      return [typeof error, error instanceof Error, Object.keys(error).sort().join(" "), typeof error.code, typeof error.stack];
+    }
+  },
+  global_undeclared: function () {
+    return caught(function () {
+      conformance_global = 7;
+      return typeof conformance_global;
+    });
+  },
+  global_kept: function () {
+    return typeof conformance_global;
+  },
+  global_declared: function () {
+    return caught(function () {
+      declared.count += 1;
+      return declared.count;
+    });
+  },
+  global_replaced: function () {
+    return caught(function () {
+      replaced = 1;
+      return replaced;
+    });
+  },
+  global_object_write: function () {
+    return caught(function () {
+      globalThis.markOfProbe = 7;
+      var kind = typeof globalThis.markOfProbe;
+      delete globalThis.markOfProbe;
+      return kind;
+    });
+  },
+  prototype_write: function () {
+    return caught(function () {
+      Array.prototype.conformance = 7;
+      var kind = typeof [].conformance;
+      delete Array.prototype.conformance;
+      return kind;
+    });
+  },
+  builtin_write: function () {
+    return caught(function () {
+      Math.conformance = 7;
+      var kind = typeof Math.conformance;
+      delete Math.conformance;
+      return kind;
+    });
+  },
+  nk_write: function (ctx, logger, nk) {
+    return caught(function () {
+      nk.conformance = 7;
+      var kind = typeof nk.conformance;
+      delete nk.conformance;
+      return kind;
+    });
+  },
+  context_write: function (ctx) {
+    return caught(function () {
+      ctx.conformance = 7;
+      return typeof ctx.conformance;
+    });
+  },
+  env_write: function (ctx) {
+    return caught(function () {
+      ctx.env.conformance = "7";
+      return typeof ctx.env.conformance;
+    });
+  },
+  error_name: function () {
+    return caught(function () {
+      var error = new Error("boom");
+      error.name = "Mine";
+      return error.name;
+    });
+  },
+  deep_calls: function () {
+    return caught(function () {
+      return deep(150);
+    });
+  },
+  deeper_calls: function () {
+    return caught(function () {
+      return deep(1500);
+    });
+  },
+  globals: function () {
+    return [
+      "Map", "Set", "WeakMap", "Symbol", "Promise", "Proxy", "Reflect", "BigInt", "Intl", "globalThis", "console",
+      "setTimeout", "require", "process", "fetch", "TextEncoder", "Uint8Array", "DataView", "nkruntime", "eval",
+      "Function", "WebAssembly", "Atomics", "structuredClone",
+    ].map(function (name) {
+      return name + ":" + typeof globalThis[name];
+    }).join(" ");
+  },
+  syntax: function () {
+    return ["a?.b", "a ?? b", "({...a})", "async () => 1", "class A { #b = 1 }", "1n", "a ||= 1", "`x`", "let {b, ...c} = a", "function* f() {}", "for (const x of []) {}", "/(?<n>a)/u", "/(?<=a)b/", "try {} catch {}", "1_000", "2 ** 3"].map(
+      function (text) {
+        try {
+          new Function("a", "b", text);
+          return text + ":yes";
+        } catch (error) {
+          return text + ":" + error.name;
+        }
+      },
+    );
+  },
+  json_numbers: function () {
+    return JSON.stringify([1e20, 1e21, 0.1, -0, 1e-7, NaN, Infinity]);
+  },
+  binary_to_string: function (ctx, logger, nk) {
+    return caught(function () {
+      return nk.binaryToString(nk.stringToBinary("ü"));
+    });
+  },
+  context_names: function (ctx) {
+    return Object.keys(ctx).sort().join(" ");
+  },
+  nk_kind: function (ctx, logger, nk) {
+    return [typeof nk, typeof logger, Object.keys(logger).sort().join(" ")];
+  },
+  logger_calls: function (ctx, logger) {
+    return caught(function () {
+      logger.info("%s and %d", "words", 7);
+      logger.withField("a", 1).withFields({ b: 2 }).debug("words");
+      return typeof logger.getFields();
+    });
+  },
+  stack_kind: function () {
+    return typeof new Error("boom").stack;
+  },
 };
+
+var declared = { count: 0 };
+var replaced = 0;
 
 function fromHex(text) {
   var bytes = new Uint8Array(text.length / 2);
@@ -260,6 +415,78 @@ function matchSignal(ctx, logger, nk, dispatcher, tick, state, data) {
   return { state: state, data: data };
 }
 
+// Hooks in JavaScript: each does what a word in the message says.
+
+function hooked(word, message) {
+  if (word === "refuse") {
+    throw new Error("boom");
+  } else if (word === "refuse_code") {
+    throw { message: "boom", code: 9 };
+  } else if (word === "refuse_big") {
+    throw { message: "boom", code: 1001 };
+  } else if (word === "refuse_null") {
+    throw null;
+  } else if (word === "nothing") {
+    return null;
+  } else if (word === "undefined") {
+    return undefined;
+  } else if (word === "number") {
+    return 7;
+  } else if (word === "text") {
+    return "words";
+  } else if (word === "empty") {
+    return {};
+  } else if (word === "unknown") {
+    message.unknownField = 7;
+  } else if (word === "type") {
+    message.vars = 7;
+  }
+  return message;
+}
+
+function beforeLinkCustom(ctx, logger, nk, data) {
+  var word = data.id.split(" ")[0];
+  if (word === "change") {
+    data.id = data.id.replace("change ", "changed-");
+  }
+  return hooked(word, data);
+}
+
+function afterLinkCustom(ctx, logger, nk, data, request) {
+  nk.localcachePut("after " + ctx.userId, JSON.stringify([data === null ? "null" : typeof data, request]));
+  if (request.id.indexOf("after-fails") === 0) {
+    throw new Error("boom");
+  }
+}
+
+function beforeListNotifications(ctx, logger, nk, data) {
+  return hooked({ 11: "nothing", 12: "refuse", 13: "refuse_code" }[data.limit], data);
+}
+
+function beforeDeleteAccount(ctx, logger, nk, data) {
+  throw { message: String(data === undefined ? "undefined" : data === null ? "null" : typeof data) + " boom", code: 9 };
+}
+
+function beforeChannelJoin(ctx, logger, nk, envelope) {
+  var word = envelope.channelJoin.target.split("~")[0];
+  if (word === "refuse") {
+    throw new Error("boom");
+  } else if (word === "refuse_code") {
+    throw { message: "boom", code: 9 };
+  } else if (word === "nothing") {
+    return null;
+  } else if (word === "change") {
+    envelope.channelJoin.target = envelope.channelJoin.target.replace("change~", "changed-");
+  } else if (word === "names") {
+    throw { message: "boom " + JSON.stringify(envelope), code: 3 };
+  } else if (word === "cid") {
+    envelope.cid = "other";
+  } else if (word === "unknown") {
+    envelope.channelJoin.unknownField = 7;
+  }
+  return envelope;
+}
+
 var InitModule = function (ctx, logger, nk, initializer) {
   initializer.registerRpc("conformance_javascript", conformance);
   initializer.registerRpc("echo_javascript", echo);
@@ -276,4 +503,9 @@ var InitModule = function (ctx, logger, nk, initializer) {
     matchTerminate: matchTerminate,
     matchSignal: matchSignal,
   });
+  initializer.registerBeforeLinkCustom(beforeLinkCustom);
+  initializer.registerAfterLinkCustom(afterLinkCustom);
+  initializer.registerBeforeListNotifications(beforeListNotifications);
+  initializer.registerBeforeDeleteAccount(beforeDeleteAccount);
+  initializer.registerRtBefore("ChannelJoin", beforeChannelJoin);
 };

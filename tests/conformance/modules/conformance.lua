@@ -175,3 +175,74 @@ local failing = {
 nk.register_rpc(function(context, payload)
   return failing[payload]()
 end, "failing_lua")
+
+-- Hooks in Lua: each does what a word in the message says.
+
+local function hooked(word, message)
+  if word == "refuse" then
+    error("boom")
+  elseif word == "refuse_code" then
+    error({ message = "boom", code = 9 })
+  elseif word == "refuse_list" then
+    error({ "boom", 9 })
+  elseif word == "refuse_big" then
+    error({ message = "boom", code = 1001 })
+  elseif word == "nothing" then
+    return nil
+  elseif word == "number" then
+    return 7
+  elseif word == "text" then
+    return "words"
+  elseif word == "empty" then
+    return {}
+  elseif word == "unknown" then
+    message.unknown_field = 7
+  elseif word == "type" then
+    message.vars = 7
+  end
+  return message
+end
+
+nk.register_req_before(function(context, message)
+  local word = message.id:match("^(%S+)")
+  if word == "change" then
+    message.id = message.id:gsub("change ", "changed-")
+  end
+  return hooked(word, message)
+end, "LinkDevice")
+
+nk.register_req_after(function(context, output, input)
+  nk.localcache_put("after " .. context.user_id, nk.json_encode({ type(output), input }))
+  if input.id:match("^after%-fails") then
+    error("boom")
+  end
+end, "LinkDevice")
+
+nk.register_req_before(function(context, message)
+  return hooked(message.ids and message.ids[1], message)
+end, "DeleteNotifications")
+
+nk.register_req_before(function(context, message)
+  error({ message = type(message) .. " boom", code = 9 })
+end, "GetMatchmakerStats")
+
+nk.register_rt_before(function(context, envelope)
+  local message = envelope.status_update
+  local word = (message.status or ""):match("^(%w+)")
+  if word == "change" then
+    message.status = "changed"
+  elseif word == "cid" then
+    envelope.cid = "other"
+  elseif word == "names" then
+    error({ message = "boom " .. nk.json_encode(envelope), code = 3 })
+  elseif word == "unknown" then
+    message.unknown_field = 7
+  elseif word == "refuse" then
+    error("boom")
+  elseif word == "code" then
+    error({ message = "boom", code = 9 })
+  elseif word == "nothing" then
+    return nil
+  end
+  return envelope
+end, "StatusUpdate")
