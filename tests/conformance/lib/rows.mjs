@@ -1,0 +1,82 @@
+// The rows of COMPAT.md that say where Muster differs, and whether each is held by a test.
+
+import { access, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+import { parse } from "yaml";
+
+import { readEverywhere } from "./everywhere.mjs";
+import { readScenario, scenarioFiles } from "./scenario.mjs";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const TESTS = fileURLToPath(new URL("../rows.yaml", import.meta.url));
+
+const FIRST_HEADING = "## Differences on purpose";
+const END_HEADING = "## Not there";
+
+/** The part of the page whose rows are differences, as lines with their numbers. */
+async function differenceLines() {
+  const lines = (await readFile(`${ROOT}COMPAT.md`, "utf8")).split("\n");
+  const [first, end] = [FIRST_HEADING, END_HEADING].map((heading) => lines.indexOf(heading));
+  return lines.slice(first, end).map((text, index) => ({ text, number: first + index + 1 }));
+}
+
+/** Whether a line begins a row: an item of a list, or a row of a table that is not its head. */
+const beginsRow = (text) => /^- /.test(text) || (/^\s*\| *[^\s|-]/.test(text) && !/^\s*\|[-| ]+\|$/.test(text));
+
+const idOf = (text) => text.match(/<a id="([a-z0-9-]+)"><\/a>/)?.[1];
+
+/** The ids of all rows. */
+export async function rowIds() {
+  return new Set((await differenceLines()).map(({ text }) => idOf(text)).filter(Boolean));
+}
+
+/** What is wrong with the rows: without an id, twice the same id, without a scenario and a test, with a test that is not there. */
+export async function wrongRows(folder) {
+  const wrong = [];
+  const ids = new Set();
+  for (const { text, number } of await differenceLines()) {
+    const id = idOf(text);
+    if (!id && beginsRow(text)) {
+      wrong.push(`COMPAT.md:${number}: the row has no id`);
+    }
+    if (ids.has(id)) {
+      wrong.push(`COMPAT.md:${number}: a second row is called ${id}`);
+    }
+    id && ids.add(id);
+  }
+  const { tests, untested } = parse(await readFile(TESTS, "utf8"));
+  const inScenarios = await rowsOfScenarios(folder);
+  for (const id of ids) {
+    const isHeld = inScenarios.has(id) || id in tests;
+    if (!isHeld && !untested.includes(id)) {
+      wrong.push(`${id}: no scenario and no test holds this row`);
+    }
+    if (isHeld && untested.includes(id)) {
+      wrong.push(`${id}: it is held by a test, so rows.yaml need not list it as untested`);
+    }
+  }
+  for (const id of [...Object.keys(tests), ...untested]) {
+    if (!ids.has(id)) {
+      wrong.push(`rows.yaml: no row of COMPAT.md is called ${id}`);
+    }
+  }
+  for (const [id, place] of Object.entries(tests)) {
+    const [file, name] = place.split(/: (.*)/);
+    const exists = await access(ROOT + file).then(() => true, () => false);
+    if (!exists || !(await readFile(ROOT + file, "utf8")).includes(name)) {
+      wrong.push(`rows.yaml: ${id}: there is no test "${name}" in ${file}`);
+    }
+  }
+  return { wrong, count: ids.size, untested };
+}
+
+async function rowsOfScenarios(folder) {
+  const ids = new Set((await readEverywhere()).map(({ row }) => row));
+  for (const file of await scenarioFiles(folder)) {
+    const scenario = await readScenario(folder, file);
+    (scenario.rows ?? []).forEach((id) => ids.add(id));
+    scenario.steps.forEach((step) => step.muster && ids.add(step.muster.row));
+  }
+  return ids;
+}
