@@ -115,7 +115,7 @@ export function markDifference(scenario, index, language, paths, got, variables)
   const step = scenario.steps[index];
   if (step.muster) {
     const field = language !== null && language in step ? language : "expect";
-    if (step.muster.skipped || step.muster.added || field in step.muster) {
+    if (step.muster.skipped || field in step.muster) {
       return;
     }
     setField(scenario, index, "muster", { ...step.muster, [field]: recorded(got, variables) });

@@ -445,7 +445,7 @@ function hooked(word, message) {
 }
 
 function beforeLinkCustom(ctx, logger, nk, data) {
-  var word = data.id.split(" ")[0];
+  var word = (data.id || "").split(" ")[0];
   if (word === "change") {
     data.id = data.id.replace("change ", "changed-");
   }
@@ -454,7 +454,7 @@ function beforeLinkCustom(ctx, logger, nk, data) {
 
 function afterLinkCustom(ctx, logger, nk, data, request) {
   nk.localcachePut("after " + ctx.userId, JSON.stringify([data === null ? "null" : typeof data, request]));
-  if (request.id.indexOf("after-fails") === 0) {
+  if ((request.id || "").indexOf("after-fails") === 0) {
     throw new Error("boom");
   }
 }
@@ -464,7 +464,11 @@ function beforeListNotifications(ctx, logger, nk, data) {
 }
 
 function beforeDeleteAccount(ctx, logger, nk, data) {
-  throw { message: String(data === undefined ? "undefined" : data === null ? "null" : typeof data) + " boom", code: 9 };
+  if (ctx.username.indexOf("hooked") === 0) {
+    var kind = data === null ? "null" : typeof data;
+    throw { message: kind + " boom", code: 9 };
+  }
+  return data;
 }
 
 function beforeChannelJoin(ctx, logger, nk, envelope) {

@@ -204,7 +204,7 @@ local function hooked(word, message)
 end
 
 nk.register_req_before(function(context, message)
-  local word = message.id:match("^(%S+)")
+  local word = (message.id or ""):match("^(%S+)")
   if word == "change" then
     message.id = message.id:gsub("change ", "changed-")
   end
@@ -213,7 +213,7 @@ end, "LinkDevice")
 
 nk.register_req_after(function(context, output, input)
   nk.localcache_put("after " .. context.user_id, nk.json_encode({ type(output), input }))
-  if input.id:match("^after%-fails") then
+  if (input.id or ""):match("^after%-fails") then
     error("boom")
   end
 end, "LinkDevice")
@@ -223,7 +223,10 @@ nk.register_req_before(function(context, message)
 end, "DeleteNotifications")
 
 nk.register_req_before(function(context, message)
-  error({ message = type(message) .. " boom", code = 9 })
+  if context.username:match("^hooked") then
+    error({ type(message) .. " boom", 9 })
+  end
+  return message
 end, "GetMatchmakerStats")
 
 nk.register_rt_before(function(context, envelope)
