@@ -122,14 +122,14 @@ pub(crate) fn unfit() -> Failure {
 
 /// Notes what a hook before something failed with, if its author did not mean to tell that to the client.
 pub(crate) fn note_refusal(subject: HookSubject, failure: &Failure) {
-    if failure.code == Code::Internal {
+    if failure.code == Code::Internal && failure.own_number.is_none() {
         tracing::warn!(hook = subject.name(), told = failure.message, "a hook failed before it");
     }
 }
 
 /// Notes what a hook after something failed with. Its client hears nothing of it.
 pub(crate) fn note_failure(subject: HookSubject, failure: &Failure) {
-    let (hook, code) = (subject.name(), failure.code.number());
+    let (hook, code) = (subject.name(), failure.number());
     tracing::warn!(hook, code, told = failure.message, "a hook failed after it");
 }
 

@@ -32,7 +32,7 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
                 report(operation, &error);
                 HttpResponse::error(code(error.kind), &error.message)
             }
-            Err(RequestError::Runtime(failure)) => HttpResponse::error(failure.code, &failure.message),
+            Err(RequestError::Runtime(failure)) => HttpResponse::failure(&failure),
         }
     };
     let measured = Measured {

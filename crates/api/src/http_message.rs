@@ -6,6 +6,7 @@ use muster_domain::ErrorKind;
 use muster_wire::code::{Code, error_body};
 use muster_wire::operations::{Match, RouteError};
 
+use crate::failure::Failure;
 use crate::game::{Headers, RequestOrigin};
 
 /// The content type of all answers but unwrapped results of game functions.
@@ -50,7 +51,13 @@ pub struct HttpResponse {
 impl HttpResponse {
     /// An error in the protocol's form: `{"code":5,"message":"…"}`.
     pub fn error(code: Code, message: &str) -> Self {
-        Self { status: code.http_status(), content_type: JSON, body: error_body(code, message) }
+        Self { status: code.http_status(), content_type: JSON, body: error_body(code.number().into(), message) }
+    }
+
+    /// A failure of game code in the same form.
+    pub fn failure(failure: &Failure) -> Self {
+        let body = error_body(failure.number(), &failure.message);
+        Self { status: failure.code.http_status(), content_type: JSON, body }
     }
 
     /// The answer to a path or method that does not exist.

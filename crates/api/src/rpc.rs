@@ -26,20 +26,23 @@ struct Wrapped<'a> {
 
 /// Answers a call.
 pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> HttpResponse {
-    let refused = |code: Code, message: &str, failure| HttpResponse {
+    let refused = |code: Code, number: i32, message: &str, failure| HttpResponse {
         status: code.http_status(),
         content_type: JSON,
-        body: rpc_error_body(code, message, failure),
+        body: rpc_error_body(number, message, failure),
     };
     match run(app, request, now).await {
         Ok(body) => HttpResponse { status: 200, content_type: JSON, body: body.into_bytes() },
-        Err(RequestError::Runtime(failure)) => refused(failure.code, &failure.message, RpcFailure::Runtime),
+        Err(RequestError::Runtime(failure)) => {
+            refused(failure.code, failure.number(), &failure.message, RpcFailure::Runtime)
+        }
         Err(RequestError::BuiltIn(error)) => {
             if error.kind == ErrorKind::Internal {
                 let cause = error.cause.as_deref().unwrap_or_default();
                 tracing::error!(cause, told = %error.message, "function failed");
             }
-            refused(code(error.kind), &error.message, RpcFailure::BuiltIn)
+            let code = code(error.kind);
+            refused(code, code.number().into(), &error.message, RpcFailure::BuiltIn)
         }
     }
 }
@@ -64,6 +67,8 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
         let text = std::str::from_utf8(request.body).map_err(|_| Error::invalid("The body is not UTF-8."))?;
         text.to_owned()
     } else {
+        // A payload among the parameters does not count, as in the original.
+        rpc.payload.clear();
         decode_body(&request.matched, request.body, &mut rpc).map_err(unfit)?;
         rpc.payload
     };

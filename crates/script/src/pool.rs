@@ -94,7 +94,7 @@ impl<M: Machine> Pool<M> {
         let result = self.run_uncounted(callee, input, result_type).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
-            let (id, code, generation) = (callee.name(), failure.code.number(), self.generation);
+            let (id, code, generation) = (callee.name(), failure.number(), self.generation);
             tracing::debug!(id, code, generation, told = line_of(&failure.message), "a game function failed");
         }
         result

@@ -177,20 +177,21 @@ pub enum RpcFailure {
     Oversized,
 }
 
-/// The body of a failed HTTP request: `{"code":5,"message":"..."}`.
+/// The body of a failed HTTP request: `{"code":5,"message":"..."}`. The number is that of a [`Code`], or one that game
+/// code chose.
 #[must_use]
-pub fn error_body(code: Code, message: &str) -> Vec<u8> {
+pub fn error_body(number: i32, message: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(message.len() + 32);
     let mut writer = Writer::new(&mut out, WriteOptions::default());
     writer.raw(b"{");
-    code_and_message(&mut writer, code, message);
+    number_and_message(&mut writer, number, message);
     writer.raw(b"}");
     out
 }
 
 /// The body of a failed game function call over HTTP: `{"error":...,"message":"...","code":13}`.
 #[must_use]
-pub fn rpc_error_body(code: Code, message: &str, failure: RpcFailure) -> Vec<u8> {
+pub fn rpc_error_body(number: i32, message: &str, failure: RpcFailure) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 * message.len() + 48);
     let mut writer = Writer::new(&mut out, WriteOptions::default());
     writer.raw(b"{");
@@ -199,12 +200,12 @@ pub fn rpc_error_body(code: Code, message: &str, failure: RpcFailure) -> Vec<u8>
         RpcFailure::Runtime => writer.present("\"error\":", &()),
         RpcFailure::Oversized => {}
     }
-    code_and_message(&mut writer, code, message);
+    number_and_message(&mut writer, number, message);
     writer.raw(b"}");
     out
 }
 
-fn code_and_message(writer: &mut Writer<'_>, code: Code, message: &str) {
-    writer.present("\"code\":", &u32::from(code.number()));
+fn number_and_message(writer: &mut Writer<'_>, number: i32, message: &str) {
+    writer.present("\"code\":", &number);
     writer.present_text("\"message\":", message);
 }

@@ -155,9 +155,9 @@ impl Exchange {
             self.shard.metrics.bodies_too_big.fetch_add(1, Ordering::Relaxed);
         }
         let body = if path.starts_with("/v2/rpc/") {
-            code::rpc_error_body(Code::InvalidArgument, refusal.text(), code::RpcFailure::Oversized)
+            code::rpc_error_body(Code::InvalidArgument.number().into(), refusal.text(), code::RpcFailure::Oversized)
         } else {
-            code::error_body(Code::InvalidArgument, refusal.text())
+            code::error_body(Code::InvalidArgument.number().into(), refusal.text())
         };
         respond(HttpResponse { status: Code::InvalidArgument.http_status(), content_type: api::JSON, body })
     }

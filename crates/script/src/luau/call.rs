@@ -23,8 +23,14 @@ use crate::value::Value;
 /// messages are read here.
 fn arguments_behind_context(lua: &Lua, argument: CallArgument, written: LuaValue) -> Result<MultiValue> {
     let CallArgument::Messages(messages) = argument else { return written.into_lua_multi(lua) };
-    let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
-    messages.into_iter().map(read).collect()
+    // A hook after an operation gets output and input. As in the original, an output of nothing is an empty table.
+    let is_after = messages.len() > 1;
+    let read = |(place, json): (usize, Option<Vec<u8>>)| match json {
+        Some(json) => messages::read(lua, &json),
+        None if is_after && place == 0 => lua.create_table().map(LuaValue::Table),
+        None => Ok(LuaValue::Nil),
+    };
+    messages.into_iter().enumerate().map(read).collect()
 }
 
 /// A function's result in the form that its caller wants.
@@ -99,7 +105,7 @@ impl Machine for Vm {
             return CallOutcome { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         let results = ran.result.map_err(|told| Failure::new(Code::Internal, told));
-        let value = results.and_then(|results| outcome(&self.lua, results));
+        let value = results.and_then(|results| last_outcome(&self.lua, results));
         ended(value.and_then(|value| meaning(&self.lua, value, result_type)))
     }
 }
@@ -115,6 +121,14 @@ fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> CallOutcome {
     CallOutcome { result, breach }
 }
 
+/// The last result of a protected call of a function or hook: as in the original, results before it do not count.
+fn last_outcome(lua: &Lua, mut results: MultiValue) -> std::result::Result<LuaValue, Failure> {
+    if results.len() > 2 && matches!(results.front(), Some(LuaValue::Boolean(true))) {
+        results = [LuaValue::Boolean(true), results.pop_back().unwrap_or(LuaValue::Nil)].into_iter().collect();
+    }
+    outcome(lua, results)
+}
+
 /// The result of a protected call, whose values are `true` and a result, or `false` and an error.
 pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<LuaValue, Failure> {
     let mut results = results.into_iter();
@@ -123,7 +137,8 @@ pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<Lua
     if is_done { Ok(value) } else { Err(raised(lua, value)) }
 }
 
-/// The failure that game code raised: a text, a list of message and code, or a table with fields `message` and `code`.
+/// The failure that game code raised: a text, or a list of message and code. Other tables say no code, as in the
+/// original; a field `message` is told.
 pub(super) fn raised(lua: &Lua, value: LuaValue) -> Failure {
     if let LuaValue::Error(error) = &value {
         return Failure::new(Code::Internal, plain(error));
@@ -136,7 +151,10 @@ pub(super) fn raised(lua: &Lua, value: LuaValue) -> Failure {
         }
         Ok(Value::Map(entries)) => {
             let part = |name: &str| entries.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-            of_parts(part("message"), part("code"))
+            match part("message") {
+                Some(message) => of_parts(Some(message), None),
+                None => Failure::new(Code::Internal, Value::Map(entries).into_json().to_string()),
+            }
         }
         Ok(other) => Failure::new(Code::Internal, other.into_json().to_string()),
         Err(error) => Failure::new(Code::Internal, plain(&error)),
@@ -149,9 +167,8 @@ fn of_parts(message: Option<Value>, code: Option<Value>) -> Failure {
         Some(other) => other.into_json().to_string(),
         None => String::new(),
     };
-    let code = match code {
-        Some(Value::Number(number)) => Code::from_number(number as u8).unwrap_or(Code::Internal),
-        _ => Code::Internal,
-    };
-    Failure::new(code, message)
+    match code {
+        Some(Value::Number(number)) => Failure::numbered(number as i32, message),
+        _ => Failure::new(Code::Internal, message),
+    }
 }

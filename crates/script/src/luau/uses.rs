@@ -30,7 +30,6 @@ impl Uses {
         Self { own_functions: self.own_functions, written: WRITABLE.into() }
     }
 
-
     /// Adds the features that a source names.
     pub(super) fn add(&mut self, source: &[u8]) {
         let words = words(source);
@@ -102,8 +101,6 @@ mod tests {
         let found: Vec<&str> = uses.written.iter().copied().collect();
         assert_eq!((uses.own_functions, found.as_slice()), (own_functions, written), "{source}");
     }
-
-    #[test]
 
     #[test]
     fn reads_are_no_writes() {

@@ -85,8 +85,11 @@ fn told_by_author<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<Failure> 
     if message.is_none() && number.is_none() {
         return None;
     }
-    let code = number.and_then(|code| Code::from_number(code as u8)).unwrap_or(Code::Internal);
-    Some(Failure::new(code, message.unwrap_or_else(|| line(ctx, object.as_value()))))
+    let message = message.unwrap_or_else(|| line(ctx, object.as_value()));
+    Some(match number {
+        Some(number) => Failure::numbered(number as i32, message),
+        None => Failure::new(Code::Internal, message),
+    })
 }
 
 /// A thrown value as a line, such as `Error: the message`.

@@ -9,7 +9,6 @@ use muster_live::Presence;
 use muster_live::matches::{
     Act, Broadcast, Call, Callback, LABEL_BYTES_MAX, LeaveReason, MatchId, Outcome, Return, Sender,
 };
-use muster_wire::code::Code;
 
 use super::codec::{Reader, Unreadable, Writer};
 use crate::functions::Surroundings;
@@ -243,8 +242,8 @@ pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
         }
         4 => {
             let (call, number) = (reader.u64()?, reader.u32()?);
-            let code = u8::try_from(number).ok().and_then(Code::from_number).unwrap_or(Code::Internal);
-            FromInstance::Returned { call, result: Err(Failure::new(code, reader.text()?)) }
+            let number = i32::try_from(number).unwrap_or_default();
+            FromInstance::Returned { call, result: Err(Failure::numbered(number, reader.text()?)) }
         }
         5 => {
             let call = reader.u64()?;

@@ -11,7 +11,7 @@ fn check(body: &str, code: Code, message: &str) {
 #[test]
 fn a_function_says_with_which_code_it_fails() {
     check("error({ 'no chips', 9 })", Code::FailedPrecondition, "no chips");
-    check("error({ message = 'no chips', code = 9 })", Code::FailedPrecondition, "no chips");
+    check("error({ message = 'no chips', code = 9 })", Code::Internal, "no chips");
     check("error({ 'no code' })", Code::Internal, "no code");
     check("error({ 'a code that there is not', 99 })", Code::Internal, "a code that there is not");
 }

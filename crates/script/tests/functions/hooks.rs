@@ -122,7 +122,7 @@ fn what_comes_after_gets_output_and_input() {
             return 'whatever'
         end, 'GetUsers')
         nk.register_req_after(function(context, output, input)
-            seen = { context.execution_mode, output == nil, input }
+            seen = { context.execution_mode, next(output) == nil, input }
             error({ 'too late', 9 })
         end, 'DeleteNotifications')
         nk.register_rpc(function() return nk.json_encode(seen) end, 'seen')",
