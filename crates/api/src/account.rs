@@ -54,5 +54,5 @@ fn to_wire(account: Account, online: bool) -> api::Account {
 }
 
 fn time_unless_never(time: Timestamp) -> Option<muster_wire::Timestamp> {
-    (time != Timestamp::EPOCH).then(|| wire_time::time(time))
+    (time != Timestamp::EPOCH).then(|| wire_time::whole_time(time))
 }

@@ -6,7 +6,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors;
-use crate::wire_time::time;
+use crate::wire_time::whole_time;
 
 /// Notifications that wait for the caller, oldest first, and the cursor to ask with the next time.
 pub async fn list(context: &Context<'_>, request: api::ListNotificationsRequest) -> Result<api::NotificationList> {
@@ -34,7 +34,7 @@ pub(crate) fn to_wire(notification: Notification) -> api::Notification {
         content: notification.content,
         code: notification.code.into(),
         sender_id: if sender == UserId::SYSTEM { String::new() } else { sender.to_string() },
-        create_time: Some(time(notification.create_time)),
+        create_time: Some(whole_time(notification.create_time)),
         persistent: notification.persistent,
     }
 }

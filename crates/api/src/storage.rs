@@ -7,7 +7,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::cursors;
-use crate::wire_time::time;
+use crate::wire_time::{time, whole_time};
 
 /// Writes objects of the caller's: all or none.
 pub async fn write(context: &Context<'_>, request: api::WriteStorageObjectsRequest) -> Result<api::StorageObjectAcks> {
@@ -84,7 +84,7 @@ fn object_to_wire(object: Object) -> api::StorageObject {
             WritePermission::None => 0,
             WritePermission::Owner => 1,
         },
-        create_time: Some(time(object.create_time)),
-        update_time: Some(time(object.update_time)),
+        create_time: Some(whole_time(object.create_time)),
+        update_time: Some(whole_time(object.update_time)),
     }
 }

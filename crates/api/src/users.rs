@@ -6,7 +6,7 @@ use muster_wire::api;
 
 use crate::context::Context;
 use crate::live::Live;
-use crate::wire_time::time;
+use crate::wire_time::whole_time;
 
 /// The profiles asked for, by id, user name or Facebook id; unknown ones are left out.
 pub async fn get(context: &Context<'_>, request: api::GetUsersRequest) -> Result<api::Users> {
@@ -41,7 +41,7 @@ pub(crate) fn to_wire(user: User, online: bool) -> api::User {
         apple_id: user.apple_id,
         online,
         edge_count: user.edge_count,
-        create_time: Some(time(user.create_time)),
-        update_time: Some(time(user.update_time)),
+        create_time: Some(whole_time(user.create_time)),
+        update_time: Some(whole_time(user.update_time)),
     }
 }

@@ -6,3 +6,8 @@ use muster_domain::Timestamp;
 pub(crate) fn time(time: Timestamp) -> muster_wire::Timestamp {
     muster_wire::Timestamp::from_unix_us(time.0)
 }
+
+/// A moment in the protocol's form, without the fraction of its second, which the original leaves out in most places.
+pub(crate) fn whole_time(time: Timestamp) -> muster_wire::Timestamp {
+    self::time(Timestamp::from_seconds(time.seconds()))
+}

@@ -25,7 +25,8 @@ pub async fn get(store: &dyn Store, user_id: UserId) -> Result<Account> {
 
 /// Changes the given fields.
 ///
-/// Errors: `InvalidArgument` for a value out of bounds or a taken user name, `NotFound` for an account gone.
+/// Errors: `InvalidArgument` without a field, for a value out of bounds or a taken user name; `NotFound` for an account
+/// gone.
 pub async fn update(store: &dyn Store, user_id: UserId, update: &AccountUpdate, now: Timestamp) -> Result<()> {
     refuse_system(user_id, "changed")?;
     check_update(update)?;
@@ -38,6 +39,9 @@ pub async fn update(store: &dyn Store, user_id: UserId, update: &AccountUpdate, 
 }
 
 pub(crate) fn check_update(update: &AccountUpdate) -> Result<()> {
+    if *update == AccountUpdate::default() {
+        return Err(Error::invalid("At least one field to change is required."));
+    }
     if let Some(username) = &update.username {
         check_username(username)?;
     }

@@ -55,8 +55,8 @@ pub fn encoding(format: Format) -> Encoding {
 /// The event of who came and who went, as members of such a stream are told; `None` where they are told nothing.
 pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
     let PresenceEvent { stream, .. } = event;
-    let joins = event.joins.iter().map(user_presence).collect();
-    let leaves = event.leaves.iter().map(user_presence).collect();
+    let joins: Vec<_> = event.joins.iter().map(user_presence).collect();
+    let leaves: Vec<_> = event.leaves.iter().map(user_presence).collect();
     Some(Push::new(match stream.mode {
         mode::NOTIFICATIONS => return None,
         mode::STATUS => Message::StatusPresenceEvent(StatusPresenceEvent { joins, leaves }),
@@ -80,7 +80,14 @@ pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
             let party_id = format!("{}.{node}", stream.subject);
             Message::PartyPresenceEvent(PartyPresenceEvent { party_id, joins, leaves })
         }
-        _ => Message::StreamPresenceEvent(StreamPresenceEvent { stream: Some(stream_name(stream)), joins, leaves }),
+        _ => {
+            // Streams of game code tell no status, as in the original; listings do.
+            let untold = |presences: Vec<UserPresence>| {
+                presences.into_iter().map(|presence| UserPresence { status: None, ..presence }).collect()
+            };
+            let (joins, leaves) = (untold(joins), untold(leaves));
+            Message::StreamPresenceEvent(StreamPresenceEvent { stream: Some(stream_name(stream)), joins, leaves })
+        }
     }))
 }
 

@@ -13,11 +13,13 @@ use muster_wire::realtime::envelope::Message;
 use super::events::Push;
 use crate::context::App;
 use crate::notifications::to_wire;
-use crate::wire_time::time;
+use crate::wire_time::whole_time;
 
-/// A notification as the receiver's sockets are sent it.
+/// A notification as the receiver's sockets are sent it. Unlike listings, as in the original, it names the server as
+/// its sender.
 pub(crate) fn told(notification: Notification) -> SharedPayload {
-    payload(to_wire(notification))
+    let sender_id = notification.sender_id.to_string();
+    payload(api::Notification { sender_id, ..to_wire(notification) })
 }
 
 /// The notification to a socket before it closes because the user opened another.
@@ -43,7 +45,7 @@ fn own(app: &App, code: i16, subject: &str, content: String) -> SharedPayload {
         subject: subject.to_owned(),
         content,
         code: code.into(),
-        create_time: Some(time(app.clock.now())),
+        create_time: Some(whole_time(app.clock.now())),
         ..api::Notification::default()
     })
 }

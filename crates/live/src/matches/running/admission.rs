@@ -9,7 +9,7 @@ use muster_domain::{Error, ErrorKind};
 use super::super::call::{Act, Callback, LeaveReason, Left};
 use super::super::effect::Effect;
 use super::super::message::Attempt;
-use super::{CallUnderWay, Player, RunningMatch, ended, refuse};
+use super::{CallUnderWay, Player, RunningMatch, refuse};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
 
@@ -33,7 +33,8 @@ impl PendingAttempt {
     /// Refuses the attempt because the match has ended, unless nobody awaits the answer.
     pub(super) fn give_up(self, out: &mut Vec<Effect>) {
         if self.awaited_until.is_some() {
-            refuse(self.attempt, ended(), out);
+            let why = Error::new(ErrorKind::PermissionDenied, "The match has ended before it could let you in.");
+            refuse(self.attempt, why, out);
         }
     }
 }

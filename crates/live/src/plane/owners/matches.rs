@@ -58,7 +58,7 @@ impl Plane {
             out.reply(request.id, Reply::Answer(Answer::Match(Err(ended()))));
             return;
         }
-        if let Some(member) = self.set_out(key, &stream, true, request, out) {
+        if let Some(member) = self.set_out(key, &stream, false, request, out) {
             let ask = MatchAsk::Join { member: Box::new(member), metadata };
             self.ask_match(now, stream, ask, Some(request), out);
         }
