@@ -110,12 +110,10 @@ pub(super) fn entries(value: Value, what: &str) -> Result<Vec<(String, Value)>> 
     }
 }
 
-/// Texts by name. Numbers and flags become texts.
+/// Texts by name.
 pub(super) fn named_texts(value: Value, what: &str) -> Result<Vec<(String, String)>> {
     let text = |(name, value)| match value {
         Value::Bytes(bytes) => Ok((name, text_of(bytes)?)),
-        Value::Number(number) => Ok((name, number.to_string())),
-        Value::Flag(flag) => Ok((name, flag.to_string())),
         other => Err(Error::invalid(format!("expects {what} to be strings, got a {}", other.kind()))),
     };
     entries(value, what)?.into_iter().map(text).collect()
@@ -125,7 +123,7 @@ pub(super) fn named_texts(value: Value, what: &str) -> Result<Vec<(String, Strin
 pub(super) fn object(value: Value, what: &str) -> Result<Option<String>> {
     match value {
         Value::Nil => Ok(None),
-        Value::Map(_) => Ok(Some(value.into_json().to_string())),
+        Value::Map(_) => Ok(Some(value.to_json_text())),
         other => Err(unfit(what, "table", &other)),
     }
 }

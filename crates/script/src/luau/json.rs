@@ -12,8 +12,9 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::functions::Bound;
 use super::raw::{Pen, Reader};
+use super::surrogates;
 use crate::value::allowance::Allowance;
-use crate::value::whole;
+use crate::value::{original_json, whole};
 
 /// Capacity of a table whose size is not yet known, in elements or names.
 const ROOM: usize = 4;
@@ -45,6 +46,8 @@ pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Return
         }
     };
     Allowance::check_json(json)?;
+    let repaired = surrogates::replace_lone(json);
+    let json = repaired.as_deref().unwrap_or(json);
     let mut from = serde_json::Deserializer::from_slice(json);
     let read = Push(&mut pen).deserialize(&mut from).and_then(|()| from.end());
     read.map(|()| 1).map_err(|error| format!("not a valid JSON string: {error}"))
@@ -64,7 +67,7 @@ pub(super) unsafe fn encode(state: *mut ffi::lua_State, bound: &Bound) -> Return
         let told = |told: String| format!("json_encode: {told}");
         write(&mut reader, 1, 0, &mut out).map_err(told)?;
     } else {
-        out.extend_from_slice(b"null");
+        return Err("bad argument #1 to json_encode (value expected, got none)".to_owned());
     }
     pen.text(&out);
     Ok(1)
@@ -154,12 +157,13 @@ fn write(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<u8>) ->
         ffi::LUA_TSTRING => write_text(reader.bytes(at), out)?,
         ffi::LUA_TTABLE => {
             reader.enter(depth)?;
-            match reader.length(at) {
+            match reader.extent(at) {
                 0 => write_object(reader, at, depth + 1, out)?,
                 length => write_list(reader, at, length, depth + 1, out)?,
             }
         }
-        other => return Err(format!("a {} cannot be used here", reader.kind_name(other))),
+        // As in the original, a function is written as a text.
+        other => write_text(reader.kind_name(other).as_bytes(), out)?,
     }
     Ok(())
 }
@@ -218,16 +222,23 @@ fn write_object(reader: &mut Reader<'_>, at: c_int, depth: usize, out: &mut Vec<
 }
 
 fn write_number(number: f64, out: &mut Vec<u8>) -> Result<(), String> {
-    let written = match whole(number) {
-        Some(number) => serde_json::to_writer(out, &number),
-        None => serde_json::to_writer(out, &number),
-    };
-    written.map_err(unwritten)
+    match whole(number) {
+        Some(number) => serde_json::to_writer(out, &number).map_err(unwritten),
+        None if number.is_finite() => original_json::write_number(out, number).map_err(|error| error.to_string()),
+        None => Err(format!("{number} is no number of JSON")),
+    }
 }
 
 /// Appends a text. Bytes that are no UTF-8 become replacement characters.
 fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-    serde_json::to_writer(out, &*String::from_utf8_lossy(text)).map_err(unwritten)
+    let begin = out.len();
+    serde_json::to_writer(&mut *out, &*String::from_utf8_lossy(text)).map_err(unwritten)?;
+    let is_special = |bytes: &[u8]| bytes.iter().any(|byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2));
+    if is_special(&out[begin..]) {
+        let written = out.split_off(begin);
+        original_json::write_escaped(out, &String::from_utf8_lossy(&written)).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 fn unwritten(error: serde_json::Error) -> String {

@@ -26,6 +26,7 @@ mod raw;
 mod register;
 mod run_once;
 mod seat;
+mod surrogates;
 mod uses;
 mod values;
 pub mod vm;

@@ -242,7 +242,7 @@ fn capacity(count: usize) -> c_int {
     c_int::try_from(count).unwrap_or(c_int::MAX)
 }
 
-/// Reads a table. A table with a first element is read as a list, as in the original. Names that are no texts are read
+/// Reads a table. A table with a positive index is read as a list, as in the original. Names that are no texts are read
 /// as the texts that they print as.
 ///
 /// # Errors
@@ -295,7 +295,7 @@ impl Reader<'_> {
     }
 
     fn table(&mut self, at: c_int, depth: usize) -> Read<Value> {
-        let length = self.length(at);
+        let length = self.extent(at);
         if length > 0 {
             let mut values = Vec::with_capacity(length.min(PARTS_MAX));
             self.each_item(at, length, |reader, _| {
@@ -340,6 +340,30 @@ impl Reader<'_> {
     pub(super) fn length(&self, at: c_int) -> usize {
         // SAFETY: the caller names a place with a table.
         unsafe { ffi::lua_rawlen(self.state, at) }
+    }
+
+    /// Number of elements of the table at a place of the stack when it is read as a list: its highest index, as in the
+    /// original, so that elements may be missing in between. A table whose highest index is beyond the limit of values
+    /// has the elements up to the first that is missing.
+    pub(super) fn extent(&self, at: c_int) -> usize {
+        let (at, length) = (self.absolute(at), self.length(at));
+        let mut extent = length;
+        // SAFETY: a table lies at the place and is not changed; `absolute` made room for a name and a value. The element
+        // at `length` exists, so iteration may begin behind it, and everything that is pushed is popped.
+        unsafe {
+            match length {
+                0 => ffi::lua_pushnil(self.state),
+                length => ffi::lua_pushnumber(self.state, length as f64),
+            }
+            while ffi::lua_next(self.state, at) != 0 {
+                ffi::lua_pop(self.state, 1);
+                if self.kind(-1) == ffi::LUA_TNUMBER {
+                    let index = whole(self.number(-1)).and_then(|index| usize::try_from(index).ok());
+                    extent = extent.max(index.filter(|index| *index <= PARTS_MAX).unwrap_or_default());
+                }
+            }
+        }
+        extent
     }
 
     /// Charges the allowance for one part of a value, with `bytes` bytes of text.

@@ -6,7 +6,7 @@ use super::raw;
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
-/// Reads a value. A table with a first element is read as a list, as in the original. Names of other tables are read as
+/// Reads a value. A table with a positive index is read as a list, as in the original. Names of other tables are read as
 /// the texts that they print as.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ pub mod allowance;
 mod bytes;
 mod json;
 mod names;
+pub(crate) mod original_json;
 
 use serde_json::{Map, Number, Value as Json};
 
