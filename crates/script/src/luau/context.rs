@@ -113,11 +113,13 @@ fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
         set_text(pen, USER_ID, text_of(claims.user_id.0, &mut [0; 36]));
         set_text(pen, USERNAME, &claims.username);
         pen.set_listed(NAMES_AT, USER_SESSION_EXP, |pen| pen.number(claims.expires_at_sec as f64));
-        pen.set_listed(NAMES_AT, VARS, |pen| {
-            pen.table(0, claims.vars.len(), |vars| {
-                claims.vars.iter().for_each(|(name, text)| vars.set_text(name, text))
+        if !claims.vars.is_empty() {
+            pen.set_listed(NAMES_AT, VARS, |pen| {
+                pen.table(0, claims.vars.len(), |vars| {
+                    claims.vars.iter().for_each(|(name, text)| vars.set_text(name, text))
+                });
             });
-        });
+        }
     }
     let client = &invocation.client;
     if let Some(id) = &invocation.session_id {

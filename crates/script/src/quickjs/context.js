@@ -15,11 +15,17 @@
     lang,
     traceId,
   ) => {
-    const context = { env: { ...env }, executionMode, node, version, headers, queryParams };
+    const context = { env: { ...env }, executionMode, node, version };
+    if (headers !== undefined) {
+      context.headers = headers;
+      context.queryParams = queryParams;
+    }
     if (userId !== undefined) {
       context.userId = userId;
       context.username = username;
       context.userSessionExp = userSessionExp;
+    }
+    if (vars !== undefined) {
       context.vars = vars;
     }
     if (sessionId !== undefined) {

@@ -39,12 +39,15 @@ impl Contexts {
         let client = &invocation.client;
         let mut arguments = Args::new(ctx.clone(), 12);
         arguments.push_arg(invocation.mode.name())?;
-        arguments.push_arg(multimap(ctx, &invocation.headers)?)?;
-        arguments.push_arg(multimap(ctx, &invocation.query)?)?;
+        // Over a socket there are no headers and parameters of the call.
+        let request = Some(invocation).filter(|invocation| invocation.session_id.is_none());
+        arguments.push_arg(request.map(|request| multimap(ctx, &request.headers)).transpose()?)?;
+        arguments.push_arg(request.map(|request| multimap(ctx, &request.query)).transpose()?)?;
         arguments.push_arg(user.map(|claims| claims.user_id.to_string()))?;
         arguments.push_arg(user.map(|claims| claims.username.as_str()))?;
         arguments.push_arg(user.map(|claims| claims.expires_at_sec as f64))?;
-        arguments.push_arg(user.map(|claims| texts(ctx, &claims.vars)).transpose()?)?;
+        let vars = user.map(|claims| &claims.vars).filter(|vars| !vars.is_empty());
+        arguments.push_arg(vars.map(|vars| texts(ctx, vars)).transpose()?)?;
         arguments.push_arg(invocation.session_id.as_deref())?;
         arguments.push_arg(client.address.map(|address| address.to_string()))?;
         // The port is a text, as in the original.
