@@ -25,7 +25,7 @@ func (m module) PartyList(ctx context.Context, limit int, open *bool, showHidden
 	if showHidden {
 		return nil, "", notYet("nk.PartyList with hidden parties")
 	}
-	value, err := m.ask(ctx, "party_list", limit, pointed(open), optional(query), optional(cursor))
+	value, err := m.ask(ctx, "party_list", limit, pointed(open), showHidden, optional(query), optional(cursor))
 	results := resultsOf(value, 2)
 	read := func(f fields) *api.Party {
 		return &api.Party{

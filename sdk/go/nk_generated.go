@@ -451,7 +451,7 @@ func readApiNotification(f fields) *api.Notification {
 	return &api.Notification{
 		Id:         f.text("id"),
 		Subject:    f.text("subject"),
-		Content:    f.json("content"),
+		Content:    f.text("content"),
 		Code:       f.int32("code"),
 		SenderId:   f.text("sender_id"),
 		CreateTime: f.time("create_time"),

@@ -24,17 +24,19 @@ const NO_ID: &str = "This is no match ID.";
 const PAGE_DEFAULT: i32 = 10;
 /// Matches in one listing at most.
 const PAGE_MAX: i32 = 100;
+/// Matches in one listing of game code at most.
+const GAME_CODE_PAGE_MAX: usize = 10_000;
 
 /// Matches that fit. Only those of game code have a label: a listing by label or query has no others.
 pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Result<api::MatchList> {
     find(&context.app.live, request).await
 }
 
-/// The same for whoever asks.
+/// The same without a context.
 ///
 /// # Errors
 /// `InvalidArgument` for limits, sizes and queries that do not fit.
-pub async fn find(live: &Live, request: api::ListMatchesRequest) -> Result<api::MatchList> {
+async fn find(live: &Live, request: api::ListMatchesRequest) -> Result<api::MatchList> {
     let limit = page_limit(request.limit, PAGE_DEFAULT, PAGE_MAX)? as usize;
     let size = |size: Option<i32>, otherwise| match size {
         None => Ok(otherwise),
@@ -44,6 +46,33 @@ pub async fn find(live: &Live, request: api::ListMatchesRequest) -> Result<api::
     if sizes.0 > sizes.1 {
         return Err(Error::invalid("The minimum size must not be above the maximum size."));
     }
+    if request.authoritative == Some(false) && request.query.as_deref().is_some_and(|query| !query.is_empty()) {
+        return Err(Error::invalid("Only matches of game code have a label, which a query is about."));
+    }
+    find_within(live, request, limit, sizes).await
+}
+
+/// Matches that fit, for game code: as many as it wants, up to a limit. No match has a size that cannot be.
+///
+/// # Errors
+/// `InvalidArgument` for a limit below 0 and for a query that does not fit.
+pub async fn find_for_game_code(live: &Live, request: api::ListMatchesRequest) -> Result<api::MatchList> {
+    let limit = request.limit.unwrap_or(PAGE_DEFAULT);
+    let limit = usize::try_from(limit).map_err(|_| Error::invalid("The limit must not be below 0."))?;
+    let size = |size: Option<i32>, otherwise| size.map_or(otherwise, |size| usize::try_from(size).unwrap_or_default());
+    let sizes = (size(request.min_size, 0), size(request.max_size, usize::MAX));
+    if limit == 0 || sizes.0 > sizes.1 {
+        return Ok(api::MatchList::default());
+    }
+    find_within(live, request, limit.min(GAME_CODE_PAGE_MAX), sizes).await
+}
+
+async fn find_within(
+    live: &Live,
+    request: api::ListMatchesRequest,
+    limit: usize,
+    sizes: (usize, usize),
+) -> Result<api::MatchList> {
     let wants_label = request.label.is_some() || request.query.is_some();
     let mut matches = Vec::new();
     if request.authoritative != Some(false) {

@@ -1,14 +1,17 @@
 //! Accounts and users.
 
+use std::collections::BTreeSet;
+
 use muster_domain::account::{self, parse_user_id};
 use muster_domain::ports::accounts::{Account, AccountUpdate, User};
-use muster_domain::{Result, Timestamp};
+use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::records::{object, of_json, of_time, record, some_text, texts};
 use super::refusals::NO_ACCOUNT;
 use super::{
-    AMOUNTS, Arguments, EffectClass, GoShape, Host, HostFunction, JavaScriptShape, ROW, RecordType, Run, TEXTS, Type,
-    field, flag, maybe, not_yet, only, optional, required,
+    AMOUNTS, AnswerShape, ArgumentRules, Arguments, DefaultValue, EffectClass, GoShape, Host, HostFunction,
+    JavaScriptShape, LuaShape, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, not_yet, number, only, optional,
+    required,
 };
 use crate::value::Value;
 
@@ -41,16 +44,18 @@ const ACCOUNT_DEVICE: Type = Type::Record(&RecordType { name: "AccountDevice", f
 const ACCOUNT: Type = Type::Record(&RecordType {
     name: "Account",
     fields: &[
-        field("user_id", Type::Text),
         field("user", USER),
         field("wallet", AMOUNTS),
-        field("devices", Type::List(&ACCOUNT_DEVICE)),
+        maybe("devices", Type::List(&ACCOUNT_DEVICE)),
         maybe("email", Type::Text),
         maybe("custom_id", Type::Text),
         maybe("verify_time", Type::Number),
         maybe("disable_time", Type::Number),
     ],
 });
+
+/// In Lua the fields of the user stand in the account, too, as in the original.
+const WITH_USER: LuaShape = LuaShape::answering(AnswerShape { spread: "user", ..AnswerShape::BY_RULE });
 
 pub(super) const USER_UPDATE_ACCOUNT: Type = Type::Record(&RecordType {
     name: "UserUpdateAccount",
@@ -72,10 +77,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Reads an account.",
         parameters: &[required("user_id", Type::Text)],
         results: &[only(ACCOUNT)],
-        answers: "the account: user, user_id, wallet, devices, and where there are any email, custom_id, verify_time, \
-                 disable_time",
+        answers: "the account: user, wallet, and where there are any devices, email, custom_id, verify_time, disable_time",
         errors: &[NO_ACCOUNT],
         effect: EffectClass::Reads,
+        lua: WITH_USER,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -89,21 +94,23 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "accounts_get_id",
         doc: "Reads accounts.",
-        parameters: &[required("user_ids", TEXTS)],
+        parameters: &[optional("user_ids", TEXTS)],
         results: &[only(Type::List(&ACCOUNT))],
-        answers: "the accounts that exist, each as account_get_id answers it",
+        answers: "the accounts that exist, each once and as account_get_id answers it",
         effect: EffectClass::Reads,
+        lua: WITH_USER,
         go: GoShape::by_hand("AccountsGetId"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
-                let ids = ids.iter().map(|id| parse_user_id(id)).collect::<Result<Vec<_>>>()?;
+                let ids = ids.iter().map(|id| parse_user_id(id)).collect::<Result<BTreeSet<_>>>()?;
+                let ids = Vec::from_iter(ids);
                 let online = host.players.are_online(&ids).await;
                 let mut accounts = Vec::new();
                 for (id, online) in ids.into_iter().zip(online) {
                     match account::get(&*host.store, id).await {
                         Ok(account) => accounts.push(of_account(account, online)),
-                        Err(error) if error.kind == muster_domain::ErrorKind::NotFound => {}
+                        Err(error) if error.kind == ErrorKind::NotFound => {}
                         Err(error) => return Err(error),
                     }
                 }
@@ -114,7 +121,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_update_id",
-        doc: "Changes what is given of an account.",
+        doc: "Changes what is given of an account. Nothing happens if there is no such account.",
         parameters: &[
             required("user_id", Type::Text),
             optional("metadata", Type::Object),
@@ -125,8 +132,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("lang_tag", Type::Text),
             optional("avatar_url", Type::Text),
         ],
-        errors: &[NO_ACCOUNT],
         effect: EffectClass::Writes,
+        lua: LuaShape::taking(ArgumentRules {
+            empty_is_absent: &["username", "display_name", "timezone", "location", "lang_tag", "avatar_url"],
+            ..ArgumentRules::BY_RULE
+        }),
         javascript: JavaScriptShape::ordered(&[
             "user_id",
             "username",
@@ -172,10 +182,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "users_get_random",
         doc: "Reads the public part of accounts drawn at random, at most 1,000.",
-        parameters: &[required("count", Type::Number)],
+        parameters: &[number("count", 0.0)],
         results: &[only(Type::List(&USER))],
         answers: "users",
         effect: EffectClass::Reads,
+        javascript: JavaScriptShape::taking(ArgumentRules { required: &["count"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let count = arguments.integer().unwrap_or_default();
@@ -192,10 +203,18 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
         effect: EffectClass::Reads,
+        javascript: JavaScriptShape::taking(ArgumentRules {
+            defaults: &[("user_ids", DefaultValue::EmptyList)],
+            ..ArgumentRules::BY_RULE
+        }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let ids = texts(arguments.any(), "user ids")?;
-                let facebook_ids = texts(arguments.any(), "Facebook ids")?;
+                let ids = arguments.any();
+                let is_given = ids != Value::Nil;
+                let (ids, facebook_ids) = (texts(ids, "user ids")?, texts(arguments.any(), "Facebook ids")?);
+                if is_given && ids.is_empty() && facebook_ids.is_empty() {
+                    return Err(Error::invalid("expects at least one id of a user, or of a user of Facebook"));
+                }
                 let users = account::users(&*host.store, &ids, Vec::new(), facebook_ids).await?;
                 Ok(of_users(&host, users).await)
             })
@@ -209,6 +228,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
         effect: EffectClass::Reads,
+        javascript: JavaScriptShape::taking(ArgumentRules { not_empty: &["usernames"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let names = texts(arguments.any(), "usernames")?;
@@ -228,8 +248,10 @@ async fn update(host: std::rc::Rc<Host>, mut arguments: Arguments) -> Result<Val
     let (username, display_name, timezone, location, lang_tag, avatar_url) =
         (given()?, given()?, given()?, given()?, given()?, given()?);
     let update = AccountUpdate { username, display_name, avatar_url, lang_tag, location, timezone, metadata };
-    account::update(&*host.store, user_id, &update, host.clock.now()).await?;
-    Ok(Value::Nil)
+    match account::update(&*host.store, user_id, &update, host.clock.now()).await {
+        Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+        _ => Ok(Value::Nil),
+    }
 }
 
 async fn of_users(host: &Host, users: Vec<User>) -> Value {
@@ -244,13 +266,13 @@ async fn of_users(host: &Host, users: Vec<User>) -> Value {
 }
 
 fn of_account(account: Account, online: bool) -> Value {
-    let devices = account.devices.into_iter().map(|id| record([("id", Value::text(id))])).collect();
+    let devices: Vec<_> = account.devices.into_iter().map(|id| record([("id", Value::text(id))])).collect();
+    let devices = if devices.is_empty() { Value::Nil } else { Value::List(devices) };
     let time = |time: Timestamp| if time == Timestamp::EPOCH { Value::Nil } else { of_time(time) };
     record([
-        ("user_id", account.user.id.map_or(Value::Nil, |id| Value::text(id.to_string()))),
         ("user", of_user(account.user, online)),
         ("wallet", of_json(&account.wallet)),
-        ("devices", Value::List(devices)),
+        ("devices", devices),
         ("email", some_text(account.email)),
         ("custom_id", some_text(account.custom_id)),
         ("verify_time", time(account.verify_time)),

@@ -21,6 +21,7 @@ impl Arguments {
             match (parameter.of, &*value) {
                 (_, Value::Nil) if parameter.is_optional => *value = parameter.default.value(),
                 (Type::Text | Type::Bytes, Value::Number(number)) => *value = Value::text(number.to_string()),
+                (Type::Either(..), Value::Nil) => return Err(missing(function, index)),
                 (of, value) if of.takes(value) => {}
                 (of, value) => {
                     let (number, name, expected, got) = (index + 1, function.name, of.expected("table"), value.kind());
@@ -93,6 +94,11 @@ impl Arguments {
     pub fn flag(&mut self) -> bool {
         self.flag_or_none().unwrap_or_default()
     }
+}
+
+/// The refusal of an argument that may not be left out.
+fn missing(function: &HostFunction, index: usize) -> Error {
+    Error::invalid(format!("bad argument #{} to {} (value expected, got nil)", index + 1, function.name))
 }
 
 /// Bytes as a text.

@@ -13,8 +13,8 @@ use super::records::entries;
 use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
 use super::{
-    Arguments, DocumentedError, EffectClass, Field, GoShape, Host, HostFunction, Parameter, ROW, Run, Type, field,
-    flag, not_yet, optional, required, text_of,
+    ArgumentRules, Arguments, DocumentedError, EffectClass, Field, GoShape, Host, HostFunction, LuaShape, Parameter,
+    ROW, Run, Type, field, flag, not_yet, optional, required, text_of,
 };
 use crate::value::Value;
 
@@ -76,7 +76,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "authenticate_token_generate",
-        doc: "Makes a session token for a user. Without a name it has the account's, without a time the usual life.",
+        doc: "Makes a session token for a user. Without a name it has the account's, without a time the usual life. A time that \
+              is over makes a token that is void.",
         parameters: &[
             required("user_id", Type::Text),
             USERNAME,
@@ -87,6 +88,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "a session token, and when it expires",
         errors: &[NO_ACCOUNT, BANNED],
         effect: EffectClass::Reads,
+        lua: LuaShape::taking(ArgumentRules {
+            required: &["username"],
+            empty_is_absent: &["expires_at"],
+            ..ArgumentRules::BY_RULE
+        }),
         go: GoShape::arguments(&[("expires_at", "exp")]),
         run: Run::Later(|host, arguments| Box::pin(token(host, arguments))),
         ..ROW
@@ -122,10 +128,7 @@ async fn token(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     let moment = revocations.moment(now);
     let username = token_name(&*host.store, user_id, username).await?;
     let mut issued = sessions.issue(&*host.entropy, moment, now, (user_id, username), vars);
-    if let Some(expires_at) = expires_at.filter(|expires_at| *expires_at > 0) {
-        if expires_at <= now.seconds() {
-            return Err(Error::invalid("The time at which the token expires must be to come."));
-        }
+    if let Some(expires_at) = expires_at {
         issued.claims.expires_at_sec = expires_at.min(now.seconds().saturating_add(EXPIRES_IN_MAX_SEC));
     }
     let expires_at = issued.claims.expires_at_sec;

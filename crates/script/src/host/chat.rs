@@ -10,14 +10,31 @@ use muster_domain::{Error, Result};
 
 use super::records::{object, of_time, record};
 use super::{
-    Arguments, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe,
-    number, only, optional, required,
+    AnswerShape, ArgumentRules, Arguments, DefaultValue, EffectClass, GoShape, Host, HostFunction, JavaScriptShape,
+    LuaShape, Parameter, ROW, RecordType, Run, Type, field, flag, maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
 const SENDER: Parameter = optional("sender_id", Type::Text);
 const USERNAME: Parameter = optional("sender_username", Type::Text);
 const PERSIST: Parameter = flag("persist", true);
+/// The names of messages in Lua are those of the original.
+const CAMEL_CASE: AnswerShape = AnswerShape { is_camel_case: true, ..AnswerShape::BY_RULE };
+
+/// In Lua a message is kept only if that is asked for.
+const LUA_MESSAGE: LuaShape = LuaShape {
+    arguments: ArgumentRules {
+        no_numbers: &["sender_username"],
+        defaults: &[("persist", DefaultValue::Flag(false))],
+        ..ArgumentRules::BY_RULE
+    },
+    answer: CAMEL_CASE,
+};
+
+/// In JavaScript code and flag of an acknowledgement are objects.
+const JAVASCRIPT_MESSAGE: JavaScriptShape =
+    JavaScriptShape::with_tables(AnswerShape { boxed: &["code", "persistent"], ..AnswerShape::BY_RULE });
+
 const ACKNOWLEDGEMENT: &str = "channel_id, message_id, code, username, create_time, update_time, persistent";
 
 const CHANNEL_MESSAGE_ACK: Type = Type::Record(&RecordType {
@@ -45,10 +62,10 @@ const CHANNEL_MESSAGE: Type = Type::Record(&RecordType {
         field("create_time", Type::Number),
         field("update_time", Type::Number),
         field("persistent", Type::Flag),
-        maybe("room_name", Type::Text),
-        maybe("group_id", Type::Text),
-        maybe("user_id_one", Type::Text),
-        maybe("user_id_two", Type::Text),
+        field("room_name", Type::Text),
+        field("group_id", Type::Text),
+        field("user_id_one", Type::Text),
+        field("user_id_two", Type::Text),
     ],
 });
 
@@ -65,6 +82,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the channel's id",
         effect: EffectClass::Reads,
+        lua: LuaShape::taking(ArgumentRules { required: &["sender_id"], ..ArgumentRules::BY_RULE }),
         go: GoShape::arguments(&[("type", "chanType")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -84,10 +102,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "channel_message_send",
         doc: "Says something in a channel, by default as the server and to be kept. Those who are there have it at once.",
-        parameters: &[required("channel_id", Type::Text), required("content", Type::Object), SENDER, USERNAME, PERSIST],
+        parameters: &[required("channel_id", Type::Text), optional("content", Type::Object), SENDER, USERNAME, PERSIST],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
         effect: EffectClass::Writes,
+        lua: LUA_MESSAGE,
+        javascript: JAVASCRIPT_MESSAGE,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let channel = Channel::parse(&arguments.text()?)?;
@@ -103,7 +123,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[
             required("channel_id", Type::Text),
             required("message_id", Type::Text),
-            required("content", Type::Object),
+            optional("content", Type::Object),
             SENDER,
             USERNAME,
             PERSIST,
@@ -111,6 +131,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
         effect: EffectClass::Writes,
+        lua: LUA_MESSAGE,
+        javascript: JAVASCRIPT_MESSAGE,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
@@ -135,6 +157,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
         effect: EffectClass::Writes,
+        lua: LUA_MESSAGE,
+        javascript: JAVASCRIPT_MESSAGE,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
@@ -157,11 +181,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             field("messages", Type::List(&CHANNEL_MESSAGE)),
             maybe("next_cursor", Type::Text),
             maybe("prev_cursor", Type::Text),
-            maybe("cacheable_cursor", Type::Text),
         ],
-        answers: "the messages, the cursors of the next and the previous page if there are such, and one for what is newer, \
-                 whenever it is asked for",
+        answers: "the messages, and the cursors of the next and the previous page if there are such",
         effect: EffectClass::Reads,
+        lua: LuaShape::answering(CAMEL_CASE),
+        javascript: JavaScriptShape::with_tables(AnswerShape {
+            blank: &["next_cursor", "prev_cursor"],
+            ..AnswerShape::BY_RULE
+        }),
         run: Run::Later(|host, arguments| Box::pin(async move { list(&host, arguments).await })),
         ..ROW
     },
@@ -192,24 +219,15 @@ async fn say(
     Ok(acknowledged)
 }
 
-/// The acknowledgement of a message. The values stand under the documented names, and under the same names in camel
-/// case, because existing modules read those.
 fn acknowledgement(message: &Message) -> Value {
-    let channel_id = || Value::text(message.channel.to_string());
-    let message_id = || Value::text(message.id.to_string());
-    let (create_time, update_time) = (|| of_time(message.create_time), || of_time(message.update_time));
     record([
-        ("channel_id", channel_id()),
-        ("message_id", message_id()),
+        ("channel_id", Value::text(message.channel.to_string())),
+        ("message_id", Value::text(message.id.to_string())),
         ("code", Value::Number(message.code.0.into())),
         ("username", Value::text(message.username.clone())),
-        ("create_time", create_time()),
-        ("update_time", update_time()),
+        ("create_time", of_time(message.create_time)),
+        ("update_time", of_time(message.update_time)),
         ("persistent", Value::Flag(message.persistent)),
-        ("channelId", channel_id()),
-        ("messageId", message_id()),
-        ("createTime", create_time()),
-        ("updateTime", update_time()),
     ])
 }
 
@@ -222,17 +240,18 @@ async fn list(host: &Host, mut arguments: Arguments) -> Result<Value> {
     let page = chat::list_for_server(&*host.store, request).await?;
     let cursor =
         |place: Option<_>| place.map_or(Value::Nil, |place| Value::text(cursors::write_history(place, &[&channel_id])));
-    let (next, previous, newer) = (cursor(page.next), cursor(page.previous), cursor(page.newer));
+    let (next, previous) = (cursor(page.next), cursor(page.previous));
     let messages = Value::List(page.messages.into_iter().map(of_message).collect());
-    Ok(Value::Results(vec![messages, next, previous, newer]))
+    Ok(Value::Results(vec![messages, next, previous]))
 }
 
 fn of_message(message: Message) -> Value {
     let text = |text: &dyn ToString| Value::text(text.to_string());
+    let none = || Value::text("");
     let (room_name, group_id, one, two) = match &message.channel {
-        Channel::Room(name) => (text(name), Value::Nil, Value::Nil, Value::Nil),
-        Channel::Group(group) => (Value::Nil, text(group), Value::Nil, Value::Nil),
-        Channel::Direct(one, two) => (Value::Nil, Value::Nil, text(one), text(two)),
+        Channel::Room(name) => (text(name), none(), none(), none()),
+        Channel::Group(group) => (none(), text(group), none(), none()),
+        Channel::Direct(one, two) => (none(), none(), text(one), text(two)),
     };
     record([
         ("channel_id", text(&message.channel)),

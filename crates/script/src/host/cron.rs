@@ -3,7 +3,10 @@
 use muster_domain::cron::Cron;
 use muster_domain::{Error, Result};
 
-use super::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, only, required};
+use super::{
+    ArgumentRules, Arguments, EffectClass, HostFunction, JavaScriptShape, LuaShape, Parameter, ROW, Run, Type, only,
+    required,
+};
 use crate::value::Value;
 
 const TIMESTAMP: Parameter = required("timestamp", Type::Number);
@@ -16,6 +19,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Number)],
         answers: "seconds since 1970",
         effect: EffectClass::Pure,
+        lua: LuaShape::taking(ArgumentRules { not_empty: &["timestamp"], ..ArgumentRules::BY_RULE }),
+        javascript: JavaScriptShape::taking(ArgumentRules { whole: &["timestamp"], ..ArgumentRules::BY_RULE }),
         run: Run::Now(|_, arguments| find(arguments, Cron::next)),
         ..ROW
     },
@@ -26,6 +31,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Number)],
         answers: "seconds since 1970",
         effect: EffectClass::Pure,
+        lua: LuaShape::taking(ArgumentRules { not_empty: &["timestamp"], ..ArgumentRules::BY_RULE }),
+        javascript: JavaScriptShape::taking(ArgumentRules { whole: &["timestamp"], ..ArgumentRules::BY_RULE }),
         run: Run::Now(|_, arguments| find(arguments, Cron::previous)),
         ..ROW
     },

@@ -3,7 +3,9 @@
 use muster_domain::{Error, Result};
 
 use super::records::named_texts;
-use super::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, optional, required};
+use super::{
+    ArgumentRules, Arguments, EffectClass, HostFunction, JavaScriptShape, Parameter, ROW, Run, Type, optional, required,
+};
 use crate::process::MetricKind;
 use crate::value::Value;
 
@@ -11,12 +13,16 @@ const NANOS_PER_SEC: f64 = 1e9;
 
 const TAGS: Parameter = optional("tags", Type::Map(&Type::Text));
 
+const NEEDS_TAGS: JavaScriptShape =
+    JavaScriptShape::taking(ArgumentRules { required: &["tags"], ..ArgumentRules::BY_RULE });
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "metrics_counter_add",
         doc: "Adds to a total on the page of metrics.",
         parameters: &[required("name", Type::Text), TAGS, required("delta", Type::Number)],
         effect: EffectClass::Log,
+        javascript: NEEDS_TAGS,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Counter, arguments, 1.0)),
         ..ROW
     },
@@ -25,6 +31,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Sets a value on the page of metrics.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
         effect: EffectClass::Log,
+        javascript: NEEDS_TAGS,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Gauge, arguments, 1.0)),
         ..ROW
     },
@@ -33,6 +40,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Notes a duration, in nanoseconds, in a distribution on the page of metrics, which is in seconds.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
         effect: EffectClass::Log,
+        javascript: NEEDS_TAGS,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Timer, arguments, NANOS_PER_SEC)),
         ..ROW
     },

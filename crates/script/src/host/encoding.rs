@@ -5,25 +5,27 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
 use super::{
-    Arguments, EffectClass, HostFunction, JavaScriptShape, Parameter, ROW, Run, Type, flag, only, optional, required,
+    ArgumentRules, Arguments, DefaultValue, EffectClass, HostFunction, JavaScriptShape, LuaShape, Parameter, ROW, Run,
+    Type, flag, only, optional, required,
 };
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
 const PADDING: Parameter = flag("padding", true);
 
+/// In Lua an empty input is an error, as in the original.
+pub(super) const NOT_EMPTY: LuaShape =
+    LuaShape::taking(ArgumentRules { not_empty: &["input"], ..ArgumentRules::BY_RULE });
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "json_encode",
-        doc: "Writes a value as JSON. A table with a first element is a list, any other an object.",
+        doc: "Writes a value as JSON. A table with a positive index is a list up to its highest index, any other an object.",
         parameters: &[optional("value", Type::Any)],
         results: &[only(Type::Text)],
         answers: "the JSON text",
         effect: EffectClass::Pure,
-        run: Run::Now(|_, mut arguments| {
-            let text = serde_json::to_vec(&arguments.any());
-            text.map(Value::Bytes).map_err(|error| Error::invalid(format!("not a value that JSON has: {error}")))
-        }),
+        run: Run::Now(|_, mut arguments| Ok(Value::text(arguments.any().to_json_text()))),
         ..ROW
     },
     HostFunction {
@@ -47,6 +49,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the hexadecimal text",
         effect: EffectClass::Pure,
+        lua: NOT_EMPTY,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&arguments.bytes())))),
         ..ROW
     },
@@ -57,6 +60,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Bytes)],
         answers: "the bytes",
         effect: EffectClass::Pure,
+        lua: NOT_EMPTY,
         run: Run::Now(|_, mut arguments| {
             unhex(&arguments.bytes()).map(Value::Bytes).ok_or_else(|| Error::invalid("not a valid base16 string"))
         }),
@@ -69,17 +73,22 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the text in base 64",
         effect: EffectClass::Pure,
+        lua: NOT_EMPTY,
         run: Run::Now(|_, arguments| encode(&base64::alphabet::STANDARD, arguments)),
         ..ROW
     },
     HostFunction {
         name: "base64_decode",
-        doc: "Reads a text in base 64, with padding unless told otherwise.",
+        doc: "Reads a text in base 64. Its padding may be left out unless `padding` is false.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
         effect: EffectClass::Pure,
-        run: Run::Now(|_, arguments| decode(&base64::alphabet::STANDARD, arguments)),
+        lua: NOT_EMPTY,
+        run: Run::Now(|_, mut arguments| {
+            let (input, padding) = (arguments.bytes(), arguments.flag());
+            decode(&base64::alphabet::STANDARD, &input, !padding)
+        }),
         ..ROW
     },
     HostFunction {
@@ -89,19 +98,28 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Text)],
         answers: "the text in base 64",
         effect: EffectClass::Pure,
+        lua: NOT_EMPTY,
         javascript: JavaScriptShape::named(&["base64UrlEncode"]),
         run: Run::Now(|_, arguments| encode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
     HostFunction {
         name: "base64url_decode",
-        doc: "Reads a text in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        doc: "Reads a text in base 64 as it may stand in addresses. With `padding` the padding may not be left out.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
         effect: EffectClass::Pure,
+        lua: LuaShape::taking(ArgumentRules {
+            not_empty: &["input"],
+            defaults: &[("padding", DefaultValue::Flag(false))],
+            ..ArgumentRules::BY_RULE
+        }),
         javascript: JavaScriptShape::named(&["base64UrlDecode"]),
-        run: Run::Now(|_, arguments| decode(&base64::alphabet::URL_SAFE, arguments)),
+        run: Run::Now(|_, mut arguments| {
+            let (input, padding) = (arguments.bytes(), arguments.flag());
+            decode(&base64::alphabet::URL_SAFE, &input, padding)
+        }),
         ..ROW
     },
     HostFunction {
@@ -148,11 +166,10 @@ fn encode(alphabet: &base64::alphabet::Alphabet, mut arguments: Arguments) -> Re
     Ok(Value::text(GeneralPurpose::new(alphabet, config).encode(input)))
 }
 
-fn decode(alphabet: &base64::alphabet::Alphabet, mut arguments: Arguments) -> Result<Value> {
-    let input = arguments.bytes();
-    let padding = match arguments.flag() {
+fn decode(alphabet: &base64::alphabet::Alphabet, input: &[u8], needs_padding: bool) -> Result<Value> {
+    let padding = match needs_padding {
         true => DecodePaddingMode::RequireCanonical,
-        false => DecodePaddingMode::RequireNone,
+        false => DecodePaddingMode::Indifferent,
     };
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(padding);
     let decoded = GeneralPurpose::new(alphabet, config).decode(input);

@@ -10,7 +10,10 @@ use muster_wire::Timestamp;
 use muster_wire::api::Event;
 
 use super::records::named_texts;
-use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, Type, flag, optional, required};
+use super::{
+    ArgumentRules, Arguments, EffectClass, GoShape, Host, HostFunction, JavaScriptShape, ROW, Run, Type, flag,
+    optional, required,
+};
 use crate::value::Value;
 
 /// Game code of one language as a listener to events.
@@ -51,6 +54,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
         flag("external", false),
     ],
     effect: EffectClass::Tells,
+    javascript: JavaScriptShape::taking(ArgumentRules { required: &["properties"], ..ArgumentRules::BY_RULE }),
     go: GoShape::by_hand("Event"),
     run: Run::Now(event),
     ..ROW

@@ -2,7 +2,9 @@
 
 use muster_domain::{Error, ErrorKind};
 
-use super::{EffectClass, HostFunction, ROW, Run, Type, number, only, optional, required};
+use super::{
+    ArgumentRules, EffectClass, HostFunction, JavaScriptShape, ROW, Run, Type, number, only, optional, required,
+};
 use crate::value::Value;
 
 /// Limit of the time to live. A value with this time or a longer one is kept without an end.
@@ -29,6 +31,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("key", Type::Text), optional("value", Type::Any), number("ttl", 0.0)],
         errors: &[(ErrorKind::ResourceExhausted, "the cache is full")],
         effect: EffectClass::Local,
+        javascript: JavaScriptShape::taking(ArgumentRules { required: &["value"], ..ArgumentRules::BY_RULE }),
         run: Run::Now(|host, mut arguments| {
             let (key, value) = (arguments.bytes(), arguments.any());
             let seconds = match arguments.any() {

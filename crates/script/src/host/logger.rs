@@ -1,22 +1,27 @@
 //! Lines that game code writes to the server's log.
 
-use super::{Arguments, EffectClass, Host, HostFunction, ROW, Run, Type, required};
+use super::{EffectClass, Host, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 /// Limit of the bytes of a line; longer lines are cut.
 pub(crate) const LINE_BYTES_MAX: usize = 8 * 1024;
+
+const MESSAGE: &str = "the message";
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "logger_debug",
         doc: "Writes a line to the log, for developers.",
         parameters: &[required("message", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: MESSAGE,
         effect: EffectClass::Log,
-        run: Run::Now(|host, arguments| {
-            if let Some(message) = line(host, arguments) {
+        run: Run::Now(|host, mut arguments| {
+            let text = arguments.bytes();
+            if let Some(message) = line_within_limits(host, &text) {
                 tracing::debug!(message, runtime = "lua");
             }
-            Ok(Value::Nil)
+            Ok(Value::Bytes(text))
         }),
         ..ROW
     },
@@ -24,12 +29,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_info",
         doc: "Writes a line to the log.",
         parameters: &[required("message", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: MESSAGE,
         effect: EffectClass::Log,
-        run: Run::Now(|host, arguments| {
-            if let Some(message) = line(host, arguments) {
+        run: Run::Now(|host, mut arguments| {
+            let text = arguments.bytes();
+            if let Some(message) = line_within_limits(host, &text) {
                 tracing::info!(message, runtime = "lua");
             }
-            Ok(Value::Nil)
+            Ok(Value::Bytes(text))
         }),
         ..ROW
     },
@@ -37,12 +45,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_warn",
         doc: "Writes a warning to the log.",
         parameters: &[required("message", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: MESSAGE,
         effect: EffectClass::Log,
-        run: Run::Now(|host, arguments| {
-            if let Some(message) = line(host, arguments) {
+        run: Run::Now(|host, mut arguments| {
+            let text = arguments.bytes();
+            if let Some(message) = line_within_limits(host, &text) {
                 tracing::warn!(message, runtime = "lua");
             }
-            Ok(Value::Nil)
+            Ok(Value::Bytes(text))
         }),
         ..ROW
     },
@@ -50,12 +61,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "logger_error",
         doc: "Writes an error to the log.",
         parameters: &[required("message", Type::Text)],
+        results: &[only(Type::Text)],
+        answers: MESSAGE,
         effect: EffectClass::Log,
-        run: Run::Now(|host, arguments| {
-            if let Some(message) = line(host, arguments) {
+        run: Run::Now(|host, mut arguments| {
+            let text = arguments.bytes();
+            if let Some(message) = line_within_limits(host, &text) {
                 tracing::error!(message, runtime = "lua");
             }
-            Ok(Value::Nil)
+            Ok(Value::Bytes(text))
         }),
         ..ROW
     },
@@ -74,19 +88,15 @@ pub(crate) fn line_of(told: &str) -> &str {
 }
 
 /// Writes what game code prints to the log, with the place of the code that does.
-pub(crate) fn print(host: &Host, text: Vec<u8>, file: &str, line: usize) {
+pub(crate) fn print(host: &Host, text: &[u8], file: &str, line: usize) {
     if let Some(message) = line_within_limits(host, text) {
         tracing::info!(message, file, line, runtime = "lua");
     }
 }
 
-/// Reads the line to log; `None` if the call has logged too much.
-fn line(host: &Host, mut arguments: Arguments) -> Option<String> {
-    line_within_limits(host, arguments.bytes())
-}
-
-fn line_within_limits(host: &Host, mut bytes: Vec<u8>) -> Option<String> {
-    bytes.truncate(LINE_BYTES_MAX);
-    let may_log = host.current.may_log(bytes.len(), &host.process.metrics);
-    may_log.then(|| String::from_utf8_lossy(&bytes).into_owned())
+/// The line to log for a text; `None` if the call has logged too much.
+fn line_within_limits(host: &Host, text: &[u8]) -> Option<String> {
+    let line = &text[..text.len().min(LINE_BYTES_MAX)];
+    let may_log = host.current.may_log(line.len(), &host.process.metrics);
+    may_log.then(|| String::from_utf8_lossy(line).into_owned())
 }

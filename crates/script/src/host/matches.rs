@@ -12,7 +12,8 @@ use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
 use super::{
-    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required,
+    AnswerShape, ArgumentRules, EffectClass, GoShape, HostFunction, JavaScriptShape, LuaShape, ROW, RecordType, Run,
+    Type, field, maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -41,7 +42,7 @@ impl Matches for Live {
     }
 
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>> {
-        Box::pin(async move { Ok(matches::find(self, asked).await?.matches) })
+        Box::pin(async move { Ok(matches::find_for_game_code(self, asked).await?.matches) })
     }
 
     fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String> {
@@ -92,6 +93,9 @@ const MATCH: Type = Type::Record(&RecordType {
     ],
 });
 
+/// Matches in JavaScript do not tell who runs them, as in the original.
+const NO_HANDLER: AnswerShape = AnswerShape { without: &["tick_rate", "handler_name"], ..AnswerShape::BY_RULE };
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "match_create",
@@ -105,6 +109,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::Unavailable, "the server stops or has lost its cluster"),
         ],
         effect: EffectClass::Writes,
+        lua: LuaShape::taking(ArgumentRules { required: &["params"], ..ArgumentRules::BY_RULE }),
         go: GoShape::by_hand("MatchCreate"),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
@@ -129,6 +134,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[maybe("", MATCH)],
         answers: "the match, or nothing if there is none",
         effect: EffectClass::Reads,
+        javascript: JavaScriptShape::with_tables(NO_HANDLER),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = arguments.text()?;
@@ -151,6 +157,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&MATCH))],
         answers: "matches, the best first and among equals the newest",
         effect: EffectClass::Reads,
+        javascript: JavaScriptShape::with_tables(NO_HANDLER),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let limit = arguments.integer();
@@ -176,6 +183,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::FailedPrecondition, "the match waits for this call itself"),
         ],
         effect: EffectClass::Writes,
+        lua: LuaShape::taking(ArgumentRules { no_numbers: &["data"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {

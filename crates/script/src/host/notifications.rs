@@ -13,8 +13,8 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, object, of_json, of_time, record, texts};
 use super::{
-    Arguments, EffectClass, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe,
-    number, only, optional, required,
+    AnswerShape, ArgumentRules, Arguments, EffectClass, Host, HostFunction, JavaScriptShape, LuaShape, Parameter, ROW,
+    RecordType, Run, TEXTS, Type, field, flag, maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -35,7 +35,7 @@ const NOTIFICATION_REQUEST: Type = Type::Record(&RecordType {
 
 const NOTIFICATION_DELETE_REQUEST: Type = Type::Record(&RecordType {
     name: "NotificationDeleteRequest",
-    fields: &[field("user_id", Type::Text), field("notification_id", Type::Text)],
+    fields: &[maybe("user_id", Type::Text), field("notification_id", Type::Text)],
 });
 
 const NOTIFICATION_UPDATE: Type = Type::Record(&RecordType {
@@ -45,6 +45,19 @@ const NOTIFICATION_UPDATE: Type = Type::Record(&RecordType {
         maybe("subject", Type::Text),
         maybe("content", Type::Object),
         maybe("sender", Type::Text),
+    ],
+});
+
+const LISTED_NOTIFICATION: Type = Type::Record(&RecordType {
+    name: "ListedNotification",
+    fields: &[
+        field("id", Type::Text),
+        field("subject", Type::Text),
+        field("content", Type::Text),
+        field("code", Type::Number),
+        field("sender_id", Type::Text),
+        field("create_time", Type::Number),
+        field("persistent", Type::Flag),
     ],
 });
 
@@ -65,6 +78,10 @@ const NOTIFICATION: Type = Type::Record(&RecordType {
 /// The ids of notifications. They may stand before or after the user, because the original's languages differ in that.
 const IDS: Parameter = required("ids", Type::Either(&TEXTS, &Type::Text));
 const USER: Parameter = optional("user_id", Type::Either(&Type::Text, &TEXTS));
+
+/// In Lua ids may be neither missing nor none.
+const SOME_IDS: LuaShape =
+    LuaShape::taking(ArgumentRules { required: &["ids"], not_empty: &["ids"], ..ArgumentRules::BY_RULE });
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -126,9 +143,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             number("limit", NOTIFICATION_SERVER_PAGE_DEFAULT as f64),
             optional("cursor", Type::Text),
         ],
-        results: &[field("notifications", Type::List(&NOTIFICATION)), maybe("cursor", Type::Text)],
-        answers: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
+        results: &[field("notifications", Type::List(&LISTED_NOTIFICATION)), maybe("cursor", Type::Text)],
+        answers: "the notifications that wait for a user, oldest first and with their content as JSON, and the cursor of the \
+                 next page if there is one",
         effect: EffectClass::Reads,
+        lua: LuaShape::answering(AnswerShape { is_camel_case: true, ..AnswerShape::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
@@ -137,7 +156,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 let user_id = parse_user_id(&user)?;
                 let (found, next) = notifications::list_for_server(&*host.store, user_id, limit, behind).await?;
                 let cursor = next.map(|next| Value::text(cursors::write_notifications(next, &[&user])));
-                Ok(Value::Results(vec![of_all(found), cursor.unwrap_or(Value::Nil)]))
+                let found = Value::List(found.into_iter().map(listed).collect());
+                Ok(Value::Results(vec![found, cursor.unwrap_or(Value::Nil)]))
             })
         }),
         ..ROW
@@ -149,31 +169,41 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&NOTIFICATION))],
         answers: "those of the notifications that there are, in the order asked for",
         effect: EffectClass::Reads,
+        lua: SOME_IDS,
+        javascript: JavaScriptShape::with_tables(AnswerShape {
+            renamed: &[("sender_id", "sender")],
+            ..AnswerShape::BY_RULE
+        }),
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let (ids, user_id) = ids_and_user(arguments)?;
-                Ok(of_all(notifications::get(&*host.store, user_id, &ids).await?))
+                let found = notifications::get(&*host.store, user_id, &ids).await?;
+                Ok(Value::List(found.into_iter().map(of_notification).collect()))
             })
         }),
         ..ROW
     },
     HostFunction {
         name: "notifications_delete",
-        doc: "Deletes notifications, each named by user_id and notification_id.",
+        doc: "Deletes notifications, each named by notification_id, and by user_id if it must be that user's.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_DELETE_REQUEST))],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let mut by_user = std::collections::BTreeMap::<UserId, Vec<String>>::new();
+                let mut by_user = std::collections::BTreeMap::<Option<UserId>, Vec<String>>::new();
                 for mut named in Record::list(arguments.any(), "notifications")? {
                     let id = named.text("notification_id")?;
-                    by_user.entry(named.user_id("user_id")?).or_default().push(id);
+                    let user = match named.text("user_id")?.as_str() {
+                        "" => None,
+                        id => Some(parse_user_id(id)?),
+                    };
+                    by_user.entry(user).or_default().push(id);
                 }
                 for ids in by_user.values() {
                     ids.iter().try_for_each(|id| notifications::parse_id(id).map(|_| ()))?;
                 }
                 for (user_id, ids) in by_user {
-                    notifications::delete(&*host.store, Some(user_id), &ids).await?;
+                    notifications::delete(&*host.store, user_id, &ids).await?;
                 }
                 Ok(Value::Nil)
             })
@@ -185,6 +215,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Deletes notifications by their ids; with a user only those of that user.",
         parameters: &[IDS, USER],
         effect: EffectClass::Writes,
+        lua: SOME_IDS,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let (ids, user_id) = ids_and_user(arguments)?;
@@ -311,19 +342,31 @@ impl Drop for Walk {
     }
 }
 
-fn of_all(found: Vec<Notification>) -> Value {
-    Value::List(found.into_iter().map(of_notification).collect())
+fn listed(notification: Notification) -> Value {
+    record([
+        ("id", Value::text(notification.id.to_string())),
+        ("subject", Value::text(notification.subject)),
+        ("content", Value::text(notification.content)),
+        ("code", Value::Number(notification.code.into())),
+        ("sender_id", of_sender(notification.sender_id)),
+        ("create_time", of_time(notification.create_time)),
+        ("persistent", Value::Flag(notification.persistent)),
+    ])
+}
+
+/// The id of a sender; empty for the system user.
+fn of_sender(sender: UserId) -> Value {
+    Value::text(if sender == UserId::SYSTEM { String::new() } else { sender.to_string() })
 }
 
 fn of_notification(notification: Notification) -> Value {
-    let sender = notification.sender_id;
     record([
         ("id", Value::text(notification.id.to_string())),
         ("user_id", Value::text(notification.user_id.to_string())),
         ("subject", Value::text(notification.subject)),
         ("content", of_json(&notification.content)),
         ("code", Value::Number(notification.code.into())),
-        ("sender_id", Value::text(if sender == UserId::SYSTEM { String::new() } else { sender.to_string() })),
+        ("sender_id", of_sender(notification.sender_id)),
         ("create_time", of_time(notification.create_time)),
         ("persistent", Value::Flag(notification.persistent)),
     ])

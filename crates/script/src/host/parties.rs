@@ -1,9 +1,10 @@
 //! The function that lists parties.
 
+use muster_domain::{Error, ErrorKind};
 use muster_wire::api::ListPartiesRequest;
 
 use super::records::record;
-use super::{EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, optional};
+use super::{EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, flag, maybe, optional};
 use crate::value::Value;
 
 const PARTY: Type = Type::Record(&RecordType {
@@ -19,10 +20,11 @@ const PARTY: Type = Type::Record(&RecordType {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "party_list",
-    doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first.",
+    doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first. Listing hidden ones too is not there yet.",
     parameters: &[
         optional("limit", Type::Number),
         optional("open", Type::Flag),
+        flag("show_hidden", false),
         optional("query", Type::Text),
         optional("cursor", Type::Text),
     ],
@@ -37,6 +39,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
                 Value::Flag(open) => Some(open),
                 _ => None,
             };
+            if arguments.flag() {
+                return Err(Error::new(
+                    ErrorKind::Unimplemented,
+                    "Hidden parties cannot be listed on this server yet.",
+                ));
+            }
             let (query, cursor) = (arguments.text_or_none()?, arguments.text_or_none()?);
             let found = host.players.parties(&host.node, ListPartiesRequest { limit, open, query, cursor }).await?;
             let party = |party: muster_wire::api::Party| {

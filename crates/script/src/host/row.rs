@@ -9,6 +9,7 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::Host;
 use super::arguments::Arguments;
+use super::shape::{AnswerShape, ArgumentRules, LuaShape};
 use super::types::{Field, Type};
 use crate::value::Value;
 
@@ -28,6 +29,8 @@ pub struct HostFunction {
     pub errors: &'static [DocumentedError],
     /// Class of the function's effect on the world.
     pub effect: EffectClass,
+    /// Differences of Lua's function from the form by rule.
+    pub lua: LuaShape,
     /// Differences of JavaScript's function from the form by rule.
     pub javascript: JavaScriptShape,
     /// Differences of Go's method from the form by rule.
@@ -48,6 +51,7 @@ pub const ROW: HostFunction = HostFunction {
     answers: "",
     errors: &[],
     effect: EffectClass::Pure,
+    lua: LuaShape::BY_RULE,
     javascript: JavaScriptShape::BY_RULE,
     go: GoShape::BY_RULE,
     run: Run::NotYet,
@@ -155,6 +159,8 @@ pub enum DefaultValue {
     Flag(bool),
     /// A number.
     Number(f64),
+    /// An empty list.
+    EmptyList,
 }
 
 /// A parameter that may not be left out.
@@ -183,6 +189,7 @@ impl DefaultValue {
             Self::Nothing => Value::Nil,
             Self::Flag(flag) => Value::Flag(flag),
             Self::Number(number) => Value::Number(number),
+            Self::EmptyList => Value::List(Vec::new()),
         }
     }
 }
@@ -239,6 +246,12 @@ pub struct JavaScriptShape {
     pub takes_base64: bool,
     /// Form of the answer.
     pub answer: JavaScriptAnswer,
+    /// Differences in the arguments.
+    pub arguments: ArgumentRules,
+    /// Differences in the tables of the answer.
+    pub tables: AnswerShape,
+    /// An argument that stands in the answer, too, which is an object; empty for none.
+    pub repeats: &'static str,
 }
 
 /// Form of a function's results in JavaScript.
@@ -256,7 +269,15 @@ pub enum JavaScriptAnswer {
 
 impl JavaScriptShape {
     /// The shape by rule.
-    pub const BY_RULE: Self = Self { names: &[], order: &[], takes_base64: false, answer: JavaScriptAnswer::ByRule };
+    pub const BY_RULE: Self = Self {
+        names: &[],
+        order: &[],
+        takes_base64: false,
+        answer: JavaScriptAnswer::ByRule,
+        arguments: ArgumentRules::BY_RULE,
+        tables: AnswerShape::BY_RULE,
+        repeats: "",
+    };
 
     /// The shape by rule, with other names.
     pub(super) const fn named(names: &'static [&'static str]) -> Self {
@@ -266,6 +287,16 @@ impl JavaScriptShape {
     /// The shape by rule, with arguments in another order.
     pub(super) const fn ordered(order: &'static [&'static str]) -> Self {
         Self { order, ..Self::BY_RULE }
+    }
+
+    /// The shape by rule, with other rules for arguments.
+    pub(super) const fn taking(arguments: ArgumentRules) -> Self {
+        Self { arguments, ..Self::BY_RULE }
+    }
+
+    /// The shape by rule, with other tables in the answer.
+    pub(super) const fn with_tables(tables: AnswerShape) -> Self {
+        Self { tables, ..Self::BY_RULE }
     }
 
     /// The shape by rule, with another form of the answer.

@@ -52,9 +52,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 ];
 
 fn token(algorithm: &str, key: &[u8], claims: Value) -> Result<Value> {
-    if !matches!(claims, Value::Map(ref claims) if !claims.is_empty()) {
-        return Err(Error::invalid("expects claims to be a table with names that is not empty"));
-    }
+    let claims = match claims {
+        Value::List(items) if items.is_empty() => Value::Map(Vec::new()),
+        claims @ Value::Map(_) => claims,
+        _ => return Err(Error::invalid("expects claims to be a table with names")),
+    };
     let header = serde_json::json!({ "alg": algorithm, "typ": "JWT" });
     let encode = |json: serde_json::Value| URL_SAFE_NO_PAD.encode(json.to_string());
     let signed = format!("{}.{}", encode(header), encode(claims.into_json()));

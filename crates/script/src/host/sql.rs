@@ -4,7 +4,9 @@ use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
 
 use super::records::list;
-use super::{Arguments, EffectClass, HostFunction, ROW, Run, Type, field, only, optional, required};
+use super::{
+    ArgumentRules, Arguments, EffectClass, HostFunction, LuaShape, ROW, Run, Type, field, only, optional, required,
+};
 use crate::value::{Value, whole};
 
 const MICROS_PER_SEC: f64 = 1e6;
@@ -33,13 +35,17 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&Type::Object))],
         answers: "the rows, each with its values by the columns' names",
         effect: EffectClass::Writes,
+        lua: LuaShape::taking(ArgumentRules { not_empty: &["statement"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = read(&mut arguments)?;
+                if statement.is_empty() {
+                    return Ok(Value::List(Vec::new()));
+                }
                 let found = sql::query(&*host.store, &statement, parameters).await?;
                 let row = |values: Vec<SqlValue>| {
                     let values = found.columns.iter().cloned().zip(values.into_iter().map(of_value));
-                    Value::Map(values.filter(|(_, value)| *value != Value::Nil).collect())
+                    Value::Map(values.collect())
                 };
                 Ok(Value::List(found.rows.into_iter().map(row).collect()))
             })

@@ -3,18 +3,19 @@
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
-use muster_domain::limits::STORAGE_PAGE_DEFAULT;
+use muster_domain::limits::STORAGE_PAGE_MAX;
 use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::storage::{
-    Authority, Object, ObjectAck, ObjectDelete, ObjectId, ReadPermission, WritePermission,
+    Authority, Object, ObjectAck, ObjectDelete, ObjectId, ObjectPosition, ReadPermission, WritePermission,
 };
+use muster_domain::ports::store::Store;
 use muster_domain::storage::{self, WriteRequest};
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, of_json, of_time, record};
 use super::{
-    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional,
-    required,
+    AnswerShape, ArgumentRules, EffectClass, GoShape, HostFunction, JavaScriptShape, LuaShape, ROW, RecordType, Run,
+    Type, field, maybe, not_yet, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -73,6 +74,17 @@ pub(super) const STORAGE_WRITE_ACK: Type = Type::Record(&RecordType {
     ],
 });
 
+/// Acknowledgements in Lua and JavaScript say no times, as in the original.
+pub(super) const ACK_WITHOUT_TIMES: AnswerShape =
+    AnswerShape { without: &["create_time", "update_time"], ..AnswerShape::BY_RULE };
+
+/// The number of objects in a page whose length is not given.
+const LIST_LEN_DEFAULT: f64 = 100.0;
+
+/// Limits of a page, whatever length was asked for. A page that they cut short has a cursor.
+const LIST_LEN_MAX: usize = 10_000;
+const LIST_BYTES_MAX: usize = 8 << 20;
+
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "storage_read",
@@ -102,6 +114,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&STORAGE_WRITE_ACK))],
         answers: "for each object its collection, key, user_id and version, in the order asked for",
         effect: EffectClass::WritesKeyed,
+        lua: LuaShape::answering(ACK_WITHOUT_TIMES),
+        javascript: JavaScriptShape::with_tables(ACK_WITHOUT_TIMES),
         go: GoShape { error: "rejected", ..GoShape::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -136,14 +150,20 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Lists the objects of a collection: those of a user, or everybody's. With a caller only what that player may read.",
         parameters: &[
             optional("user_id", Type::Text),
-            required("collection", Type::Text),
-            number("limit", STORAGE_PAGE_DEFAULT as f64),
+            optional("collection", Type::Text),
+            number("limit", LIST_LEN_DEFAULT),
             optional("cursor", Type::Text),
             optional("caller_id", Type::Text),
         ],
         results: &[field("objects", Type::List(&STORAGE_OBJECT)), maybe("cursor", Type::Text)],
-        answers: "the objects, and the cursor of the next page if there is one",
+        answers: "the objects, and the cursor of the next page if there is one; none without a collection",
         effect: EffectClass::Reads,
+        lua: LuaShape::taking(ArgumentRules {
+            required: &["collection", "limit"],
+            no_numbers: &["collection"],
+            ..ArgumentRules::BY_RULE
+        }),
+        javascript: JavaScriptShape::taking(ArgumentRules { not_empty: &["user_id"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (user_id, collection) = (arguments.text()?, arguments.text()?);
@@ -153,8 +173,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                     caller => Authority::Client(parse_user_id(caller)?),
                 };
                 let after = cursors::read_storage(&cursor, &[&collection, &user_id])?;
-                let listed = storage::list(&*host.store, authority, collection.clone(), &user_id, limit, after).await?;
-                let (objects, next) = listed;
+                let limit = usize::try_from(limit.unwrap_or_default());
+                let limit = limit.map_err(|_| Error::invalid("The limit must not be below 0."))?;
+                let (objects, next) = match collection.as_str() {
+                    "" => (Vec::new(), None),
+                    collection => page(&*host.store, authority, (collection, &user_id), limit, after).await?,
+                };
                 let cursor = next.map(|next| Value::text(cursors::write_storage(&next, &[&collection, &user_id])));
                 let objects = Value::List(objects.into_iter().map(of_object).collect());
                 Ok(Value::Results(vec![objects, cursor.unwrap_or(Value::Nil)]))
@@ -165,6 +189,29 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     not_yet("storage_index_list"),
     HostFunction { go: GoShape::by_hand("StorageWriteRetry"), ..not_yet("storage_write_retry") },
 ];
+
+/// A page of a collection, of a user or of everybody. It is read in parts where it is longer than the store's pages.
+async fn page(
+    store: &dyn Store,
+    authority: Authority,
+    (collection, user_id): (&str, &str),
+    limit: usize,
+    after: Option<ObjectPosition>,
+) -> Result<(Vec<Object>, Option<ObjectPosition>)> {
+    let (mut objects, mut next, mut bytes) = (Vec::new(), after, 0);
+    while objects.len() < limit.min(LIST_LEN_MAX) && bytes < LIST_BYTES_MAX {
+        let len = (limit - objects.len()).min(STORAGE_PAGE_MAX as usize) as i32;
+        let part = storage::list(store, authority, collection.to_owned(), user_id, Some(len), next).await?;
+        bytes += part.0.iter().map(|object: &Object| object.value.len()).sum::<usize>();
+        objects.extend(part.0);
+        next = part.1;
+        if next.is_none() {
+            break;
+        }
+    }
+    let is_empty = objects.is_empty();
+    Ok((objects, next.filter(|_| !is_empty)))
+}
 
 fn owner(record: &mut Record) -> Result<UserId> {
     match record.text("user_id")?.as_str() {

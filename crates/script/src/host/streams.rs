@@ -13,8 +13,8 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type,
-    field, flag, maybe, only, optional, required,
+    AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, JavaScriptShape,
+    LuaShape, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
 
@@ -37,10 +37,12 @@ const STATUS: Parameter = optional("status", Type::Text);
 const PRESENCES: Parameter = optional("presences", Type::List(&PRESENCE));
 const RELIABLE: Parameter = flag("reliable", true);
 
+const STATUS_IS_TEXT: LuaShape = LuaShape::taking(ArgumentRules { no_numbers: &["status"], ..ArgumentRules::BY_RULE });
+
 const STREAM_KEY: Type = Type::Record(&RecordType {
     name: "Stream",
     fields: &[
-        field("mode", Type::Number),
+        maybe("mode", Type::Number),
         maybe("subject", Type::Text),
         maybe("subcontext", Type::Text),
         maybe("label", Type::Text),
@@ -67,6 +69,17 @@ const PRESENCE: Type = Type::Record(&RecordType {
     ],
 });
 
+/// A presence without the names of its session, which the caller knows.
+const PRESENCE_ON_STREAM: Type = Type::Record(&RecordType {
+    name: "PresenceOnStream",
+    fields: &[
+        field("username", Type::Text),
+        field("hidden", Type::Flag),
+        field("persistence", Type::Flag),
+        field("status", Type::Text),
+    ],
+});
+
 const NO_SESSION: DocumentedError = (ErrorKind::NotFound, "the user has no such session");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -78,6 +91,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "the presences: user_id, session_id, username, node, hidden, persistence, status",
         errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000")],
         effect: EffectClass::Reads,
+        lua: LuaShape::answering(AnswerShape { without: &["node_id", "reason"], ..AnswerShape::BY_RULE }),
+        javascript: JavaScriptShape::with_tables(AnswerShape { without: &["node"], ..AnswerShape::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -93,15 +108,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "stream_user_get",
         doc: "Looks up a session on a stream.",
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
-        results: &[maybe("", PRESENCE)],
-        answers: "the presence as stream_user_list answers it, or nil",
+        results: &[maybe("", PRESENCE_ON_STREAM)],
+        answers: "username, hidden, persistence and status of the presence, or nil",
         effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (named, stream) = (named(&mut arguments)?, stream(&mut arguments)?);
                 match host.players.order(named, Errand::Look(stream)).await? {
                     Some(Reply::Presences(mut found, _)) => {
-                        Ok(found.pop().map_or(Value::Nil, |presence| of_presence(&host, presence)))
+                        Ok(found.pop().map_or(Value::Nil, |presence| on_stream(&presence)))
                     }
                     _ => Ok(Value::Nil),
                 }
@@ -124,6 +139,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "whether the session was not there before",
         errors: &[NO_SESSION],
         effect: EffectClass::Players,
+        lua: STATUS_IS_TEXT,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, false).await.map(Value::Flag) })
         }),
@@ -142,6 +158,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         errors: &[NO_SESSION],
         effect: EffectClass::Players,
+        lua: STATUS_IS_TEXT,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, true).await.map(|_| Value::Nil) })
         }),
@@ -278,8 +295,8 @@ fn named(arguments: &mut Arguments) -> Result<Named> {
 /// Reads a stream: a table of mode, subject, subcontext and label.
 fn stream(arguments: &mut Arguments) -> Result<StreamKey> {
     let mut stream = Record::of(arguments.any(), "the stream")?;
-    let mode = stream.integer("mode")?.and_then(|mode| u8::try_from(mode).ok());
-    let mode = mode.ok_or_else(|| Error::invalid("The mode of a stream must be 0 to 255."))?;
+    let mode = u8::try_from(stream.integer("mode")?.unwrap_or_default());
+    let mode = mode.map_err(|_| Error::invalid("The mode of a stream must be 0 to 255."))?;
     let mut id = |name: &str| match stream.text(name)?.as_str() {
         "" => Ok(Uuid::nil()),
         id => {
@@ -311,6 +328,15 @@ fn to_wire(stream: &StreamKey) -> Stream {
     let id = |id: Uuid| if id.is_nil() { String::new() } else { id.to_string() };
     let (subject, subcontext) = (id(stream.subject), id(stream.subcontext));
     Stream { mode: stream.mode.into(), subject, subcontext, label: stream.label().to_owned() }
+}
+
+fn on_stream(presence: &Presence) -> Value {
+    record([
+        ("username", Value::text(&*presence.username)),
+        ("hidden", Value::Flag(presence.hidden)),
+        ("persistence", Value::Flag(presence.persistence)),
+        ("status", Value::text(presence.status.as_deref().unwrap_or_default())),
+    ])
 }
 
 fn of_presence(host: &Host, presence: Presence) -> Value {

@@ -6,21 +6,27 @@ use muster_domain::ids::UserId;
 use muster_domain::limits::LEDGER_PAGE_MAX;
 use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::wallet::{LedgerItem, WalletChange};
+use muster_domain::ports::store::Store;
+use muster_domain::ports::wallet::{LedgerItem, LedgerPosition, WalletChange};
 use muster_domain::wallet::{self, WalletChangeRequest};
 use muster_domain::{ErrorKind, Result};
 
 use super::accounts::USER_UPDATE_ACCOUNT;
 use super::records::{Record, amounts, object, of_amounts, of_json, of_time, record};
 use super::refusals::NO_ACCOUNT;
-use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
+use super::storage::{
+    ACK_WITHOUT_TIMES, STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write,
+};
 use super::{
-    AMOUNTS, Arguments, DocumentedError, EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, flag,
-    maybe, number, only, optional, required,
+    AMOUNTS, AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, HostFunction,
+    JavaScriptShape, LuaShape, ROW, RecordType, Run, Type, field, flag, maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
 const NO_METADATA: &str = "{}";
+
+/// The largest number of items of a ledger in one answer.
+const LEDGER_LEN_MAX: i32 = 10_000;
 
 const WALLET_UPDATE: Type = Type::Record(&RecordType {
     name: "WalletUpdate",
@@ -62,6 +68,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "what the wallet holds then, and what it held before",
         errors: &[NO_ACCOUNT, BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
+        javascript: JavaScriptShape { repeats: "user_id", ..JavaScriptShape::BY_RULE },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -80,12 +87,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Changes wallets, all or none. Each update has user_id, changeset, and where needed metadata.",
         parameters: &[required("updates", Type::List(&WALLET_UPDATE)), flag("update_ledger", false)],
         results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
-        answers: "for each wallet its user_id, updated and previous",
+        answers: "for each wallet its user_id, updated and previous; without updates nothing",
         errors: &[BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let changes = to_changes(arguments.any())?;
+                if changes.is_empty() {
+                    return Ok(Value::Results(Vec::new()));
+                }
                 let ledger = arguments.flag();
                 let changed = wallet::update_all(&*host.store, &*host.entropy, changes, ledger, host.stamp()).await?;
                 Ok(of_changes(changed))
@@ -104,12 +114,20 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[field("items", Type::List(&WALLET_LEDGER_ITEM)), maybe("cursor", Type::Text)],
         answers: "the items, newest first, and the cursor of the next page if there is one",
         effect: EffectClass::Reads,
+        lua: LuaShape {
+            arguments: ArgumentRules { ranges: &[("limit", 0.0, LEDGER_PAGE_MAX as f64)], ..ArgumentRules::BY_RULE },
+            answer: AnswerShape { blank: &["cursor"], ..AnswerShape::BY_RULE },
+        },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
                 let (limit, cursor) = (arguments.integer(), arguments.text()?);
                 let behind = cursors::read_ledger(&cursor, &[&user])?;
-                let (items, next) = wallet::list_ledger(&*host.store, parse_user_id(&user)?, limit, behind).await?;
+                let user_id = parse_user_id(&user)?;
+                let (items, next) = match limit.unwrap_or(LEDGER_PAGE_MAX) {
+                    ..0 => (Vec::new(), None),
+                    limit => ledger_items(&*host.store, user_id, limit, behind).await?,
+                };
                 let cursor = next.map(|next| Value::text(cursors::write_ledger(next, &[&user])));
                 let items = Value::List(items.into_iter().map(of_item).collect());
                 Ok(Value::Results(vec![items, cursor.unwrap_or(Value::Nil)]))
@@ -152,6 +170,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "what became of the written objects, and of the wallets",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
+        lua: LuaShape::answering(AnswerShape {
+            no_empty_list: &["storage_write_acks", "wallet_update_acks"],
+            ..ACK_WITHOUT_TIMES
+        }),
+        javascript: JavaScriptShape::with_tables(ACK_WITHOUT_TIMES),
         go: GoShape { error: "rejected", ..GoShape::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
@@ -164,6 +187,27 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ..ROW
     },
 ];
+
+/// A page of the ledger, read in parts where it is longer than the store's pages.
+async fn ledger_items(
+    store: &dyn Store,
+    user_id: UserId,
+    limit: i32,
+    behind: Option<LedgerPosition>,
+) -> Result<(Vec<LedgerItem>, Option<LedgerPosition>)> {
+    if limit == 0 {
+        return Ok((Vec::new(), Some(behind.unwrap_or(LedgerPosition::START))));
+    }
+    let (mut items, mut left) = wallet::list_ledger(store, user_id, Some(limit.min(LEDGER_PAGE_MAX)), behind).await?;
+    let limit = limit.min(LEDGER_LEN_MAX) as usize;
+    while left.is_some() && items.len() < limit {
+        let part = limit.saturating_sub(items.len()).min(LEDGER_PAGE_MAX as usize) as i32;
+        let (more, next) = wallet::list_ledger(store, user_id, Some(part), left).await?;
+        items.extend(more);
+        left = next;
+    }
+    Ok((items, left))
+}
 
 fn to_request(mut arguments: Arguments) -> Result<MultiUpdateRequest> {
     let records = |value, what| Record::list(value, what);

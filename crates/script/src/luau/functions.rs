@@ -16,7 +16,8 @@ use mlua::{Function, Lua, Result, Table, ffi};
 use super::interrupt::{raise_at_caller, seat_of};
 use super::json;
 use super::raw::{Pen, Reader};
-use crate::host::{Host, HostFunction, Started, functions};
+use crate::host::{Host, HostFunction, Started, Unfit, functions};
+use crate::quickjs::camel_case;
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
@@ -99,7 +100,11 @@ unsafe extern "C-unwind" fn enter<const FORM: usize>(state: *mut ffi::lua_State)
 unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
     let Bound { function, host, .. } = bound;
     // SAFETY: the caller passes the running state.
-    let values = unsafe { arguments(state, function) }?;
+    let mut values = unsafe { arguments(state, function) }?;
+    function.lua.arguments.apply(function, &mut values).map_err(|Unfit { index, expected }| {
+        let (number, name) = (index + 1, function.parameters[index].name);
+        format!("bad argument #{number} to {} ({name} must be {expected})", function.name)
+    })?;
     let begin = || function.start(host, values).map_err(|error| error.message.into_owned());
     let started = catch_unwind(AssertUnwindSafe(begin)).map_err(|_| FAULT)??;
     let value = match started {
@@ -111,7 +116,7 @@ unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
         }
     };
     // SAFETY: the caller passes the running state.
-    Ok(unsafe { results(state, &value) })
+    Ok(unsafe { results(state, &function.lua.answer.apply(function, value, camel_case), function) })
 }
 
 /// Reads a function's arguments from the stack.
@@ -131,12 +136,16 @@ unsafe fn arguments(state: *mut ffi::lua_State, function: &HostFunction) -> std:
 ///
 /// # Safety
 /// The conditions of [`by_values`] must hold.
-unsafe fn results(state: *mut ffi::lua_State, value: &Value) -> c_int {
+unsafe fn results(state: *mut ffi::lua_State, value: &Value, function: &HostFunction) -> c_int {
     // SAFETY: the caller passes the running state, and room is made below for all results.
     let mut pen = unsafe { Pen::new(state) };
-    let Value::Results(values) = value else {
-        pen.value(value);
-        return 1;
+    let values = match value {
+        Value::Results(values) => values,
+        Value::Nil if function.results.is_empty() => return 0,
+        value => {
+            pen.value(value);
+            return 1;
+        }
     };
     pen.make_room(values.len());
     values.iter().for_each(|value| pen.value(value));

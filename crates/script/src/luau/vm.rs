@@ -204,7 +204,7 @@ fn say(lua: &Lua, host: &Rc<Host>) -> Result<Function> {
             (debug.source().short_src.unwrap_or_default().into_owned(), debug.current_line().unwrap_or_default())
         });
         let (file, line) = place.unwrap_or_default();
-        print(&host, text.as_bytes().to_vec(), &file, line);
+        print(&host, &text.as_bytes(), &file, line);
         Ok(())
     })
 }

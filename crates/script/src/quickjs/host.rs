@@ -14,7 +14,7 @@ use super::promises::Promises;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Host, Started, pending as pending_functions};
+use crate::host::{Host, Started, Type, Unfit, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -128,6 +128,7 @@ impl BoundHostFunction {
         let function = form.function;
         means.take_a_step(ctx)?;
         let arguments = read(ctx, form, given)?;
+        let written = AnswerWriter::new(form, &arguments);
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
             let answer = function.start(&means.host, arguments).and_then(|started| match started {
@@ -138,7 +139,7 @@ impl BoundHostFunction {
             answer
         });
         match answer {
-            Ok(value) => write(ctx, &form.answer, value),
+            Ok(value) => written.write(ctx, value),
             Err(error) => Err(throw_refusal(ctx, &error)),
         }
     }
@@ -150,13 +151,14 @@ impl BoundHostFunction {
         let promises = means.promises.upgrade().filter(|promises| promises.may_wait());
         let Some(promises) = promises else { return settled(ctx, self.wait(ctx, given)) };
         means.take_a_step(ctx)?;
-        let started = match read(ctx, form, given) {
-            Ok(arguments) => form.function.start(&means.host, arguments),
+        let arguments = match read(ctx, form, given) {
+            Ok(arguments) => arguments,
             Err(error) => return settled(ctx, Err(error)),
         };
-        match started {
-            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, &form.answer),
-            Ok(Started::Now(value)) => settled(ctx, write(ctx, &form.answer, value)),
+        let written = AnswerWriter::new(form, &arguments);
+        match form.function.start(&means.host, arguments) {
+            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, written),
+            Ok(Started::Now(value)) => settled(ctx, written.write(ctx, value)),
             Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
         }
     }
@@ -186,6 +188,7 @@ fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScri
 /// Reads the arguments in the host's order, and checks their types.
 fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
     let function = form.function;
+    let rules = &function.javascript.arguments;
     let called = form.names.first().map_or(function.name, String::as_str);
     let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);
     let mut arguments = Vec::with_capacity(function.parameters.len());
@@ -193,7 +196,7 @@ fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) 
     for (index, (parameter, &position)) in function.parameters.iter().zip(&form.positions).enumerate() {
         let what = || format!("{called}: argument {} ({})", position + 1, camel_case(parameter.name));
         let Some(value) = given.get(position).filter(|value| !value.is_null() && !value.is_undefined()) else {
-            if parameter.is_optional {
+            if rules.is_optional(parameter) {
                 arguments.push(Value::Nil);
                 continue;
             }
@@ -201,7 +204,13 @@ fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) 
         };
         let argument =
             values::read_within(value, &mut left).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
-        if !parameter.of.takes(&argument) {
+        // Unlike Lua, JavaScript takes no number and no buffer for a text.
+        let is_unfit = match parameter.of {
+            Type::Text => !value.is_string(),
+            Type::Bytes => !matches!(argument, Value::Bytes(_)),
+            of => !of.takes(&argument),
+        };
+        if is_unfit {
             let expected = parameter.of.expected("array or object");
             return Err(refuse(format!("{} must be of type {expected}, not {}", what(), kind(value))));
         }
@@ -213,11 +222,40 @@ fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) 
             (_, _, argument) => argument,
         });
     }
+    rules.apply(function, &mut arguments).map_err(|Unfit { index, expected }| {
+        let (position, name) = (form.positions[index] + 1, camel_case(function.parameters[index].name));
+        refuse(format!("{called}: argument {position} ({name}) must be {expected}"))
+    })?;
     Ok(arguments)
 }
 
-/// Converts a result of the host for JavaScript.
-pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &AnswerForm, value: Value) -> Result<JsValue<'js>> {
+/// Writes the answer of one call for JavaScript.
+pub(super) struct AnswerWriter {
+    form: &'static JavaScriptFunction,
+    /// The argument that stands in the answer, too.
+    repeated: Option<Value>,
+}
+
+impl AnswerWriter {
+    fn new(form: &'static JavaScriptFunction, arguments: &[Value]) -> Self {
+        let repeats = form.function.javascript.repeats;
+        let named = form.function.parameters.iter().zip(arguments).find(|(parameter, _)| parameter.name == repeats);
+        Self { form, repeated: named.map(|(_, value)| value.clone()) }
+    }
+
+    /// Converts a result of the host.
+    pub(super) fn write<'js>(self, ctx: &Ctx<'js>, value: Value) -> Result<JsValue<'js>> {
+        let javascript = &self.form.function.javascript;
+        let shaped = javascript.tables.apply(self.form.function, value, camel_case);
+        let written = write(ctx, &self.form.answer, shaped)?;
+        if let (Some(repeated), Some(object)) = (self.repeated, written.as_object()) {
+            object.set(camel_case(javascript.repeats), values::write(ctx, repeated)?)?;
+        }
+        Ok(written)
+    }
+}
+
+fn write<'js>(ctx: &Ctx<'js>, answer: &AnswerForm, value: Value) -> Result<JsValue<'js>> {
     match (answer, value) {
         (AnswerForm::Named(names), Value::Results(results)) => object(ctx, names, results),
         (AnswerForm::Named(names), single) => object(ctx, names, vec![single]),

@@ -12,8 +12,7 @@ use rquickjs::{Ctx, Function, Persistent, Promise};
 use tokio::sync::{Mutex, Notify};
 
 use super::errors::{raised, refusal};
-use super::host::write;
-use super::surface::AnswerForm;
+use super::host::AnswerWriter;
 use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
@@ -56,7 +55,7 @@ struct PromisedAnswer {
 struct UnsettledPromise {
     /// The functions that resolve and reject the promise.
     settle: [Persistent<Function<'static>>; 2],
-    answer: &'static AnswerForm,
+    written: AnswerWriter,
 }
 
 /// A call that may wait beside others. Dropping it ends the call.
@@ -94,12 +93,12 @@ impl Promises {
         ctx: &Ctx<'js>,
         host: &Host,
         awaited: Awaited,
-        answer: &'static AnswerForm,
+        written: AnswerWriter,
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));
         let (number, call) = (self.number(), self.current.get());
-        self.unsettled.borrow_mut().insert(number, UnsettledPromise { settle, answer });
+        self.unsettled.borrow_mut().insert(number, UnsettledPromise { settle, written });
         let (its, current, meter) = (Rc::downgrade(self), host.current.clone(), host.current.meter());
         tokio::task::spawn_local(async move {
             let result = current.during(meter, awaited).await;
@@ -135,9 +134,9 @@ impl Promises {
         let orphans = self.orphans.take();
         for PromisedAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
             let unsettled = self.unsettled.borrow_mut().remove(&promise);
-            let Some(UnsettledPromise { settle: [resolve, reject], answer }) = unsettled else { continue };
+            let Some(UnsettledPromise { settle: [resolve, reject], written }) = unsettled else { continue };
             let settled = match result {
-                Ok(value) => write(ctx, answer, value).and_then(|value| resolve.restore(ctx)?.call::<_, ()>((value,))),
+                Ok(value) => written.write(ctx, value).and_then(|value| resolve.restore(ctx)?.call::<_, ()>((value,))),
                 Err(error) => refusal(ctx, &error).and_then(|error| reject.restore(ctx)?.call::<_, ()>((error,))),
             };
             if let Err(error) = settled {

@@ -4,6 +4,7 @@
 mod go;
 mod luau;
 mod page;
+mod shapes;
 mod types;
 mod typescript;
 

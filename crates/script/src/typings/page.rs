@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use muster_api::http::code;
 
+use super::shapes::{in_words, value};
 use super::types::records;
 use crate::host::{DefaultValue, EffectClass, Field, HostFunction, Parameter, pending};
 use crate::quickjs::{FORMS, JavaScriptFunction, camel_case};
@@ -54,13 +55,23 @@ fn describe(written: &mut String, form: &JavaScriptFunction) {
         let _ = writeln!(written, "- Error {}: {when}", code(*kind).number());
     }
     let _ = writeln!(written, "- {}", effect(function.effect));
+    for (language, told) in [
+        ("Lua", in_words(&function.lua.arguments, &function.lua.answer)),
+        ("JavaScript", in_words(&function.javascript.arguments, &function.javascript.tables)),
+    ] {
+        if !told.is_empty() {
+            let _ = writeln!(written, "- In {language}: {told}");
+        }
+    }
+    if !function.javascript.repeats.is_empty() {
+        let _ = writeln!(written, "- In JavaScript: answers `{}`, too", function.javascript.repeats);
+    }
     if !function.parameters.is_empty() {
         written.push_str("\n| argument | is |\n|---|---|\n");
         for Parameter { name, of, is_optional, default } in function.parameters {
             let default = match default {
                 DefaultValue::Nothing => String::new(),
-                DefaultValue::Flag(flag) => format!("; {flag} unless given"),
-                DefaultValue::Number(number) => format!("; {number} unless given"),
+                default => format!("; {} unless given", value(*default)),
             };
             let _ = writeln!(written, "| {} | {}{default} |", marked(name, *is_optional), of.in_words());
         }

@@ -38,6 +38,7 @@ fn defaults_fit_their_parameters() {
                 DefaultValue::Nothing => true,
                 DefaultValue::Flag(_) => parameter.is_optional && matches!(parameter.of, Type::Flag),
                 DefaultValue::Number(_) => parameter.is_optional && matches!(parameter.of, Type::Number),
+                DefaultValue::EmptyList => parameter.is_optional && matches!(parameter.of, Type::List(_)),
             };
             assert!(fits, "{}: {}", function.name, parameter.name);
         }
@@ -55,6 +56,33 @@ fn languages_differ_in_parameters_that_there_are() {
         }
         let takes_bytes = matches!(function.parameters, [first, ..] if matches!(first.of, Type::Bytes));
         assert!(takes_bytes || !function.javascript.takes_base64, "{}", function.name);
+    }
+}
+
+#[test]
+fn shapes_name_parameters_and_fields_that_there_are() {
+    for function in functions() {
+        let name = function.name;
+        let parameters = names(function.parameters.iter().map(|parameter| parameter.name));
+        let results = names(function.results.iter().map(|result| result.name));
+        let records = function.results.iter().filter_map(|result| shapes::answered(&result.of));
+        let fields = names(records.flat_map(|record| record.fields.iter().map(|field| field.name)));
+        for rules in [&function.lua.arguments, &function.javascript.arguments] {
+            let lists = [rules.required, rules.not_empty, rules.empty_is_absent, rules.no_numbers, rules.whole];
+            let others = rules.ranges.iter().map(|(name, ..)| name).chain(rules.defaults.iter().map(|(name, _)| name));
+            let named = names(lists.concat().into_iter().chain(others.copied()));
+            assert!(named.is_subset(&parameters), "{name}: {named:?}");
+        }
+        for shape in [&function.lua.answer, &function.javascript.tables] {
+            let spread = Some(shape.spread).filter(|spread| !spread.is_empty());
+            let renamed = shape.renamed.iter().map(|(name, _)| *name).chain(spread);
+            let named = names([shape.without, shape.boxed].concat().into_iter().chain(renamed));
+            assert!(named.is_subset(&fields), "{name}: {named:?}");
+            let named = names([shape.blank, shape.no_empty_list].concat().into_iter());
+            assert!(named.is_subset(&results), "{name}: {named:?}");
+        }
+        let repeats = function.javascript.repeats;
+        assert!(repeats.is_empty() || parameters.contains(repeats), "{name}: {repeats}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use muster_api::hooks::HookSubject;
 
+use super::shapes::{fields, shape_of};
 use super::types::records;
 use super::wrapped;
 use crate::host::{Field, HostFunction, Type};
@@ -21,9 +22,12 @@ pub fn typescript() -> String {
     let mut written = format!("{HEAD}\n");
     for record in records() {
         let _ = writeln!(written, "  interface {} {{", record.name);
-        for Field { name, of, is_optional } in record.fields {
-            let mark = if *is_optional { "?" } else { "" };
-            let _ = writeln!(written, "    {}{mark}: {};", camel_case(name), of.in_typescript());
+        let shape = shape_of(record, |function| &function.javascript.tables);
+        for (name, field) in fields(record, shape) {
+            let mark = if field.is_optional { "?" } else { "" };
+            let of = field.of.in_typescript();
+            let of = if shape.boxed.contains(&field.name) { format!("{{ Value: {of} }}") } else { of };
+            let _ = writeln!(written, "    {}{mark}: {of};", camel_case(name));
         }
         written.push_str("  }\n\n");
     }
@@ -74,12 +78,13 @@ fn comment(function: &HostFunction) -> Vec<String> {
 /// declared to take `null`.
 fn parameters(form: &JavaScriptFunction) -> String {
     let placed = form.arguments();
-    let last_needed = placed.iter().rposition(|parameter| !parameter.is_optional);
+    let rules = &form.function.javascript.arguments;
+    let last_needed = placed.iter().rposition(|parameter| !rules.is_optional(parameter));
     let written = placed.iter().enumerate().map(|(place, parameter)| {
         // `default` is a reserved word of TypeScript.
         let name = if parameter.name == "default" { "defaultValue".to_owned() } else { camel_case(parameter.name) };
         let of = parameter.of.in_typescript();
-        match (parameter.is_optional, last_needed.is_some_and(|last| place < last)) {
+        match (rules.is_optional(parameter), last_needed.is_some_and(|last| place < last)) {
             (false, _) => format!("{name}: {of}"),
             (true, true) => format!("{name}: {of} | null | undefined"),
             (true, false) => format!("{name}?: {of} | null"),
@@ -99,7 +104,10 @@ fn answer(form: &JavaScriptFunction) -> String {
         let mark = |result: &Field| if result.is_optional { "?" } else { "" };
         let fields = names.iter().zip(results);
         let fields = fields.map(|(name, result)| format!("{name}{}: {}", mark(result), of(result, plain(result))));
-        format!("{{ {} }}", fields.collect::<Vec<_>>().join("; "))
+        // An argument that is answered, too, is a text.
+        let repeated = Some(form.function.javascript.repeats).filter(|name| !name.is_empty());
+        let repeated = repeated.map(|name| format!("{}: string", camel_case(name)));
+        format!("{{ {} }}", fields.chain(repeated).collect::<Vec<_>>().join("; "))
     };
     match &form.answer {
         AnswerForm::Plain | AnswerForm::Base64 => first(),

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use crate::scene::scene;
 use crate::world::block_on;
 
+/// The sender of what the server sends, as sockets are told.
+const SERVER: &str = "00000000-0000-0000-0000-000000000000";
+
 fn subjects(list: &Value) -> Vec<&str> {
     list.as_array().map(|list| list.iter().map(|each| each["subject"].as_str().unwrap()).collect()).unwrap_or_default()
 }
@@ -21,17 +24,15 @@ fn one_reaches_the_receiver_s_sockets_and_waits_if_it_is_persistent() {
         let sent = scene.connected.sent(at_ann);
         let told: Vec<&Value> = sent.iter().map(|frame| &frame["notifications"]["notifications"][0]).collect();
         assert_eq!((told[0]["subject"].as_str(), told[0]["code"].as_i64()), (Some("passing"), Some(7)));
-        assert_eq!((told[0]["content"].as_str(), told[0].get("sender_id")), (Some(r#"{"n":1}"#), None));
+        assert_eq!((told[0]["content"].as_str(), told[0]["sender_id"].as_str()), (Some(r#"{"n":1}"#), Some(SERVER)));
         assert_eq!((told[1]["sender_id"].as_str(), told[1]["persistent"].as_bool()), (Some(&*bob), Some(true)));
         assert_eq!(scene.connected.sent(at_bob), [] as [Value; 0]);
 
         let (list, cursor) = scene.run("notifications_list", json!([ann])).await;
         assert_eq!((subjects(&list), cursor), (vec!["kept"], Value::Null));
         let kept = &list[0];
-        assert_eq!(
-            (&kept["content"], &kept["code"], &kept["user_id"]),
-            (&json!({ "n": 2 }), &json!(-1_500), &json!(ann))
-        );
+        assert_eq!((&kept["content"], &kept["code"]), (&json!(r#"{"n":2}"#), &json!(-1_500)));
+        assert_eq!((&kept["senderId"], &kept["user_id"]), (&json!(bob), &Value::Null));
         assert_eq!((&kept["persistent"], &kept["id"]), (&json!(true), &told[1]["id"]));
     });
 }

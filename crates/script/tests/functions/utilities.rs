@@ -50,12 +50,11 @@ fn hashes_of_passwords() {
     check(&format!("nk.bcrypt_compare('{published}', '1234567')"), "false");
     check("nk.bcrypt_compare(nk.bcrypt_hash('Hello World'), 'Hello World')", "true");
     check("string.sub(nk.bcrypt_hash('Hello World'), 1, 7)", "$2a$10$");
+    check("nk.bcrypt_compare(nk.bcrypt_hash(string.rep('x', 72)), string.rep('x', 72))", "true");
+    check("nk.bcrypt_compare('plain', 'plain')", "false");
     let costly = published.replace("$04$", "$31$");
     refused(&format!("nk.bcrypt_compare('{costly}', '123456')"), "expects hash to have a cost of at most 15");
-    for (expression, told) in [
-        ("nk.bcrypt_hash(string.rep('x', 73))", "cannot hash the input"),
-        ("nk.bcrypt_compare('plain', 'plain')", "expects hash to be one of bcrypt"),
-    ] {
+    for (expression, told) in [("nk.bcrypt_hash(string.rep('x', 73))", "cannot hash the input")] {
         let (_, message) = answer(&format!("return tostring({expression})"), "").unwrap_err();
         assert!(message.contains(told), "{message}");
     }
@@ -106,7 +105,7 @@ fn cron() {
     check("nk.cron_next('1 * * * *', 1506433906)", "1506434460");
     check("nk.cron_prev('1 * * * *', 1506433906)", "1506430860");
     check("nk.cron_next('0 0 * * 1', 1506433906.75)", "1506902400");
-    refused("nk.cron_next('0 0 30 2 *', 0)", "The cron expression names no such moment from 1970 to 2099.");
-    refused("nk.cron_next('61 * * * *', 0)", "The cron expression's minute cannot be \"61\": it goes from 0 to 59.");
+    refused("nk.cron_next('0 0 30 2 *', 1)", "The cron expression names no such moment from 1970 to 2099.");
+    refused("nk.cron_next('61 * * * *', 1)", "The cron expression's minute cannot be \"61\": it goes from 0 to 59.");
     refused("nk.cron_next('* * * * *')", "bad argument #2 to cron_next (number expected, got nil)");
 }

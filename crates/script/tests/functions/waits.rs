@@ -45,7 +45,7 @@ const STORE: &str = "local nk = require('nakama')
         local items, cursor = nk.wallet_ledger_list(user, 10)
         local account = nk.account_get_id(user)
         return nk.json_encode({ updated.gold, previous.gold or 0, refused, told, #items, items[1].metadata.why,
-            cursor == nil, account.wallet.gold, account.user.username, nk.users_get_username({ 'ann', 'bob' })[1].online })
+            cursor == '', account.wallet.gold, account.user.username, nk.users_get_username({ 'ann', 'bob' })[1].online })
     end, 'wallet')
     nk.register_rpc(function()
         local acks = put('conflict', 1)

@@ -36,13 +36,13 @@ end)
 rpc("chat", function(asked)
     local channel = nk.channel_id_build(asked.id, asked.room, 1)
     local said = nk.channel_message_send(channel, { text = "one" }, asked.id, asked.name, true)
-    nk.channel_message_update(channel, said.message_id, { text = "two" }, asked.id, asked.name, true)
+    nk.channel_message_update(channel, said.messageId, { text = "two" }, asked.id, asked.name, true)
     local other = nk.channel_message_send(channel, { text = "gone" }, asked.id, asked.name, true)
-    nk.channel_message_remove(channel, other.message_id, asked.id, asked.name, true)
+    nk.channel_message_remove(channel, other.messageId, asked.id, asked.name, true)
     local messages = nk.channel_messages_list(channel, 10, true)
     local heard = {}
     for index, message in ipairs(messages) do
-        heard[index] = { code = message.code, sender = message.sender_id, name = message.username }
+        heard[index] = { code = message.code, sender = message.senderId, name = message.username }
         heard[index].content = nk.json_decode(message.content)
     end
     return { channel = channel, heard = heard }

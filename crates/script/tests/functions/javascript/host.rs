@@ -164,7 +164,7 @@ fn records_are_in_camel_case_and_what_a_studio_named_is_not() {
     let listed = run("nk.storageList(ANN, 'decks', 10)");
     assert_eq!((listed["objects"].as_array().unwrap().len(), &listed["cursor"]), (1, &Value::Null));
     let changed = run("nk.walletUpdate(ANN, { gold_coins: 5 }, { why_not: 1 }, true)");
-    assert_eq!(changed, json!({ "updated": { "gold_coins": 5 }, "previous": {} }));
+    assert_eq!(changed, json!({ "userId": ann, "updated": { "gold_coins": 5 }, "previous": {} }));
     let ledger = run("nk.walletLedgerList(ANN)");
     assert_eq!(ledger["items"][0]["metadata"], json!({ "why_not": 1 }));
     assert_eq!(ledger["items"][0]["userId"], ann.as_str());
