@@ -26,9 +26,11 @@ const beginsRow = (text) => /^- /.test(text) || (/^\s*\| *[^\s|-]/.test(text) &&
 
 const idOf = (text) => text.match(/<a id="([a-z0-9-]+)"><\/a>/)?.[1];
 
-/** The ids of all rows. */
+/** The ids of all rows, and the names of operations that are better than the original's. */
 export async function rowIds() {
-  return new Set((await differenceLines()).map(({ text }) => idOf(text)).filter(Boolean));
+  const operations = (await readFile(`${ROOT}COMPAT.md`, "utf8")).matchAll(/^\| (\w+) \| (?:better|partly) \|/gm);
+  const rows = (await differenceLines()).map(({ text }) => idOf(text)).filter(Boolean);
+  return new Set([...rows, ...[...operations].map(([, name]) => name)]);
 }
 
 /** What is wrong with the rows: without an id, twice the same id, without a scenario and a test, with a test that is not there. */
