@@ -27,6 +27,7 @@ const FLAGS = {
   "runtime.path": MODULES,
   "runtime.js_entrypoint": "conformance.js",
   "runtime.env": "GAME=conformance",
+  "matchmaker.interval_sec": 1,
 };
 
 const rows = await rowIds();
