@@ -33,7 +33,10 @@ export async function rowIds() {
   return new Set([...rows, ...[...operations].map(([, name]) => name)]);
 }
 
-/** What is wrong with the rows: without an id, twice the same id, without a scenario and a test, with a test that is not there. */
+/**
+ * Faults of the rows: no id, the id of another row, neither a scenario nor a test, a test that is not there. Answers
+ * the number of rows and those without a test, too.
+ */
 export async function wrongRows(folder) {
   const wrong = [];
   const ids = new Set();
