@@ -121,7 +121,7 @@ export class Play {
       // The variables are those that Muster's answer binds.
       return named(compare(purpose, got));
     }
-    return named(this.#judge(index, step, found, got));
+    return named(this.#judge(index, step, named(found), got));
   }
 
   /** Takes a step, again where it waits for something, and answers what came with a way to compare it. */
