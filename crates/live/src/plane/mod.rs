@@ -112,7 +112,7 @@ impl Plane {
         self.sessions.registry.open(info, Session::new(username, encoding))
     }
 
-    /// A session closed: it is on no stream any more, and receives nothing.
+    /// Closes a session. It is on no stream any more, and receives nothing.
     pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
         self.forget_holdings(now, key, out);
         for (stream, forgotten) in self.sessions.close(key) {
@@ -225,7 +225,7 @@ impl Plane {
 
     /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
     pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
-        // A session that heard the stream by its join hears it by itself from now on, whatever comes of the join.
+        // A session that heard the stream by its join hears it by a listen from now on, whatever comes of the join.
         if let Some(listener) = self.sessions.listener(key, &stream)
             && self.sessions.note_listen(key, &stream, self.config.session_streams_max).is_ok()
         {
@@ -239,7 +239,7 @@ impl Plane {
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
-    /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
+    /// Lets a session hear a stream without being on it. The answer to `request` is [`Reply::Presences`], or
     /// [`Reply::Joined`] with the refusal.
     pub fn listen(
         &mut self,
@@ -278,8 +278,8 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(stream.partition()), up, out);
     }
 
-    /// Asks something of the owner of a thing. The answer to `request` is [`Reply::Answer`]. Questions that are not
-    /// about one thing are for [`Self::ask_place`].
+    /// Sends a question to the owner of the thing that it is about. The answer to `request` is [`Reply::Answer`].
+    /// Questions that are not about one thing are for [`Self::ask_place`].
     pub fn ask_thing(&mut self, now: Millis, ask: Ask, request: Option<RequestRef>, out: &mut Effects) {
         if let Some(partition) = ask.partition() {
             self.send_up(now, self.sessions.routes.owner(partition), Up::Ask { request, ask }, out);
@@ -296,13 +296,13 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
-    /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a
-    /// refusal that says to ask again, and the matchmaker here matches nobody.
+    /// Sets whether this node is an island. An island refuses questions to other nodes at once with an answer that says
+    /// to ask again, and its matchmaker matches nobody.
     pub fn set_island(&mut self, is_island: bool) {
         self.is_island = is_island;
     }
 
-    /// Whether this node is an island: there is no way to the other nodes for now.
+    /// Whether this node is an island.
     pub fn is_island(&self) -> bool {
         self.is_island
     }
@@ -317,7 +317,7 @@ impl Plane {
         self.push_of_tickets(session, payload, Vec::new(), out);
     }
 
-    /// A message from another shard.
+    /// Takes a message from another shard.
     pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Effects) {
         let Some(message) = self.admit(from, message) else { return };
         match message {
@@ -345,7 +345,7 @@ impl Plane {
         self.leave_others(now, out);
     }
 
-    /// When the plane wants to be turned next, if nothing happens before.
+    /// The time when the plane is to be turned next, if nothing happens before.
     pub fn next_due(&self) -> Option<Millis> {
         [self.wheel.next_due(), self.owners.things.next_due()].into_iter().flatten().min()
     }
@@ -371,7 +371,8 @@ impl Plane {
         self.assert_settled();
     }
 
-    /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
+    /// Goes on with long work, one slice. Answers whether there is more. Other work of the shard is done between
+    /// slices.
     pub fn run_slice(&mut self, out: &mut Effects) -> bool {
         let more = self.sessions.run_slice(out);
         let more = self.sessions.run_for_all(out) || more;

@@ -36,7 +36,8 @@ pub(crate) struct Changes {
     pub unkept: Unkept,
     /// Number of partitions whose recovery data did not come in time.
     pub late: u64,
-    /// Number of messages that came here although another place owns their partition.
+    /// Number of messages that this place refused because they were for another owner, or for another epoch of this
+    /// one.
     pub misdirected: u64,
 }
 

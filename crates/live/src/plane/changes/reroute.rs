@@ -22,7 +22,7 @@ impl Plane {
     /// Views are to be given in their order and on the plane's own thread, from the first in which this node is. Views
     /// in between may be left out.
     pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
-        // Changes that are not moves come first: a view in between may be missing.
+        // Changes of owners by a death come before moves: a view that was left out may have had them in this order.
         let before = routes.before_moves(|partition| routes.epoch(partition) > self.sessions.routes.epoch(partition));
         self.change_owners(now, before, out);
         self.begin_moves(now, routes, out);

@@ -17,7 +17,7 @@ use crate::plane::sessions::Sessions;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
-/// All things of one kind that a place owns. See the module.
+/// All things of one kind that a place owns.
 ///
 /// Most methods do nothing unless a kind implements them.
 pub trait Owned {
@@ -37,7 +37,7 @@ pub trait Owned {
     /// timer may be an outdated one.
     fn turn(&mut self, _owning: &mut Owning<'_>) {}
 
-    /// The time of the next turn of a kind that sets no timers for it. The plane asks after every step.
+    /// The time of the next turn, for a kind that sets no timers for its turns. The plane asks after every step.
     fn next_due(&self) -> Option<Millis> {
         None
     }
@@ -96,7 +96,8 @@ pub trait Owned {
         self.waiting(node).into_iter().map(|(_, session)| session.place).collect()
     }
 
-    /// Places have gone. Sessions on streams and sessions of [`Self::waiting`] leave one by one; this is for others.
+    /// Places have gone. Their sessions that are on streams or in [`Self::waiting`] leave one by one, see [`Self::left`].
+    /// This method is for all other relations of these sessions to things.
     fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
 
     /// Places have gone, and with them the things that live only there. Sessions of this place that were on the things'
@@ -134,7 +135,7 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// Takes a part that [`Self::tell`] of some place gave. It is used by [`Self::resumed`].
+    /// Keeps a part that a place's [`Self::tell`] has given, for [`Self::resumed`].
     fn hear(&mut self, _told: Told) {}
 
     /// All places have told of their sessions on streams of a partition whose owner died.
@@ -203,7 +204,7 @@ pub(crate) trait Typed: Owned {
     /// The questions to these things.
     type Ask;
 
-    /// No things yet.
+    /// Makes the kind, without any things.
     fn new(config: &PlaneConfig) -> Self;
 
     /// Carries out a question. The answer to `request` is the kind's variant of

@@ -94,7 +94,7 @@ impl News {
         });
         let count = telling.leaves.len().min(max);
         let leaves: Vec<Presence> = telling.leaves.drain(..count).map(Arc::unwrap_or_clone).collect();
-        // A presence that left and came back must not be told the other way round.
+        // Joins follow only when all leaves are told: of a presence that left and came back, the leave is told first.
         let room = if telling.leaves.is_empty() { telling.joins.len().min(max) } else { 0 };
         // Presences are told as they are now: a status may have changed since.
         let here = |(session, number)| presences.get(session).filter(|here| here.number == number);
