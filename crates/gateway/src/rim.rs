@@ -63,7 +63,7 @@ pub struct LaneEnds {
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
 
-/// The ways into a node's shards, for messages of other nodes.
+/// The ways into the shards of a node, by the index of the shard.
 pub type LaneSenders = Vec<mpsc::UnboundedSender<Batch>>;
 
 /// The lanes between this number of shards of a node on its own.

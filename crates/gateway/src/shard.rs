@@ -72,7 +72,7 @@ pub enum ShardCommand {
     Island(bool, oneshot::Sender<()>),
     /// Nobody new is let in, and sessions that survive their socket are sent to other nodes.
     Drain,
-    /// Matches of game code end. Their code is told this number of seconds that it has.
+    /// Matches of game code end. Their code is told the number of seconds that it has left.
     EndMatches(u32),
     /// Recovery data of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),

@@ -190,7 +190,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     })
 }
 
-/// Asks game code where the players of a match go. The players are told when it has said so.
+/// Asks game code where the players of a match go. The players are told when game code has answered.
 pub async fn ask_of_match(app: &App, asked: AskedMatch) {
     let Some(players) = app.live.look(|plane| plane.asked_match(asked).map(players)) else { return };
     let match_id = match app.game.matched(players).await {

@@ -141,7 +141,8 @@ pub struct DecoderMetrics {
 }
 
 impl Unread {
-    /// Messages that take the place of an unread one, with the places of this or any node that they are from and to.
+    /// Messages to be delivered instead of an unread one, each with its sender and its receiver. `from` and `to` are
+    /// the sender and the receiver of the unread message; either may be at another node.
     pub fn instead(&self, from: Place, to: Place) -> impl Iterator<Item = (Place, Place, Message)> {
         let unavailable = |id| Message::Down(Down::Reply(id, Reply::Joined(Err(JoinRefusal::Unavailable))));
         let asked = self.question.map(|question| (to, question.place, unavailable(question.id)));
