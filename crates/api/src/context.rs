@@ -129,7 +129,7 @@ impl<'a> Context<'a> {
         self.app.keys.sign(issued, created)
     }
 
-    /// A call of game code on behalf of whoever asks.
+    /// A call of game code on behalf of the caller.
     pub fn invocation(&self, mode: ExecutionMode) -> Invocation {
         let user = match &self.caller {
             Caller::Player(claims) => Some(claims),

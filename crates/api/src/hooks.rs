@@ -1,5 +1,5 @@
-//! Hooks of game code before and after an operation or a message of a socket. Declared here, implemented by the
-//! script ring.
+//! Hooks of game code before and after an operation or a message of a socket. Declared here, implemented by the script
+//! ring.
 
 use std::future::Future;
 use std::pin::Pin;

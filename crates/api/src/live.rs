@@ -49,8 +49,8 @@ enum Engines {
     Attached(Weak<dyn MatchEngines>),
 }
 
-/// The asker that waits for an answer, and the session on whose behalf it asks if the answer says what the session
-/// finds.
+/// The asker that waits for an answer. `session` is the session on whose behalf it asks, if the answer says what the
+/// session finds.
 pub(crate) struct Waiting {
     session: Option<SessionKey>,
     asker: Asker,
@@ -240,8 +240,8 @@ impl Live {
         self.begin(step).await.ok()
     }
 
-    /// Asks on behalf of a session for the state of something. Events that come later reach the session behind the
-    /// answer.
+    /// Asks on behalf of a session for the state of a stream or thing that it comes to. Events that come later reach
+    /// the session behind the answer.
     pub async fn ask_for(
         &self,
         session: SessionKey,
@@ -306,8 +306,8 @@ impl Live {
         self.step(|plane, now, out| plane.leave(now, session, stream, out))
     }
 
-    /// Takes a session from a stream like [`Self::leave`], and resolves once the owner knows, so that whoever is told
-    /// of the leave may count on it.
+    /// Takes a session from a stream like [`Self::leave`], and resolves once the owner knows. Everybody who is told of
+    /// the leave then may count on it.
     pub async fn leave_for_good(&self, session: SessionKey, stream: StreamKey) -> bool {
         let was_there = self.leave(session, stream.clone());
         // The owner answers after it has taken the session off.

@@ -35,8 +35,7 @@ impl Live {
         connected.map(|(notification, _)| notification).collect()
     }
 
-    /// Sends a notification to everybody who is connected, whoever its receiver is; resolves when all places have sent
-    /// it.
+    /// Sends a notification to all connected players, whoever its receiver is. Resolves when all places have sent it.
     pub async fn notify_all(&self, notification: Notification) {
         let payload = notifications::told(notification);
         self.ask_every_place(|request| Up::All { request, payload: payload.clone() }).await;

@@ -9,9 +9,9 @@ use crate::failure::Failure;
 /// A request to a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteRequest {
-    /// Its method, in upper case.
+    /// The method, in upper case.
     pub method: String,
-    /// Its path, as it came.
+    /// The path, as it came.
     pub path: String,
     /// The whole body, decompressed.
     pub body: Vec<u8>,

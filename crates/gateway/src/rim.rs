@@ -114,7 +114,7 @@ pub struct ShardRim {
     collected_far: RefCell<BTreeMap<NodeNumber, Vec<(ShardIndex, Message)>>>,
     next_due: Cell<Option<Millis>>,
     is_busy: Cell<bool>,
-    /// Notified when the shard's loop has something to look at.
+    /// Notified when the shard's loop has to look at the rim again.
     changed: Notify,
     /// The rest of the shard, once it is complete.
     shard: OnceCell<Box<dyn CarryOut>>,
@@ -148,7 +148,7 @@ impl ShardRim {
         }
     }
 
-    /// Attaches a session's socket, which receives from now on what the plane delivers.
+    /// Attaches a session's socket, which from now on receives the frames that the plane delivers.
     pub fn attach(&self, session: SessionKey, socket: Rc<SocketHandle>) {
         let mut sockets = self.sockets.borrow_mut();
         if sockets.len() <= session.index() {

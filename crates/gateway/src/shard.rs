@@ -128,7 +128,7 @@ impl ShardHandle {
     /// Sends the shard a command, and waits while its queue is full.
     ///
     /// # Errors
-    /// When the shard has ended.
+    /// An error if the shard has ended.
     pub async fn send(&self, command: ShardCommand) -> io::Result<()> {
         if matches!(command, ShardCommand::Connection { .. } | ShardCommand::Socket(_)) {
             // Counted here so that a burst of connections spreads before the shard has seen the first.
@@ -516,7 +516,7 @@ mod tests {
         let mut asked = Box::pin(shard.ask(|done| ShardCommand::Island(false, done)));
         assert!(futures_util::poll!(&mut asked).is_pending());
         assert_eq!(inbox.len(), 1);
-        // The queue keeps what is in it.
+        // The queue keeps the command that is in it.
         inbox.close();
         assert_eq!(asked.await, None);
     }

@@ -22,10 +22,10 @@ use crate::context::App;
 use crate::game::MatchedPlayer;
 use crate::unanswered::stopping;
 
-/// Number of times that the matchmaker is asked for something that must be done, while its owners die.
+/// Number of times that the pool is asked to take a ticket back, while its owners die.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// The demands of a ticket, whoever brings it.
+/// The demands of a ticket of a player, a party or a server.
 #[derive(Default)]
 pub(crate) struct TicketDemands {
     pub min_count: i32,

@@ -17,9 +17,9 @@ use crate::realtime::events::{Push, stream_name};
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Data<'a> {
-    /// The sender says something to all.
+    /// The sender sends a message to all.
     Message { data: &'a str },
-    /// The sender says something to the receiver and perhaps others.
+    /// The sender sends a message to the receiver, and perhaps to others.
     Private { data: &'a str },
     /// The sender changed the room's variables: those in `unset` were removed, and then those in `set` were set.
     Variables { version: u64, unset: Vec<&'a str>, set: Values<'a> },

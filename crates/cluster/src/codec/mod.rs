@@ -4,8 +4,8 @@
 //! nodes of different releases understand each other. `node.proto` says how a release treats parts that it does not
 //! know.
 //!
-//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send in
-//! its place: the asker of a question gets an answer, and a credit goes back.
+//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says which messages to
+//! send in its place: the asker of a question gets an answer, and a credit goes back.
 
 mod blobs;
 mod carry;
@@ -133,8 +133,8 @@ pub struct Decoder {
 pub struct DecoderMetrics {
     /// Messages that could be read.
     pub read: AtomicU64,
-    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says what is owed
-    /// for them.
+    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says which
+    /// messages are sent in their place.
     pub unread: AtomicU64,
     /// Batches that could not be read as a whole.
     pub batches_refused: AtomicU64,
@@ -161,7 +161,7 @@ impl Decoder {
     /// Reads the messages of a batch that arrived from a node, in order.
     ///
     /// # Errors
-    /// When the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
+    /// An error if the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
     pub fn decode(
         &self,
         from: NodeNumber,

@@ -86,7 +86,8 @@ pub struct PoolStats {
 pub struct OnTicket {
     /// The ticket's id.
     pub id: TicketId,
-    /// The ticket as it was asked for, and its age in milliseconds. Only the place where it was asked for knows them.
+    /// The ticket as it was asked for, and its age in milliseconds; `None` at all places but the one where the ticket
+    /// was asked for.
     pub asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 

@@ -64,7 +64,7 @@ impl Label {
     /// Checks and wraps a label. An empty text stands for an empty object.
     ///
     /// # Errors
-    /// When the text is too long or is no JSON object.
+    /// [`Refusal::LabelTooLong`], [`Refusal::LabelNotObject`], [`Refusal::LabelTooManyValues`].
     pub fn new(text: &str) -> Result<Self, Refusal> {
         if text.len() > LABEL_BYTES_MAX {
             return Err(Refusal::LabelTooLong);

@@ -1,4 +1,4 @@
-//! One shard's part of the live plane: its sessions, the things it owns, and what it tells other shards.
+//! One shard's part of the live plane: its sessions, the things that it owns, and its messages to other shards.
 //!
 //! A step takes an event and the time, changes the state, and leaves its effects in [`Effects`]. It never waits.
 //! Messages from one shard to another arrive in the order in which they were sent; that is all a plane relies on.
@@ -91,7 +91,7 @@ impl Plane {
         self.sessions.me
     }
 
-    /// The part of public ids behind the dot.
+    /// The part of public ids behind the dot: the same on all nodes of a cluster.
     pub fn node(&self) -> &Arc<str> {
         &self.config.node
     }
@@ -217,13 +217,14 @@ impl Plane {
         Some(Member { presence: Presence { persistence, ..presence }, listener })
     }
 
-    /// Takes a session from a stream. Answers whether it was there.
+    /// Takes a session from a stream. Answers whether the session was on the stream.
     pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
         let forgotten = self.sessions.forget(key, &stream);
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
-    /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
+    /// Takes a session's presence from a stream that the session goes on hearing. Answers whether the session was on
+    /// the stream.
     pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
         // A session that heard the stream by its join hears it by a listen from now on, whatever comes of the join.
         if let Some(listener) = self.sessions.listener(key, &stream)
@@ -388,7 +389,7 @@ impl Plane {
         self.sessions.is_busy() || self.owners.things.is_busy()
     }
 
-    /// Whether sockets should not be read for now: their messages would have to wait here.
+    /// Whether the shard should not read its sockets for now, because their messages would have to wait here.
     pub fn is_congested(&self) -> bool {
         self.sessions.lanes.waiting() != (0, 0) || !self.owners.held.is_empty() || self.changes.kept_back() > 0
     }
@@ -417,13 +418,13 @@ impl Plane {
         stats
     }
 
-    /// Everybody on a stream that this shard owns, hidden ones included.
+    /// The presences on a stream that this shard owns, hidden ones included.
     pub fn owned_presences(&self, stream: &StreamKey) -> impl Iterator<Item = &Presence> {
         self.owners.streams.presences(stream)
     }
 
-    /// Tells the owner of a stream that a session is not on it any more, or hears it no more. Answers whether the
-    /// session was on the stream.
+    /// Tells the owner of a stream that a session is no longer on the stream, or no longer hears it. Answers whether
+    /// the session was on the stream.
     fn tell_forgotten(
         &mut self,
         now: Millis,
@@ -523,8 +524,8 @@ impl Plane {
         self.assert_sound();
     }
 
-    /// Lets sessions that came to a match or a party leave the others where they may be in one only, and tells owners
-    /// of strays. A leave needs no credit, so the way down stays free.
+    /// Takes sessions that came to a match or a party off other ones, where a session may be in one only, and tells
+    /// owners of strays. Leaves need no credit, so the way down stays free.
     fn leave_others(&mut self, now: Millis, out: &mut Effects) {
         while let Some(stray) = self.sessions.strays.pop() {
             self.send_stray_away(now, stray, out);

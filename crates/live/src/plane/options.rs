@@ -23,13 +23,13 @@ pub const SLICE_DELIVERIES: usize = 2_048;
 /// Limits of the plane, under their configuration names.
 #[derive(Clone, Debug)]
 pub struct PlaneConfig {
-    /// `live.presence_merge_size`: above so many presences a stream's joins and leaves are told together.
+    /// `live.presence_merge_size`: the number of presences above which a stream's joins and leaves are told together.
     pub merge_above: usize,
-    /// `live.presence_merge_ms`: how long joins and leaves are collected before they are told.
+    /// `live.presence_merge_ms`: the time for which joins and leaves are collected before they are told.
     pub merge_ms: Millis,
-    /// `live.presence_snapshot_size`: presences in one listing or event.
+    /// `live.presence_snapshot_size`: the largest number of presences in one listing or event.
     pub snapshot_max: usize,
-    /// `live.session_streams_max`: streams that one session may be on or hear.
+    /// `live.session_streams_max`: the largest number of streams that one session may be on or hear.
     pub session_streams_max: usize,
     /// `session.single_match`: a session that comes to a match leaves the others.
     pub single_match: bool,

@@ -221,7 +221,8 @@ impl Default for Find {
     }
 }
 
-/// Name of a view of the lobby: which rooms it shows, and how often and how much its watchers are told.
+/// The name of a view of the lobby. It says which rooms the view shows, and how often and how much its watchers are
+/// told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewKey {
     /// Rooms must lie within this path.
@@ -302,8 +303,8 @@ impl ToOwner {
         matches!(self, Self::Place(_) | Self::Directory(Request { what: DirectoryAction::QuickJoin(_), .. }))
     }
 
-    /// Whether the message makes other sessions hear something. Such messages take credits, so that a sender cannot
-    /// outrun the receivers.
+    /// Whether other sessions hear of the message. Such messages take credits, so that a sender cannot outrun the
+    /// receivers.
     pub fn is_talk(&self) -> bool {
         use RoomAction::{Say, SetOwn, SetVariables, Spectate, Update, Whisper};
         let Self::Room(_, request) = self else { return false };

@@ -80,7 +80,8 @@ pub enum Down {
         begins: bool,
         /// Whether this is the last part.
         ends: bool,
-        /// Whether the owner is new. Sessions are then told the difference to what they know.
+        /// Whether the owner is new. The place then tells its sessions how the roster differs from the one that they
+        /// know.
         is_anew: bool,
         /// Whether the owner gives the stream up. The place then keeps the roster for the next owner, even if the next
         /// owner is on the same node.

@@ -43,8 +43,8 @@ impl MatchId {
 }
 
 impl Plane {
-    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session
-    /// cannot come anywhere.
+    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session cannot
+    /// come to any stream.
     pub fn come_to_match(
         &mut self,
         now: Millis,
@@ -64,7 +64,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a match. The answer to `request` is the match's.
+    /// Sends a request to the owner of a match. The answer to `request` is the match's.
     pub fn ask_match(
         &mut self,
         now: Millis,

@@ -170,7 +170,7 @@ pub trait Owned {
     /// new owners by a death while it was on its way.
     fn arrived(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _missed: &BTreeSet<Partition>) {}
 
-    /// Whether a partition may go to its next owner now. If not, the thing brings to an end what is under way.
+    /// Whether a partition may go to its next owner now. If not, its things end their work that is under way.
     fn may_go(&mut self, _owning: &mut Owning<'_>, _partition: Partition) -> bool {
         true
     }

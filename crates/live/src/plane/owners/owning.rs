@@ -41,7 +41,7 @@ impl Owning<'_> {
         self.unkept.note(key, self.config.recover, self.now, self.wheel);
     }
 
-    /// Sets a timer for things of a kind: [`Owned::turn`](super::owned::Owned::turn) is called then.
+    /// Sets a timer for things of a kind. When it fires, [`Owned::turn`](super::owned::Owned::turn) is called.
     pub fn wake(&mut self, kind: Kind, at: Millis) {
         self.wheel.set(at, Timer::Thing(kind));
     }

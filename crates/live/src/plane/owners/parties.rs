@@ -46,7 +46,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a party. The answer to `request` is the party's.
+    /// Sends a request to the owner of a party. The answer to `request` is the party's.
     pub fn ask_party(
         &mut self,
         now: Millis,

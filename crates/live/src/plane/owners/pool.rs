@@ -42,7 +42,7 @@ pub(crate) struct OwnedPool {
 }
 
 impl OwnedPool {
-    /// Changes the pool as it is asked to. Tickets that the change ends are put into `gone`.
+    /// Carries out a question to the pool. Tickets that the question ends are put into `gone`.
     #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
     fn decide(&mut self, ask: PoolAsk, now: Millis, gone: &mut Vec<Box<Ticket<Presence>>>) -> Result<PoolReply> {
         let matchmaker = &mut self.matchmaker;
@@ -87,7 +87,7 @@ impl Plane {
         self.sessions.routes.owner(POOL.partition())
     }
 
-    /// Asks something of the pool. The answer to `request` is the pool's.
+    /// Sends a question to the owner of the pool. The answer to `request` is the pool's.
     pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Effects) {
         if let PoolAsk::Add(ticket) = &ask {
             self.sessions.note_ticket(now, ticket);

@@ -182,7 +182,7 @@ impl Presences {
     pub(crate) fn page(&self, with_hidden: bool, skip: usize, limit: usize) -> (Vec<Presence>, usize) {
         let total = if with_hidden { self.here.len() } else { self.visible };
         if with_hidden || self.visible == self.here.len() {
-            // Positions find the page: pages of a large stream must not cost what lies before them.
+            // The page is found by its position, so that a late page of a large stream costs no more than the first.
             let end = total.min(skip.saturating_add(limit));
             let page = self.here.as_slice().get_range(skip.min(end)..end);
             let page = page.map(|page| page.values().map(|here| Presence::clone(&here.presence)).collect());

@@ -71,8 +71,8 @@ impl Plane {
         &self.config.rooms
     }
 
-    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come
-    /// anywhere. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
+    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come to any
+    /// stream. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
     pub fn come_to_room(
         &mut self,
         now: Millis,

@@ -172,8 +172,8 @@ impl Owning<'_> {
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
         let begins = listener.filter(|_| heard.is_none());
         if let Some(listener) = begins {
-            // The roster goes to the session's place before the presence is there, so that the place knows what the
-            // session was told, and no more.
+            // The roster is sent before the presence is put in, so that the session's place knows the same presences
+            // that the session was told.
             self.count_in(&key, listener);
         }
         let presence = Arc::new(presence);
@@ -264,7 +264,8 @@ impl Owning<'_> {
             return;
         }
         if told.is_some() {
-            // The session's place is to know of the stream exactly what the session is told.
+            // Joins and leaves that were kept back are told first: the roster at the session's place then shows the
+            // same presences as the message to the session.
             self.tell_all_kept(key);
         }
         let stream = self.streams.map.entry(key.clone()).or_default();

@@ -73,7 +73,7 @@ impl Sessions {
         Some(Box::new(on.cloned().unwrap_or_else(|| OnStream::new(stream.clone()))))
     }
 
-    /// Notes what the next question asks for: to be on a stream by a join, or to hear it without one.
+    /// Notes the change that the next question asks for: a session is on a stream by a join, or hears it without one.
     pub(crate) fn begins(
         &mut self,
         key: SessionKey,

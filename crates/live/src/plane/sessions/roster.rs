@@ -143,8 +143,8 @@ impl Sessions {
         assert!(counts.is_empty(), "sessions hear streams and are not counted: {counts:?}");
     }
 
-    /// Tells those who hear a stream how its roster differs from what they know, leaves first. Some may be told of
-    /// somebody whom they were shown before.
+    /// Tells those who hear a stream how its roster differs from the one that they know, leaves first. A session may be
+    /// told of a presence that it was shown before.
     pub(crate) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
         let is_in = |roster: &Roster, presence: &Presence, told: bool| {

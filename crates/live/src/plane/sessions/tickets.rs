@@ -29,7 +29,7 @@ const PART_MAX: usize = 16;
 #[derive(Debug)]
 struct KeptTicket {
     id: TicketId,
-    /// The ticket as it was asked for, and the time of asking; only if it was asked for here.
+    /// The ticket as it was asked for, and the time when that was; `None` if it was asked for at another place.
     asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 
