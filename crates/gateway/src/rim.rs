@@ -235,7 +235,7 @@ impl ShardRim {
     }
 
     /// Has the shard carry out an effect, as soon as it is complete.
-    fn have_done(&self, effect: Effect) {
+    fn hand_to_shard(&self, effect: Effect) {
         match self.shard.get() {
             Some(shard) => shard.carry_out(effect),
             None => self.early.borrow_mut().push(effect),
@@ -269,7 +269,7 @@ impl Rim for ShardRim {
             Effect::HandedOver(partitions) => self.tell_node(ClusterCommand::HandedOver(partitions)),
             Effect::Keep(recoverable) => self.tell_node(ClusterCommand::Keep(recoverable)),
             Effect::Recover(partitions) => self.tell_node(ClusterCommand::Recover(self.me.shard(), partitions)),
-            effect => self.have_done(effect),
+            effect => self.hand_to_shard(effect),
         }
     }
 

@@ -65,9 +65,9 @@ pub enum ShardCommand {
     Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
     Revoked(Revocation),
-    /// New owners of partitions, or other nodes; `done` is told when this shard goes by them.
+    /// New owners of partitions, or other nodes; `done` is told when this shard uses them.
     Routes(Routes, oneshot::Sender<()>),
-    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard goes
+    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard acts
     /// by that.
     Island(bool, oneshot::Sender<()>),
     /// Nobody new is let in, and sessions that survive their socket are sent to other nodes.

@@ -154,7 +154,8 @@ impl Plane {
         self.sessions.registry.get(key).is_some_and(|session| session.streams.len() >= self.config.session_streams_max)
     }
 
-    /// Whether a session hears a stream: it was let onto it, and was not taken off again as far as its shard knows.
+    /// Whether a session hears a stream: the session was let onto the stream, and was not taken off again as far as its
+    /// shard knows.
     pub fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
         self.sessions.hears(key, stream)
     }

@@ -60,7 +60,7 @@ impl Plane {
         self.owners.things.pool.asked.is_asked = is_asked;
     }
 
-    /// A match that waits for an answer of game code; `None` if this place will not tell its players of it any more.
+    /// A match that waits for an answer of game code; `None` if this place no longer has to tell the match's players.
     pub fn asked_match(&self, asked: AskedMatch) -> Option<&Matched> {
         self.owners.things.pool.asked.open.get(&asked)
     }

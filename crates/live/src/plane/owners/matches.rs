@@ -94,7 +94,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// The server stops: handlers of matches that end with it are told so.
+    /// Tells the handlers of matches that end with the server that the server stops.
     pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.change(&mut owning, |matches, now, effects| matches.terminate(now, grace_sec, effects));

@@ -73,8 +73,9 @@ pub trait Owned {
     /// A session stopped hearing a stream, whose mode may be any.
     fn unheard(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey) {}
 
-    /// A session on the stream of a thing goes on at another place. `presence` is the new one, if the session is on the
-    /// stream. Answers whether the thing knows the session although it is not on the stream: it waits to be let in.
+    /// A session of a thing goes on at another place. `presence` is the new one, if the session is on the thing's
+    /// stream. Answers whether the thing knows the session. A known session that is not on the stream waits to be let
+    /// in.
     fn rebind(
         &mut self,
         _owning: &mut Owning<'_>,
@@ -86,7 +87,8 @@ pub trait Owned {
         false
     }
 
-    /// Sessions that wait to be let into streams of things. `node` is the part of public ids behind the dot.
+    /// Sessions that wait to be let into streams of things. Sessions on the streams may be among them. `node` is the
+    /// part of public ids behind the dot.
     fn waiting(&self, _node: &str) -> Vec<(StreamKey, SessionRef)> {
         Vec::new()
     }
@@ -100,8 +102,8 @@ pub trait Owned {
     /// This method is for all other relations of these sessions to things.
     fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
 
-    /// Places have gone, and with them the things that live only there. Sessions of this place that were on the things'
-    /// streams are told.
+    /// Places have gone, and with them the things that live only there. The kind tells sessions of this place that were
+    /// on the things' streams.
     fn end_with_places(&mut self, _owning: &mut Owning<'_>) {}
 
     /// Forgets the things of partitions that have another owner, or this place anew. Nobody is told.

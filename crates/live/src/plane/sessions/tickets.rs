@@ -206,8 +206,8 @@ impl Sessions {
         }
     }
 
-    /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told
-    /// so.
+    /// Takes sessions off a ticket that the pool refused, or of which nobody will say whether the pool took it. The
+    /// asker is told.
     fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
         keys.iter().for_each(|key| self.take_off_ticket(*key, ticket));
     }
