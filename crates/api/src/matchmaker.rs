@@ -1,5 +1,4 @@
-//! The matchmaker beside the protocol's messages: how busy it is, and the functions under `muster.matchmaker.`, by
-//! which
+//! The matchmaker beside the protocol's messages: its load, and the functions under `muster.matchmaker.`, by which
 //! tickets widen, servers bring tickets for their users, and anybody learns why a ticket waits.
 
 use std::collections::BTreeMap;
@@ -22,10 +21,10 @@ use crate::realtime::parties::party_id;
 use crate::unanswered::stopping;
 use crate::wire_time::time;
 
-/// Users on one ticket of a server's.
+/// The largest number of users on one ticket of a server.
 const USERS_MAX: usize = 100;
 
-/// Tickets that wait, and the last that were matched.
+/// The number of tickets that wait, and the last tickets that were matched.
 pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats> {
     let PoolReply::Stats(stats) = ask_pool(context.app, PoolAsk::Stats).await? else {
         return Err(stopping());
@@ -41,7 +40,7 @@ pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats
     })
 }
 
-/// Calls a function by what follows `muster.` in its id.
+/// Calls a function by the part of its id behind `muster.`.
 pub(crate) async fn call(app: &App, asker: &Asker, name: &str, payload: &str) -> Result<String> {
     match name {
         "matchmaker.add" => add(app, asker, read(payload)?).await,
@@ -62,9 +61,9 @@ struct Add {
     string_properties: BTreeMap<String, String>,
     numeric_properties: BTreeMap<String, f64>,
     widening: Vec<Widen>,
-    /// Servers only: whose ticket it is.
+    /// The owner of the ticket; only servers give one.
     owner: Option<String>,
-    /// Servers only: the ids of those who play.
+    /// The ids of the users who play; only servers give them.
     users: Vec<String>,
 }
 
@@ -84,7 +83,7 @@ struct Explain {
     ticket: String,
 }
 
-/// `muster.matchmaker.remove`: a ticket and, for servers, whose it is.
+/// `muster.matchmaker.remove`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remove {
@@ -192,7 +191,7 @@ async fn explain(app: &App, asker: &Asker, request: Explain) -> Result<String> {
     Err(refused)
 }
 
-/// Why a ticket waits.
+/// The reason why a ticket waits.
 #[derive(Serialize)]
 struct Explained {
     ticket: String,
@@ -214,13 +213,13 @@ struct Closest {
 struct ExplainedObstacle {
     /// `term`, `counts` or `overlap`.
     kind: &'static str,
-    /// The ticket of the query.
+    /// The ticket that has the query with the term.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
     /// The term as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     term: Option<String>,
-    /// A sentence.
+    /// The obstacle as a sentence.
     text: String,
 }
 

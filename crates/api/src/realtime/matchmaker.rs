@@ -22,10 +22,10 @@ use crate::context::App;
 use crate::game::MatchedPlayer;
 use crate::unanswered::stopping;
 
-/// Number of times that the matchmaker is asked for something that must be done, while its owners die.
+/// Number of times that the pool is asked to take a ticket back, while its owners die.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// The demands of a ticket, whoever brings it.
+/// The demands of a ticket of a player, a party or a server.
 #[derive(Default)]
 pub(crate) struct TicketDemands {
     pub min_count: i32,
@@ -190,7 +190,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     })
 }
 
-/// Asks game code where the players of a match go. The players are told when it has said so.
+/// Asks game code where the players of a match go. The players are told when game code has answered.
 pub async fn ask_of_match(app: &App, asked: AskedMatch) {
     let Some(players) = app.live.look(|plane| plane.asked_match(asked).map(players)) else { return };
     let match_id = match app.game.matched(players).await {

@@ -103,7 +103,7 @@ impl From<MessageAnswer> for Handled {
     }
 }
 
-/// One message on its way, measured.
+/// The measurements of one message that is being handled.
 #[derive(Clone, Copy)]
 struct Received {
     /// Position in the table of variants.
@@ -254,7 +254,7 @@ impl SocketSession {
         })
     }
 
-    /// Appends the reply and books the message. Answers why the socket closes, if it does.
+    /// Appends the reply and books the message. Answers the reason for which the socket closes, if it does.
     fn settle(&self, received: Received, answer: MessageAnswer, reply: &mut Vec<u8>) -> Option<CloseReason> {
         let len_before = reply.len();
         let (envelope, is_error, close) = match answer {

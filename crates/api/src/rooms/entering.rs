@@ -21,7 +21,7 @@ pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> 
     take_seat(app, asker, answer, reserve).await
 }
 
-/// Properties of a new room: those of the request, the others of its template or plain.
+/// The settings of a new room: those that the request gives, and otherwise those of its template or of a plain room.
 fn creation(app: &App, room: RoomId, request: shape::Create) -> Result<Creation> {
     let base = match &request.template {
         Some(name) => {
@@ -77,7 +77,8 @@ fn check_takes_seat(app: &App, asker: &Asker, reserve: bool) -> Result<()> {
     if !reserve && asker.session_key().is_some_and(is_at_limit) { Err(too_many_streams()) } else { Ok(()) }
 }
 
-/// Takes the seat that is held, where there is a socket to take it with; otherwise, or with `reserve`, only says so.
+/// Takes the seat that is held, if the request came over a socket. Otherwise, or with `reserve`, only answers that the
+/// seat is held.
 async fn take_seat(app: &App, asker: &Asker, answer: Answer, reserve: bool) -> Result<String> {
     let Answer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
     match asker.session_key() {
@@ -102,7 +103,7 @@ async fn enter(app: &App, asker: &Asker, room: RoomId, entry: Entry) -> Result<S
     };
     match answer {
         Answer::Joined(joined) => write(&Written::joined(&joined)),
-        // Thrown out while asking.
+        // The session was thrown out while it asked.
         Answer::Room(_) => Err(Error::new(ErrorKind::FailedPrecondition, "You are no longer in this room.")),
         other => Err(unexpected(&other)),
     }

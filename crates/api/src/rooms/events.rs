@@ -1,5 +1,5 @@
-//! Messages to those in a room and those who watch the lobby: data of streams, JSON in text. Who comes and goes is
-//! told as presence events of the room's stream.
+//! Messages to those in a room and those who watch the lobby: data of streams, JSON in text. Joins and leaves are told
+//! as presence events of the room's stream.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use serde::Serialize;
 use super::answer::{Values, WrittenRoom};
 use crate::realtime::events::{Push, stream_name};
 
-/// The data of a push. The member `type` says which.
+/// The data of a push. The member `type` names the kind of push.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Data<'a> {
-    /// The sender says something to all.
+    /// The sender sends a message to all.
     Message { data: &'a str },
-    /// The sender says something to the receiver and perhaps others.
+    /// The sender sends a message to the receiver, and perhaps to others.
     Private { data: &'a str },
-    /// The sender changed the room's variables: first what went, then what came.
+    /// The sender changed the room's variables: those in `unset` were removed, and then those in `set` were set.
     Variables { version: u64, unset: Vec<&'a str>, set: Values<'a> },
     /// The sender's own variables changed.
     PlayerVariables { version: u64, unset: Vec<&'a str>, set: Values<'a> },
-    /// The room is another in some respects.
+    /// Settings or other public properties of the room changed.
     Updated { room: Box<WrittenRoom<'a>> },
     /// The sender has another seat, or none: a spectator.
     Seat { seat: Option<u32> },
@@ -33,7 +33,7 @@ enum Data<'a> {
     Owner { owner: Option<String> },
     /// The receiver is no longer in the room.
     Out { reason: &'static str },
-    /// The room is no more.
+    /// The room has closed.
     Closed { reason: &'static str },
     /// Rooms of a view that came or changed, and ids of those that went.
     Lobby {
@@ -92,7 +92,7 @@ fn push(stream: &StreamKey, sender: Option<&Actor>, data: &Data<'_>) -> SharedPa
     let data = StreamData {
         stream: Some(stream_name(stream)),
         sender: sender.map(presence),
-        // All of it is text, numbers and JSON that was checked when it came: nothing here can fail to be written.
+        // All of the data are text, numbers, and JSON that was checked when it came, so writing cannot fail.
         data: serde_json::to_string(data).unwrap_or_default(),
         reliable: true,
     };

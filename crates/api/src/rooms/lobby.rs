@@ -36,7 +36,7 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
         rooms_max: request.rooms_max.unwrap_or(LOBBY_PUSH_ROOMS_MAX),
     };
     check_view(&view)?;
-    // Hearing first: what changes behind the first page is not missed.
+    // The session hears the view before it gets the first page, so that it misses no change behind that page.
     let heard = app.live.ask(|plane, now, request, out| plane.listen(now, key, view.stream(), Some(request), out));
     if let Some(Reply::Joined(Err(refusal))) = heard.await {
         return Err(not_let_in(refusal));

@@ -21,7 +21,7 @@ use crate::unanswered::{node_gone, stopping};
 use answer::{Written, WrittenVersion};
 use request as shape;
 
-/// Calls a function by what follows `muster.` in its id.
+/// Calls a function by the part of its id behind `muster.`.
 pub(crate) async fn call(app: &App, asker: &Asker, name: &str, payload: &str) -> Result<String> {
     match name {
         "rooms.create" => entering::create(app, asker, read(payload)?).await,
@@ -61,7 +61,7 @@ fn answered(reply: Option<Reply>) -> Result<Answer> {
     }
 }
 
-/// A session cannot hear what it asked for.
+/// The error for a session that is refused as a listener of a view.
 fn not_let_in(refusal: JoinRefusal) -> Error {
     match refusal {
         JoinRefusal::Unavailable => node_gone(),
@@ -149,12 +149,13 @@ async fn spectate(app: &App, asker: &Asker, request: shape::Spectate) -> Result<
     nothing()
 }
 
-/// A room's id whose owner is that of a user, where that user's rooms are counted.
+/// An id for a new room. The room's owner is also the owner of the user's notifications, because that owner counts the
+/// user's rooms.
 fn room_id_for(app: &App, user: muster_domain::UserId) -> RoomId {
     let routes = app.live.look(|plane| plane.routes().clone());
     let owner = routes.owner(StreamKey::notifications(user).partition());
     let mut id = app.random_uuid();
-    // Each try fits with a probability of one in as many as there are places.
+    // A try succeeds with a probability of one divided by the number of places.
     while routes.owner(RoomId(id).stream().partition()) != owner {
         id = app.random_uuid();
     }

@@ -23,7 +23,7 @@ use crate::every::{every, fields};
 use crate::messages::{any, number, size};
 use crate::random::{Arbitrary, Random};
 
-/// Turns negative zero into zero, which matchmakers treat as the same, when added to a number.
+/// Added to a number, turns negative zero into zero. The matchmaker treats both as the same number.
 const POSITIVE: f64 = 0.0;
 
 every!(Request, random,

@@ -147,7 +147,7 @@ impl SocketHandle {
     }
 
     /// Runs the handler of a message of this socket. Frames that it pushes to its own socket wait for
-    /// [`SocketHandle::release_own`]. `None`: it panicked, and pushed nothing.
+    /// [`SocketHandle::release_own`]. `None` if the handler panicked; its frames are dropped then.
     pub(super) fn handling<R>(&self, handle: impl FnOnce() -> R) -> Option<R> {
         self.is_handling.set(true);
         // The state that a panic leaves behind is not used again: the session closes.
@@ -225,8 +225,8 @@ impl SocketHandle {
         outbox.push_apart(ping);
     }
 
-    /// Asks the client how much it has received, if so much is kept for it that the question is due. Answers whether it
-    /// was.
+    /// Asks the client how much it has received, if so much is kept for it that the question is due. Answers whether
+    /// the question was due.
     pub(super) fn push_question(&self) -> bool {
         if self.resumption.is_none() {
             return false;

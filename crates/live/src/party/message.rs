@@ -41,7 +41,7 @@ impl Person {
 pub struct Member {
     /// The session as others see it.
     pub presence: Presence,
-    /// How the session hears the party's stream, or will hear it.
+    /// The listener by which the session hears the party's stream, or will hear it once it is let in.
     pub listener: Listener,
 }
 
@@ -64,7 +64,7 @@ impl Label {
     /// Checks and wraps a label. An empty text stands for an empty object.
     ///
     /// # Errors
-    /// When the text is too long or is no JSON object.
+    /// [`Refusal::LabelTooLong`], [`Refusal::LabelNotObject`], [`Refusal::LabelTooManyValues`].
     pub fn new(text: &str) -> Result<Self, Refusal> {
         if text.len() > LABEL_BYTES_MAX {
             return Err(Refusal::LabelTooLong);
@@ -181,7 +181,7 @@ pub enum Request {
         /// The count from [`Reply::Matchmaking`].
         membership: u64,
     },
-    /// Check that a session leads the party, before it withdraws tickets.
+    /// Check that a session leads the party, before the session withdraws the party's tickets.
     CheckLeader(SessionRef),
 }
 
@@ -205,7 +205,7 @@ pub enum Reply {
     Matchmaking {
         /// All members, oldest first.
         members: Vec<Member>,
-        /// Number of changes of membership; a ticket is void once it has changed.
+        /// Number of changes of membership. A ticket is void once this number has changed.
         membership: u64,
     },
 }
@@ -233,10 +233,10 @@ pub enum PartyAnswer {
     Listed(Page),
 }
 
-/// A part of the parties of an owner, for the next one.
+/// A party on its way to its partition's next owner.
 pub type PartyPart = Box<CarriedParty>;
 
-/// Why a request was refused. The text is for the game's programmer.
+/// The reason why a request was refused. The text is for the game's programmer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// There is no such party, or it has ended.

@@ -120,7 +120,7 @@ impl World {
         self.open_at(shard, None)
     }
 
-    /// Opens a session. With `second`, the time of its opening, it is to be its user's only one.
+    /// Opens a session. `second` is the time of its opening if the session is to be its user's only one.
     fn open_at(&mut self, shard: ShardIndex, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);

@@ -107,7 +107,7 @@ pub struct Creation {
     pub path: RoomPath,
     /// Number of seats.
     pub capacity: u32,
-    /// Most spectators.
+    /// Limit of the number of spectators.
     pub spectators_max: u32,
     /// The password that joining requires.
     pub password: Option<PasswordDigest>,
@@ -115,9 +115,9 @@ pub struct Creation {
     pub hidden: bool,
     /// Whether the room has an owner among its players, at first its maker.
     pub owned: bool,
-    /// How long the room is kept while it is empty.
+    /// Milliseconds for which the room is kept while it is empty.
     pub empty_ms: Millis,
-    /// How long the room is kept in any case; `None` for no limit.
+    /// Milliseconds for which the room is kept in any case; `None` for no limit.
     pub life_ms: Option<Millis>,
     /// Whether the room survives a crash of the node that owns it.
     pub recover: bool,
@@ -134,7 +134,7 @@ impl RoomAction {
     }
 }
 
-/// How a user joins a room.
+/// The options with which a user joins a room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
     /// The room's password.
@@ -160,13 +160,13 @@ pub struct Update {
     pub properties: Change,
 }
 
-/// A request to place the caller: it wants a seat in an open room of a template, or in a new room. The answer is a
+/// A request to place the caller: to hold a seat in an open room of a template, or in a new room. The answer is a
 /// reservation.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The template's name.
     pub template: Arc<str>,
-    /// The number of seats that the room must have; any if `None`.
+    /// The number of seats that the room must have; `None` for any number.
     pub size: Option<u32>,
     /// The id of the new room, if one must be opened. Drawn by the caller's shard.
     pub fresh: RoomId,
@@ -209,7 +209,7 @@ pub struct Find {
     pub path: RoomPath,
     /// Rooms must fit this filter; the empty filter fits all.
     pub filter: Arc<str>,
-    /// Most rooms of the page.
+    /// Limit of the rooms on the page.
     pub limit: usize,
     /// Position behind which the page begins, as the page before gave it.
     pub after: Option<u32>,
@@ -221,16 +221,17 @@ impl Default for Find {
     }
 }
 
-/// Name of a view of the lobby: which rooms it shows, and how often and how much its watchers are told.
+/// The name of a view of the lobby. It says which rooms the view shows, and how often and how much its watchers are
+/// told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewKey {
     /// Rooms must lie within this path.
     pub path: RoomPath,
     /// Rooms must fit this filter.
     pub filter: Arc<str>,
-    /// Least time between two pushes.
+    /// The least time between two pushes.
     pub interval_ms: Millis,
-    /// Most rooms of one push.
+    /// Limit of the rooms in one push.
     pub rooms_max: usize,
 }
 
@@ -302,8 +303,8 @@ impl ToOwner {
         matches!(self, Self::Place(_) | Self::Directory(Request { what: DirectoryAction::QuickJoin(_), .. }))
     }
 
-    /// Whether the message makes other sessions hear something. Such messages take credits, so that a sender cannot
-    /// outrun the receivers.
+    /// Whether other sessions hear of the message. Such messages take credits, so that a sender cannot outrun the
+    /// receivers.
     pub fn is_talk(&self) -> bool {
         use RoomAction::{Say, SetOwn, SetVariables, Spectate, Update, Whisper};
         let Self::Room(_, request) = self else { return false };

@@ -88,7 +88,7 @@ impl Scene {
     }
 
     fn of_streams(&self, by: &Presence, request: RequestRef, random: &mut Random) -> Up {
-        // Most go to the first stream, which is large for that reason.
+        // Most questions go to the first stream, so that it becomes large.
         let stream = self.streams[random.below(self.streams.len()) * random.below(2)].clone();
         let listener = listener(by, request, random);
         let session = by.session;
@@ -281,7 +281,7 @@ fn view(random: &mut Random) -> ViewKey {
 }
 
 fn listener(by: &Presence, request: RequestRef, random: &mut Random) -> Listener {
-    // One session mostly uses the same encoding.
+    // One session always uses the same encoding.
     let encoding = if by.session.key.number().is_multiple_of(2) { Encoding::Json } else { Encoding::Protobuf };
     Listener { session: by.session, encoding, serial: request.id as u32 + random.below(2) as u32 }
 }

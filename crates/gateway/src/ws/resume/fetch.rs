@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Opening, RegisteredSession};
 
-/// Time that a session may take to come from another node. Beyond, the client gets a new one.
+/// The longest time that a session may take to come from another node. After that the client gets a new one.
 const MOVE_WAIT: Duration = Duration::from_secs(10);
 /// Number of times that a session may have gone on elsewhere before it is found.
 const HOPS_MAX: usize = 4;

@@ -1,4 +1,4 @@
-//! Questions to owned things, and their answers: one variant for each kind, made of the list of kinds.
+//! Questions to owned things, and their answers. A macro makes one variant for each kind from the list of kinds.
 
 use bytes::Bytes;
 use muster_domain::{Error, Result};
@@ -26,8 +26,8 @@ pub(crate) trait Asked {
         None
     }
 
-    /// Whether the question is carried out once the way to its owner is free again. Other questions of an island are
-    /// answered at once with a refusal.
+    /// Whether an island keeps the question until the way to its owner is free again. An island refuses all other
+    /// questions to other nodes at once.
     fn outlasts_island(&self) -> bool {
         false
     }
@@ -37,7 +37,7 @@ pub(crate) trait Asked {
         false
     }
 
-    /// Leaves out parts that became outdated since the question was sent: `is_owner` tells whether its sender may speak
+    /// Drops parts of the question that became outdated since it was sent. `is_owner` says whether the sender may speak
     /// for a partition. Answers whether anything is left.
     fn drop_outdated(&mut self, _is_owner: &dyn Fn(Partition) -> bool) -> bool {
         true
@@ -203,7 +203,7 @@ macro_rules! asks {
                 }
             }
 
-            /// The answer to such a question if its owner has gone.
+            /// The function that makes the answer from an error, for a question whose owner has gone.
             pub(crate) fn refusal(&self) -> fn(Error) -> Reply {
                 match self {
                     $(Self::$kind(_) => |why| refused(why, Answer::$kind),)*

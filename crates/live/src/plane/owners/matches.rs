@@ -43,8 +43,8 @@ impl MatchId {
 }
 
 impl Plane {
-    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session
-    /// cannot come anywhere.
+    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session cannot
+    /// come to any stream.
     pub fn come_to_match(
         &mut self,
         now: Millis,
@@ -64,7 +64,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a match. The answer to `request` is the match's.
+    /// Sends a request to the owner of a match. The answer to `request` is the match's.
     pub fn ask_match(
         &mut self,
         now: Millis,
@@ -94,7 +94,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// The server stops: handlers of matches that end with it are told so.
+    /// Tells the handlers of matches that end with the server that the server stops.
     pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.change(&mut owning, |matches, now, effects| matches.terminate(now, grace_sec, effects));
@@ -124,7 +124,8 @@ impl OwnedMatches {
         owning.carry_out_match(effects);
     }
 
-    /// Ends a durable match of which nothing was kept, after its owner's death. Its players see themselves go.
+    /// Ends a durable match of which nothing was kept, after its owner's death. Each player is told of the player's own
+    /// leave.
     fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
         self.matches.lose();
         for listener in listeners {
@@ -234,7 +235,7 @@ impl Owned for OwnedMatches {
         self.matches.ids().map(MatchId::partition).collect()
     }
 
-    /// Matches that are not durable end with their place: their players see themselves go.
+    /// Ends matches that are not durable together with their place. Each player is told of the player's own leave.
     fn end_with_places(&mut self, owning: &mut Owning<'_>) {
         for (stream, listener, presence) in owning.sessions.anchorless() {
             if let Some(presence) = presence {
@@ -260,8 +261,8 @@ impl Owned for OwnedMatches {
         }
     }
 
-    /// The log of a partition that came with matches was given up by the former owner: it is taken over, and awaited.
-    /// Without matches it is taken over for those that are yet to be made.
+    /// Has the engine take over the log of a partition that the former owner has given up. If matches came with the
+    /// partition, they wait for the log. Otherwise the log is for matches that are yet to be made.
     fn carried_in(&mut self, owning: &mut Owning<'_>, partition: Partition, epoch: Epoch) {
         if self.arriving.remove(&partition) {
             self.await_logs(owning, vec![(partition, epoch)]);
@@ -294,7 +295,7 @@ impl Owned for OwnedMatches {
         log.map(|outline| outline.id.stream(&owning.config.node)).collect()
     }
 
-    /// Sessions that wait to be let in are turned away: their question was answered with a refusal that says to ask
+    /// Turns away sessions that wait to be let in, because their question was answered with a refusal that says to ask
     /// again.
     fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
         let id = MatchId(stream.subject);
@@ -308,8 +309,9 @@ impl Owned for OwnedMatches {
         self.logs.remove(&partition);
     }
 
-    /// Goes on with matches that a living owner has handed over, as far as their log is here. A match that only the log
-    /// knows goes on too, without players: the former owner was to go on with it, and had not read it in time.
+    /// Goes on with matches that a living owner has handed over and that are in the log here. A match that only the log
+    /// knows goes on too, without players: the former owner was to go on with that match, and had not read the log in
+    /// time.
     fn arrived(&mut self, owning: &mut Owning<'_>, partition: Partition, _missed: &BTreeSet<Partition>) {
         let outlines = self.logs.remove(&partition).map_or_else(Vec::new, Awaited::into_here);
         let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
@@ -351,7 +353,7 @@ impl Owning<'_> {
                 }
                 Effect::Expel(id, listener) => {
                     let stream = id.stream(&node);
-                    // A session that goes sees itself go: nothing else says that a match is over.
+                    // The session is told of its own leave, because no other message says that a match is over.
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
@@ -381,7 +383,7 @@ impl Owning<'_> {
         self.reply(Some(to), Reply::Answer(Answer::Match(answer)));
     }
 
-    /// Tells a session that goes from a match of its own leave.
+    /// Tells a session that goes from a match of the session's own leave.
     fn tell_of_leave(&mut self, stream: &StreamKey, session: SessionRef) {
         let here = self.streams.map.get(stream).and_then(|known| known.presences.get(session));
         let Some(presence) = here.map(|here| Presence::clone(&here.presence)) else { return };

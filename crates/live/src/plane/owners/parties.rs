@@ -1,4 +1,4 @@
-//! Parties on the plane: questions reach their owner, and their decisions reach their stream.
+//! Parties on the plane: questions reach a party's owner, and the party's decisions reach its stream.
 //!
 //! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when
 //! the session is gone. Until it is let in, it is in no event and hears nothing.
@@ -30,8 +30,8 @@ impl PartyId {
 }
 
 impl Plane {
-    /// Brings a session to a party, as its founder or to join it: `ask` makes the request of the session's presence.
-    /// The answer is the party's, or [`Reply::Joined`] if the session cannot come anywhere.
+    /// Brings a session to a party, as its founder or to join it. `ask` makes the request from the session's presence.
+    /// The answer is the party's, or [`Reply::Joined`] if the session cannot come to any stream.
     pub fn come_to_party(
         &mut self,
         now: Millis,
@@ -46,7 +46,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a party. The answer to `request` is the party's.
+    /// Sends a request to the owner of a party. The answer to `request` is the party's.
     pub fn ask_party(
         &mut self,
         now: Millis,
@@ -197,7 +197,7 @@ impl Owned for OwnedParties {
         owning.send_rosters(stream, RosterCause::NewOwner);
         let mut effects = Vec::new();
         self.parties.meet(party, inside, &waiting, &mut effects);
-        // The tickets may be for other members than the party has now; nobody knows for certain.
+        // The tickets may be for other members than the party has now, so they are lost.
         if effects.extract_if(.., |effect| matches!(effect, Effect::CancelTickets)).count() > 0 {
             owning.streams.parties_without_tickets.push((stream.subject, true));
         }

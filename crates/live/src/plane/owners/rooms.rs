@@ -60,7 +60,7 @@ impl Owner {
 }
 
 impl Plane {
-    /// Asks something of an owner of rooms. The answer to the request in it is the owner's.
+    /// Sends a question to an owner of rooms. The answer to the request in the question is the owner's.
     pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Effects) {
         let request = ask.reply_to();
         self.ask_thing(now, Ask::Room(Box::new(ask)), request, out);
@@ -71,8 +71,8 @@ impl Plane {
         &self.config.rooms
     }
 
-    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come
-    /// anywhere. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
+    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come to any
+    /// stream. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
     pub fn come_to_room(
         &mut self,
         now: Millis,
@@ -107,10 +107,10 @@ impl Asked for ToOwner {
         self.may_wander()
     }
 
-    /// Leaves outdated news out of a place's message to desks and the directory: news of rooms that another place owns
-    /// by now, which that place tells again. News of closed rooms do not become outdated. `is_owner` says whether the
-    /// sender may speak for a partition when the message comes, though the message may wait before it counts. Answers
-    /// whether anything is left.
+    /// Drops outdated news from a place's message to desks and the directory. News of a room is outdated if another
+    /// place owns the room by now; that place tells the news again. News of closed rooms do not become outdated.
+    /// `is_owner` says whether the sender may speak for a partition at the time when the message comes, even if the
+    /// message then waits. Answers whether anything is left.
     fn drop_outdated(&mut self, is_owner: &dyn Fn(Partition) -> bool) -> bool {
         let is_its_own = |room: &RoomId| is_owner(room.stream().partition());
         match self {
@@ -187,7 +187,7 @@ impl Typed for OwnedRooms {
         Self { rooms: Rooms::new(config.rooms.clone()), timer_at: None }
     }
 
-    /// The question holds the request too, since it may be handed on to another owner.
+    /// The request is in the question too, because the question may be handed on to another owner.
     fn ask(&mut self, owning: &mut Owning<'_>, _request: Option<RequestRef>, ask: RoomsAsk) {
         let comer = match &*ask {
             ToOwner::Room(room, Request { what: RoomAction::Join(_, listener), .. }) => Some((*room, *listener)),
@@ -223,8 +223,8 @@ impl Owned for OwnedRooms {
         Some(mode::ROOM)
     }
 
-    /// Runs rooms when their timer fires, unless a sooner one was set since. The next timer is set when all timers of
-    /// this turn have run, so that an outdated one does not run rooms twice.
+    /// Runs rooms whose time has come. An outdated timer does nothing. The next timer is set only when all timers of
+    /// this turn have run, so that rooms do not run twice.
     fn turn(&mut self, owning: &mut Owning<'_>) {
         if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
             let mut effects = Vec::new();
@@ -252,7 +252,7 @@ impl Owned for OwnedRooms {
         self.carry_out_effects(owning, effects);
     }
 
-    /// The stream may be that of a view of the lobby.
+    /// Ends a view of the lobby that no session hears any more.
     fn unheard(&mut self, owning: &mut Owning<'_>, stream: &StreamKey) {
         if stream.mode == mode::LOBBY
             && !owning.streams.map.contains_key(stream)
@@ -290,7 +290,7 @@ impl Owned for OwnedRooms {
         self.rooms.forget(owning.now, directory, |owner| changed.contains(&owner.partition()));
     }
 
-    /// A new directory is told of all rooms.
+    /// Tells a new directory of all rooms.
     fn owners_change(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
         if changed.contains(&Owner::Directory.partition()) {
             self.rooms.relist(owning.now);
@@ -298,14 +298,14 @@ impl Owned for OwnedRooms {
         }
     }
 
-    /// New desks are told of the rooms that they are to fill.
+    /// Tells new desks of the rooms that they are to fill.
     fn owners_changed(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
         let mut effects = Vec::new();
         self.rooms.introduce(|desk| changed.contains(&desk.partition()), &mut effects);
         self.carry_out_effects(owning, effects);
     }
 
-    /// A new directory tells those who watch the lobby everything anew and at once, now that it knows of all rooms.
+    /// Has a new directory tell those who watch the lobby everything at once, now that it knows of all rooms.
     fn adopt_streams(&mut self, owning: &mut Owning<'_>, streams: &BTreeSet<StreamKey>) {
         for stream in streams.iter().filter(|stream| stream.mode == mode::LOBBY) {
             if let Some(view) = ViewKey::parse(stream.label()) {
@@ -315,8 +315,8 @@ impl Owned for OwnedRooms {
         self.set_timer(owning);
     }
 
-    /// The directory forgot the rooms of these partitions when their owner died, and may have learned of them again
-    /// from messages that this place had sent long before.
+    /// Has the directory forget the rooms of these partitions once more. It forgot them when their owner died, and may
+    /// have learned of them again from messages that this place had sent long before.
     fn rebuilt(&self, partitions: &[Partition]) -> Option<Up> {
         let forgotten = Across::Forgotten(partitions.to_vec());
         Some(Up::from(ToOwner::Across(Owner::Directory, forgotten)))

@@ -82,7 +82,7 @@ fn what_was_carried_away_is_due_no_more() {
     let parts = taken_out(&mut world.planes[0], now, stream.partition());
     world.pass(1_000);
     assert_eq!(world.heard, before);
-    // Where the stream comes back, the former timers mean nothing, and it is told once.
+    // Timers of the former stay of a stream that comes back have no effect, so its joins and leaves are told once.
     let now = world.now;
     world.planes[0].carry_in(now, stream.partition(), parts);
     world.pass(99);

@@ -135,7 +135,7 @@ fn players_who_die_with_the_owner_have_left_for_handler_and_players() {
 
 #[test]
 fn an_attempt_whose_answer_is_lost_is_made_again() {
-    // The handler decided to let the session in and nobody was told, or was not asked yet.
+    // Either the handler decided to let the session in and nobody was told, or the handler was not asked yet.
     for is_decided in [true, false] {
         let (mut cluster, stream, ann, _) = playing();
         let cid = cluster.open(first(3));
