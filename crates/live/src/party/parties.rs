@@ -5,7 +5,7 @@ use muster_domain::Timestamp;
 use super::PARTY_SIZE_MAX;
 use super::carry::CarriedParty;
 use super::listing::{Directory, ListQuery, Page};
-use super::message::{Effect, PartyId, Refusal, Reply, Request};
+use super::message::{PartyEffect, PartyId, PartyRefusal, PartyReply, PartyRequest};
 use super::state::{Party, PartyOutcome};
 use crate::plane::Map;
 use crate::stream::SessionRef;
@@ -23,11 +23,16 @@ impl Parties {
     ///
     /// # Errors
     /// A refusal; there are no effects.
-    pub fn handle(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
+    pub fn handle(
+        &mut self,
+        id: PartyId,
+        request: PartyRequest,
+        effects: &mut Vec<PartyEffect>,
+    ) -> Result<PartyReply, PartyRefusal> {
         let Some(party) = self.parties.get_mut(&id) else {
             return self.handle_unknown(id, request, effects);
         };
-        let changes = matches!(request, Request::Update { .. });
+        let changes = matches!(request, PartyRequest::Update { .. });
         let (reply, outcome) = party.handle(request, effects)?;
         if outcome == PartyOutcome::Ends {
             self.end(id);
@@ -37,20 +42,25 @@ impl Parties {
         Ok(reply)
     }
 
-    fn handle_unknown(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
+    fn handle_unknown(
+        &mut self,
+        id: PartyId,
+        request: PartyRequest,
+        effects: &mut Vec<PartyEffect>,
+    ) -> Result<PartyReply, PartyRefusal> {
         match request {
-            Request::Create { leader, settings, max_size, created_at } => {
+            PartyRequest::Create { leader, settings, max_size, created_at } => {
                 if max_size > PARTY_SIZE_MAX {
-                    return Err(Refusal::BadSize);
+                    return Err(PartyRefusal::BadSize);
                 }
-                effects.push(Effect::Enter(leader.clone(), None));
+                effects.push(PartyEffect::Enter(leader.clone(), None));
                 self.directory.add(id, &settings, max_size, created_at);
                 self.parties.insert(id, Party::new(leader, settings, max_size));
-                Ok(Reply::Done)
+                Ok(PartyReply::Done)
             }
             // The party ended before the plane reported that this session left.
-            Request::Leave(_) => Ok(Reply::Done),
-            _ => Err(Refusal::NotFound),
+            PartyRequest::Leave(_) => Ok(PartyReply::Done),
+            _ => Err(PartyRefusal::NotFound),
         }
     }
 

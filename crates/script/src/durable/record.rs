@@ -98,7 +98,7 @@ fn presence_to_wire(presence: &Presence) -> wire::Presence {
         hidden: presence.hidden,
         persistence: presence.persistence,
         status: presence.status.as_deref().map(str::to_owned),
-        sole_since: presence.sole_since.map(|since| since.0),
+        sole_since: presence.only_session_since.map(|since| since.0),
     }
 }
 
@@ -112,7 +112,7 @@ fn presence_of_wire(wire: wire::Presence) -> Result<Arc<Presence>> {
         hidden: wire.hidden,
         persistence: wire.persistence,
         status: wire.status.map(Arc::from),
-        sole_since: wire.sole_since.map(Timestamp),
+        only_session_since: wire.sole_since.map(Timestamp),
     }))
 }
 

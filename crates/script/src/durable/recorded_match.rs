@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::Timestamp;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return, Said};
+use muster_live::matches::{
+    Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, ReplayedBroadcasts, Return,
+};
 
 use super::journal::Journal;
 use super::record::{Called, HostAnswer, MatchOrigin, Snapshot};
@@ -121,7 +123,7 @@ impl RecordedMatch {
         let outline = self.outline.borrow();
         let Outline { id, ref handler, tick_rate, ref label, ref timers, .. } = *outline;
         let (handler, label, timers, chain) = (handler.clone(), label.clone(), timers.clone(), Chain::default());
-        Call { id, life: 0, handler, tick, tick_rate, label, chain, timers, callback }
+        Call { id, stay: 0, handler, tick, tick_rate, label, chain, timers, callback }
     }
 
     /// Repeats a call with the answers of the host to it.
@@ -136,9 +138,9 @@ impl RecordedMatch {
         self.outline.borrow_mut().returned(callback, returned)
     }
 
-    /// Adds the messages of a repeated callback to `said`, since they may not have left when it was first called.
-    pub(crate) fn say_again(&self, callback: &Callback, said: &mut Said) {
-        said.returned(callback, &self.outline.borrow());
+    /// Adds the messages of a repeated callback to `replayed`, since they may not have left when it was first called.
+    pub(crate) fn collect_broadcasts(&self, callback: &Callback, replayed: &mut ReplayedBroadcasts) {
+        replayed.returned(callback, &self.outline.borrow());
     }
 
     /// Notes an accepted attempt, whose events are reported when its join is durable.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, Return, Said};
+use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, ReplayedBroadcasts, Return};
 use muster_wire::match_log as wire;
 
 use super::{GameMatches, Home, Housed, chain_of};
@@ -242,13 +242,13 @@ impl<M: MatchMachine> GameMatches<M> {
         let mut over = None;
         // The latest call, and an attempt before it that was synced together with it.
         let mut latest: Vec<Rc<RecordedCall>> = Vec::new();
-        let mut said = Said::default();
+        let mut replayed = ReplayedBroadcasts::default();
         let mut is_snapshot_due = is_large(records);
         let recorded = match &start {
             Start::Snapshot(snapshot) => {
                 let recorded = RecordedMatch::resumed(journal, snapshot);
                 self.thaw(machine, &recorded, snapshot).await?;
-                said.add(&snapshot.outline);
+                replayed.add(&snapshot.outline);
                 recorded
             }
             Start::Begun { origin, params } => {
@@ -257,7 +257,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 let call = recorded.first_call(params.clone());
                 let recorded_call = recorded.repeat_first(first_answers);
                 over = self.repeat(machine, &recorded, &call, recorded_call.clone()).await?;
-                recorded.say_again(&call.callback, &mut said);
+                recorded.collect_broadcasts(&call.callback, &mut replayed);
                 latest.push(recorded_call);
                 is_snapshot_due = true;
                 recorded
@@ -279,7 +279,7 @@ impl<M: MatchMachine> GameMatches<M> {
             latest.push(recorded_call);
             is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
-            recorded.say_again(&call.callback, &mut said);
+            recorded.collect_broadcasts(&call.callback, &mut replayed);
             // The messages of an attempt leave with its join. Whether they had left is unknown, so a snapshot must not
             // replace the record of the attempt.
             is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
@@ -304,7 +304,7 @@ impl<M: MatchMachine> GameMatches<M> {
             log.carry_on(id, records.to_vec(), None)
         };
         written.map_err(told)?;
-        Ok(Some(said.into_outline(recorded.outline())))
+        Ok(Some(replayed.into_outline(recorded.outline())))
     }
 
     /// Has a machine take in a match from a snapshot.

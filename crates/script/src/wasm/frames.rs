@@ -298,7 +298,7 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {
         0 => Outcome::Begun { tick_rate: reader.u32()?, label: reader.text()?.into() },
         1 => Outcome::Decided(Ok(())),
         2 => Outcome::Decided(Err(reader.text()?.into())),
-        3 => Outcome::Goes,
+        3 => Outcome::GoesOn,
         4 => Outcome::Signalled(reader.text()?.into()),
         5 => Outcome::Over,
         6 => Outcome::Failed(reader.text()?.into()),
