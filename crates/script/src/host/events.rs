@@ -43,7 +43,8 @@ impl Reporter {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "event",
-    doc: "Reports an event to the functions registered for events. Nobody waits until they have heard of it.",
+    doc: "Reports an event to the functions that are registered for events. The caller does not wait for these \
+          functions.",
     parameters: &[
         required("name", Type::Text),
         optional("properties", Type::Map(&Type::Text)),

@@ -69,7 +69,8 @@ const USER: Parameter = optional("user_id", Type::Either(&Type::Text, &TEXTS));
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "notification_send",
-        doc: "Sends a notification. One that is persistent waits until it is deleted; others reach who is connected.",
+        doc: "Sends a notification to a user. A persistent notification is stored until somebody deletes it; any \
+              other reaches only a user who is connected.",
         parameters: &[
             required("user_id", Type::Text),
             required("subject", Type::Text),
@@ -90,8 +91,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_send",
-        doc: "Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and \
-              persistent.",
+        doc: "Sends notifications, all or none. Each notification has user_id, subject, content and code, and may \
+              have sender_id and persistent.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_REQUEST))],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -105,29 +106,29 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notification_send_all",
-        doc: "Sends a notification to everybody: to who is connected, or if it is persistent to every user, which goes on after \
-              the function has answered.",
+        doc: "Sends a notification to all users who are connected. A persistent notification goes to all users there \
+              are, and the server goes on sending it after the function has returned.",
         parameters: &[
             required("subject", Type::Text),
             required("content", Type::Object),
             required("code", Type::Number),
             flag("persistent", false),
         ],
-        errors: &[(ErrorKind::Unavailable, "as many of these are being written as may be at a time")],
+        errors: &[(ErrorKind::Unavailable, "too many persistent notifications to all users are being written")],
         effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(send_all(host, arguments))),
         ..ROW
     },
     HostFunction {
         name: "notifications_list",
-        doc: "Lists the persistent notifications of a user, 1 to 1,000 of them.",
+        doc: "Lists the persistent notifications of a user. The limit is 1 to 1,000.",
         parameters: &[
             required("user_id", Type::Text),
             number("limit", NOTIFICATION_SERVER_PAGE_DEFAULT as f64),
             optional("cursor", Type::Text),
         ],
         results: &[field("notifications", Type::List(&NOTIFICATION)), maybe("cursor", Type::Text)],
-        answers: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
+        answers: "the notifications, the oldest first, and the cursor of the next page if there is one",
         effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -144,10 +145,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_get_id",
-        doc: "Reads persistent notifications by their ids; with a user only those of that user.",
+        doc: "Reads the persistent notifications with these ids. If a user is given, only that user's notifications \
+              are read.",
         parameters: &[IDS, USER],
         results: &[only(Type::List(&NOTIFICATION))],
-        answers: "those of the notifications that there are, in the order asked for",
+        answers: "the notifications that exist, in the order of their ids in the request",
         effect: EffectClass::Reads,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
@@ -182,7 +184,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_delete_id",
-        doc: "Deletes notifications by their ids; with a user only those of that user.",
+        doc: "Deletes the notifications with these ids. If a user is given, only that user's notifications are \
+              deleted.",
         parameters: &[IDS, USER],
         effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| {
@@ -196,7 +199,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_update",
-        doc: "Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.",
+        doc: "Changes persistent notifications, all or none. Each update has the notification's id, and those of \
+              subject, content and sender that change.",
         parameters: &[required("updates", Type::List(&NOTIFICATION_UPDATE))],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
