@@ -20,7 +20,7 @@ use muster_live::{Epoch, Partition};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
 use muster_script::durable::recording::Recorder;
-use muster_script::functions::Surroundings;
+use muster_script::functions::ServerFacts;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
 use muster_script::process::{CustomMetrics, Process, SliceClock};
@@ -203,7 +203,7 @@ impl OfShard {
             };
             functions.renew(&programs, number).await;
             matches.renew(&programs, number);
-            let is_asked = functions.is_asked_of_matches();
+            let is_asked = functions.has_matched_function();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
             // An error means that nobody counts the shards any more: the wait for them has timed out.
             let _ = self.taken.try_send(number);
@@ -275,7 +275,7 @@ impl Means {
             node: self.public_node.clone(),
             reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
-            walks: Rc::default(),
+            sends_to_all: Rc::default(),
             current,
             handlers: Handlers::default(),
         })
@@ -290,7 +290,7 @@ fn process(
     custom: Arc<CustomMetrics>,
 ) -> Result<Process, String> {
     let compiled = config.script.compiled_dir.clone();
-    let mut process = Process::new(around(config), metrics, custom);
+    let mut process = Process::new(server_facts(config), metrics, custom);
     process.folder = Some(folder.to_owned());
     process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
     process.config = told(config);
@@ -346,9 +346,9 @@ fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     Ok(())
 }
 
-fn around(config: &Config) -> Surroundings {
+fn server_facts(config: &Config) -> ServerFacts {
     let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-    Surroundings {
+    ServerFacts {
         node: config.general.name.as_str().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         env: env.collect(),

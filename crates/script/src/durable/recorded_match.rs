@@ -10,7 +10,7 @@ use muster_live::matches::{
 };
 
 use super::journal::Journal;
-use super::record::{Called, HostAnswer, MatchOrigin, Snapshot};
+use super::record::{Called, RecordedAnswer, MatchOrigin, Snapshot};
 use super::recorded_call::{FormerCall, RecordedCall};
 use super::seed::{Chance, Seed};
 
@@ -87,7 +87,7 @@ impl RecordedMatch {
         RecordedCall::new(self.journal.clone(), self.origin.clone(), number, now, chance, former)
     }
 
-    fn former(&self, answers: Vec<HostAnswer>) -> FormerCall {
+    fn former(&self, answers: Vec<RecordedAnswer>) -> FormerCall {
         FormerCall { answers, is_sealed: self.is_sealed.get() }
     }
 
@@ -110,7 +110,7 @@ impl RecordedMatch {
 
     /// Repeats the first callback with the answers of the host to it. A match that goes on from a snapshot runs its
     /// modules first; they run in such a call too, without answers.
-    pub(crate) fn repeat_first(&self, answers: Vec<HostAnswer>) -> Rc<RecordedCall> {
+    pub(crate) fn repeat_first(&self, answers: Vec<RecordedAnswer>) -> Rc<RecordedCall> {
         self.recorded_call(0, self.origin.created_at, Some(self.former(answers)))
     }
 
@@ -127,7 +127,7 @@ impl RecordedMatch {
     }
 
     /// Repeats a call with the answers of the host to it.
-    pub(crate) fn repeat(&self, called: Called, answers: Vec<HostAnswer>) -> (Call, Rc<RecordedCall>) {
+    pub(crate) fn repeat(&self, called: Called, answers: Vec<RecordedAnswer>) -> (Call, Rc<RecordedCall>) {
         self.calls.set(called.call);
         let call = self.call(called.tick, called.callback);
         (call, self.recorded_call(called.call, called.now, Some(self.former(answers))))

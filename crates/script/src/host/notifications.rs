@@ -19,7 +19,7 @@ use super::{
 use crate::value::Value;
 
 /// Limit on the persistent notifications to everybody that one shard writes at the same time.
-pub const WALKS_MAX: usize = 4;
+pub const SENDS_TO_ALL_MAX: usize = 4;
 
 const NOTIFICATION_REQUEST: Type = Type::Record(&RecordType {
     name: "NotificationRequest",
@@ -281,7 +281,7 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         }
         return Ok(Value::Nil);
     }
-    let walk = Walk::begin(&host)?;
+    let sending = SendToAll::begin(&host)?;
     let writing = host.clone();
     (host.spawn)(Box::pin(async move {
         let Host { store, clock, entropy, players, .. } = &*writing;
@@ -289,18 +289,18 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         if let Err(error) = notifications::send_to_all(&**store, &**clock, &**entropy, new, push).await {
             tracing::error!(%error, "a notification to everybody did not reach everybody");
         }
-        drop(walk);
+        drop(sending);
     }));
     Ok(Value::Nil)
 }
 
-/// A notification that is being written for every user. It counts in [`Host::walks`] until this value is dropped.
-struct Walk(Rc<Cell<usize>>);
+/// A notification that is being written for every user. It counts in [`Host::sends_to_all`] until this value is dropped.
+struct SendToAll(Rc<Cell<usize>>);
 
-impl Walk {
+impl SendToAll {
     fn begin(host: &Host) -> Result<Self> {
-        let count = &host.walks;
-        if count.get() >= WALKS_MAX {
+        let count = &host.sends_to_all;
+        if count.get() >= SENDS_TO_ALL_MAX {
             let message = "As many notifications to everybody are being written as may be. Try again later.";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
@@ -309,7 +309,7 @@ impl Walk {
     }
 }
 
-impl Drop for Walk {
+impl Drop for SendToAll {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
