@@ -114,7 +114,7 @@ impl Entry {
 
 /// The parties of one shard, oldest first. Hidden ones are known too, but the index that queries search lacks them.
 #[derive(Default)]
-pub(super) struct Directory {
+pub(super) struct PartyIndex {
     index: Index,
     /// Parties by slot in the index. Slots are given out in ascending order.
     entries: BTreeMap<u32, Entry>,
@@ -126,7 +126,7 @@ pub(super) struct Directory {
     is_unsorted: bool,
 }
 
-impl Directory {
+impl PartyIndex {
     /// Adds a new party at the end of listings.
     pub(super) fn add(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
         // The new party gets a later time than all others, even if the clock went back, so that slots follow age.

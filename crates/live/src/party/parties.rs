@@ -4,7 +4,7 @@ use muster_domain::Timestamp;
 
 use super::PARTY_SIZE_MAX;
 use super::carry::CarriedParty;
-use super::listing::{Directory, ListQuery, Page};
+use super::listing::{PartyIndex, ListQuery, Page};
 use super::message::{PartyEffect, PartyId, PartyRefusal, PartyReply, PartyRequest};
 use super::state::{Party, PartyOutcome};
 use crate::plane::Map;
@@ -14,7 +14,7 @@ use crate::stream::SessionRef;
 #[derive(Default)]
 pub struct Parties {
     parties: Map<PartyId, Party>,
-    directory: Directory,
+    index: PartyIndex,
 }
 
 impl Parties {
@@ -37,7 +37,7 @@ impl Parties {
         if outcome == PartyOutcome::Ends {
             self.end(id);
         } else if changes {
-            self.directory.change(id, &party.settings);
+            self.index.change(id, &party.settings);
         }
         Ok(reply)
     }
@@ -54,7 +54,7 @@ impl Parties {
                     return Err(PartyRefusal::BadSize);
                 }
                 effects.push(PartyEffect::Enter(leader.clone(), None));
-                self.directory.add(id, &settings, max_size, created_at);
+                self.index.add(id, &settings, max_size, created_at);
                 self.parties.insert(id, Party::new(leader, settings, max_size));
                 Ok(PartyReply::Done)
             }
@@ -66,7 +66,7 @@ impl Parties {
 
     /// The page of parties that a query finds, without hidden ones.
     pub fn list(&mut self, asked: &ListQuery) -> Page {
-        self.directory.list(asked)
+        self.index.list(asked)
     }
 
     /// The ids of all parties, in no order.
@@ -81,7 +81,7 @@ impl Parties {
 
     /// A copy of a party's state as plain data.
     pub fn carried(&self, id: PartyId) -> Option<CarriedParty> {
-        let created_at = self.directory.created_at(id)?;
+        let created_at = self.index.created_at(id)?;
         self.parties.get(&id).map(|party| party.clone().carried(id, created_at))
     }
 
@@ -90,20 +90,20 @@ impl Parties {
     }
 
     pub(super) fn end(&mut self, id: PartyId) {
-        self.directory.remove(id);
+        self.index.remove(id);
         self.parties.remove(&id);
     }
 
     /// Removes a party and returns its state.
     pub(super) fn take(&mut self, id: PartyId) -> Option<CarriedParty> {
-        let created_at = self.directory.created_at(id)?;
-        self.directory.remove(id);
+        let created_at = self.index.created_at(id)?;
+        self.index.remove(id);
         self.parties.remove(&id).map(|party| party.carried(id, created_at))
     }
 
     /// Adds a party from another owner.
     pub(super) fn put(&mut self, id: PartyId, party: Party, max_size: u16, created_at: Timestamp) {
-        self.directory.adopt(id, &party.settings, max_size, created_at);
+        self.index.adopt(id, &party.settings, max_size, created_at);
         self.parties.insert(id, party);
     }
 
