@@ -7,7 +7,7 @@ use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
 use muster_domain::ports::wallet::LedgerPosition;
 use muster_domain::{Error, MessageId, NotificationId, Result, Timestamp};
-use muster_live::party::{PartyId, Place};
+use muster_live::party::{ListingPosition, PartyId};
 use muster_wire::cursor::{CursorError, CursorKind, CursorReader, CursorWriter};
 
 /// The end of the year 9999.
@@ -89,18 +89,18 @@ pub fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option<Notifi
 }
 
 /// The cursor of a position in a listing of parties. `filter` is the contents of the request.
-pub fn write_parties(place: &Place, filter: &[&str]) -> String {
+pub fn write_parties(place: &ListingPosition, filter: &[&str]) -> String {
     let cursor = CursorWriter::new(CursorKind::Parties).number(place.score.to_bits().cast_signed());
     cursor.number(place.created_at.0).text(&place.party.0.to_string()).finish(filter)
 }
 
 /// See [`read`].
-pub fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<Place>> {
+pub fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<ListingPosition>> {
     read(cursor, CursorKind::Parties, filter, |reader| {
         let score = f64::from_bits(reader.number()?.cast_unsigned());
         let created_at = Timestamp(reader.number()?);
         let party = PartyId(Uuid::try_parse(&reader.text()?).map_err(|_| CursorError)?);
-        Ok(Place { score, created_at, party })
+        Ok(ListingPosition { score, created_at, party })
     })
 }
 

@@ -220,7 +220,7 @@ pub trait GameFunctions {
     }
 
     /// Whether game code says where the players of a match of the matchmaker go.
-    fn is_asked_of_matches(&self) -> bool {
+    fn has_matched_function(&self) -> bool {
         false
     }
 

@@ -7,7 +7,7 @@ use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::StreamKey;
-use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk, MatchesAsk};
+use muster_live::matches::{Chain, Creation, ListQuery, Listed, MatchAnswer, MatchAsk, MatchesAsk};
 use muster_live::plane::{self, Ask, Reply, Up};
 use muster_live::stream::mode;
 use muster_wire::api;
@@ -74,7 +74,7 @@ async fn of_game_code(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     let find = |request| Up::Ask { request: Some(request), ask: Ask::Match(MatchesAsk::Find(asked.clone())) };
     for reply in live.ask_every_place(find).await {
         match reply {
-            Reply::Answer(plane::Answer::Match(Ok(Answer::Listed(listed)))) => found.extend(listed),
+            Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Listed(listed)))) => found.extend(listed),
             Reply::Answer(plane::Answer::Match(Err(why))) => return Err(why),
             _ => {}
         }
@@ -93,7 +93,7 @@ pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<Str
     live.claim()?;
     let stream = live.look(|plane| plane.match_id(random, creation.is_durable).stream(plane.node()));
     match ask(live, stream.clone(), MatchAsk::Create(creation)).await? {
-        Answer::Created => Ok(match_id(&stream)),
+        MatchAnswer::Created => Ok(match_id(&stream)),
         _ => Err(stopping()),
     }
 }
@@ -110,7 +110,7 @@ pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
         return Ok((size > 0).then(|| api::Match { match_id: id.to_owned(), size, ..api::Match::default() }));
     }
     match ask(live, stream, MatchAsk::Get).await {
-        Ok(Answer::Listed(listed)) => Ok(listed.first().map(|listed| shown(live, listed))),
+        Ok(MatchAnswer::Listed(listed)) => Ok(listed.first().map(|listed| shown(live, listed))),
         Ok(_) => Err(stopping()),
         Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -126,12 +126,12 @@ pub async fn signal(live: &Live, id: &str, data: &str, chain: Chain) -> Result<S
     let stream = parse(id).filter(|stream| stream.mode == mode::MATCH_AUTHORITATIVE);
     let stream = stream.ok_or_else(|| Error::invalid(NO_ID))?;
     match ask(live, stream, MatchAsk::Signal { data: data.into(), chain }).await? {
-        Answer::Signalled(data) => Ok(data.as_ref().to_owned()),
+        MatchAnswer::Signalled(data) => Ok(data.as_ref().to_owned()),
         _ => Err(stopping()),
     }
 }
 
-async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<Answer> {
+async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<MatchAnswer> {
     match live.ask(|plane, now, request, out| plane.ask_match(now, stream, ask, Some(request), out)).await {
         Some(Reply::Answer(plane::Answer::Match(answer))) => answer,
         _ => Err(stopping()),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use muster_domain::ids::{SessionId, parse_user_id};
 use muster_domain::ports::accounts::UserQuery;
 use muster_domain::{Error, ErrorKind, Result, UserId};
-use muster_live::matchmaker::{Explanation, Member, MemberKey, Obstacle, Owner, TicketId, Widening};
+use muster_live::matchmaker::{Explanation, MemberKey, Obstacle, TicketId, TicketMember, TicketOwner, Widening};
 use muster_live::plane::{PoolAsk, PoolReply};
 use muster_live::stream::mode;
 use muster_live::{Presence, SessionRef};
@@ -110,7 +110,7 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
             let (key, id) = asker.session()?;
             let presence = app.live.look(|plane| plane.presence(key));
             let gone = || Error::new(ErrorKind::FailedPrecondition, "The session has closed.");
-            (Owner::Session(id), vec![member(presence.ok_or_else(gone)?)])
+            (TicketOwner::Session(id), vec![member(presence.ok_or_else(gone)?)])
         }
     };
     let Add { min_count, max_count, count_multiple, query, string_properties, numeric_properties, .. } = request;
@@ -124,15 +124,15 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
     write(&Ticket { ticket: &id.0 })
 }
 
-fn server(owner: Option<String>) -> Result<Owner> {
+fn server(owner: Option<String>) -> Result<TicketOwner> {
     let owner = owner.filter(|name| !name.is_empty());
     let owner =
         owner.ok_or_else(|| Error::invalid("owner is required: a name of yours, by which you take tickets back."))?;
-    Ok(Owner::Server(owner.into()))
+    Ok(TicketOwner::Server(owner.into()))
 }
 
 /// Users as members of a server's ticket. They need not be connected yet.
-async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
+async fn users(app: &App, ids: &[String]) -> Result<Vec<TicketMember<Presence>>> {
     if ids.is_empty() || ids.len() > USERS_MAX {
         return Err(Error::invalid("users must name 1 to 100 players."));
     }
@@ -150,9 +150,9 @@ async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
             hidden: false,
             persistence: false,
             status: None,
-            sole_since: None,
+            only_session_since: None,
         };
-        Ok(Member { key: MemberKey::Server(id.to_string().into()), presence })
+        Ok(TicketMember { key: MemberKey::Server(id.to_string().into()), presence })
     };
     ids.iter().map(member).collect()
 }
@@ -163,7 +163,7 @@ async fn remove(app: &App, asker: &Asker, request: Remove) -> Result<String> {
         Asker::Player(_) if request.owner.is_some() => {
             return Err(Error::invalid("owner is for servers: leave it out."));
         }
-        Asker::Player(_) => Owner::Session(asker.session()?.1),
+        Asker::Player(_) => TicketOwner::Session(asker.session()?.1),
     };
     ask_pool(app, PoolAsk::Remove(TicketId(request.ticket.into()), owner)).await?;
     nothing()
@@ -176,9 +176,9 @@ async fn explain(app: &App, asker: &Asker, request: Explain) -> Result<String> {
     if !matches!(asker, Asker::Server) {
         let (key, session_id) = asker.session()?;
         let parties = app.live.look(|plane| plane.streams_of(key, mode::PARTY));
-        let party = |stream| Some(Owner::Party(party_id(stream, &app.live_rules.node).into()));
+        let party = |stream| Some(TicketOwner::Party(party_id(stream, &app.live_rules.node).into()));
         owners = parties.iter().map(party).collect();
-        owners.push(Some(Owner::Session(session_id)));
+        owners.push(Some(TicketOwner::Session(session_id)));
     }
     let mut refused = Error::new(ErrorKind::NotFound, "There is no such ticket of yours: it may have been matched.");
     for owner in owners {

@@ -375,7 +375,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             }
         };
         framer.frames_for(&app);
-        let is_asked = app.game.is_asked_of_matches();
+        let is_asked = app.game.has_matched_function();
         app.live.step(|plane, _, _| plane.ask_of_matches(is_asked));
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));

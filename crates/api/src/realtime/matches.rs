@@ -98,7 +98,7 @@ async fn enter(
         plane.come_to_match(now, key, name, metadata, request, out);
     };
     match session.app.live.ask_for(key, ask).await {
-        Some(Reply::Answer(plane::Answer::Match(Ok(matches::Answer::Entered(entered))))) => {
+        Some(Reply::Answer(plane::Answer::Match(Ok(matches::MatchAnswer::Entered(entered))))) => {
             let found = Match {
                 match_id: events::match_id(&stream),
                 authoritative: true,

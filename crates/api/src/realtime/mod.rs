@@ -120,7 +120,7 @@ impl SocketSession {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
-            sole_since: app.live_rules.single_socket.then(|| app.clock.now()),
+            only_session_since: app.live_rules.single_socket.then(|| app.clock.now()),
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));

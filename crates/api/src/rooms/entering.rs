@@ -2,7 +2,9 @@
 //! happen in one call.
 
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::rooms::{Answer, Creation, DirectoryAction, Entry, Reserved, RoomAction, RoomId, RoomPath, ToOwner};
+use muster_live::rooms::{
+    Creation, DirectoryAction, Entry, MessageToRoomOwner, Reserved, RoomAction, RoomAnswer, RoomId, RoomPath,
+};
 
 use super::answer::Written;
 use super::request as shape;
@@ -59,15 +61,15 @@ pub(super) async fn place(app: &App, asker: &Asker, request: shape::PlaceRequest
     let fresh = RoomId(app.own_uuid(|id| RoomId(id).stream()));
     let random = random(app);
     check_takes_seat(app, asker, request.reserve)?;
-    let place = muster_live::rooms::Place { template, size: request.size, fresh, random, tried: Vec::new() };
-    let answer = ask(app, asker.player()?, place, ToOwner::Place).await?;
+    let place = muster_live::rooms::Placement { template, size: request.size, fresh, random, tried: Vec::new() };
+    let answer = ask(app, asker.player()?, place, MessageToRoomOwner::Placement).await?;
     take_seat(app, asker, answer, request.reserve).await
 }
 
 pub(super) async fn quick_join(app: &App, asker: &Asker, request: shape::QuickJoin) -> Result<String> {
     let find = shape::find(&request.path, request.filter)?;
     check_takes_seat(app, asker, request.reserve)?;
-    let answer = ask(app, asker.player()?, DirectoryAction::QuickJoin(find), ToOwner::Directory).await?;
+    let answer = ask(app, asker.player()?, DirectoryAction::QuickJoin(find), MessageToRoomOwner::Directory).await?;
     take_seat(app, asker, answer, request.reserve).await
 }
 
@@ -79,8 +81,8 @@ fn check_takes_seat(app: &App, asker: &Asker, reserve: bool) -> Result<()> {
 
 /// Takes the seat that is held, if the request came over a socket. Otherwise, or with `reserve`, only answers that the
 /// seat is held.
-async fn take_seat(app: &App, asker: &Asker, answer: Answer, reserve: bool) -> Result<String> {
-    let Answer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
+async fn take_seat(app: &App, asker: &Asker, answer: RoomAnswer, reserve: bool) -> Result<String> {
+    let RoomAnswer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
     match asker.session_key() {
         Some(_) if !reserve => enter(app, asker, held.room.id, Entry::default()).await,
         _ => reserved(&held),
@@ -102,9 +104,9 @@ async fn enter(app: &App, asker: &Asker, room: RoomId, entry: Entry) -> Result<S
         answered(reply.await)?
     };
     match answer {
-        Answer::Joined(joined) => write(&Written::joined(&joined)),
+        RoomAnswer::Joined(joined) => write(&Written::joined(&joined)),
         // The session was thrown out while it asked.
-        Answer::Room(_) => Err(Error::new(ErrorKind::FailedPrecondition, "You are no longer in this room.")),
+        RoomAnswer::Room(_) => Err(Error::new(ErrorKind::FailedPrecondition, "You are no longer in this room.")),
         other => Err(unexpected(&other)),
     }
 }

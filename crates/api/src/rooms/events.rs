@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use muster_live::StreamKey;
-use muster_live::rooms::{Actor, CloseCause, Delta, Event, LeaveReason, LobbyDelta};
+use muster_live::rooms::{Actor, CloseCause, Delta, LeaveReason, LobbyDelta, RoomEvent};
 use muster_live::stream::SharedPayload;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{StreamData, UserPresence};
@@ -46,23 +46,23 @@ enum Data<'a> {
 }
 
 /// A push to those in a room.
-pub fn event(room: &StreamKey, event: &Event) -> SharedPayload {
+pub fn event(room: &StreamKey, event: &RoomEvent) -> SharedPayload {
     let (sender, data) = match event {
-        Event::Message(who, data) => (Some(who), Data::Message { data }),
-        Event::Private(who, data) => (Some(who), Data::Private { data }),
-        Event::Variables(who, delta) => {
+        RoomEvent::Message(who, data) => (Some(who), Data::Message { data }),
+        RoomEvent::Private(who, data) => (Some(who), Data::Private { data }),
+        RoomEvent::Variables(who, delta) => {
             let Delta { version, set, .. } = delta;
             (Some(who), Data::Variables { version: *version, unset: names(delta), set: Values(set) })
         }
-        Event::PlayerVariables(who, delta) => {
+        RoomEvent::PlayerVariables(who, delta) => {
             let Delta { version, set, .. } = delta;
             (Some(who), Data::PlayerVariables { version: *version, unset: names(delta), set: Values(set) })
         }
-        Event::Updated(room) => (None, Data::Updated { room: Box::new(WrittenRoom::of(room)) }),
-        Event::Seat(who, seat) => (Some(who), Data::Seat { seat: *seat }),
-        Event::Owner(owner) => (None, Data::Owner { owner: owner.map(|owner| owner.to_string()) }),
-        Event::Out(reason) => (None, Data::Out { reason: leave_reason(*reason) }),
-        Event::Closed(cause) => (None, Data::Closed { reason: close_reason(*cause) }),
+        RoomEvent::Updated(room) => (None, Data::Updated { room: Box::new(WrittenRoom::of(room)) }),
+        RoomEvent::Seat(who, seat) => (Some(who), Data::Seat { seat: *seat }),
+        RoomEvent::Owner(owner) => (None, Data::Owner { owner: owner.map(|owner| owner.to_string()) }),
+        RoomEvent::Out(reason) => (None, Data::Out { reason: leave_reason(*reason) }),
+        RoomEvent::Closed(cause) => (None, Data::Closed { reason: close_reason(*cause) }),
     };
     push(room, sender, &data)
 }

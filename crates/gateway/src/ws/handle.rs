@@ -193,7 +193,7 @@ impl SocketHandle {
         while let Some(length) = frame::server_frame_len(rest) {
             let (frame, behind) = rest.split_at(length);
             if frame::is_control(frame) {
-                outbox.push_apart(Bytes::copy_from_slice(frame));
+                outbox.push_for_socket(Bytes::copy_from_slice(frame));
             } else {
                 outbox.push_unbounded(Bytes::copy_from_slice(frame));
             }
@@ -222,7 +222,7 @@ impl SocketHandle {
     pub(super) fn push_ping(&self) {
         let mut outbox = self.outbox.borrow_mut();
         let ping = ping(outbox.sent());
-        outbox.push_apart(ping);
+        outbox.push_for_socket(ping);
     }
 
     /// Asks the client how much it has received, if so much is kept for it that the question is due. Answers whether
@@ -233,7 +233,7 @@ impl SocketHandle {
         }
         let mut outbox = self.outbox.borrow_mut();
         let Some(sent) = outbox.question() else { return false };
-        outbox.push_apart(ping(Some(sent)));
+        outbox.push_for_socket(ping(Some(sent)));
         true
     }
 

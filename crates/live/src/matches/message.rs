@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 
 use super::carried::CarriedMatch;
-use super::effect::Answer;
+use super::effect::MatchAnswer;
 use super::listing::ListQuery;
 use super::owner::{Creation, MatchId};
 use crate::party::Member;
@@ -83,7 +83,7 @@ pub enum MatchesAsk {
 }
 
 /// An answer of the owner of matches.
-pub type MatchesAnswer = muster_domain::Result<Answer>;
+pub type MatchesAnswer = muster_domain::Result<MatchAnswer>;
 
 /// A match on its way to its partition's next owner.
 pub type MatchPart = Box<CarriedMatch>;

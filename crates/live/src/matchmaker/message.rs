@@ -8,7 +8,7 @@ use muster_domain::ids::SessionId;
 use super::carry::{CarriedPasses, CarriedTicket};
 use super::explain::Explanation;
 use super::stats::Completion;
-use super::ticket::{NewTicket, Owner, TicketId};
+use super::ticket::{NewTicket, TicketId, TicketOwner};
 use crate::place::Partition;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
@@ -37,19 +37,19 @@ pub enum PoolAsk {
     /// A ticket is put in.
     Add(Box<NewTicket<Presence>>),
     /// A ticket of an owner is taken back.
-    Remove(TicketId, Owner),
+    Remove(TicketId, TicketOwner),
     /// A session closed: all tickets that it is on end.
     RemoveSession(SessionId),
     /// A session goes on at another place.
     Rebind(SessionId, SessionRef),
     /// All tickets of an owner are taken back.
-    RemoveOwner(Owner),
+    RemoveOwner(TicketOwner),
     /// All tickets of an owner are lost without its doing: their players are told.
-    LoseOwner(Owner),
+    LoseOwner(TicketOwner),
     /// A ticket ends because it is bound to this session, which is not where the pool believes it to be.
     RemoveStray(TicketId, SessionRef),
     /// The question why a ticket waits. If an owner is given, the ticket must be that owner's.
-    Explain(TicketId, Option<Owner>),
+    Explain(TicketId, Option<TicketOwner>),
     /// The load of the pool is asked for.
     Stats,
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::message::{Claim, Message, Order, Recoverable, Reply, RequestRef};
 use crate::close::CloseReason;
 use crate::matches::{Call, MatchId};
-use crate::matchmaker::{Match, TicketId};
+use crate::matchmaker::{FoundMatch, TicketId};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
@@ -35,7 +35,7 @@ pub enum HandlerOrder {
 }
 
 /// A match that the matchmaker found.
-pub type Matched = Match<Presence>;
+pub type Matched = FoundMatch<Presence>;
 
 /// The number of a match whose players wait for game code, at the place that holds the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -83,7 +83,7 @@ impl ExpectedSession {
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
             // The time is known when the session is here.
-            sole_since: None,
+            only_session_since: None,
         };
         let username: Arc<str> = claims.username.as_str().into();
         let encoding = events::encoding(*format);
@@ -130,7 +130,7 @@ impl ExpectedSession {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
-            sole_since: departed.sole_since,
+            only_session_since: departed.only_session_since,
         };
         if !app.live.step(|plane, now, out| plane.settle(now, self.key, info, departed, out)) {
             return Err(ResumeRefusal::Gone);

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::place::{Epoch, Former, Partition, Place, Routes};
+use crate::place::{Epoch, FormerOwner, Partition, Place, Routes};
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
 use crate::plane::message::{Carried, Down, Message, Up};
@@ -84,7 +84,7 @@ impl Plane {
         let is_new = |partition: &Partition| routes.epoch(*partition) > before.epoch(*partition);
         let mut passed: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();
         for partition in Partition::all().filter(is_new) {
-            let Some(Former { owner: former, epoch }) = routes.former(partition) else { continue };
+            let Some(FormerOwner { owner: former, epoch }) = routes.former(partition) else { continue };
             let (next, next_epoch) = (routes.owner(partition), routes.epoch(partition));
             if former == self.sessions.me {
                 let leaving = Leaving { epoch, next, next_epoch, awaited: routes.places().to_vec() };

@@ -5,7 +5,7 @@ use muster_domain::{Error, Result};
 
 use super::down::{JoinRefusal, Reply};
 use super::kinds;
-use crate::matchmaker::{Owner, TicketId};
+use crate::matchmaker::{TicketId, TicketOwner};
 use crate::party::Member;
 use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
@@ -85,7 +85,7 @@ pub(crate) enum FollowUp {
     DropTicket(TicketId, Vec<SessionKey>),
     /// If the question was refused, the cancellation of all tickets of this owner is asked for again. The flag says
     /// whether the tickets are lost. Nobody waits for the answer.
-    CancelAgain(Owner, bool),
+    CancelAgain(TicketOwner, bool),
 }
 
 /// A question to a thing of an added kind, see [`crate::Plane::add`].

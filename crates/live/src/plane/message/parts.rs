@@ -4,7 +4,7 @@ use bytes::Bytes;
 use muster_domain::ids::Uuid;
 
 use super::{Standing, kinds};
-use crate::matchmaker::{Owner, POOL, TicketId, TicketStanding};
+use crate::matchmaker::{POOL, TicketId, TicketOwner, TicketStanding};
 use crate::party::PartyId;
 use crate::place::{Epoch, Partition, Place};
 use crate::rooms::RoomId;
@@ -96,8 +96,8 @@ pub enum RecoveryKey {
 
 impl RecoveryKey {
     /// The key of a ticket, if a server put it in and its id is a UUID.
-    pub(crate) fn of_ticket(owner: &Owner, id: &TicketId) -> Option<Self> {
-        let is_of_server = matches!(owner, Owner::Server(_));
+    pub(crate) fn of_ticket(owner: &TicketOwner, id: &TicketId) -> Option<Self> {
+        let is_of_server = matches!(owner, TicketOwner::Server(_));
         Uuid::try_parse(&id.0).ok().filter(|_| is_of_server).map(Self::Ticket)
     }
 

@@ -11,7 +11,7 @@ use muster_domain::ids::SessionId;
 
 use super::owning::Owning;
 use super::pool::OwnedPool;
-use crate::matchmaker::{Match, MemberKey};
+use crate::matchmaker::{FoundMatch, MemberKey};
 use crate::plane::Plane;
 use crate::plane::effect::{AskedMatch, Effect, Effects, Matched};
 use crate::plane::message::Down;
@@ -70,7 +70,7 @@ impl Plane {
     pub fn match_answered(&mut self, now: Millis, asked: AskedMatch, match_id: Option<Arc<str>>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         if let Some(found) = things.pool.asked.open.remove(&asked) {
-            owning.announce_match(Match { match_id, ..found });
+            owning.announce_match(FoundMatch { match_id, ..found });
             self.hand_over(now, out);
         }
     }

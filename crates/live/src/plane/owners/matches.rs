@@ -13,8 +13,8 @@ use super::match_logs::Rests;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::matches::{
-    self, CallRef, CarriedMatch, Effect, Event, LeaveReason, MatchAsk, MatchId, Matches, MatchesAnswer, MatchesAsk,
-    Outline, Return, ended,
+    self, CallRef, CarriedMatch, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches, MatchesAnswer,
+    MatchesAsk, Outline, Return, ended_error,
 };
 use crate::outbox::Delivery;
 use crate::party::Member;
@@ -55,7 +55,7 @@ impl Plane {
         out: &mut Effects,
     ) {
         if self.owner_of_match(&stream).is_none() {
-            out.reply(request.id, Reply::Answer(Answer::Match(Err(ended()))));
+            out.reply(request.id, Reply::Answer(Answer::Match(Err(ended_error()))));
             return;
         }
         if let Some(member) = self.set_out(key, &stream, true, request, out) {
@@ -75,7 +75,7 @@ impl Plane {
     ) {
         match self.owner_of_match(&stream) {
             Some(_) => self.ask_thing(now, Ask::Match(MatchesAsk::One { stream, what: Box::new(ask) }), request, out),
-            None => out.reply_if_asked(request, Reply::Answer(Answer::Match(Err(ended())))),
+            None => out.reply_if_asked(request, Reply::Answer(Answer::Match(Err(ended_error())))),
         }
     }
 
@@ -117,7 +117,7 @@ impl OwnedMatches {
     pub(crate) fn change(
         &mut self,
         owning: &mut Owning<'_>,
-        change: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>),
+        change: impl FnOnce(&mut Matches, Millis, &mut Vec<MatchEffect>),
     ) {
         let mut effects = Vec::new();
         change(&mut self.matches, owning.now, &mut effects);
@@ -127,7 +127,7 @@ impl OwnedMatches {
     /// Ends a durable match of which nothing was kept, after its owner's death. Each player is told of the player's own
     /// leave.
     fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
-        self.matches.lose();
+        self.matches.count_lost();
         for listener in listeners {
             owning.tell_of_leave(stream, listener.session);
             owning.expel(stream, listener, false);
@@ -171,7 +171,7 @@ impl Typed for OwnedMatches {
                 }
             }
             MatchesAsk::Find(asked) => {
-                let found = matches::Answer::Listed(self.matches.list(&asked));
+                let found = matches::MatchAnswer::Listed(self.matches.list(&asked));
                 owning.reply(request, Reply::Answer(Answer::Match(Ok(found))));
             }
         }
@@ -339,25 +339,25 @@ impl Owned for OwnedMatches {
 }
 
 impl Owning<'_> {
-    fn carry_out_match(&mut self, effects: Vec<Effect>) {
+    fn carry_out_match(&mut self, effects: Vec<MatchEffect>) {
         let node = self.config.node.clone();
         for effect in effects {
             match effect {
-                Effect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
-                Effect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
-                Effect::Drop(id) => self.out.order_handler(HandlerOrder::Drop(id)),
-                Effect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
-                Effect::Refuse(id, listener) => {
+                MatchEffect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
+                MatchEffect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
+                MatchEffect::DropState(id) => self.out.order_handler(HandlerOrder::Drop(id)),
+                MatchEffect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
+                MatchEffect::Refuse(id, listener) => {
                     let stream = id.stream(&node);
                     self.down(listener.session.place, Down::Removed { stream, listener });
                 }
-                Effect::Expel(id, listener) => {
+                MatchEffect::Expel(id, listener) => {
                     let stream = id.stream(&node);
                     // The session is told of its own leave, because no other message says that a match is over.
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
-                Effect::Tell { id, to, event: Event::Data(data), number } => {
+                MatchEffect::Tell { id, to, event: MatchEvent::Data(data), number } => {
                     let stream = id.stream(&node);
                     let payload = self.sessions.encode.match_data(&stream, data);
                     let audience = to.map_or(Audience::All, Audience::Only);
@@ -370,13 +370,13 @@ impl Owning<'_> {
 
     fn reply_of_match(&mut self, to: RequestRef, answer: MatchesAnswer, node: &str) {
         let answer = match answer {
-            Ok(matches::Answer::Entered(mut entered)) => {
+            Ok(matches::MatchAnswer::Entered(mut entered)) => {
                 let stream = entered.id.stream(node);
                 if let Some(known) = self.streams.map.get_mut(&stream) {
                     let but = entered.is_new.then_some(entered.session);
                     (entered.presences, entered.total) = known.snapshot_but(but, self.config.snapshot_max);
                 }
-                Ok(matches::Answer::Entered(entered))
+                Ok(matches::MatchAnswer::Entered(entered))
             }
             answer => answer,
         };

@@ -11,8 +11,8 @@ use super::asked_matches::AskedMatches;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::matchmaker::{
-    CarriedPool, CarriedTicket, Matchmaker, MatchmakerConfig, MemberKey, NewTicket, OnTicket, Owner, POOL, PoolAsk,
-    PoolReply, PoolStats, SLICE_UNITS, Slice, Ticket, TicketId, TicketStanding,
+    CarriedPool, CarriedTicket, Matchmaker, MatchmakerConfig, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, PoolReply,
+    PoolStats, SLICE_UNITS, Slice, Ticket, TicketId, TicketOwner, TicketStanding,
 };
 use crate::place::{Partition, Place};
 use crate::plane::Plane;
@@ -103,13 +103,13 @@ impl Plane {
     /// Takes back the tickets of parties whose members changed: the tickets were for the former members.
     pub(crate) fn cancel_tickets_of_parties(&mut self, now: Millis, out: &mut Effects) {
         for (party, is_lost) in std::mem::take(&mut self.owners.streams.parties_without_tickets) {
-            let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
+            let owner = TicketOwner::Party(Arc::from(format!("{party}.{}", self.config.node)));
             self.cancel_tickets(now, owner, is_lost, out);
         }
     }
 
     /// Takes back the tickets of an owner, whoever owns the pool. Players are told if the tickets are lost.
-    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Effects) {
+    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: TicketOwner, is_lost: bool, out: &mut Effects) {
         // Without a cluster the pool's owner cannot die before it has heard of this, so no answer is awaited.
         let request = self.sessions.routes.is_of_cluster().then(|| self.request());
         let ask = if is_lost { PoolAsk::LoseOwner(owner) } else { PoolAsk::RemoveOwner(owner) };
@@ -148,7 +148,7 @@ impl OwnedPool {
             // The recovery data of the former owner are removed in time, so new ones are kept.
             owning.note_change(key);
         } else {
-            self.matchmaker.lose();
+            self.matchmaker.count_lost();
         }
     }
 
@@ -173,7 +173,7 @@ impl OwnedPool {
             }
         }
         for (id, members) in on {
-            self.matchmaker.lose();
+            self.matchmaker.count_lost();
             owning.out.extend(members.into_values().map(|session| Effect::EndTicket((session, id.clone()))));
         }
         self.time_first_pass(owning);

@@ -209,7 +209,7 @@ mod tests {
                 user_id: UserId(Uuid::from_u128(n)),
                 token_id: muster_domain::ids::TokenId(Uuid::nil()),
                 issued_at_sec: 0,
-                sole_since: None,
+                only_session_since: None,
             };
             let (session_id, user_id) = (info.session_id, info.user_id);
             let session = SessionRef { place: crate::Place::from(0), key: registry.open(info, ()) };
@@ -223,7 +223,7 @@ mod tests {
                 hidden,
                 persistence: false,
                 status: None,
-                sole_since: None,
+                only_session_since: None,
             })
         };
         (0..count).map(presence).collect()

@@ -200,8 +200,8 @@ impl Owning<'_> {
     /// all owners choose the same, in whatever order they learn of the sessions.
     pub(crate) fn close_older(&mut self, key: &StreamKey) {
         let Some(stream) = self.streams.map.get(key).filter(|_| key.mode == mode::NOTIFICATIONS) else { return };
-        let newest = stream.presences.iter().max_by_key(|presence| (presence.sole_since, presence.session_id));
-        let Some(Presence { session: newest, sole_since: Some(_), .. }) = newest else { return };
+        let newest = stream.presences.iter().max_by_key(|presence| (presence.only_session_since, presence.session_id));
+        let Some(Presence { session: newest, only_session_since: Some(_), .. }) = newest else { return };
         for older in stream.presences.iter().map(|presence| presence.session).filter(|session| session != newest) {
             let close = Down::Close { session: older.key, payload: None, reason: CloseReason::SingleSocket };
             self.sessions.down(older.place, close, self.out);

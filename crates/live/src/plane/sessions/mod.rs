@@ -58,7 +58,7 @@ pub struct Sessions {
     /// The epoch of each partition's latest rebuild since this place is in the cluster.
     pub(crate) rebuilt: BTreeMap<Partition, Epoch>,
     /// Owners of tickets whose cancellation the pool's owner has not confirmed, each with whether the tickets are lost.
-    pub(crate) uncancelled: Vec<(matchmaker::Owner, bool)>,
+    pub(crate) uncancelled: Vec<(matchmaker::TicketOwner, bool)>,
     /// Number of frames handed to sessions so far.
     pub(crate) deliveries: u64,
 }
@@ -99,7 +99,7 @@ impl Sessions {
             hidden: false,
             persistence: true,
             status: None,
-            sole_since: info.sole_since,
+            only_session_since: info.only_session_since,
         })
     }
 

@@ -95,7 +95,7 @@ impl Sessions {
     /// Takes away a session whose streams are all bound elsewhere. `None` if the session cannot go on.
     pub(crate) fn take_departed(&mut self, now: Millis, key: SessionKey) -> Option<Departed> {
         let belongings = self.belongings(now, key);
-        let sole_since = self.registry.info(key)?.sole_since;
+        let only_session_since = self.registry.info(key)?.only_session_since;
         let session = self.registry.get_mut(key)?;
         let moving = session.moving.as_deref_mut()?;
         let Stage::Going { bound, .. } = &mut moving.stage else { return None };
@@ -105,7 +105,7 @@ impl Sessions {
         let (standings, arrivals) = (std::mem::take(bound), std::mem::take(&mut moving.arrivals));
         let serial = session.serial;
         self.registry.close(key);
-        Some(Departed { serial, belongings, standings, arrivals, sole_since })
+        Some(Departed { serial, belongings, standings, arrivals, only_session_since })
     }
 
     /// Takes the state of an expected session. Answers whether the session may go on.

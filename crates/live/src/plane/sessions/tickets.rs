@@ -12,7 +12,7 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 
 use super::Sessions;
-use crate::matchmaker::{Match, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, Ticket, TicketId, TicketStanding};
+use crate::matchmaker::{FoundMatch, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, Ticket, TicketId, TicketStanding};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
@@ -149,7 +149,7 @@ impl Plane {
     }
 }
 
-impl Match<Presence> {
+impl FoundMatch<Presence> {
     /// The tickets of a player that this match ends.
     pub fn ended_for(&self, key: &MemberKey) -> Vec<TicketId> {
         let is_on = |ticket: &Ticket<Presence>| ticket.members.iter().any(|member| member.key == *key);

@@ -116,11 +116,11 @@ fn listings_of_parties_keep_their_order() {
             let (request, stream) = (plane.request(), StreamKey::about(mode::PARTY, *id));
             let settings = party::Settings { open: true, hidden: false, label: party::Label::default() };
             let created_at = Timestamp(age as i64);
-            let create = |leader| party::Request::Create { leader, settings, max_size: 4, created_at };
+            let create = |leader| party::PartyRequest::Create { leader, settings, max_size: 4, created_at };
             plane.come_to_party(now, leader.key, stream, create, request, out);
         });
     }
-    let listed = |world: &mut World, after: Option<party::Place>| {
+    let listed = |world: &mut World, after: Option<party::ListingPosition>| {
         let query = Arc::new(muster_domain::query::Query::everything());
         let asked = party::ListQuery { query, open: None, after, limit: 15 };
         world.step(0, |plane, now, out| {

@@ -95,7 +95,7 @@ impl Cluster {
     fn open_at(&mut self, place: Place, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
-        let info = SessionInfo { sole_since: second.map(Timestamp::from_seconds), ..info };
+        let info = SessionInfo { only_session_since: second.map(Timestamp::from_seconds), ..info };
         let plane = self.planes.get_mut(&place).unwrap();
         SessionRef { place, key: plane.open(info, name, Encoding::Json) }
     }
