@@ -341,7 +341,7 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
 #[test]
 #[should_panic(expected = "and not on its stream")]
 fn a_member_of_a_room_that_is_not_on_its_stream_is_found() {
-    let mut world = World::new(1, &PlaneConfig::default());
+    let mut world = World::new(1, &PlaneConfig { checks_itself: true, ..PlaneConfig::default() });
     let session = world.open(0);
     let stream = world.make_room(session, 1, 2).stream();
     let streams = &mut world.planes[0].owners.streams;

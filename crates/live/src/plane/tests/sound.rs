@@ -6,7 +6,7 @@ use crate::plane::sessions::session::OnStream;
 
 /// Runs a step of a plane that has one session on a channel, after something was planted there.
 fn with_planted(plant: impl FnOnce(&mut Plane, SessionRef, &StreamKey)) {
-    let mut world = World::new(1, &PlaneConfig::default());
+    let mut world = World::new(1, &PlaneConfig { checks_itself: true, ..PlaneConfig::default() });
     let (session, stream) = (world.open(0), room("planted"));
     world.join(session, &stream, JoinOptions::default());
     plant(&mut world.planes[0], session, &stream);
