@@ -13,7 +13,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
-use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, SendError, RunningNode};
+use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode, SendError};
 use muster_testenv::{Nats as Server, NatsSettings};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc;

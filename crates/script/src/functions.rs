@@ -14,7 +14,7 @@ use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
 use crate::events::{Events, QueuedEvent};
-use crate::host::{Host, EventListener};
+use crate::host::{EventListener, Host};
 use crate::machine::Machine;
 use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, SinglePurpose};
 use crate::machine::limits::Limits;
@@ -140,8 +140,13 @@ impl<M: Machine> GameFunctions for Functions<M> {
         let argument = CallArgument::Value(call::matched_players(players, &self.inner.host.node));
         let invocation = Invocation { mode: ExecutionMode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
-            let id =
-                self.run(Callee::SinglePurpose(SinglePurpose::Matched), CallInput { invocation, argument }, ResultType::Text).await?;
+            let id = self
+                .run(
+                    Callee::SinglePurpose(SinglePurpose::Matched),
+                    CallInput { invocation, argument },
+                    ResultType::Text,
+                )
+                .await?;
             Ok(id.map(lossy))
         })
     }
@@ -167,7 +172,9 @@ impl<M: Machine> GameFunctions for Functions<M> {
         }
         let invocation = Invocation { mode: ExecutionMode::Shutdown, ..Invocation::default() };
         let input = CallInput { invocation, argument: CallArgument::Number(grace_sec as f64) };
-        Box::pin(async move { self.run(Callee::SinglePurpose(SinglePurpose::Farewell), input, ResultType::Nothing).await.map(drop) })
+        Box::pin(async move {
+            self.run(Callee::SinglePurpose(SinglePurpose::Farewell), input, ResultType::Nothing).await.map(drop)
+        })
     }
 }
 

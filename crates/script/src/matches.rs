@@ -26,7 +26,7 @@ use crate::engines::{AnyProgram, EngineDurableMatches, EngineMatches, typed};
 use crate::host::{Host, Meter, line_of};
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
-use crate::machine::{LoadedProgram as _, MatchMachine};
+use crate::machine::{MatchMachine, ProgramCode as _};
 use crate::metrics::ScriptMetrics;
 
 /// A function that takes the return of each call and gives it to the plane.
@@ -353,7 +353,11 @@ struct ParkedCall<M: MatchMachine> {
 }
 
 impl<M: MatchMachine> ParkedCall<M> {
-    fn new(matches: Rc<GameMatches<M>>, machine: Rc<MachineSlot<M>>, called: Pin<Box<dyn Future<Output = ()>>>) -> Self {
+    fn new(
+        matches: Rc<GameMatches<M>>,
+        machine: Rc<MachineSlot<M>>,
+        called: Pin<Box<dyn Future<Output = ()>>>,
+    ) -> Self {
         machine.parked.set(machine.parked.get() + 1);
         matches.metrics.match_calls_parked.fetch_add(1, Ordering::Relaxed);
         Self { matches, machine, called }

@@ -38,7 +38,7 @@ use self::outgoing::Outgoing;
 use self::recordings::Folder;
 pub(crate) use self::recordings::{RecordingPlayer, read as read_recording};
 use self::reload::Shards;
-pub(crate) use self::reload::{ReloadRequest, Reload};
+pub(crate) use self::reload::{Reload, ReloadRequest};
 use crate::config::Config;
 use crate::jobs::Jobs;
 use crate::settings::live_rules;

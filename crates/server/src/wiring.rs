@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use crate::cluster::Cluster;
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{ReloadRequest, Game, MatchLogs, RecordingPlayer, Reload};
+use crate::game::{Game, MatchLogs, RecordingPlayer, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};

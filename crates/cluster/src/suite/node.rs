@@ -14,7 +14,7 @@ use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
 use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
 use crate::membership::{Compatibility, Incompatible};
-use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, SendError, RunningNode};
+use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, RunningNode, SendError};
 use crate::operator::{self, DrainError};
 
 /// Number of batches that each node sends to each of the others.

@@ -12,7 +12,7 @@ use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
-use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, SendError, RunningNode};
+use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, RunningNode, SendError};
 use crate::registry::Registry;
 
 /// The number whose batch exceeds every frame.

@@ -4,7 +4,7 @@ use muster_domain::Timestamp;
 
 use super::PARTY_SIZE_MAX;
 use super::carry::CarriedParty;
-use super::listing::{PartyIndex, ListQuery, Page};
+use super::listing::{ListQuery, Page, PartyIndex};
 use super::message::{PartyEffect, PartyId, PartyRefusal, PartyReply, PartyRequest};
 use super::state::{Party, PartyOutcome};
 use crate::plane::Map;

@@ -133,10 +133,12 @@ impl Plane {
     fn assert_rosters(&self) {
         let sessions = self.sessions.registry.handles().flat_map(|session| &session.streams);
         let heard = sessions.filter(|on| on.hearing.is_some()).map(|on| &on.stream);
-        let has_leaving =
-            |key: &StreamKey| self.sessions.listeners.get(key).is_some_and(|listeners| listeners.has_leaving());
+        let is_heard = |key: &StreamKey| {
+            let listeners = self.sessions.listeners.get(key);
+            listeners.is_some_and(|listeners| !listeners.sessions.is_empty() && !listeners.has_leaving())
+        };
         if self.sessions.routes.is_of_cluster() {
-            self.sessions.assert_rosters(heard, |key| self.is_whole(key) && !has_leaving(key));
+            self.sessions.assert_rosters(heard, |key| self.is_whole(key) && is_heard(key));
         }
     }
 

@@ -10,7 +10,7 @@ use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What as RecordKind;
 
 use super::parts::Joiner;
-use super::record::{Called, RecordedAnswer, MatchOrigin, Snapshot, match_id};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 
 /// The contents of a log.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use muster_wire::match_log::record::What as RecordKind;
 
 use super::open_log::OpenLog;
 use super::parts;
-use super::record::{Called, RecordedAnswer, MatchOrigin, Snapshot, id_bytes};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, id_bytes};
 use super::recording::{Recording, returned};
 use crate::value::Value;
 

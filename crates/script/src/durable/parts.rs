@@ -62,7 +62,9 @@ impl Joiner {
     pub(crate) fn take(&mut self, record: Bytes) -> Result<Option<wire::Record>> {
         let record = read(record)?;
         let before = self.unfinished.remove(&record.match_id);
-        let Some(RecordKind::Part(wire::Part { number, is_last, bytes })) = record.what else { return Ok(Some(record)) };
+        let Some(RecordKind::Part(wire::Part { number, is_last, bytes })) = record.what else {
+            return Ok(Some(record));
+        };
         let mut record_so_far = before.filter(|_| number > 0).unwrap_or_default();
         if number != record_so_far.parts {
             // The first parts are missing: their writer died before it had written all.

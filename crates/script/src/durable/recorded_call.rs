@@ -12,9 +12,9 @@ use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::{RecordedAnswer, MatchOrigin};
+use super::record::{MatchOrigin, RecordedAnswer};
 use super::seed::Chance;
-use crate::host::{Arguments, Current, EffectClass, Host, HostFunction, HostFuture, Run, HostAnswer};
+use crate::host::{Arguments, Current, EffectClass, Host, HostAnswer, HostFunction, HostFuture, Run};
 use crate::value::Value;
 
 /// Limit on the writes of one call of a host function that have keys of their own; further writes share the last key.

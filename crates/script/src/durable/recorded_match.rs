@@ -10,7 +10,7 @@ use muster_live::matches::{
 };
 
 use super::journal::Journal;
-use super::record::{Called, RecordedAnswer, MatchOrigin, Snapshot};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot};
 use super::recorded_call::{FormerCall, RecordedCall};
 use super::seed::{Chance, Seed};
 

@@ -8,7 +8,7 @@ use muster_wire::match_log::record::What as RecordKind;
 
 use super::history::Start;
 use super::parts::Joiner;
-use super::record::{Called, RecordedAnswer, MatchOrigin, Snapshot, match_id};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 
 /// The contents of a recording.
 pub struct Transcript {
@@ -91,7 +91,9 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
         return Ok(());
     };
     match record.what {
-        Some(RecordKind::Called(called)) => transcript.calls.push((Called::of_wire(called)?, RecordedOutcome::default())),
+        Some(RecordKind::Called(called)) => {
+            transcript.calls.push((Called::of_wire(called)?, RecordedOutcome::default()))
+        }
         Some(RecordKind::Answered(answered)) => {
             let (call, answered) = RecordedAnswer::of_wire(answered)?;
             if let Some(outcome) = transcript.outcome(call) {

@@ -57,16 +57,16 @@ pub use arguments::Arguments;
 use arguments::text_of;
 pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
-pub use events::EventReporter;
 pub(crate) use events::EventListener;
+pub use events::EventReporter;
 pub use http::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
 pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
 pub use matches::{Matches, NoMatches};
 pub use notifications::SENDS_TO_ALL_MAX;
 pub use players::{NoPlayers, Players, Soon};
 pub use row::{
-    DefaultValue, DocumentedError, EffectClass, GoShape, HostFunction, HostFuture, JavaScriptAnswer, JavaScriptShape,
-    Parameter, ROW, Run, HostAnswer,
+    DefaultValue, DocumentedError, EffectClass, GoShape, HostAnswer, HostFunction, HostFuture, JavaScriptAnswer,
+    JavaScriptShape, Parameter, ROW, Run,
 };
 use row::{flag, not_yet, number};
 pub(crate) use row::{optional, required};

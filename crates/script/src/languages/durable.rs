@@ -211,7 +211,11 @@ impl LanguageMatches {
     ///
     /// # Errors
     /// When the modules have no handler for the match, or it cannot begin.
-    pub async fn replay(&self, transcript: Transcript, on_call: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
+    pub async fn replay(
+        &self,
+        transcript: Transcript,
+        on_call: &mut dyn FnMut(Played<'_>),
+    ) -> Result<Replayed, Arc<str>> {
         let engine = self.durable_engine(transcript.handler())?;
         engine.replay(transcript, on_call).await
     }

@@ -16,7 +16,7 @@ use mlua::{Function, Lua, Result, Table, ffi};
 use super::interrupt::{raise_at_caller, seat_of};
 use super::json;
 use super::raw::{Pen, Reader};
-use crate::host::{Host, HostFunction, HostAnswer, functions};
+use crate::host::{Host, HostAnswer, HostFunction, functions};
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 

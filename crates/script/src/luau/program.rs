@@ -13,7 +13,7 @@ use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{LoadedProgram, LoadError};
+use crate::machine::{LoadError, ProgramCode};
 use crate::process::Process;
 use crate::process::stuck::digest;
 
@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-impl LoadedProgram for Program {
+impl ProgramCode for Program {
     fn names(&self) -> &Names {
         &self.names
     }

@@ -55,7 +55,11 @@ fn register_rpc(lua: &Lua, registered: SharedFunctions<Function>) -> Result<Func
     })
 }
 
-fn register_single_purpose(lua: &Lua, registered: SharedFunctions<Function>, purpose: SinglePurpose) -> Result<Function> {
+fn register_single_purpose(
+    lua: &Lua,
+    registered: SharedFunctions<Function>,
+    purpose: SinglePurpose,
+) -> Result<Function> {
     lua.create_function(move |lua, function: LuaValue| {
         let LuaValue::Function(function) = function else {
             return refused(lua, format!("register_{} expects a function", purpose.name()));

@@ -129,8 +129,9 @@ impl<F: Clone> RegisteredFunctions<F> {
     /// All functions but those with an id.
     fn others(&self) -> impl Iterator<Item = (Callee<'static>, &F)> {
         let hooks = self.hooks.iter().map(|(point, function)| (Callee::Hook(*point), function));
-        let by_purpose =
-            SinglePurpose::ALL.into_iter().filter_map(|purpose| Some((Callee::SinglePurpose(purpose), self.by_purpose[purpose as usize].as_ref()?)));
+        let by_purpose = SinglePurpose::ALL
+            .into_iter()
+            .filter_map(|purpose| Some((Callee::SinglePurpose(purpose), self.by_purpose[purpose as usize].as_ref()?)));
         let listeners = Occasion::ALL.into_iter().flat_map(|occasion| {
             let listeners = self.listeners[occasion as usize].iter().enumerate();
             listeners.map(move |(index, function)| (Callee::Listener(occasion, index), function))

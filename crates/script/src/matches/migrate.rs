@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 
 use muster_live::matches::{Call, MatchId};
 
-use super::{GameMatches, MatchPlace, MachineSlot, NOT_HERE};
+use super::{GameMatches, MachineSlot, MatchPlace, NOT_HERE};
 use crate::engines::EngineMatches as _;
 use crate::host::{Meter, line_of};
-use crate::machine::{LoadedProgram as _, MatchMachine};
+use crate::machine::{MatchMachine, ProgramCode as _};
 
 /// Migrations that failed or cannot be made. Entries of former generations count no more.
 #[derive(Default)]

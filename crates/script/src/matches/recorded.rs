@@ -11,7 +11,7 @@ use muster_live::Partition;
 use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, ReplayedBroadcasts, Return};
 use muster_wire::match_log as wire;
 
-use super::{GameMatches, MatchPlace, MachineSlot, chain_of};
+use super::{GameMatches, MachineSlot, MatchPlace, chain_of};
 use crate::durable::history::{CallHistory, Start};
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;

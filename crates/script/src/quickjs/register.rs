@@ -196,7 +196,12 @@ fn register_http<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<
     Function::new(ctx.clone(), run)
 }
 
-fn register_single_purpose<'js>(ctx: &Ctx<'js>, to: WeakRegistrations, method: String, purpose: SinglePurpose) -> Result<Function<'js>> {
+fn register_single_purpose<'js>(
+    ctx: &Ctx<'js>,
+    to: WeakRegistrations,
+    method: String,
+    purpose: SinglePurpose,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {

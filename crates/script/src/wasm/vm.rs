@@ -19,7 +19,7 @@ use super::codec::Reader;
 use super::frames;
 use super::module::{GoModule, RunningModule};
 use super::sql;
-use crate::host::{Host, HostFunction, Meter, HostAnswer, functions};
+use crate::host::{Host, HostAnswer, HostFunction, Meter, functions};
 use crate::machine::call::{CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};

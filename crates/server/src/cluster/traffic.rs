@@ -7,7 +7,7 @@ use bytes::Bytes;
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::{Decoder, DecoderMetrics, Encoder, Incoming};
 use muster_cluster::membership::View;
-use muster_cluster::node::{SendError, Outbound};
+use muster_cluster::node::{Outbound, SendError};
 use muster_gateway::rim::{Batch, FarBatch, LaneSenders};
 use muster_live::Place;
 use muster_live::plane::Message;

@@ -285,7 +285,10 @@ impl Sessions {
             // The plane has dealt with these before.
             Down::HandedOver { .. } | Down::Taken { .. } => {}
             Down::Misdirected { request } => self.give_up_one(request, out),
-            Down::Arrived { session, standing, hears } => self.arrived(session, standing, hears),
+            Down::Arrived { session, standing, hears } => {
+                self.drop_roster_of_own(from, &standing.stream);
+                self.arrived(session, standing, hears);
+            }
             Down::Rebound { request, stream, session, standing } => {
                 self.rebound(Rebound { request, stream, session, standing }, out);
             }
@@ -303,7 +306,10 @@ impl Sessions {
                     out.reply(request, reply);
                 }
             }
-            Down::Listening { stream, listener, told } => self.listening(stream, listener, told, out),
+            Down::Listening { stream, listener, told } => {
+                self.drop_roster_of_own(from, &stream);
+                self.listening(stream, listener, told, out);
+            }
             Down::Removed { stream, listener } => self.take_off(&stream, listener),
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
@@ -318,8 +324,8 @@ impl Sessions {
                 {
                     self.tell_difference(&stream, &before, out);
                 }
-                if from.node() == self.me.node() && !is_last {
-                    self.drop_roster(&stream);
+                if !is_last {
+                    self.drop_roster_of_own(from, &stream);
                 }
             }
             Down::Push { session, payload, delivery, ended } => {
