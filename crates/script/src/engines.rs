@@ -22,7 +22,7 @@ use crate::functions::Functions;
 use crate::host::Host;
 use crate::luau::language::Lua;
 use crate::machine::limits::Limits;
-use crate::machine::{Code, LoadError, Machine, MatchMachine};
+use crate::machine::{LoadedProgram, LoadError, Machine, MatchMachine};
 use crate::matches::{GameMatches, ShardParts};
 use crate::metrics::ScriptMetrics;
 use crate::quickjs::language::JavaScript;
@@ -45,7 +45,7 @@ type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// A language with its types, its limits and the way to load its modules. The folder of each engine implements it once.
 pub(crate) trait Language: Sync + 'static {
     /// Modules that were checked, and ran once without an error. The default has no modules.
-    type Program: Code;
+    type Program: LoadedProgram;
     /// A machine for functions and hooks.
     type Machine: Machine<Program = Self::Program>;
     /// A machine for matches.
@@ -223,7 +223,7 @@ impl<L: Language> Engine for L {
 }
 
 /// The program as the type of its language. Programs stand in the order of [`ENGINES`], so each engine gets its own.
-pub(crate) fn typed<P: Code>(program: &AnyProgram) -> Arc<P> {
+pub(crate) fn typed<P: LoadedProgram>(program: &AnyProgram) -> Arc<P> {
     let program = program.clone().downcast();
     debug_assert!(program.is_ok(), "a program was given to another language's engine");
     program.unwrap_or_default()

@@ -114,7 +114,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_update_id",
-        doc: "Changes what is given of an account.",
+        doc: "Changes an account. Arguments that are left out leave their part of the account as it is.",
         parameters: &[
             required("user_id", Type::Text),
             optional("metadata", Type::Object),
@@ -142,7 +142,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_delete_id",
-        doc: "Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.",
+        doc: "Deletes an account and all data that names its player, and closes the player's sockets. With recorded, \
+              the server keeps the account's id and the time of the deletion.",
         parameters: &[required("user_id", Type::Text), flag("recorded", false)],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -156,7 +157,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_export_id",
-        doc: "Exports all that is stored of a player.",
+        doc: "Exports all data that the server stores about a player.",
         parameters: &[required("user_id", Type::Text)],
         results: &[only(Type::Text)],
         answers: "a JSON text",
@@ -171,7 +172,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_random",
-        doc: "Reads the public part of accounts drawn at random, at most 1,000.",
+        doc: "Reads the public part of accounts that are drawn at random, 1,000 accounts at most.",
         parameters: &[required("count", Type::Number)],
         results: &[only(Type::List(&USER))],
         answers: "users",
@@ -187,7 +188,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_id",
-        doc: "Reads the public part of accounts.",
+        doc: "Reads the public part of the accounts with these ids.",
         parameters: &[optional("user_ids", TEXTS), optional("facebook_ids", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
@@ -204,7 +205,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_username",
-        doc: "Reads the public part of accounts, by their names.",
+        doc: "Reads the public part of the accounts with these usernames.",
         parameters: &[required("usernames", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",

@@ -15,7 +15,7 @@ const PADDING: Parameter = flag("padding", true);
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "json_encode",
-        doc: "Writes a value as JSON. A table with a first element is a list, any other an object.",
+        doc: "Writes a value as JSON. A table with a first element becomes a list, any other table an object.",
         parameters: &[optional("value", Type::Any)],
         results: &[only(Type::Text)],
         answers: "the JSON text",
@@ -64,7 +64,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64_encode",
-        doc: "Writes bytes in base 64, with padding unless told otherwise.",
+        doc: "Writes bytes in base 64. The text has padding unless padding is false.",
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
@@ -74,7 +74,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64_decode",
-        doc: "Reads a text in base 64, with padding unless told otherwise.",
+        doc: "Reads a text in base 64. The text must have padding, or must have none if padding is false.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
@@ -84,7 +84,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64url_encode",
-        doc: "Writes bytes in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        doc: "Writes bytes in the form of base 64 that may stand in URLs. The text has padding unless padding is \
+              false.",
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
@@ -95,7 +96,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64url_decode",
-        doc: "Reads a text in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        doc: "Reads a text in the form of base 64 that may stand in URLs. The text must have padding, or \
+              must have none if padding is false.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
@@ -106,7 +108,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_v4",
-        doc: "A new random id.",
+        doc: "Makes a new random id.",
         results: &[only(Type::Text)],
         answers: "the id as text",
         effect: EffectClass::Chance,
@@ -116,7 +118,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_bytes_to_string",
-        doc: "The text of an id that is given as its 16 bytes.",
+        doc: "Writes an id, given as its 16 bytes, as a text.",
         parameters: &[required("bytes", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the id as text",
@@ -129,7 +131,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_string_to_bytes",
-        doc: "The bytes of an id that is given as text.",
+        doc: "Reads the text of an id into its 16 bytes.",
         parameters: &[required("id", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the id's 16 bytes",

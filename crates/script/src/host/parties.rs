@@ -19,7 +19,7 @@ const PARTY: Type = Type::Record(&RecordType {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "party_list",
-    doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first.",
+    doc: "Lists parties that are not hidden, the best match first. The limit is 1 to 100.",
     parameters: &[
         optional("limit", Type::Number),
         optional("open", Type::Flag),

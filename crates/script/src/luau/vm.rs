@@ -145,7 +145,7 @@ impl Vm {
             require_all: prelude.raw_get("require_all")?,
         };
         let registered = SharedFunctions::default();
-        let contexts = Rc::new(Contexts::new(&lua, &host.process.around)?);
+        let contexts = Rc::new(Contexts::new(&lua, &host.process.facts)?);
         let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;

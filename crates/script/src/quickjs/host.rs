@@ -14,7 +14,7 @@ use super::promises::Promises;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Host, Started, pending as pending_functions};
+use crate::host::{Host, HostAnswer, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -65,7 +65,7 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     let promises = Object::new(ctx.clone())?;
     for form in FORMS.iter() {
         put(&nk, &form.names, host_function(ctx, means.clone(), form)?)?;
-        if form.function.waits() {
+        if form.function.may_wait() {
             put(&promises, &form.names, promising_function(ctx, means.clone(), form)?)?;
         }
     }
@@ -131,8 +131,8 @@ impl BoundHostFunction {
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
             let answer = function.start(&means.host, arguments).and_then(|started| match started {
-                Started::Now(value) => Ok(value),
-                Started::Later(awaited) => means.fiber.wait(awaited),
+                HostAnswer::Ready(value) => Ok(value),
+                HostAnswer::Pending(awaited) => means.fiber.wait(awaited),
             });
             means.init.keep(function.name, &answer);
             answer
@@ -155,8 +155,8 @@ impl BoundHostFunction {
             Err(error) => return settled(ctx, Err(error)),
         };
         match started {
-            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, &form.answer),
-            Ok(Started::Now(value)) => settled(ctx, write(ctx, &form.answer, value)),
+            Ok(HostAnswer::Pending(awaited)) => promises.expect(ctx, &means.host, awaited, &form.answer),
+            Ok(HostAnswer::Ready(value)) => settled(ctx, write(ctx, &form.answer, value)),
             Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::plane::owners::streams::Stream;
 use crate::plane::sessions::session::OnStream;
 
-/// Runs a step of a plane of which one session is on a channel, after something was planted there.
+/// Runs a step of a plane that has one session on a channel, after something was planted there.
 fn with_planted(plant: impl FnOnce(&mut Plane, SessionRef, &StreamKey)) {
     let mut world = World::new(1, &PlaneConfig::default());
     let (session, stream) = (world.open(0), room("planted"));
