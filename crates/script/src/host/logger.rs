@@ -73,9 +73,19 @@ pub(crate) fn line_of(told: &str) -> &str {
     &told[..told.floor_char_boundary(LINE_BYTES_MAX)]
 }
 
+/// Writes what game code prints to the log, with the place of the code that does.
+pub(crate) fn print(host: &Host, text: Vec<u8>, file: &str, line: usize) {
+    if let Some(message) = line_within_limits(host, text) {
+        tracing::info!(message, file, line, runtime = "lua");
+    }
+}
+
 /// Reads the line to log; `None` if the call has logged too much.
 fn line(host: &Host, mut arguments: Arguments) -> Option<String> {
-    let mut bytes = arguments.bytes();
+    line_within_limits(host, arguments.bytes())
+}
+
+fn line_within_limits(host: &Host, mut bytes: Vec<u8>) -> Option<String> {
     bytes.truncate(LINE_BYTES_MAX);
     let may_log = host.current.may_log(bytes.len(), &host.process.metrics);
     may_log.then(|| String::from_utf8_lossy(&bytes).into_owned())

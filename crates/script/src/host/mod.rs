@@ -60,7 +60,7 @@ pub use current::{Current, Meter};
 pub(crate) use events::EventListener;
 pub use events::EventReporter;
 pub use http::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
-pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
+pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of, print};
 pub use matches::{Matches, NoMatches};
 pub use notifications::SENDS_TO_ALL_MAX;
 pub use players::{NoPlayers, Players, Soon};

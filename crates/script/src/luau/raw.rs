@@ -56,6 +56,20 @@ pub(super) fn with_tables<const N: usize, T: FromLuaMulti>(
     }
 }
 
+/// A shallow copy of a table, which may be written to.
+///
+/// # Errors
+/// When the machine has no memory left.
+pub(super) fn copy(lua: &Lua, table: &Table) -> Result<Table> {
+    // SAFETY: the copy is left in the place of the original.
+    unsafe {
+        lua.exec_raw(table, |state| {
+            lua_clonetable(state, -1);
+            ffi::lua_remove(state, -2);
+        })
+    }
+}
+
 /// A value of the host as a value of Lua.
 ///
 /// # Errors

@@ -135,7 +135,9 @@ impl Engine {
                     deterministic::replace(&ctx, &means.host.current)?;
                 }
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
-                let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
+                let logger = logger(&ctx, &means)?;
+                globals::add_console(&ctx, logger.clone())?;
+                let logger = Persistent::save(&ctx, logger);
                 let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
                 let contexts = Contexts::new(&ctx, &means.host.process.facts)?;
                 Ok((nk, logger, initializer, contexts))
@@ -213,6 +215,8 @@ impl Engine {
         if !sources.is_module {
             let mut options = EvalOptions::default();
             options.filename = Some(file.to_string());
+            // A script is strict only if it says so.
+            options.strict = false;
             return ctx.eval_with_options::<JsValue<'js>, _>(&*text, options).map(|_| None).map_err(failed);
         }
         let (module, ended) = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval).map_err(failed)?;

@@ -89,7 +89,7 @@ impl MatchMachine for MatchVm {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits, is_recorded).map_err(failed)?;
         vm.registered.borrow_mut().close();
-        let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
+        let chunks = Chunks::load(&vm, &program.modules, &program.uses).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
         let tables = Rc::new(ArgumentTables::new(&vm.lua).map_err(failed)?);
         let categories = RefCell::new(memory::CATEGORIES.collect());
@@ -296,11 +296,12 @@ impl MatchVm {
         let host = self.vm.host.clone();
         let public_id = format!("{id}.{}", host.node);
         let body = move |seat: &Seat| -> mlua::Result<Result<OpenedMatch, Arc<str>>> {
-            let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
-            let module = match values_of(&lua, seat.call((require, &*name))?) {
+            let instance = memory::counted(&lua, category, || chunks.instance(&lua))?;
+            let module = match values_of(&lua, seat.call((&instance.require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
+            instance.modules_have_run();
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
             let facts = host.facts();
