@@ -212,7 +212,11 @@ mod tests {
         let lua = Lua::new();
         builtins::replace(&lua).expect("builtins can be replaced");
         let result: mlua::Result<mlua::Value> = lua.load(format!("return {expression}")).eval();
-        assert_eq!(result.and_then(|value| value.to_string()).unwrap_or_else(|error| error.to_string()), expect, "{expression}");
+        assert_eq!(
+            result.and_then(|value| value.to_string()).unwrap_or_else(|error| error.to_string()),
+            expect,
+            "{expression}"
+        );
     }
 
     #[test]

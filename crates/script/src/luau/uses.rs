@@ -30,7 +30,6 @@ impl Uses {
         Self { own_functions: self.own_functions, written: WRITABLE.into() }
     }
 
-
     /// Adds the features that a source names.
     pub(super) fn add(&mut self, source: &[u8]) {
         let words = words(source);
@@ -104,7 +103,6 @@ mod tests {
     }
 
     #[test]
-
     #[test]
     fn reads_are_no_writes() {
         check("local s = string.format('%d', 1) if string.x == 3 then end", false, &[]);

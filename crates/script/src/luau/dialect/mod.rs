@@ -102,7 +102,8 @@ fn gotos(words: &[Word<'_>], edits: &mut Edits) -> Result<(), Refusal> {
     for goto in &gotos {
         let inside = blocks.of_word[goto.at];
         let function = blocks.function_of(inside);
-        let visible: Vec<usize> = blocks.around(inside).take_while(|block| *block != function).chain([function]).collect();
+        let visible: Vec<usize> =
+            blocks.around(inside).take_while(|block| *block != function).chain([function]).collect();
         let label = visible.iter().find_map(|block| {
             labels.iter().find(|label| label.name == goto.name && blocks.of_word[label.at] == *block)
         });
@@ -186,8 +187,27 @@ fn ends_parameters(words: &[Word<'_>], closing: usize) -> bool {
 
 /// Keywords behind which a parenthesis begins an expression.
 const KEYWORDS: [&[u8]; 21] = [
-    b"and", b"break", b"do", b"else", b"elseif", b"end", b"false", b"for", b"function", b"if", b"in", b"local", b"nil",
-    b"not", b"or", b"repeat", b"return", b"then", b"true", b"until", b"while",
+    b"and",
+    b"break",
+    b"do",
+    b"else",
+    b"elseif",
+    b"end",
+    b"false",
+    b"for",
+    b"function",
+    b"if",
+    b"in",
+    b"local",
+    b"nil",
+    b"not",
+    b"or",
+    b"repeat",
+    b"return",
+    b"then",
+    b"true",
+    b"until",
+    b"while",
 ];
 
 /// Moves parentheses that go on with a call to the line of what is called.
@@ -214,7 +234,8 @@ fn old_varargs(words: &[Word<'_>], edits: &mut Edits) {
         return;
     }
     let blocks = Blocks::of(words);
-    let functions = blocks.list.iter().enumerate().filter(|(_, block)| block.of == Of::Function && block.parent.is_some());
+    let functions =
+        blocks.list.iter().enumerate().filter(|(_, block)| block.of == Of::Function && block.parent.is_some());
     for (function, block) in functions {
         let is_variadic = block.first >= 2 && words[block.first - 2].is_mark("...");
         let own = || {
@@ -288,7 +309,10 @@ mod tests {
 
     #[test]
     fn errors_name_the_lines_of_the_file() {
-        check("local f = tostring\n(1)\n;;\nerror('x')", "runtime error: f:4: x\nstack traceback:\n\t[C] in ?\n\t[C]: in function 'error'\n\tf:4: in function <f:1>");
+        check(
+            "local f = tostring\n(1)\n;;\nerror('x')",
+            "runtime error: f:4: x\nstack traceback:\n\t[C] in ?\n\t[C]: in function 'error'\n\tf:4: in function <f:1>",
+        );
     }
 
     #[test]
@@ -297,7 +321,10 @@ mod tests {
             "local n = 0\nfor i = 1, 5 do\n if i % 2 == 0 then goto continue end\n n = n + i\n ::continue::\nend\nreturn n",
             "9",
         );
-        check("local n = 0 for i = 1, 5 do for j = 1, 5 do if j == 3 then goto out end n = n + 1 ::out:: end end return n", "20");
+        check(
+            "local n = 0 for i = 1, 5 do for j = 1, 5 do if j == 3 then goto out end n = n + 1 ::out:: end end return n",
+            "20",
+        );
         check("local n = 0 while n < 9 do n = n + 1 do goto next end n = 100 ::next::; ::other:: end return n", "9");
         check("local n = 0 repeat n = n + 1 if n > 2 then goto go_on; end ::go_on:: until n > 4 return n", "5");
         check(
@@ -308,7 +335,11 @@ mod tests {
 
     #[test]
     fn any_other_goto_is_refused_with_its_line() {
-        check_refused("local i = 0\n::top::\ni = i + 1\nif i < 5 then goto top end", 4, "only a label at the end of the loop");
+        check_refused(
+            "local i = 0\n::top::\ni = i + 1\nif i < 5 then goto top end",
+            4,
+            "only a label at the end of the loop",
+        );
         check_refused("do goto done end ::done::", 1, "only a label at the end of the loop");
         check_refused("for i = 1, 2 do for j = 1, 2 do goto outer end ::outer:: end", 1, "only a label at the end");
         check_refused("for i = 1, 2 do while true do goto next end ::next:: end", 1, "only a label at the end");
@@ -321,7 +352,10 @@ mod tests {
     fn arg_holds_what_a_function_was_called_with() {
         check("local function f(...) return arg.n .. arg[1] end return f('a', 'b')", "2a");
         check("local function f(...) local x = select('#', ...) return arg end return f(1)", "nil");
-        check("local function f(a, ...) local g = function(...) return ... end return a + #arg + g(5) end return f(1, 2, 3)", "8");
+        check(
+            "local function f(a, ...) local g = function(...) return ... end return a + #arg + g(5) end return f(1, 2, 3)",
+            "8",
+        );
         check("local t = { arg = 3 } local function f(...) return t.arg end return f(1)", "3");
         check("return arg", "nil");
     }
