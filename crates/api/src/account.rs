@@ -1,6 +1,6 @@
 //! The caller's own account. Rules are `domain::account`'s.
 
-use muster_domain::account::{self, Ending};
+use muster_domain::account::{self, AccountEnding};
 use muster_domain::ports::accounts::{Account, AccountUpdate};
 use muster_domain::{Result, Timestamp};
 use muster_wire::api;
@@ -16,15 +16,15 @@ pub async fn get(context: &Context<'_>, (): ()) -> Result<api::Account> {
     Ok(to_wire(account, online.contains(&true)))
 }
 
-/// Changes the fields given.
+/// Changes the given fields of the caller's account.
 pub async fn update(context: &Context<'_>, request: api::UpdateAccountRequest) -> Result<()> {
     account::update(&*context.app.store, context.user()?, &from_wire(request), context.now).await
 }
 
-/// Deletes the caller, and ends all sessions.
+/// Deletes the caller's account, and ends all sessions of the caller.
 pub async fn delete(context: &Context<'_>, (): ()) -> Result<()> {
     let app = context.app;
-    let ending = Ending { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
+    let ending = AccountEnding { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
     ending.delete(&*app.store, context.user()?, false).await
 }
 

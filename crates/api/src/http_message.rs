@@ -6,33 +6,33 @@ use muster_domain::ErrorKind;
 use muster_wire::code::{Code, error_body};
 use muster_wire::operations::{Match, RouteError};
 
-use crate::game::{Headers, Origin};
+use crate::game::{Headers, RequestOrigin};
 
-/// The content type of all answers but unwrapped results of game functions.
+/// The content type of all answers except unwrapped results of game functions.
 pub const JSON: &str = "application/json";
 
 /// A request that [`muster_wire::operations::route`] found an operation for.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequest<'a> {
-    /// Its operation and path parameters.
+    /// The operation and the parameters in the path.
     pub matched: Match<'a>,
-    /// Text behind the question mark; empty without any.
+    /// The text behind the question mark; empty if there is none.
     pub query: &'a str,
     /// The whole body, decompressed.
     pub body: &'a [u8],
     /// The `authorization` header.
     pub authorization: Option<&'a str>,
-    /// The client's address, behind trusted proxies its own.
+    /// The address of the client itself, also behind trusted proxies.
     pub address: Option<IpAddr>,
-    /// The port behind that address, where nobody stands between.
+    /// The port of the client; `None` behind a proxy.
     pub port: Option<u16>,
     /// All headers.
     pub headers: &'a dyn Headers,
 }
 
 impl<'a> HttpRequest<'a> {
-    pub(crate) fn origin(&self) -> Origin<'a> {
-        Origin { address: self.address, port: self.port, query: self.query, headers: self.headers }
+    pub(crate) fn origin(&self) -> RequestOrigin<'a> {
+        RequestOrigin { address: self.address, port: self.port, query: self.query, headers: self.headers }
     }
 }
 

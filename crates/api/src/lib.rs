@@ -48,5 +48,5 @@ pub use game::{GameFunctions, NoFunctions};
 pub use hooks::{Hooks, NoHooks};
 pub use http::{HttpRequest, HttpResponse};
 pub use keys::{KeyTexts, Keys};
-pub use metrics::Metrics;
-pub use realtime::{Outcome, SocketSession};
+pub use metrics::ApiMetrics;
+pub use realtime::{MessageOutcome, SocketSession};

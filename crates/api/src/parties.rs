@@ -5,8 +5,8 @@ use std::sync::Arc;
 use muster_domain::Result;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
-use muster_live::party::{ListQuery, Page};
-use muster_live::plane::{Reply, Up};
+use muster_live::party::{ListQuery, Page, PartyAnswer, PartyAsk};
+use muster_live::plane::{Answer, Ask, Reply, Up};
 use muster_wire::api;
 
 use crate::context::Context;
@@ -14,17 +14,17 @@ use crate::cursors::{read_parties, write_parties};
 use crate::live::Live;
 use crate::realtime::parties::{party_id, party_stream};
 
-/// Parties in one listing when the request does not say.
+/// Number of parties in one listing when the request names none.
 const PAGE_DEFAULT: i32 = 10;
-/// Parties in one listing at most.
+/// The largest number of parties in one listing.
 const PAGE_MAX: i32 = 100;
 
-/// Parties that are not hidden, the best match first, among equals the oldest.
+/// Lists parties that are not hidden, the best match first, among equals the oldest.
 pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Result<api::PartyList> {
     find(&context.app.live, &context.app.live_rules.node, request).await
 }
 
-/// The same for whoever asks. `node` is what public ids end in.
+/// Lists parties for any asker. `node` is the part of public ids behind the dot.
 ///
 /// # Errors
 /// `InvalidArgument` for a limit, a query or a cursor that does not fit.
@@ -35,11 +35,12 @@ pub async fn find(live: &Live, node: &str, request: api::ListPartiesRequest) -> 
     let open = request.open;
     let filter = [&*source, open.map_or("", |open| if open { "open" } else { "closed" })];
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
-    // One more tells whether there is another page.
+    // One party more than the page holds shows whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
-    let replies = live.ask_every_place(|request| Up::Parties { request, asked: asked.clone() }).await;
+    let list = |request| Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::List(asked.clone())) };
+    let replies = live.ask_every_place(list).await;
     let pages = replies.into_iter().filter_map(|reply| match reply {
-        Reply::Parties(page) => Some(page),
+        Reply::Answer(Answer::Party(PartyAnswer::Listed(page))) => Some(page),
         _ => None,
     });
     let Page { parties, until } = Page::merge(pages.collect(), limit);

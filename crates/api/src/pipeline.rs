@@ -1,13 +1,13 @@
-//! The one path of every operation: authorise, before hook, run, after hook. Transports put themselves around it;
-//! they measure and encode, see [`crate::http`].
+//! The one path of every operation: authorise, before hook, run, after hook. Transports call it, and measure and encode
+//! around it, see [`crate::http`].
 
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_wire::operations::{Operation, TypedOperation};
 
 use crate::authorise::authorise;
 use crate::context::{App, Caller, Context};
-use crate::game::{Failure, Mode, Origin};
-use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
+use crate::game::{ExecutionMode, Failure, RequestOrigin};
+use crate::hooks::{self, HookSubject, Payload, note_failure, note_refusal};
 
 /// Reads requests and writes answers of one transport.
 pub trait Codec {
@@ -27,17 +27,17 @@ pub struct Call<'a, C> {
     pub operation: Operation,
     /// The `authorization` header or metadata.
     pub authorization: Option<&'a str>,
-    /// Where it came from.
-    pub origin: Origin<'a>,
-    /// When it arrived.
+    /// The client's address, and the parts of the request that game code may see.
+    pub origin: RequestOrigin<'a>,
+    /// The time when the request arrived.
     pub now: Timestamp,
-    /// How to read and answer it.
+    /// The codec that reads the request and writes the answer.
     pub codec: C,
 }
 
-/// Why a request was refused, which decides what its caller is told.
+/// The reason why a request was refused; it decides what the caller is told.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum RequestError {
     /// The server refused.
     BuiltIn(Error),
     /// Game code failed, or refused in its own words.
@@ -45,15 +45,15 @@ pub enum Refusal {
 }
 
 /// Outcome of a request; an encoded response unless `T` says otherwise.
-pub type Answered<T = Vec<u8>> = std::result::Result<T, Refusal>;
+pub type Answered<T = Vec<u8>> = std::result::Result<T, RequestError>;
 
-impl From<Error> for Refusal {
+impl From<Error> for RequestError {
     fn from(error: Error) -> Self {
         Self::BuiltIn(error)
     }
 }
 
-impl From<Failure> for Refusal {
+impl From<Failure> for RequestError {
     fn from(failure: Failure) -> Self {
         Self::Runtime(failure)
     }
@@ -61,13 +61,13 @@ impl From<Failure> for Refusal {
 
 /// Runs an operation; answers its encoded response.
 ///
-/// Errors: `Unauthenticated`, what hooks refuse, and what the handler refuses.
+/// Errors: `Unauthenticated`, and the refusals of hooks and of the handler.
 pub async fn run<T: TypedOperation, C: Codec>(
     app: &App,
     call: &Call<'_, C>,
     handler: impl AsyncFnOnce(&Context<'_>, T::Request) -> Result<T::Response>,
 ) -> Answered {
-    let subject = Subject::Operation(T::OPERATION);
+    let subject = HookSubject::Operation(T::OPERATION);
     let context = context(app, call)?;
     let mut request = call.codec.request::<T>()?;
     if app.hooks.has_before(subject) {
@@ -97,12 +97,12 @@ fn context<'a, C>(app: &'a App, call: &Call<'a, C>) -> Result<Context<'a>> {
 
 async fn before<T: TypedOperation>(
     context: &Context<'_>,
-    subject: Subject,
+    subject: HookSubject,
     request: T::Request,
 ) -> Answered<T::Request> {
     let has_request = T::OPERATION.row().has_request();
     let input = has_request.then_some(&request as &dyn Payload);
-    let answered = context.app.hooks.before(subject, context.invocation(Mode::Before), input).await;
+    let answered = context.app.hooks.before(subject, context.invocation(ExecutionMode::Before), input).await;
     match answered.inspect_err(|failure| note_refusal(subject, failure))? {
         _ if !has_request => Ok(request),
         Some(answer) => Ok(hooks::read(subject, &answer)?),
@@ -110,17 +110,19 @@ async fn before<T: TypedOperation>(
     }
 }
 
-/// The operation has happened: what a hook says of it changes nothing any more.
+/// Runs the after hook. The operation has happened, so the answer of the hook changes nothing any more.
 async fn after<T: TypedOperation>(
     context: &Context<'_>,
-    subject: Subject,
+    subject: HookSubject,
     response: &T::Response,
     request: &T::Request,
 ) {
     let row = T::OPERATION.row();
     let output = row.has_response().then_some(response as &dyn Payload);
     let input = row.has_request().then_some(request as &dyn Payload);
-    if let Err(failure) = context.app.hooks.after(subject, context.invocation(Mode::After), output, input).await {
+    if let Err(failure) =
+        context.app.hooks.after(subject, context.invocation(ExecutionMode::After), output, input).await
+    {
         note_failure(subject, &failure);
     }
 }

@@ -11,11 +11,11 @@ use crate::authorise::authorise;
 use crate::context::{App, Caller};
 use crate::function_payload::write;
 use crate::functions;
-use crate::game::{Invocation, Mode};
+use crate::game::{ExecutionMode, Invocation};
 use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
-use crate::pipeline::Refusal;
+use crate::pipeline::RequestError;
 
-/// The parameter with which payload and result are bodies as they are.
+/// The parameter with which payload and result are whole bodies, and not members of JSON objects.
 const UNWRAP: &str = "unwrap";
 
 /// A result that is not unwrapped.
@@ -24,7 +24,7 @@ struct Wrapped<'a> {
     payload: &'a str,
 }
 
-/// Answers a call.
+/// Answers a call of a function.
 pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> HttpResponse {
     let refused = |code: Code, message: &str, failure| HttpResponse {
         status: code.http_status(),
@@ -33,8 +33,8 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
     };
     match run(app, request, now).await {
         Ok(body) => HttpResponse { status: 200, content_type: JSON, body: body.into_bytes() },
-        Err(Refusal::Runtime(failure)) => refused(failure.code, &failure.message, RpcFailure::Runtime),
-        Err(Refusal::BuiltIn(error)) => {
+        Err(RequestError::Runtime(failure)) => refused(failure.code, &failure.message, RpcFailure::Runtime),
+        Err(RequestError::BuiltIn(error)) => {
             if error.kind == ErrorKind::Internal {
                 let cause = error.cause.as_deref().unwrap_or_default();
                 tracing::error!(cause, told = %error.message, "function failed");
@@ -44,8 +44,8 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
     }
 }
 
-/// Authorised first, then the function is found by its lower-case id.
-async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<String, Refusal> {
+/// Runs a function. The caller is authorised first; then the function is found by its id in lower case.
+async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<String, RequestError> {
     let unfit = |error: DecodeError| Error::invalid(error.to_string());
     // The body, which may be no JSON, is looked at only once there is a function to give it to.
     let mut rpc: Rpc = decode_http(&request.matched, request.query, &[]).map_err(unfit)?;
@@ -75,7 +75,7 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
             Caller::Server | Caller::Anyone | Caller::Client => None,
         };
         let trace_id = Some(app.random_uuid());
-        let invocation = Invocation { payload, trace_id, ..request.origin().invocation(Mode::Rpc, user) };
+        let invocation = Invocation { payload, trace_id, ..request.origin().invocation(ExecutionMode::Rpc, user) };
         app.game.call(&id, invocation).await?.unwrap_or_default()
     };
     if is_unwrapped { Ok(result) } else { Ok(write(&Wrapped { payload: &result })?) }

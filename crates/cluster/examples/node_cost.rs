@@ -13,7 +13,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
-use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions, NotTaken};
+use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode, SendError};
 use muster_testenv::{Nats as Server, NatsSettings};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc;
@@ -41,7 +41,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 }
 
 /// Starts a node and waits until it sees another. Answers its events from then on, and the other node's number.
-async fn join(url: &str) -> Result<(Node, mpsc::Receiver<NodeEvent>, NodeNumber)> {
+async fn join(url: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, NodeNumber)> {
     let options = NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() };
     let outside = Arc::new(Nats::connect(&options).await?);
     let node = NodeConfig {
@@ -52,8 +52,8 @@ async fn join(url: &str) -> Result<(Node, mpsc::Receiver<NodeEvent>, NodeNumber)
         compatibility: Compatibility::default(),
         epoch_floor: 0,
     };
-    let options = NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_system() };
-    let (node, mut events) = Node::start(outside, options);
+    let options = NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system() };
+    let (node, mut events) = RunningNode::start(outside, options);
     let (mut me, mut nodes, mut is_online) = (0, Vec::new(), false);
     while nodes.len() < 2 || !is_online {
         match events.recv().await.context("the node ended")? {
@@ -94,7 +94,7 @@ async fn send(url: &str, start: Instant, told: &Receiver<Histogram<u64>>) -> Res
                 ticks.tick().await;
             }
             let mut next = batch(start)?;
-            while let Err(NotTaken::Full(again)) = node.outbound().try_send(to, next) {
+            while let Err(SendError::Full(again)) = node.outbound().try_send(to, next) {
                 node.outbound().room(to).await;
                 next = again;
             }

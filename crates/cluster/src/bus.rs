@@ -1,6 +1,6 @@
 //! The bus as a port: a node listens under its address, and others send it frames. The bus may lose, delay or reorder
-//! frames; it never changes or doubles one. Links build reliable delivery on top; the bus itself keeps and repeats
-//! nothing.
+//! frames; it never changes a frame, and never delivers one twice. Links build reliable delivery on top; the bus itself
+//! keeps and repeats nothing.
 
 use std::fmt;
 use std::future::Future;
@@ -34,7 +34,7 @@ pub enum Probe {
     /// The bus said at once that nobody listens there. A node that is reconnecting looks the same until its new
     /// connection is up.
     Nobody,
-    /// No answer came in time, or this process has no connection. Nothing follows from that about the node.
+    /// No answer came in time, or this process has no connection. The node may be there or not.
     Unknown,
 }
 
@@ -43,12 +43,12 @@ pub enum Probe {
 pub struct Connection {
     /// Whether the connection is up now.
     pub is_up: bool,
-    /// Number of times that the connection was lost so far. A reader who looks only now and then still sees from it
-    /// that the connection was away in between.
+    /// Number of times that the connection was lost so far. The number shows a loss also to a reader who looks only
+    /// after the connection is up again.
     pub losses: u64,
 }
 
-/// Why a frame was not sent. A frame that was sent may still be lost.
+/// Explains why a frame was not sent. A frame that was sent may still be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
     /// There is no connection; a new one is being made.
@@ -57,7 +57,7 @@ pub enum BusError {
     /// The write queue is full, so this frame was left out.
     #[error("frames come faster than the connection to the bus takes them")]
     Full,
-    /// The bus takes no frame of this size: send the content in parts.
+    /// The frame is larger than the bus takes. The sender has to send the content in parts.
     #[error("a frame of {bytes} bytes is larger than the bus takes, {bytes_max}: send it in parts")]
     TooLarge {
         /// Size of the frame.
@@ -98,8 +98,8 @@ pub trait Bus: Send + Sync + 'static {
     fn frame_bytes_max(&self) -> usize;
 }
 
-/// Frames that arrived for a listening node. The queue is bounded: while it is full, arriving frames are lost and
-/// counted.
+/// Frames that arrived for a listening node. The number of waiting frames is bounded: while that many wait, arriving
+/// frames are lost and counted.
 pub trait Inbox: Send + 'static {
     /// The next frame; `None` when the bus is gone for good. Dropping the future loses no frame.
     fn receive(&mut self) -> impl Future<Output = Option<Bytes>> + Send;

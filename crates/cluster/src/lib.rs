@@ -1,5 +1,5 @@
-//! Several servers as one: how nodes find each other, agree on owners, and send each other messages ([why
-//! so](../../../docs/adr/0011-several-nodes.md)).
+//! The parts by which several servers work as one cluster: nodes find each other, agree on the owners of partitions,
+//! and send each other messages ([why so](../../../docs/adr/0011-several-nodes.md)).
 
 pub mod bus;
 pub mod codec;

@@ -5,9 +5,9 @@ use muster_wire::nodes::RegistryValueError;
 
 use crate::NodeNumber;
 use crate::membership::{Node, VIEW_KEY, View, assign};
-use crate::registry::{Event, Registry, RegistryError};
+use crate::registry::{Registry, RegistryError, RegistryEvent};
 
-/// Why a drain failed, or why its outcome is not known.
+/// Explains why a drain failed, or why its outcome is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum DrainError {
     /// No node has this name or number.
@@ -38,8 +38,8 @@ pub enum DrainError {
 }
 
 /// Tells a node, by its name or number, to give away all that it owns and to stop, and waits until it has left the
-/// cluster. `tell` is called with the number of partitions that it still owns whenever that changes. The command may be
-/// repeated without harm.
+/// cluster. `tell` is called with the number of partitions that the node still owns, whenever that number changes. The
+/// command may be repeated without harm.
 ///
 /// # Errors
 /// [`DrainError`]. A node that was told goes on draining even if the connection is lost.
@@ -53,8 +53,8 @@ pub async fn drain<R: Registry>(
     let mut told = None;
     while let Some(event) = watch.next().await {
         let entry = match event {
-            Event::State(entries) => entries.into_iter().find(|entry| entry.key == VIEW_KEY),
-            Event::Set(entry) if entry.key == VIEW_KEY => Some(entry),
+            RegistryEvent::State(entries) => entries.into_iter().find(|entry| entry.key == VIEW_KEY),
+            RegistryEvent::Set(entry) if entry.key == VIEW_KEY => Some(entry),
             _ => continue,
         };
         let view = match entry {
@@ -74,7 +74,7 @@ pub async fn drain<R: Registry>(
         }
         if !node.is_draining {
             match registry.update(VIEW_KEY, draining(&view, node.number).to_bytes(), view.revision, None).await {
-                // The watch tells the current state next.
+                // The watch reports the current state next.
                 Ok(_) | Err(RegistryError::Conflict) => {}
                 Err(error) => return Err(DrainError::Registry(error)),
             }

@@ -1,8 +1,8 @@
-//! The registry as a port: few small values under keys, changed only by compare-and-swap and watched by every node.
+//! The registry as a port: a few small values under keys, changed only by compare-and-swap and watched by every node.
 //!
 //! The registry has no read, since a decision based on a read is a decision based on the past. A write names the state
-//! that it expects, and the registry answers whether that was the state. A watch tells the current state, never older
-//! than at the moment when it was opened.
+//! that it expects, and the registry answers whether that was the state. A watch reports the current state, which is
+//! never older than the moment when the watch was opened.
 
 use std::future::Future;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub const KEY_BYTES_MAX: usize = 128;
 /// The largest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 256 * 1024;
 
-/// Events buffered for the owner of a [`Watch`]; when the buffer is full, its source waits.
+/// Largest number of events that wait for the owner of a [`Watch`]. While so many wait, the source of events waits too.
 const EVENTS_WAITING_MAX: usize = 64;
 
 /// Number of a change in the registry; rises with every change of any key.
@@ -31,14 +31,14 @@ pub struct Entry {
     pub key: String,
     /// The value that was written.
     pub value: Bytes,
-    /// The change that wrote it.
+    /// The change that wrote the value.
     pub revision: Revision,
 }
 
-/// An event of a watch. Events come in the order of revisions. A change is left out if its key changed again before it
-/// was told.
+/// An event of a watch. Events come in the order of revisions. A change is left out if its key changed again before the
+/// change was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RegistryEvent {
     /// The whole state: keys that are not in the list have no value. Comes first, and again whenever changes may have
     /// been missed.
     State(Vec<Entry>),
@@ -53,21 +53,21 @@ pub enum Event {
     },
 }
 
-/// Why a write was not acknowledged.
+/// Explains why a write was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// The write did not happen: the key is not at the expected revision. The watch tells its state.
+    /// The write did not happen: the key is not at the expected revision. The watch reports the state of the key.
     #[error("the key is not at the expected revision")]
     Conflict,
     /// The write did not happen: the registry cannot be reached, or has no majority. Try again.
     #[error("the registry cannot be reached: {0}")]
     Unavailable(String),
-    /// The write may have happened, or may happen yet. The same write again succeeds if it had not happened, and is a
-    /// conflict if it had; the watch tells whose value is stored.
-    #[error("the registry did not answer, and may or may not have done it: {0}")]
+    /// The write may have happened, or may happen later. The same write again succeeds if it had not happened, and is a
+    /// conflict if it had; the watch reports the value that is stored.
+    #[error("the registry did not answer, and may or may not have made the write: {0}")]
     Unknown(String),
     /// The write did not happen and never will; the sentence says what to change.
-    #[error("the registry refuses it: {0}")]
+    #[error("the registry refuses the write: {0}")]
     Refused(String),
 }
 
@@ -105,17 +105,17 @@ pub trait Registry: Send + Sync + 'static {
     fn watch(&self) -> Watch;
 }
 
-/// A source of [`Event`]s. A lost connection does not end it: after a reconnection the watch tells the whole state
-/// again.
+/// A source of [`RegistryEvent`]s. A lost connection does not end it: after a reconnection the watch reports the whole
+/// state again.
 #[derive(Debug)]
 pub struct Watch {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<RegistryEvent>,
     source: AbortHandle,
 }
 
 impl Watch {
     /// A watch of the events that `tell` sends; `tell` runs until the watch is dropped.
-    pub(crate) fn start<F>(tell: impl FnOnce(mpsc::Sender<Event>) -> F) -> Self
+    pub(crate) fn start<F>(tell: impl FnOnce(mpsc::Sender<RegistryEvent>) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -124,7 +124,7 @@ impl Watch {
     }
 
     /// The next event; `None` when the registry is gone for good. Dropping the future loses no event.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<RegistryEvent> {
         self.events.recv().await
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of the cost of links and of the time that they take to repair a loss. Their promises are tested by the
-//! simulation.
+//! Tests of the cost of links and of the time that they take to repair a loss. The simulation in `tools/sim` tests the
+//! promises of links.
 
 use std::collections::VecDeque;
 

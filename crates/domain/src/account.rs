@@ -127,7 +127,7 @@ pub async fn random(store: &dyn Store, entropy: &dyn Entropy, count: i32) -> Res
 
 /// Everything that ending accounts needs besides the store.
 #[derive(Clone, Copy)]
-pub struct Ending<'a> {
+pub struct AccountEnding<'a> {
     /// How long tokens live.
     pub sessions: &'a SessionRules,
     /// This process's copy of what is void.
@@ -136,7 +136,7 @@ pub struct Ending<'a> {
     pub clock: &'a dyn Clock,
 }
 
-impl Ending<'_> {
+impl AccountEnding<'_> {
     /// Removes an account and voids its tokens. Answers when this process refuses them. An account gone already
     /// is no error, so that a request whose answer was lost can be repeated.
     pub async fn delete(&self, store: &dyn Store, user_id: UserId, recorded: bool) -> Result<()> {

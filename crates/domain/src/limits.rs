@@ -135,6 +135,6 @@ pub const LEDGER_METADATA_BYTES_MAX: usize = 262_144;
 pub const LEDGER_PAGE_MAX: i32 = 100;
 /// Most accounts, objects and wallets that are changed together.
 pub const MULTI_UPDATE_LEN_MAX: usize = 10_000;
-/// How long the outcome of a write is kept under its effect's key when nobody says earlier that it may go: longer than
+/// How long the outcome of a write is kept under its key when nobody says earlier that it may go: longer than
 /// a match that cannot go on is kept, which may be replayed when it can.
-pub const EFFECT_LIFE_SEC: i64 = 14 * 86_400;
+pub const KEYED_WRITE_LIFE_SEC: i64 = 14 * 86_400;

@@ -16,7 +16,7 @@ use crate::limits::{
     page_limit,
 };
 use crate::ports::clock::Entropy;
-use crate::ports::effects::WriteStamp;
+use crate::ports::keyed_writes::WriteStamp;
 use crate::ports::multi_update::MultiUpdate;
 use crate::ports::store::{Store, StoreError};
 use crate::ports::wallet::{
@@ -27,7 +27,7 @@ use crate::time::Timestamp;
 
 /// A change of one wallet as game code asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct WalletChangeRequest {
     /// The owner of the wallet.
     pub user_id: UserId,
     /// Amounts to add; negative ones take.
@@ -38,7 +38,7 @@ pub struct Change {
 
 /// Why wallets did not change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum WalletError {
     /// A wallet would hold less than nothing or more than 64 bits.
     #[error(transparent)]
     Balance(UnfitBalance),
@@ -47,7 +47,7 @@ pub enum Refusal {
     Other(#[from] Error),
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for WalletError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Balance(unfit) => Self::Balance(*unfit),
@@ -56,11 +56,11 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Balance(unfit) => StoreError::Balance(Box::new(unfit)).into(),
-            Refusal::Other(error) => error,
+impl From<WalletError> for Error {
+    fn from(error: WalletError) -> Self {
+        match error {
+            WalletError::Balance(unfit) => StoreError::Balance(Box::new(unfit)).into(),
+            WalletError::Other(other) => other,
         }
     }
 }
@@ -71,10 +71,10 @@ impl From<Refusal> for Error {
 pub async fn update(
     store: &dyn Store,
     entropy: &dyn Entropy,
-    change: Change,
+    change: WalletChangeRequest,
     update_ledger: bool,
     stamp: WriteStamp,
-) -> std::result::Result<WalletChange, Refusal> {
+) -> std::result::Result<WalletChange, WalletError> {
     let mut changed = update_all(store, entropy, vec![change], update_ledger, stamp).await?;
     changed.pop().map(|(_, change)| change).ok_or_else(|| no_such_account().into())
 }
@@ -82,16 +82,15 @@ pub async fn update(
 /// Changes wallets, all or none, and writes each change into the ledger if `update_ledger`. Answers whose changed and
 /// how, in the order asked for; unknown players are left out. Several changes of one wallet apply in order.
 ///
-/// Errors: [`Refusal::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their
-/// rules,
-/// and for a wallet that holds what is no whole number.
+/// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their
+/// rules, and for a wallet that holds what is no whole number.
 pub async fn update_all(
     store: &dyn Store,
     entropy: &dyn Entropy,
-    changes: Vec<Change>,
+    changes: Vec<WalletChangeRequest>,
     update_ledger: bool,
     stamp: WriteStamp,
-) -> std::result::Result<Vec<(UserId, WalletChange)>, Refusal> {
+) -> std::result::Result<Vec<(UserId, WalletChange)>, WalletError> {
     if changes.is_empty() {
         return Ok(Vec::new());
     }
@@ -107,7 +106,7 @@ pub async fn update_all(
 /// The updates that game code asked for, once they are found to be within the rules.
 pub(crate) fn checked(
     entropy: &dyn Entropy,
-    changes: Vec<Change>,
+    changes: Vec<WalletChangeRequest>,
     update_ledger: bool,
     now: Timestamp,
 ) -> Result<Vec<WalletUpdate>> {
@@ -130,7 +129,7 @@ pub(crate) fn changed(update: &MultiUpdate, changes: Vec<Option<WalletChange>>) 
     changes.filter_map(|(asked, change)| change.map(|change| (asked.user_id, change))).collect()
 }
 
-fn check(change: &Change) -> Result<()> {
+fn check(change: &WalletChangeRequest) -> Result<()> {
     if change.changeset.len() > WALLET_NAMES_MAX {
         return Err(Error::invalid(TOO_MANY_NAMES));
     }

@@ -1,4 +1,4 @@
-//! What the gateway is told: addresses, limits and timeouts, under their configuration names.
+//! The gateway's configuration: addresses, limits and timeouts, under their configuration names.
 
 use std::sync::Arc;
 
@@ -19,34 +19,36 @@ pub struct GatewayConfig {
     pub resume: ResumeLimits,
     /// Limits of the live plane.
     pub plane: PlaneConfig,
-    /// `name`: the part of public ids behind the dot.
+    /// The part of public ids behind the dot: `name` in the configuration.
     pub node: Arc<str>,
     /// Limits and timeouts of HTTP.
     pub http: HttpLimits,
-    /// Connections accepted at once, sockets and HTTP together. At the limit accepting pauses.
+    /// Most connections at a time, sockets and HTTP together. At the limit no further connection is accepted until one
+    /// closes.
     pub connections_max: usize,
-    /// How many proxies stand before the server (`socket.proxy_count`): so many entries of `X-Forwarded-For`, counted
-    /// from the right, were written by them. Believed only of peers with a loopback or private address.
+    /// Number of proxies in front of the server (`socket.proxy_count`). They wrote that many entries of
+    /// `X-Forwarded-For`, counted from the right. The entries are trusted only if the peer has a loopback or private
+    /// address.
     pub proxy_count: usize,
-    /// Refuse requests that came through a proxy: well-known keys are in force.
+    /// Whether requests that came through a proxy are refused. They are while well-known keys are in use.
     pub refuse_forwarded: bool,
-    /// Added to each response (`socket.response_headers`).
+    /// Headers that are added to each response (`socket.response_headers`).
     pub response_headers: Vec<(HeaderName, HeaderValue)>,
-    /// Certificate and key, when the server speaks TLS itself.
+    /// Certificate and key, if the server itself speaks TLS.
     pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
 }
 
 /// Limits of an HTTP request, under their configuration names.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// `socket.max_request_size_bytes`: of the body as it arrives.
+    /// `socket.max_request_size_bytes`: most bytes of a body as it arrives.
     pub body_bytes_max: usize,
-    /// `socket.decompressed_request_size_bytes`: of the body after decompression.
+    /// `socket.decompressed_request_size_bytes`: most bytes of a body after decompression.
     pub decompressed_bytes_max: usize,
-    /// `socket.read_timeout_ms`: for the head, and again for the body.
+    /// `socket.read_timeout_ms`: longest time for a request's head, and again for its body.
     pub read_timeout_ms: Millis,
-    /// `socket.write_timeout_ms`: for the client to take a response.
+    /// `socket.write_timeout_ms`: longest time until the client has taken a response.
     pub write_timeout_ms: Millis,
-    /// `socket.idle_timeout_ms`: between requests.
+    /// `socket.idle_timeout_ms`: longest time between requests.
     pub idle_timeout_ms: Millis,
 }

@@ -1,4 +1,4 @@
-//! Accepting connections and handing each to the shard that has the fewest.
+//! Accepts connections, and hands each to the shard that has the fewest.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,24 +10,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::metrics::GatewayMetrics;
-use crate::shard::{Command, ShardHandle};
+use crate::shard::{ShardCommand, ShardHandle};
 
-/// How long accepting rests when the system refuses a connection for want of files or memory.
+/// Pause of accepting when the system has no file or memory for another connection.
 pub(crate) const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// Bytes of a connection that the system holds and has not sent. Its own bound is megabytes, and it reports progress only
-/// when a third of them is gone: a client that reads slowly would look like one that does not read, and cost that much.
+/// Most bytes of a connection that the system holds unsent. The system's own limit is megabytes, and it reports
+/// progress only when a third of them has been sent. A client that reads slowly would cost that much memory, and would
+/// look like one that does not read.
 #[cfg(target_os = "linux")]
 const UNSENT_BYTES_MAX: u32 = 64 * 1024;
 
-/// Of so many pauses at the limit of connections one is logged.
+/// Number of pauses at the limit of connections for which one line is logged.
 const PAUSES_PER_LOG_LINE: u64 = 1_000;
 
-/// Accepts until dropped. Each accepted connection holds a permit until it closes; when there is none left the listener
-/// rests, and further clients wait in the system's queue instead of being turned away.
+/// Accepts connections until the future is dropped. Each connection holds a permit until it closes. While there is no
+/// permit, nothing is accepted: further clients wait in the system's queue, and are not turned away.
 ///
 /// # Errors
-/// Only when every shard is gone.
+/// When no shard is running any more.
 pub async fn accept(
     listener: TcpListener,
     connections_max: usize,
@@ -44,7 +45,7 @@ pub async fn accept(
                 tracing::warn!(%error, "accepting rests: the system has no file or memory left");
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;
             }
-            // The client gave up between its arrival and now.
+            // The client gave up before its connection was accepted.
             Err(error) => tracing::debug!(%error, "connection lost before it was accepted"),
         }
     }
@@ -59,7 +60,7 @@ async fn permit(
         return Ok(permit);
     }
     let pauses = metrics.accept_pauses.fetch_add(1, Ordering::Relaxed);
-    // At the limit every further connection pauses once: the metric counts them, the log need not.
+    // At the limit every further connection is a pause. The metric counts all of them, and the log shows only some.
     if pauses.is_multiple_of(PAUSES_PER_LOG_LINE) {
         tracing::warn!(connections_max, pauses, "accepting rests: socket.max_connections reached");
     }
@@ -76,7 +77,7 @@ async fn hand_over(
         return Err(io::Error::other("no shard is running"));
     };
     match prepare(&stream).and_then(|()| stream.into_std()) {
-        Ok(stream) => shard.send(Command::Connection { stream, peer, permit }).await,
+        Ok(stream) => shard.send(ShardCommand::Connection { stream, peer, permit }).await,
         Err(error) => {
             tracing::debug!(%error, "connection lost before it was handed over");
             Ok(())
@@ -85,15 +86,15 @@ async fn hand_over(
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {
-    // Frames are small and complete: waiting to fill a packet only delays them.
+    // Frames are small and complete, so waiting for a full packet would only delay them.
     stream.set_nodelay(true)?;
-    // A system that does not know the option costs memory, not the connection.
+    // A system without this option needs more memory, but the connection works.
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
     Ok(())
 }
 
 fn is_exhausted(error: &io::Error) -> bool {
-    // ENOMEM, ENFILE, EMFILE, ENOBUFS on Linux; the standard library names none of them stably.
+    // These are ENOMEM, ENFILE, EMFILE and ENOBUFS on Linux. The standard library has no stable names for all of them.
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105))
 }

@@ -1,4 +1,4 @@
-//! What the transports count. Plain atomics, read by whoever exports them.
+//! Counters and gauges of the transports: plain atomics, which other modules read and export.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -7,15 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use muster_live::plane::PlaneStats;
 use muster_live::{CloseReason, Discarded, ShardIndex};
 
-use crate::ws::resume::Refusal;
+use crate::ws::resume::ResumeRefusal;
 use crate::ws::shared::Traffic;
 
-/// Counters and gauges of all shards. Counters only grow.
+/// Counters and gauges of all shards. Counters never decrease.
 #[derive(Debug, Default)]
 pub struct GatewayMetrics {
-    /// Connections open now, sockets included.
+    /// Open connections, sockets included (gauge).
     pub connections: AtomicI64,
-    /// Sockets open now.
+    /// Open sockets (gauge).
     pub sessions: AtomicI64,
     /// Sockets opened.
     pub sockets_opened: AtomicU64,
@@ -27,58 +27,58 @@ pub struct GatewayMetrics {
     pub socket_bytes_received: AtomicU64,
     /// Bytes sent over sockets.
     pub socket_bytes_sent: AtomicU64,
-    /// Frames not sent to sockets because a newer one took their place.
+    /// Frames that were not sent to sockets because newer frames replaced them.
     pub frames_replaced: AtomicU64,
-    /// Droppable frames not sent to sockets, their queues being full.
+    /// Droppable frames that were not sent to sockets because their queues were full.
     pub frames_dropped: AtomicU64,
-    /// Times a socket was not read, as many of its messages as may wait for an operation of its own.
+    /// Times a socket was not read because too many of its messages waited behind one of its operations.
     pub sockets_held: AtomicU64,
-    /// Times the sockets of a shard paused.
+    /// Times all sockets of a shard paused.
     pub socket_pauses: AtomicU64,
-    /// Sessions that survive their socket, with one or without.
+    /// Sessions that survive their socket, whether they have a socket or not (gauge).
     pub sessions_resumable: AtomicI64,
-    /// Sessions that wait for their next socket now.
+    /// Sessions that wait for their next socket (gauge).
     pub sessions_waiting: AtomicI64,
     /// Sessions that went on over another socket.
     pub resumed: AtomicU64,
-    /// Sockets that got a new session instead of the one they asked for, by [`Refusal`].
-    pub resumes_refused: [AtomicU64; Refusal::ALL.len()],
+    /// Sockets that got a new session instead of the requested one, by [`ResumeRefusal`].
+    pub resumes_refused: [AtomicU64; ResumeRefusal::ALL.len()],
     /// Sessions that came from another node.
     pub moved_in: AtomicU64,
     /// Sessions that went to another node.
     pub moved_out: AtomicU64,
     /// Sessions that ended on their way to another node.
     pub moves_failed: AtomicU64,
-    /// How long those that came were waited for, in milliseconds together.
+    /// Total time for which sessions from other nodes were waited for, in milliseconds.
     pub moved_in_ms: AtomicU64,
     /// Sessions whose next socket did not come in time.
     pub sessions_expired: AtomicU64,
-    /// Sessions that ended with their socket because too many waited for another.
+    /// Sessions that ended with their socket because too many sessions waited for their next socket.
     pub waits_refused: AtomicU64,
-    /// Times accepting paused because `connections_max` or the system's limit of open files was reached.
+    /// Times accepting paused because of `connections_max` or of the system's limit of open files.
     pub accept_pauses: AtomicU64,
-    /// HTTP connections ended by a timeout.
+    /// HTTP connections that a timeout ended.
     pub http_timeouts: AtomicU64,
-    /// Requests refused for the size of their body, compressed or not.
+    /// Requests refused because their body was too large, compressed or not.
     pub bodies_too_big: AtomicU64,
-    /// Heads refused for their size.
+    /// Requests refused because their head was too large.
     pub heads_too_big: AtomicU64,
-    /// What was no request, or had more than one meaning.
+    /// Requests refused because they were malformed or had more than one meaning.
     pub malformed_requests: AtomicU64,
-    /// Handshakes of sockets refused: not one, or without a valid token.
+    /// Sockets refused because of a wrong handshake or an invalid token.
     pub sockets_refused: AtomicU64,
     /// Requests refused because they came through a proxy in development mode.
     pub forwarded_refused: AtomicU64,
-    /// Matches whose players were told without game code, which took too long to say where they go.
+    /// Matches of which players were told without game code, because it took too long to say where they go.
     pub asked_matches_late: AtomicU64,
     /// Panics caught at a request or session.
     pub panics: AtomicU64,
-    /// The live plane of each shard, as of half a second ago at most.
+    /// The numbers of each shard's live plane, at most half a second old.
     planes: Mutex<BTreeMap<ShardIndex, PlaneStats>>,
 }
 
 impl GatewayMetrics {
-    /// Counts how a connection failed, when that was for what it sent.
+    /// Counts the failure of a connection, if the client's bytes were the cause.
     pub fn connection_failed(&self, error: &hyper::Error) {
         if error.is_parse_too_large() {
             self.heads_too_big.fetch_add(1, Ordering::Relaxed);
@@ -93,14 +93,14 @@ impl GatewayMetrics {
         self.frames_dropped.fetch_add(discarded.dropped, Ordering::Relaxed);
     }
 
-    /// Shows how much there is in a shard's plane.
+    /// Stores the numbers of a shard's plane.
     pub fn publish_plane(&self, shard: ShardIndex, stats: PlaneStats) {
         self.planes().insert(shard, stats);
     }
 
     /// The planes of all shards, by shard.
     pub fn planes(&self) -> MutexGuard<'_, BTreeMap<ShardIndex, PlaneStats>> {
-        // What a panic interrupted is a copy of numbers, whole or not there.
+        // The map contains whole copies of numbers even after a panic.
         self.planes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,11 +133,11 @@ impl Traffic for std::sync::Arc<GatewayMetrics> {
     }
 }
 
-/// Counts one up now and one down when dropped.
+/// Adds one to a gauge now, and subtracts it when dropped.
 pub struct GaugeGuard<'a>(&'a AtomicI64);
 
 impl<'a> GaugeGuard<'a> {
-    /// Counts one up.
+    /// Adds one to the gauge.
     pub fn new(gauge: &'a AtomicI64) -> Self {
         gauge.fetch_add(1, Ordering::Relaxed);
         Self(gauge)

@@ -37,8 +37,8 @@ pub struct FarBatch {
     pub messages: Vec<(ShardIndex, Message)>,
 }
 
-/// News of a shard for its node's part of the cluster.
-pub enum Outward {
+/// A command of a shard to the thread that does its node's part in the cluster.
+pub enum ClusterCommand {
     /// Messages for another node.
     Batch(FarBatch),
     /// Partitions that the shard has handed over, each with the epoch since which it has another owner.
@@ -58,12 +58,12 @@ pub struct LaneEnds {
     /// The ways to each shard of this node. The one to the shard itself is not used.
     pub senders: LaneSenders,
     /// The way to other nodes, where there may be some.
-    pub far: Option<mpsc::UnboundedSender<Outward>>,
+    pub far: Option<mpsc::UnboundedSender<ClusterCommand>>,
     /// The way from all other shards.
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
 
-/// The ways into a node's shards, for messages of other nodes.
+/// The ways into the shards of a node, by the index of the shard.
 pub type LaneSenders = Vec<mpsc::UnboundedSender<Batch>>;
 
 /// The lanes between this number of shards of a node on its own.
@@ -77,7 +77,7 @@ pub fn lanes_of(
     node: NodeNumber,
     routes: &Routes,
     shards: ShardIndex,
-    far: Option<mpsc::UnboundedSender<Outward>>,
+    far: Option<mpsc::UnboundedSender<ClusterCommand>>,
 ) -> (Vec<LaneEnds>, LaneSenders) {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..shards).map(|_| mpsc::unbounded_channel()).unzip();
     let ends = receivers.into_iter().zip(0..).map(|(receiver, shard)| LaneEnds {
@@ -107,14 +107,14 @@ pub struct ShardRim {
     shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     me: Place,
     senders: LaneSenders,
-    far: Option<mpsc::UnboundedSender<Outward>>,
+    far: Option<mpsc::UnboundedSender<ClusterCommand>>,
     /// Messages to be sent, by shard of this node.
     collected: RefCell<Vec<Vec<Message>>>,
     /// Messages to be sent to other nodes.
     collected_far: RefCell<BTreeMap<NodeNumber, Vec<(ShardIndex, Message)>>>,
     next_due: Cell<Option<Millis>>,
     is_busy: Cell<bool>,
-    /// Notified when the shard's loop has something to look at.
+    /// Notified when the shard's loop has to look at the rim again.
     changed: Notify,
     /// The rest of the shard, once it is complete.
     shard: OnceCell<Box<dyn CarryOut>>,
@@ -127,7 +127,7 @@ impl ShardRim {
     pub fn new(
         me: Place,
         senders: LaneSenders,
-        far: Option<mpsc::UnboundedSender<Outward>>,
+        far: Option<mpsc::UnboundedSender<ClusterCommand>>,
         shared: Rc<SocketShared<Arc<GatewayMetrics>>>,
     ) -> Self {
         let collected = RefCell::new(senders.iter().map(|_| Vec::new()).collect());
@@ -148,7 +148,7 @@ impl ShardRim {
         }
     }
 
-    /// Attaches a session's socket, which receives from now on what the plane delivers.
+    /// Attaches a session's socket, which from now on receives the frames that the plane delivers.
     pub fn attach(&self, session: SessionKey, socket: Rc<SocketHandle>) {
         let mut sockets = self.sockets.borrow_mut();
         if sockets.len() <= session.index() {
@@ -181,7 +181,7 @@ impl ShardRim {
         }
         if let Some(far) = &self.far {
             for (to, messages) in std::mem::take(&mut *self.collected_far.borrow_mut()) {
-                let _ = far.send(Outward::Batch(FarBatch { from: self.me, to, messages }));
+                let _ = far.send(ClusterCommand::Batch(FarBatch { from: self.me, to, messages }));
             }
         }
     }
@@ -227,15 +227,15 @@ impl ShardRim {
         messages.push(message);
     }
 
-    fn tell_node(&self, told: Outward) {
+    fn tell_node(&self, command: ClusterCommand) {
         if let Some(far) = &self.far {
             // A node that has left its cluster hears nothing any more.
-            let _ = far.send(told);
+            let _ = far.send(command);
         }
     }
 
     /// Has the shard carry out an effect, as soon as it is complete.
-    fn have_done(&self, effect: Effect) {
+    fn hand_to_shard(&self, effect: Effect) {
         match self.shard.get() {
             Some(shard) => shard.carry_out(effect),
             None => self.early.borrow_mut().push(effect),
@@ -266,10 +266,10 @@ impl Rim for ShardRim {
             }
             Effect::Send(to, message) => self.collect(to, *message),
             Effect::Close(session, reason) => self.with_socket(session, |socket| socket.close(reason)),
-            Effect::HandedOver(partitions) => self.tell_node(Outward::HandedOver(partitions)),
-            Effect::Keep(recoverable) => self.tell_node(Outward::Keep(recoverable)),
-            Effect::Recover(partitions) => self.tell_node(Outward::Recover(self.me.shard(), partitions)),
-            effect => self.have_done(effect),
+            Effect::HandedOver(partitions) => self.tell_node(ClusterCommand::HandedOver(partitions)),
+            Effect::Keep(recoverable) => self.tell_node(ClusterCommand::Keep(recoverable)),
+            Effect::Recover(partitions) => self.tell_node(ClusterCommand::Recover(self.me.shard(), partitions)),
+            effect => self.hand_to_shard(effect),
         }
     }
 

@@ -32,7 +32,7 @@ use crate::game;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::rim::{Batch, LaneEnds, ShardRim};
 use crate::ws::handle::Pushing;
-use crate::ws::resume::{self, Handover, Resumables};
+use crate::ws::resume::{self, PortableSocket, Resumables};
 use crate::ws::shared::SocketShared;
 
 /// Time between two looks whether durable matches are at rest.
@@ -49,7 +49,7 @@ const STATS_PERIOD: Duration = Duration::from_millis(500);
 const COMMANDS_MAX: usize = 1_024;
 
 /// A command to a shard, from outside its thread.
-pub enum Command {
+pub enum ShardCommand {
     /// A new connection.
     Connection {
         /// The connection, not yet known to any runtime.
@@ -60,19 +60,19 @@ pub enum Command {
         permit: OwnedSemaphorePermit,
     },
     /// A socket that another shard accepted for a session of this one.
-    Socket(Box<Handover>),
+    Socket(Box<PortableSocket>),
     /// The handles of all shards, this one included.
     Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
     Revoked(Revocation),
-    /// New owners of partitions, or other nodes; `done` is told when this shard goes by them.
+    /// New owners of partitions, or other nodes; `done` is told when this shard uses them.
     Routes(Routes, oneshot::Sender<()>),
-    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard goes
+    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard acts
     /// by that.
     Island(bool, oneshot::Sender<()>),
     /// Nobody new is let in, and sessions that survive their socket are sent to other nodes.
     Drain,
-    /// Matches of game code end. Their code is told this number of seconds that it has.
+    /// Matches of game code end. Their code is told the number of seconds that it has left.
     EndMatches(u32),
     /// Recovery data of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
@@ -105,7 +105,7 @@ pub type AppFactory = Box<dyn FnOnce(Rc<Live>) -> Pin<Box<dyn Future<Output = Re
 /// A shard as seen from outside.
 #[derive(Clone)]
 pub struct ShardHandle {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<ShardCommand>,
     connections: Arc<AtomicUsize>,
 }
 
@@ -128,9 +128,9 @@ impl ShardHandle {
     /// Sends the shard a command, and waits while its queue is full.
     ///
     /// # Errors
-    /// When the shard has ended.
-    pub async fn send(&self, command: Command) -> io::Result<()> {
-        if matches!(command, Command::Connection { .. } | Command::Socket(_)) {
+    /// An error if the shard has ended.
+    pub async fn send(&self, command: ShardCommand) -> io::Result<()> {
+        if matches!(command, ShardCommand::Connection { .. } | ShardCommand::Socket(_)) {
             // Counted here so that a burst of connections spreads before the shard has seen the first.
             self.connections.fetch_add(1, Ordering::Relaxed);
         }
@@ -138,7 +138,7 @@ impl ShardHandle {
     }
 
     /// Sends the shard a command that it answers. `None` when the shard has ended, before or after it read the command.
-    pub async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+    pub async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> ShardCommand) -> Option<T> {
         let (done, answer) = oneshot::channel();
         self.send(command(done)).await.ok()?;
         tokio::select! {
@@ -348,7 +348,7 @@ struct Start {
     metrics: Arc<GatewayMetrics>,
     factory: AppFactory,
     load: Arc<AtomicUsize>,
-    inbox: mpsc::Receiver<Command>,
+    inbox: mpsc::Receiver<ShardCommand>,
     ends: LaneEnds,
 }
 
@@ -375,7 +375,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             }
         };
         framer.frames_for(&app);
-        let is_asked = app.game.is_asked_of_matches();
+        let is_asked = app.game.has_matched_function();
         app.live.step(|plane, _, _| plane.ask_of_matches(is_asked));
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
@@ -405,7 +405,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
 }
 
 /// The shard's loop: commands, other shards, and the plane's own time, until it is told to stop and has drained.
-async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes: mpsc::UnboundedReceiver<Batch>) {
+async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<ShardCommand>, mut lanes: mpsc::UnboundedReceiver<Batch>) {
     let (rim, live) = (&shard.rim, &shard.app.live);
     let mut stopping: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
     let mut publishing = tokio::time::interval(STATS_PERIOD);
@@ -415,39 +415,40 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
             biased;
             Some(command) = inbox.recv() => match command {
                 // A shard that stops lets nobody in any more.
-                Command::Connection { .. } | Command::Socket(_) | Command::Stop { .. } if stopping.is_some() => {}
-                Command::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
-                Command::Socket(handover) => resume::take_over(*handover, shard),
-                Command::Peers(peers) => {
+                ShardCommand::Connection { .. } | ShardCommand::Socket(_) | ShardCommand::Stop { .. }
+                    if stopping.is_some() => {}
+                ShardCommand::Connection { stream, peer, permit } => shard.accept(stream, peer, permit),
+                ShardCommand::Socket(portable) => resume::take_in(*portable, shard),
+                ShardCommand::Peers(peers) => {
                     // The handles are set once.
                     let _ = shard.peers.set(peers);
                 }
-                Command::Routes(routes, done) => {
+                ShardCommand::Routes(routes, done) => {
                     live.step(|plane, now, out| plane.reroute(now, routes, out));
                     // The receiver may have gone.
                     let _ = done.send(());
                 }
-                Command::Island(is_island, done) => {
+                ShardCommand::Island(is_island, done) => {
                     live.step(|plane, _, _| plane.set_island(is_island));
                     let _ = done.send(());
                 }
-                Command::Drain => {
+                ShardCommand::Drain => {
                     shard.leaving.set(true);
                     tokio::task::spawn_local(resume::send_all_away(shard.clone()));
                 }
-                Command::EndMatches(grace_sec) => {
+                ShardCommand::EndMatches(grace_sec) => {
                     live.step(|plane, now, out| plane.terminate_matches(now, grace_sec, out));
                 }
-                Command::Recovered(partitions) => live.step(|plane, now, out| {
+                ShardCommand::Recovered(partitions) => live.step(|plane, now, out| {
                     for (partition, epoch, parts) in partitions {
                         plane.recovered(now, partition, epoch, parts, out);
                     }
                 }),
-                Command::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
-                Command::Farewell { within, done } => {
+                ShardCommand::Revoked(revocation) => muster_api::realtime::revoke(&shard.app, &revocation),
+                ShardCommand::Farewell { within, done } => {
                     tokio::task::spawn_local(game::say_farewell(shard.app.clone(), within, done));
                 }
-                Command::RestMatches { within, done } => {
+                ShardCommand::RestMatches { within, done } => {
                     live.step(|plane, now, out| plane.rest_matches(now, out));
                     let live = live.clone();
                     tokio::task::spawn_local(async move {
@@ -460,7 +461,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<Command>, mut lanes:
                         let _ = done.send(());
                     });
                 }
-                Command::Stop { within, done } => {
+                ShardCommand::Stop { within, done } => {
                     let shard = shard.clone();
                     stopping = Some(Box::pin(async move {
                         let left = shard.drain(within).await;
@@ -512,10 +513,10 @@ mod tests {
     async fn a_question_to_a_shard_that_ends_without_reading_it_has_no_answer() {
         let (commands, mut inbox) = mpsc::channel(1);
         let shard = ShardHandle { commands, connections: Arc::default() };
-        let mut asked = Box::pin(shard.ask(|done| Command::Island(false, done)));
+        let mut asked = Box::pin(shard.ask(|done| ShardCommand::Island(false, done)));
         assert!(futures_util::poll!(&mut asked).is_pending());
         assert_eq!(inbox.len(), 1);
-        // The queue keeps what is in it.
+        // The queue keeps the command that is in it.
         inbox.close();
         assert_eq!(asked.await, None);
     }

@@ -1,5 +1,5 @@
-//! One socket over a connection in memory, polled by hand: what it answers in which order, what it keeps while it has to
-//! wait, and what it still says once it closes.
+//! One socket over a connection in memory, polled by hand: the order of its answers, the messages that it keeps while
+//! it waits, and the frames that it still sends when it closes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -10,7 +10,7 @@ use muster_gateway::ws::work::PENDING_MESSAGES_MAX;
 use muster_live::{CloseReason, Delivery};
 use support::{Rig, client_frame, frame, in_runtime, texts};
 
-/// A ping and a close frame with code 1000, as a client masks them.
+/// Frames of a client, masked with zeros, and the server's answers: a ping, and a close frame with code 1000.
 const PING: [u8; 7] = [0x89, 0x81, 0, 0, 0, 0, b'x'];
 const PONG: [u8; 3] = [0x8A, 1, b'x'];
 const CLOSE: [u8; 8] = [0x88, 0x82, 0, 0, 0, 0, 3, 232];
@@ -195,13 +195,13 @@ fn while_the_shard_pauses_messages_are_kept_where_they_stand() {
         rig.shared.resume();
         assert_eq!(rig.run(), None);
         assert_eq!(texts(&rig.received()), ["3"]);
-        // What waits for an operation rests too; the operation does not.
+        // Messages that wait for an operation rest too, but the operation itself goes on.
         rig.shared.pause();
         rig.release("4");
         assert_eq!(rig.run(), None);
         assert_eq!(texts(&rig.received()), ["4"]);
         rig.shared.resume();
-        // One that begins before the socket saw the last one's end.
+        // The next pause begins before the socket has seen the end of the last one.
         rig.shared.pause();
         assert_eq!(rig.run(), None);
         rig.shared.resume();

@@ -11,15 +11,17 @@ use std::sync::Arc;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matchmaker::{
-    Matchmaker, MatchmakerConfig, Member, MemberKey, NewTicket, Owner, SLICE_UNITS, Slice, TicketId, Widening,
+    Matchmaker, MatchmakerConfig, MemberKey, NewTicket, SLICE_UNITS, Slice, TicketId, TicketMember, TicketOwner,
+    Widening,
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// As in the server.
+/// The allocator of the server, so that costs are the same.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A way to ask for players, by the number of the ticket and a random number.
+/// A kind of ticket: its name in the printed table, and the function that fills in a ticket from its number and a
+/// random number.
 struct Shape {
     name: &'static str,
     make: fn(&mut NewTicket<()>, usize, u64),
@@ -82,14 +84,15 @@ const SHAPES: &[Shape] = &[
         name: "nobody: parties of 3 for matches of 4",
         make: |ticket, number, _| {
             counts(ticket, 4, 4);
-            ticket.owner = Owner::Party(number.to_string().into());
+            ticket.owner = TicketOwner::Party(number.to_string().into());
             ticket.members = (0..3).map(|seat| member(number * 3 + seat)).collect();
         },
     },
     Shape {
         name: "nobody: each rejects its own half, by two fields",
         make: |ticket, number, _| {
-            // Even ones want what only odd ones offer, and those want something that nobody does.
+            // Tickets with even numbers want side `b`, which only odd ones offer; odd ones want side `c`, which nobody
+            // offers.
             let (own, wanted) = if number.is_multiple_of(2) { ("a", "b") } else { ("b", "c") };
             ticket.query = format!("+properties.side:{wanted} -properties.side:{own}");
             ticket.string_properties.insert("side".into(), own.into());
@@ -115,7 +118,7 @@ fn counts(ticket: &mut NewTicket<()>, min_count: u32, max_count: u32) {
     (ticket.min_count, ticket.max_count) = (min_count, max_count);
 }
 
-/// Between 0 and 3,000, in hundredths.
+/// A rank between 0 and 3,000 with two decimals.
 fn rank(random: u64) -> f64 {
     (random % 300_000) as f64 / 100.0
 }
@@ -128,8 +131,8 @@ fn mode_and_rank(ticket: &mut NewTicket<()>, random: u64, reach: f64, modes: &[&
     ticket.numeric_properties.insert("rank".into(), rank);
 }
 
-fn member(number: usize) -> Member<()> {
-    Member { key: MemberKey::Session(SessionId(Uuid::from_u128(number as u128))), presence: () }
+fn member(number: usize) -> TicketMember<()> {
+    TicketMember { key: MemberKey::Session(SessionId(Uuid::from_u128(number as u128))), presence: () }
 }
 
 fn ticket(shape: &Shape, number: usize) -> NewTicket<()> {
@@ -137,7 +140,7 @@ fn ticket(shape: &Shape, number: usize) -> NewTicket<()> {
     let random = (random ^ (random >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mut ticket = NewTicket {
         id: TicketId(Arc::from(Uuid::from_u128(number as u128).to_string())),
-        owner: Owner::Session(SessionId(Uuid::from_u128(number as u128))),
+        owner: TicketOwner::Session(SessionId(Uuid::from_u128(number as u128))),
         members: vec![member(number)],
         min_count: 2,
         max_count: 2,
@@ -158,7 +161,8 @@ fn cpu_ms() -> f64 {
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// Runs a pass: its CPU time, that of its longest slice, and the tickets matched.
+/// Runs a pass. Returns the CPU time of the pass and of its longest slice, in milliseconds, and the number of matched
+/// tickets.
 fn pass(matchmaker: &mut Matchmaker<()>, now: u64) -> (f64, f64, usize) {
     let (mut whole, mut longest, mut matched, mut matches) = (0.0, 0.0_f64, 0, Vec::new());
     matchmaker.begin_pass(now);

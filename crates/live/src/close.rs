@@ -1,5 +1,5 @@
-//! The closed list of reasons why a socket closes. Close frame, log line and metric label all derive from it. Nothing
-//! here closes a socket.
+//! The closed list of reasons for which a socket closes. Close frame, log line and metric label are all derived from
+//! the reason. Nothing here closes a socket.
 
 /// The reason for which a session's socket closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -8,9 +8,9 @@ pub enum CloseReason {
     ClientClosed,
     /// The connection ended without a close frame, or failed.
     ConnectionLost,
-    /// No byte arrived for `socket.pong_wait_ms`.
+    /// No byte arrived for the time in the setting `socket.pong_wait_ms`.
     PongTimeout,
-    /// The client left bytes unread for `socket.write_wait_ms`.
+    /// The client left bytes unread for the time in the setting `socket.write_wait_ms`.
     SlowReader,
     /// A frame did not fit into `socket.outgoing_queue_bytes` or `socket.outgoing_queue_size`.
     QueueOverflow,
@@ -28,7 +28,7 @@ pub enum CloseReason {
     TokenRevoked,
     /// The user was banned.
     Banned,
-    /// The user opened another socket, and `session.single_socket` allows one only.
+    /// The user opened another socket, and the setting `session.single_socket` allows only one.
     SingleSocket,
     /// Game code closed the session.
     GameCode,

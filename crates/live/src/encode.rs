@@ -17,10 +17,10 @@ pub trait Encode {
     fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes;
 
     /// The payload of an event of a party, for its members and for those who ask to join.
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload;
+    fn party_event(&self, party: &StreamKey, event: party::PartyEvent) -> SharedPayload;
 
     /// The payload of an event of a room, for those in it.
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload;
+    fn room_event(&self, room: &StreamKey, event: rooms::RoomEvent) -> SharedPayload;
 
     /// The payload of changes of a view of the lobby, for those who watch it.
     fn lobby_event(&self, view: &StreamKey, delta: rooms::LobbyDelta) -> SharedPayload;
@@ -34,7 +34,7 @@ pub trait Encode {
     /// The status text of a presence in a room, which shows its seat; spectators have no seat.
     fn seat_status(&self, seat: Option<u32>) -> Arc<str>;
 
-    /// The payload that a session is sent before it closes; `None` if it is told nothing.
+    /// The payload that is sent to a session before it closes; `None` if nothing is sent.
     fn farewell(&self, _reason: CloseReason) -> Option<SharedPayload> {
         None
     }
@@ -44,6 +44,6 @@ pub trait Encode {
         true
     }
 
-    /// The frame of joins and leaves; `None` if this kind of stream tells its members nothing.
+    /// The frame of joins and leaves; `None` if sessions on this kind of stream are not told of them.
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes>;
 }

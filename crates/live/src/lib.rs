@@ -1,10 +1,11 @@
 //! The in-memory plane of Muster: everything that lives between sockets and ends with the process.
 //!
-//! State machines only: time comes in as an argument, frames leave through bounded queues, and nothing here
-//! reads a clock, waits, locks or touches a socket. One shard thread owns each value.
+//! The crate holds state machines only: time comes in as an argument, frames leave through bounded queues, and nothing
+//! here reads a clock, waits, locks or touches a socket. One shard thread owns each value.
 
 pub mod close;
 pub mod encode;
+mod impossible;
 pub mod matches;
 pub mod matchmaker;
 pub mod outbox;

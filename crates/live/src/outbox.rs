@@ -19,12 +19,13 @@ use self::classes::Classes;
 use self::ring::Ring;
 pub use self::ring::RingLimits;
 
-/// Most bytes and frames that may wait for one session.
+/// Limits of the frames that may wait for one session. A session that may change its socket has the ring's limits on
+/// top, see [`RingLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutboxLimits {
-    /// `socket.outgoing_queue_bytes`.
+    /// The setting `socket.outgoing_queue_bytes`.
     pub bytes_max: usize,
-    /// `socket.outgoing_queue_size`.
+    /// The setting `socket.outgoing_queue_size`.
     pub frames_max: usize,
 }
 
@@ -36,8 +37,9 @@ pub enum Delivery {
     /// The frame arrives unless a later frame with the same key replaces it in the queue. The last frame of a key
     /// arrives, or the session ends with a reason.
     Latest(u64),
-    /// Reliable, and never delivered twice: a session skips the frame if it had one of the same stream with this number
-    /// or a higher one. Needed because an owner that replaces a dead one cannot know which frames had left.
+    /// Like `Reliable`, and no session gets the frame twice: a session skips the frame if it had one of the same stream
+    /// with this number or a higher one. An owner that replaces a dead one sends frames again, because it cannot know
+    /// which of them had left.
     Once(u64),
     /// The frame may be left out: when the queue is full, the oldest droppable frames make room for any other.
     Droppable,
@@ -56,18 +58,19 @@ pub struct Discarded {
     pub dropped: u64,
 }
 
-/// Waiting frames in the order in which they will be written. Takes no heap while empty.
+/// Waiting frames in the order in which they will be written. Most sessions have nothing waiting, so an empty queue
+/// takes no memory on the heap if all its frames were reliable and sent frames are not kept.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// A dropped frame leaves an empty one in its place until the holes are closed.
+    /// Waiting frames. A dropped frame leaves an empty one in its place until such holes are closed.
     frames: VecDeque<Bytes>,
-    /// Bytes that wait.
+    /// Number of bytes that wait.
     bytes: usize,
-    /// Bytes of the front frame that were written already.
+    /// Number of bytes of the front frame that are written already.
     front_written: usize,
-    /// Made by the first frame that is not [`Delivery::Reliable`].
+    /// Marks of the frames; `None` until one may be needed.
     classes: Option<Box<Classes>>,
-    /// Frames that were sent and may have to be sent again; only for a session that may change its socket.
+    /// Frames that were sent and may have to be sent again; `None` for a session that keeps to one socket.
     ring: Option<Box<Ring>>,
 }
 
@@ -79,10 +82,11 @@ impl Delivery {
 }
 
 impl Outbox {
-    /// Appends a frame, or puts it in the place of an older one, unless that would exceed a limit. Returns how many
-    /// frames will not be sent because of it, possibly itself.
+    /// Appends a frame, or puts it in the place of an older one, unless that would exceed a limit. Returns the counts
+    /// of the frames that were discarded for it; a droppable frame may itself be among them.
     ///
-    /// Errors: [`Overflow`]; no frame that was promised has left the queue.
+    /// # Errors
+    /// [`Overflow`] when the frame does not fit. Droppable frames may have been discarded all the same.
     pub fn push(&mut self, frame: Bytes, delivery: Delivery, limits: OutboxLimits) -> Result<Discarded, Overflow> {
         if delivery == Delivery::Reliable && self.has_room(frame.len(), limits) {
             self.push_unbounded(frame);
@@ -109,7 +113,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Fills `slices` with the front of the queue and returns how many were filled.
+    /// Fills `slices` with the front of the queue and returns the number of filled ones.
     pub fn chunks<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut written = self.front_written;
@@ -121,15 +125,15 @@ impl Outbox {
         filled
     }
 
-    /// Removes the first `written` bytes, and frees the heap once nothing waits.
+    /// Removes the first `written` bytes, and frees the list of frames once it is empty.
     pub fn advance(&mut self, written: usize) {
         debug_assert!(written <= self.bytes, "more was written than waits");
         self.bytes -= written;
         let mut written = self.front_written + written;
         while let Some(front) = self.frames.pop_front_if(|front| front.len() <= written) {
             written -= front.len();
-            let is_apart = self.classes.as_mut().is_some_and(|classes| classes.left_front(front.is_empty()));
-            if let Some(ring) = self.ring.as_mut().filter(|_| !is_apart && !front.is_empty()) {
+            let is_of_socket = self.classes.as_mut().is_some_and(|classes| classes.left_front(front.is_empty()));
+            if let Some(ring) = self.ring.as_mut().filter(|_| !is_of_socket && !front.is_empty()) {
                 ring.keep(front);
             }
         }
@@ -143,7 +147,7 @@ impl Outbox {
         }
     }
 
-    /// Frames that were not sent since the session opened.
+    /// Counts of the frames that were discarded since the queue was made.
     pub fn discarded(&self) -> Discarded {
         self.classes.as_ref().map_or(Discarded::default(), |classes| classes.discarded)
     }
@@ -158,7 +162,7 @@ impl Outbox {
         self.len() < limits.frames_max && self.bytes + length <= limits.bytes_max
     }
 
-    /// The limits, plus the ring's: frames that were sent may have to wait again beside a full queue.
+    /// The limits of the queue and the ring together: frames that were sent may have to wait again beside a full queue.
     fn widened(&self, limits: OutboxLimits) -> OutboxLimits {
         self.ring.as_ref().map_or(limits, |ring| OutboxLimits {
             bytes_max: limits.bytes_max + ring.limits.bytes_max,

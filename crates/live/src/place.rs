@@ -1,8 +1,8 @@
-//! Where things live: places, partitions, and the routes that say which place owns which partition.
+//! Places, partitions, and the routes that say which place owns which partition.
 //!
-//! Every owned thing belongs to a partition by its name, and a place owns each partition. On a node that runs alone the
-//! places are its shards, and owners never change. In a cluster a partition's owner may change, and its epoch grows
-//! with each change. This module decides nothing: membership does.
+//! Every owned thing belongs to the partition that its name decides, and each partition is owned by a place. On a node
+//! that runs alone the places are its shards, and owners never change. In a cluster a partition's owner may change, and
+//! its epoch grows with each change. This module decides nothing: membership does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// A shard's number on its node, from 0.
 pub type ShardIndex = u16;
 
-/// A node's number in its cluster. A number is given once while the cluster lives. A node that runs alone is 0.
+/// A node's number in its cluster. A cluster never gives a number twice. A node that runs alone has number 0.
 pub type NodeNumber = u32;
 
-/// Most shards of a node.
+/// The largest number of shards of a node.
 pub const NODE_SHARDS_MAX: ShardIndex = 1 << SHARD_BITS;
 
-/// Most nodes that a cluster may have had so far. Higher numbers stand for partitions where the id of a match has a
-/// place's number.
+/// Upper bound of the numbers of nodes in the whole life of a cluster. The id of a match holds the number of a place;
+/// higher numbers at that position stand for shared partitions.
 pub const NODES_MAX: NodeNumber = SHARED >> SHARD_BITS;
 
 /// Number of partitions of a cluster: the units in which ownership is shared out.
@@ -26,7 +26,8 @@ pub const PARTITIONS: u16 = 1_024;
 
 const SHARD_BITS: u32 = 10;
 
-/// Added to the number of a shared partition where the id of a match otherwise has the number of a place.
+/// The lowest number above those of all places. The ids of matches of a shared partition hold this number plus the
+/// partition's, where other ids hold the number of a place.
 const SHARED: u32 = 0xffff_0000;
 
 /// A shard of a node.
@@ -34,20 +35,20 @@ const SHARED: u32 = 0xffff_0000;
 pub struct Place(u32);
 
 impl Place {
-    /// Stands for the lack of a place.
+    /// The value that means no place.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// The place of a shard, below [`NODE_SHARDS_MAX`], of a node, below [`NODES_MAX`].
+    /// The place of a shard of a node. The shard's number is below [`NODE_SHARDS_MAX`], the node's below [`NODES_MAX`].
     pub const fn new(node: NodeNumber, shard: ShardIndex) -> Self {
         Self(node << SHARD_BITS | shard as u32)
     }
 
-    /// Reverses [`Place::number`].
+    /// The place with this [`Place::number`].
     pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
 
-    /// Node and shard packed into 32 bits.
+    /// Numbers of node and shard, packed into 32 bits.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -64,7 +65,7 @@ impl Place {
 }
 
 impl From<ShardIndex> for Place {
-    /// A shard of a node that runs alone.
+    /// The place of a shard of a node that runs alone.
     fn from(shard: ShardIndex) -> Self {
         Self::new(0, shard)
     }
@@ -81,21 +82,21 @@ impl fmt::Debug for Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Partition(u64);
 
-/// Added to the number of a place to make the number of its anchored partition.
+/// The bit that the number of an anchored partition has beside the number of its place.
 const ANCHORED: u64 = 1 << u32::BITS;
 
 impl Partition {
-    /// The shared partition of this number; `None` from [`PARTITIONS`] on.
+    /// The shared partition with this number; `None` if the number is [`PARTITIONS`] or higher.
     pub fn new(number: u16) -> Option<Self> {
         (number < PARTITIONS).then_some(Self(number.into()))
     }
 
-    /// The partition of everything that stays at one place as long as the place lives, and has no owner afterwards.
+    /// The partition of the things that stay at one place as long as the place lives, and have no owner afterwards.
     pub fn anchored(place: Place) -> Self {
         Self(ANCHORED | u64::from(place.number()))
     }
 
-    /// The partition that the last four bytes of a match's id name.
+    /// The partition that the last four bytes of a match's id stand for.
     pub(crate) fn of_id(number: u32) -> Self {
         let shared = number.checked_sub(SHARED).and_then(|number| u16::try_from(number).ok());
         shared.and_then(Self::new).unwrap_or(Self::anchored(Place::from_number(number)))
@@ -103,14 +104,14 @@ impl Partition {
 
     /// The last four bytes of the ids of the matches of this partition.
     pub(crate) fn id_number(self) -> u32 {
-        // The lower half of an anchored partition's number is its place.
+        // The lower half of the number of an anchored partition is the number of its place.
         let number = self.0 as u32;
         if self.anchor().is_some() { number } else { SHARED | number }
     }
 
     /// The place of an anchored partition; `None` for a shared one.
     pub fn anchor(self) -> Option<Place> {
-        // The lower half of the number is the place.
+        // The lower half of the number is the number of the place.
         (self.0 >= ANCHORED).then_some(Place::from_number(self.0 as u32))
     }
 
@@ -137,7 +138,7 @@ impl Partition {
     }
 }
 
-/// FNV-1a: the same on every node and in every build.
+/// The hash FNV-1a, which is the same on every node and in every build.
 pub(crate) struct PartitionHasher(u64);
 
 impl Default for PartitionHasher {
@@ -153,14 +154,15 @@ impl PartitionHasher {
         }
     }
 
-    /// The low bits of FNV are weak, so the high ones are folded in.
+    /// The partition that the hash decides. The low bits of FNV are weak, so the high ones are folded in.
     pub(crate) fn partition(&self) -> Partition {
         let folded = self.0 ^ (self.0 >> 32);
         Partition(folded % u64::from(PARTITIONS))
     }
 }
 
-/// Counter of a cluster's changes of ownership. A partition's epoch is the change since which its owner has it.
+/// The number of a change of ownership in a cluster. The epoch of a partition's owner is the change by which that owner
+/// got the partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
@@ -171,29 +173,29 @@ pub struct Move {
     pub partition: Partition,
     /// The next owner.
     pub to: Place,
-    /// The epoch of the next owner, from when it has the partition on.
+    /// The epoch with which the next owner will have the partition.
     pub epoch: Epoch,
 }
 
 /// The owner that a moving partition comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Former {
-    /// The owner that hands it over.
+pub struct FormerOwner {
+    /// The owner that hands the partition over.
     pub owner: Place,
     /// The epoch since which that owner had the partition.
     pub epoch: Epoch,
 }
 
-/// The table of owners: which place owns each partition and since which epoch, and which places exist.
+/// The table of owners: the place that owns each partition, the epoch since when, and the places that exist.
 ///
-/// A moving partition counts as the next owner's already, so that every new message goes there.
+/// A moving partition counts as the next owner's already, so that every new message is sent to the next owner.
 #[derive(Clone, Debug)]
 pub struct Routes {
     owners: Arc<[Place]>,
     /// The epoch of each partition's owner; `None` on a node that runs alone.
     epochs: Option<Arc<[Epoch]>>,
     /// The former owner of each moving partition.
-    formers: Arc<BTreeMap<Partition, Former>>,
+    formers: Arc<BTreeMap<Partition, FormerOwner>>,
     places: Arc<[Place]>,
     /// The lowest number that no node has had yet.
     next_node: NodeNumber,
@@ -231,23 +233,25 @@ impl Routes {
         Self { owners, epochs, formers: Arc::default(), places: places.into(), next_node }
     }
 
-    /// These routes with some partitions moving.
+    /// The same routes with some partitions moving.
     #[must_use]
     pub fn with_moves(mut self, moves: impl IntoIterator<Item = Move>) -> Self {
         let mut formers = BTreeMap::clone(&self.formers);
         for Move { partition, to, epoch } in moves {
-            formers.insert(partition, Former { owner: self.owner(partition), epoch: self.epoch(partition) });
+            formers.insert(partition, FormerOwner { owner: self.owner(partition), epoch: self.epoch(partition) });
             self.set(partition, to, epoch);
         }
         self.formers = Arc::new(formers);
         self
     }
 
-    /// These routes as they were before the chosen partitions moved.
+    /// The same routes as they were before the chosen partitions moved.
     #[must_use]
     pub fn before_moves(&self, is_one: impl Fn(Partition) -> bool) -> Self {
         let mut before = self.clone();
-        for (partition, Former { owner, epoch }) in self.formers.iter().filter(|(partition, _)| is_one(**partition)) {
+        for (partition, FormerOwner { owner, epoch }) in
+            self.formers.iter().filter(|(partition, _)| is_one(**partition))
+        {
             before.set(*partition, *owner, *epoch);
             Arc::make_mut(&mut before.formers).remove(partition);
         }
@@ -261,7 +265,7 @@ impl Routes {
         }
     }
 
-    /// The owner of a partition; of a moving one, the next owner. [`Place::NONE`] if the owner has gone.
+    /// The owner of a partition; for a moving one, the next owner. [`Place::NONE`] if the owner has gone.
     pub fn owner(&self, partition: Partition) -> Place {
         match partition.anchor() {
             Some(place) if self.has(place) => place,
@@ -270,14 +274,15 @@ impl Routes {
         }
     }
 
-    /// The epoch of a partition's owner. The least epoch on a node that runs alone, and for anchored partitions.
+    /// The epoch of a partition's owner. Epoch 0 on a node that runs alone, and for anchored partitions, which have no
+    /// epochs.
     pub fn epoch(&self, partition: Partition) -> Epoch {
         let shared = self.epochs.as_ref().filter(|_| partition.anchor().is_none());
         shared.map_or(Epoch::default(), |epochs| epochs[partition.row()])
     }
 
     /// The owner that hands a partition over, if the partition is moving.
-    pub fn former(&self, partition: Partition) -> Option<Former> {
+    pub fn former(&self, partition: Partition) -> Option<FormerOwner> {
         self.formers.get(&partition).copied()
     }
 

@@ -1,5 +1,5 @@
-//! The sessions of one shard, found by key, by public id, and by the user they belong to. Never holds anything of a
-//! session but its identity and a handle.
+//! The sessions of one shard, found by key, by public id, and by user. Keeps nothing of a session but its identity and
+//! a handle.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,13 +22,13 @@ pub struct SessionInfo {
     pub session_id: SessionId,
     /// The user whose socket it is.
     pub user_id: UserId,
-    /// The sign-in whose token opened it.
+    /// The sign-in whose token opened the socket.
     pub token_id: TokenId,
-    /// When that token was issued, in Unix seconds.
+    /// The time at which the token that opened the socket was issued, in Unix seconds.
     pub issued_at_sec: i64,
     /// The time at which the session opened, if it is to be its user's only one: the sessions that opened before it
     /// end.
-    pub sole_since: Option<Timestamp>,
+    pub only_session_since: Option<Timestamp>,
 }
 
 struct Slot<T> {
@@ -48,7 +48,7 @@ impl SessionKey {
     /// A key that no session ever has.
     pub const NONE: Self = Self { index: u32::MAX, generation: u32::MAX };
 
-    /// Reverses [`SessionKey::number`]; used for sessions of other nodes.
+    /// The key with this [`SessionKey::number`]; used for sessions of other nodes.
     pub const fn from_number(number: u64) -> Self {
         // The lower half is the index, the higher half the generation.
         Self { index: number as u32, generation: (number >> 32) as u32 }
@@ -59,7 +59,7 @@ impl SessionKey {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The slot's index; below the highest number of sessions that were open at once.
+    /// The slot's index. It is lower than the highest number of sessions that were open at once.
     pub fn index(self) -> usize {
         self.index as usize
     }
@@ -90,7 +90,7 @@ impl<T> Registry<T> {
         let subject = Subject::from(info.user_id);
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, session: None });
-            // A shard holds fewer sessions than a process has file descriptors.
+            // The index fits: a shard holds fewer sessions than a process has file descriptors.
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
@@ -101,7 +101,7 @@ impl<T> Registry<T> {
         key
     }
 
-    /// Removes a session that closed, and returns its handle. A second call changes nothing.
+    /// Removes a session that closed, and returns its handle; `None` if it was removed before.
     pub fn close(&mut self, key: SessionKey) -> Option<T> {
         let slot = self.slots.get_mut(key.index as usize).filter(|slot| slot.generation == key.generation)?;
         let (info, handle) = slot.session.take()?;
@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// A sign-in at `second`.
+    /// The id of a sign-in at `second`.
     fn token(second: i64) -> TokenId {
         TokenId::issued(Timestamp::from_seconds(second), [0; 8])
     }
@@ -214,7 +214,7 @@ mod tests {
             user_id: UserId(Uuid::from_u128(user)),
             token_id: token(second),
             issued_at_sec: second,
-            sole_since: None,
+            only_session_since: None,
         }
     }
 

@@ -1,20 +1,22 @@
-//! Keep-alive of one socket: when to ping it, and when to give it up. Never touches the socket.
+//! Keep-alive of one socket: the times at which to ping it or give it up. Never touches the socket.
 
 use crate::close::CloseReason;
 
 /// Milliseconds on a monotonic clock with an arbitrary start.
 pub type Millis = u64;
 
-/// The timeouts of the protocol, under their configuration names.
+/// The timeouts of the protocol, named as in the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct KeepAliveConfig {
-    /// `socket.ping_period_ms`: a WebSocket ping after so long.
+    /// The setting `socket.ping_period_ms`: time between two WebSocket pings.
     pub ping_period_ms: Millis,
-    /// `socket.pong_wait_ms`: the socket closes after so long without a byte from the client.
+    /// The setting `socket.pong_wait_ms`: time without a byte from the client after which the socket closes.
     pub pong_wait_ms: Millis,
-    /// `socket.ping_backoff_threshold`: no ping is sent in a period in which so many messages arrived.
+    /// The setting `socket.ping_backoff_threshold`: number of messages from the client in a ping period that make its
+    /// ping unnecessary.
     pub ping_backoff_threshold: u32,
-    /// `socket.write_wait_ms`: the socket closes when pending bytes make no progress for so long.
+    /// The setting `socket.write_wait_ms`: time after which the socket closes if the client takes none of the bytes
+    /// that wait.
     pub write_wait_ms: Millis,
 }
 
@@ -55,7 +57,8 @@ impl KeepAlive {
         self.messages_since_ping = self.messages_since_ping.saturating_add(messages);
     }
 
-    /// Notes that the socket does not take bytes that wait. Returns whether that is new, so that a timer must be set.
+    /// Notes that the socket does not take bytes that wait. Returns true if it was not blocked before: then the caller
+    /// must set a timer.
     pub fn write_blocked(&mut self, now: Millis) -> bool {
         let news = self.write_blocked_since.is_none();
         self.write_blocked_since.get_or_insert(now);

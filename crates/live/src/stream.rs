@@ -16,21 +16,22 @@ pub mod mode {
     pub const NOTIFICATIONS: u8 = 0;
     /// A user's status; the subject is the user.
     pub const STATUS: u8 = 1;
-    /// A chat room; the label is its name.
+    /// A chat room; the label is the name of the chat room.
     pub const CHANNEL: u8 = 2;
     /// A group's chat; the subject is the group.
     pub const GROUP: u8 = 3;
     /// A direct chat; subject and subcontext are the two users, sorted.
     pub const DIRECT: u8 = 4;
-    /// A relayed match, whose players talk to each other without game code; the subject is its id.
+    /// A relayed match, whose players talk to each other without game code; the subject is the match's id.
     pub const MATCH_RELAYED: u8 = 5;
-    /// A match of game code; the subject is its id.
+    /// A match of game code; the subject is the match's id.
     pub const MATCH_AUTHORITATIVE: u8 = 6;
-    /// A party; the subject is its id.
+    /// A party; the subject is the party's id.
     pub const PARTY: u8 = 7;
-    /// A room; the subject is its id.
+    /// A room; the subject is the room's id.
     pub const ROOM: u8 = 201;
-    /// A view of the lobby; the label names which rooms it shows and how often it is told.
+    /// A view of the lobby; the label holds the path and filter of the rooms that it shows, and the budget of its
+    /// pushes.
     pub const LOBBY: u8 = 202;
 }
 
@@ -41,7 +42,7 @@ pub struct StreamKey {
     pub mode: u8,
     /// The id of the thing that the stream is about; nil if there is none.
     pub subject: Uuid,
-    /// A second id; nil if none.
+    /// A second id; nil if there is none.
     pub subcontext: Uuid,
     /// `None` stands for the empty label, which most streams have.
     label: Option<Arc<str>>,
@@ -94,18 +95,18 @@ impl StreamKey {
 /// A session on any shard of any node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionRef {
-    /// The place of its socket.
+    /// The place that holds the session's socket.
     pub place: Place,
     /// The session's key at that place.
     pub key: SessionKey,
 }
 
 impl SessionRef {
-    /// Stands for the lack of a session, where a user is named who may not be connected.
+    /// The value that means no session, for a user who may not be connected.
     pub const NOBODY: Self = Self { place: Place::NONE, key: SessionKey::NONE };
 }
 
-/// How a session's frames are encoded.
+/// The encoding of a session's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// Text frames.
@@ -134,11 +135,11 @@ pub struct Presence {
     pub hidden: bool,
     /// Whether messages that the session sends to the stream are stored.
     pub persistence: bool,
-    /// A free text; shown on status streams.
+    /// A text that is shown with the presence, such as the user's status, or the seat in a room.
     pub status: Option<Arc<str>>,
     /// The time at which the session opened, if the session is to be its user's only one; see
-    /// [`crate::SessionInfo::sole_since`].
-    pub sole_since: Option<Timestamp>,
+    /// [`crate::SessionInfo::only_session_since`].
+    pub only_session_since: Option<Timestamp>,
 }
 
 /// Joins and leaves of one stream. A changed presence is in both: the old one leaves and the new one joins.

@@ -1,23 +1,24 @@
-//! Timers: a wheel of one-millisecond slots, with a measure of how late timers ran. Reads no clock.
+//! Timers: a wheel of one-millisecond slots, with a measure of the timers' lateness. Reads no clock.
 //!
-//! Timers are not cancelled: whoever set a timer checks its own state when the timer fires.
+//! A timer cannot be cancelled: the code that set it checks when it fires whether it still matters.
 
 use std::collections::BTreeMap;
 
 use crate::session::Millis;
 
-/// Slots of the wheel, and so the milliseconds that it reaches ahead; later timers wait in a tree.
+/// Number of slots of the wheel, which is how many milliseconds ahead it reaches. Later timers wait in a tree.
 const SLOTS: usize = 4096;
 
 /// Upper bounds of the lateness histogram's buckets, in milliseconds; the last bucket has no bound.
 pub const LATENESS_BOUNDS_MS: [u64; 12] = [0, 1, 2, 3, 5, 7, 10, 20, 50, 100, 500, 1_000];
 
-/// Histogram of how late timers ran.
+/// Histogram of the lateness of timers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Counts of timers by the first bound that they kept; the last entry counts those beyond all bounds.
+    /// Counts of timers by the lowest bound that their lateness did not exceed; the last entry counts those beyond all
+    /// bounds.
     pub buckets: [u64; LATENESS_BOUNDS_MS.len() + 1],
-    /// Sum of the lateness of all timers.
+    /// Sum of the lateness of all timers, in milliseconds.
     pub sum_ms: u64,
 }
 
@@ -38,17 +39,18 @@ impl Lateness {
     }
 }
 
-/// Values that become due at given times. Values of one millisecond come in the order in which they were set.
+/// Values that become due at given times. Values for the same millisecond come out in the order in which they were set.
 #[derive(Debug)]
 pub struct Wheel<T> {
-    /// All timers up to this time were taken out.
+    /// The time up to which all timers were taken out.
     now: Millis,
     slots: Vec<Vec<T>>,
     /// One bit for each slot that holds a value.
     occupied: [u64; SLOTS / 64],
     far: BTreeMap<Millis, Vec<T>>,
     len: usize,
-    /// When the next timer is due. Kept here because it is asked after every step and changes seldom.
+    /// The time at which the next timer is due. It is kept here because callers ask for it after every step, while it
+    /// seldom changes.
     next: Option<Millis>,
     lateness: Lateness,
 }
@@ -87,7 +89,7 @@ impl<T> Wheel<T> {
         self.slots[slot].push(value);
     }
 
-    /// When the next timer is due.
+    /// The time at which the next timer is due.
     pub fn next_due(&self) -> Option<Millis> {
         self.next
     }
@@ -112,10 +114,10 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes out the timers that are due at `now`, in order, and counts how late they are.
+    /// Takes out the timers that are due at `now`, in order, and counts their lateness.
     pub fn take_due(&mut self, now: Millis, out: &mut Vec<T>) {
         while let Some(due) = self.next.filter(|due| *due <= now) {
-            // Timers from the tree come before the slot's own, because those were set later.
+            // Timers from the tree come first, because the timers of the slot were set after them.
             self.now = due - 1;
             let mut values = self.far.remove(&due).unwrap_or_default();
             let slot = (due % SLOTS as u64) as usize;
@@ -132,7 +134,7 @@ impl<T> Wheel<T> {
         self.now = self.now.max(now);
     }
 
-    /// Number of timers that are set and not yet due.
+    /// Number of timers that are set and were not taken out.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -142,7 +144,7 @@ impl<T> Wheel<T> {
         self.len == 0
     }
 
-    /// How late timers ran so far.
+    /// The lateness of all timers so far.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }

@@ -1,11 +1,11 @@
-//! The cost of a call in Lua and JavaScript as a shard makes it, with the context of a player over HTTP: for a function
-//! that does nothing, and for one that reads and writes 150 bytes of JSON.
+//! The cost of a call in Lua and JavaScript as a shard makes it, with the context of a player who calls over HTTP: of a
+//! function that does nothing, and of a function that reads and writes 126 bytes of JSON.
 //!
 //! `cargo run --release -p muster-script --example call_cost`
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers, which prints what it finds")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers that prints its results")]
 
-#[allow(dead_code, reason = "the tests use more of it")]
+#[allow(dead_code, reason = "the tests use more of this module")]
 #[path = "../tests/functions/world.rs"]
 mod world;
 
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use muster_api::game::{GameFunctions, Invocation, Mode};
+use muster_api::game::{ExecutionMode, GameFunctions, Invocation};
 use muster_domain::ids::{TokenId, UserId, Uuid};
 use muster_domain::sessions::Claims;
 use muster_script::{JsFunctions, Limits, LuaFunctions, ScriptMetrics};
@@ -64,7 +64,7 @@ fn report(language: &str, id: &str, functions: &impl GameFunctions) {
     println!("{language}, {id}: {:.2} us", took[RUNS / 2]);
 }
 
-/// The invocation of a player over HTTP.
+/// The invocation for a player who calls over HTTP.
 fn invocation() -> Invocation {
     let user = Claims {
         token_id: TokenId(Uuid::from_u128(1)),
@@ -77,7 +77,7 @@ fn invocation() -> Invocation {
     let headers = [("host", "127.0.0.1:7350"), ("authorization", "Bearer abc"), ("content-type", "application/json")];
     let header = |(name, value): (&str, &str)| (name.to_owned(), vec![value.to_owned()]);
     Invocation {
-        mode: Mode::Rpc,
+        mode: ExecutionMode::Rpc,
         payload: PAYLOAD.to_owned(),
         user: Some(user),
         headers: headers.map(header).into_iter().collect(),

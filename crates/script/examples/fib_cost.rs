@@ -1,11 +1,11 @@
-//! The cost of a budget for code that keeps to it: `fib(22)` in Lua without an interrupt, with an interrupt at every
-//! step, and in Lua and JavaScript as a shard calls it.
+//! The cost that a budget adds to code that keeps to the budget: `fib(22)` in Lua without an interrupt, in Lua with an
+//! interrupt at every step, and in Lua and JavaScript as a shard calls it.
 //!
 //! `cargo run --release -p muster-script --example fib_cost`
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers, which prints what it finds")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers that prints its results")]
 
-#[allow(dead_code, reason = "the tests use more of it")]
+#[allow(dead_code, reason = "the tests use more of this module")]
 #[path = "../tests/functions/world.rs"]
 mod world;
 

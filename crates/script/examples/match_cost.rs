@@ -3,9 +3,9 @@
 //!
 //! `cargo run --release -p muster-script --example match_cost`
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers, which prints what it finds")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for developers that prints its results")]
 
-#[allow(dead_code, reason = "the tests use more of it")]
+#[allow(dead_code, reason = "the tests use more of this module")]
 #[path = "../tests/functions/world.rs"]
 mod world;
 
@@ -78,7 +78,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn init(id: u128) -> HandlerOrder {
     HandlerOrder::Call(Box::new(Call {
         id: MatchId::at(Place::new(0, 0), Uuid::from_u128(id << 64)),
-        life: 1,
+        stay: 1,
         handler: "game".into(),
         tick: 0,
         tick_rate: 0,
@@ -94,7 +94,7 @@ async fn measure(name: &str, count: u32, begun: &Cell<u32>, make: impl Fn(u128))
     let mut took = Vec::new();
     let mut before = 0;
     for number in 0..count {
-        // The needs of the first machine and its first match do not count.
+        // The first tenth of the matches does not count, so that the first machines and their growth are left out.
         if number == count / 10 {
             before = resident_bytes();
         }

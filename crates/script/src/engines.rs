@@ -22,14 +22,14 @@ use crate::functions::Functions;
 use crate::host::Host;
 use crate::luau::language::Lua;
 use crate::machine::limits::Limits;
-use crate::machine::{Code, LoadError, Machine, MatchMachine};
+use crate::machine::{LoadError, Machine, MatchMachine, ProgramCode};
 use crate::matches::{GameMatches, ShardParts};
 use crate::metrics::ScriptMetrics;
 use crate::quickjs::language::JavaScript;
 use crate::wasm::language::Go;
 
-/// All engines in their order of precedence, which is the original's: of a name that several languages have registered,
-/// the first one's function is called.
+/// All engines in their order of precedence, which is the original's. If several languages register one name, the
+/// function of the first of them is called.
 static ENGINES: [&dyn Engine; 3] = [&Go, &Lua, &JavaScript];
 
 /// Whether a file with this extension belongs to the game code of any language.
@@ -37,15 +37,15 @@ pub(crate) fn is_game_code(extension: &OsStr) -> bool {
     ENGINES.iter().any(|engine| engine.extensions().iter().any(|known| extension == *known))
 }
 
-/// A program of one language; only its engine knows the type.
+/// A program of one language. Only the engine of that language knows the program's type.
 pub(crate) type AnyProgram = Arc<dyn Any + Send + Sync>;
 
 type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A language, as the folder of its engine describes it.
+/// A language with its types, its limits and the way to load its modules. The folder of each engine implements it once.
 pub(crate) trait Language: Sync + 'static {
     /// Modules that were checked, and ran once without an error. The default has no modules.
-    type Program: Code;
+    type Program: ProgramCode;
     /// A machine for functions and hooks.
     type Machine: Machine<Program = Self::Program>;
     /// A machine for matches.
@@ -69,21 +69,22 @@ pub(crate) trait Language: Sync + 'static {
 /// Settings of the operator for game code.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
-    /// Limits of one shard that all languages share, unless a setting below names others.
+    /// Limits of one shard. They hold for every language, except where a setting below replaces one.
     pub limits: Limits,
-    /// Shards of the server. The maxima below are of all shards together.
+    /// Count of shards of the server. The counts of machines below are for all shards together.
     pub shards: usize,
-    /// Most machines of Lua: `runtime.lua_max_count`.
+    /// Limit of machines of Lua: `runtime.lua_max_count`.
     pub lua_machines_max: usize,
-    /// Most machines of JavaScript: `runtime.js_max_count`.
+    /// Limit of machines of JavaScript: `runtime.js_max_count`.
     pub js_machines_max: usize,
-    /// Machines of JavaScript that are started before calls need them: `runtime.js_min_count`.
+    /// Count of machines of JavaScript that are started before calls need them: `runtime.js_min_count`.
     pub js_machines_min: usize,
-    /// Whether scripts cannot change global objects of JavaScript once loaded: `runtime.js_read_only_globals`.
+    /// Whether global objects of JavaScript cannot be changed once the scripts are loaded:
+    /// `runtime.js_read_only_globals`.
     pub js_read_only_globals: bool,
-    /// The script to run instead of the one with the usual name: `runtime.js_entrypoint`.
+    /// The script of JavaScript to run instead of the one with the usual name: `runtime.js_entrypoint`.
     pub js_entrypoint: Option<PathBuf>,
-    /// Memory of an instance of Go, in bytes: `script.go_bytes`.
+    /// Limit of the memory of an instance of Go, in bytes: `script.go_bytes`.
     pub go_bytes: usize,
 }
 
@@ -152,7 +153,7 @@ impl Programs {
     }
 }
 
-/// A [`Language`] without its types.
+/// A [`Language`] without type parameters, so that one list can hold all languages.
 trait Engine: Sync {
     fn extensions(&self) -> &'static [&'static str];
 
@@ -221,8 +222,8 @@ impl<L: Language> Engine for L {
     }
 }
 
-/// The program with its type, which the place of an engine in [`ENGINES`] determines.
-pub(crate) fn typed<P: Code>(program: &AnyProgram) -> Arc<P> {
+/// The program as the type of its language. Programs stand in the order of [`ENGINES`], so each engine gets its own.
+pub(crate) fn typed<P: ProgramCode>(program: &AnyProgram) -> Arc<P> {
     let program = program.clone().downcast();
     debug_assert!(program.is_ok(), "a program was given to another language's engine");
     program.unwrap_or_default()

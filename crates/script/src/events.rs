@@ -1,5 +1,6 @@
-//! Events on their way to game code. Each shard has a queue, from which a bounded number of tasks tell game code.
-//! Nobody waits for them; an event that finds the queue full is dropped and counted.
+//! Events on their way to game code. Each shard has a queue for each language. A bounded number of tasks take events
+//! from the queue and call the listeners. The sender of an event does not wait for the listeners; an event that finds
+//! the queue full is dropped and counted.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,23 +15,23 @@ use tokio::sync::Notify;
 
 use crate::functions::Inner;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
+use crate::machine::call::{CallArgument, CallInput, Callee, ResultType};
 
-/// How often the log says that events are dropped.
+/// Shortest time between two lines of the log that say that events are dropped.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The queue of events of one shard and language.
 #[derive(Default)]
 pub(crate) struct Events {
     queue: RefCell<VecDeque<QueuedEvent>>,
-    /// Tasks that tell game code of the events.
+    /// Count of tasks that tell game code of the events.
     workers: Cell<usize>,
     settled: Notify,
-    /// The last time that the log told of dropped events.
+    /// Moment of the last line of the log that said that events are dropped.
     complained: Cell<Option<Instant>>,
 }
 
-/// An event, and the call by which game code is told of it.
+/// An event, and the occasion and invocation with which the listeners are called.
 pub(crate) struct QueuedEvent {
     pub(crate) occasion: Occasion,
     pub(crate) invocation: Invocation,
@@ -38,7 +39,7 @@ pub(crate) struct QueuedEvent {
 }
 
 impl Events {
-    /// Resolves when game code has been told of all events.
+    /// Resolves when no task is left that tells game code of events.
     pub(crate) async fn settled(&self) {
         while self.workers.get() > 0 {
             self.settled.notified().await;
@@ -91,10 +92,10 @@ impl<M: Machine> Worker<M> {
         let pool = self.0.pool();
         self.0.metrics.events.fetch_add(1, Ordering::Relaxed);
         for index in 0..pool.names().listeners(occasion) {
-            let given = Given::Messages(vec![Some(json::to_json_with(&event, M::FORM))]);
-            let input = CallInput { invocation: invocation.clone(), given };
+            let argument = CallArgument::Messages(vec![Some(json::to_json_with(&event, M::FORM))]);
+            let input = CallInput { invocation: invocation.clone(), argument };
             let callee = Callee::Listener(occasion, index);
-            if let Err(failure) = pool.run(callee, input, Wanted::Nothing).await {
+            if let Err(failure) = pool.run(callee, input, ResultType::Nothing).await {
                 let (code, told) = (failure.code.number(), failure.message);
                 tracing::warn!(event = event.name, code, told, "game code failed when it was told of an event");
             }

@@ -1,4 +1,4 @@
-//! The functions and hooks of one language on one shard. Calls that begin are of the latest generation of game code.
+//! The functions and hooks of one language on one shard. New calls run the latest generation of game code.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -7,25 +7,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_api::game::{
-    Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Mode, Occasion,
+    ExecutionMode, Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion,
 };
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
 use crate::events::{Events, QueuedEvent};
-use crate::host::{Host, Reports};
+use crate::host::{EventListener, Host};
 use crate::machine::Machine;
-use crate::machine::call::{self, CallInput, Callee, Given, Sole, Wanted};
+use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, SinglePurpose};
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Point, When};
+use crate::machine::registered::{Point, When};
 use crate::metrics::ScriptMetrics;
 use crate::pool::Pool;
 use crate::schedules::Schedules;
 
-/// Facts about the server that every call is told.
+/// Facts about the server that the context of every call holds.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct ServerFacts {
     /// The node's name.
     pub node: Arc<str>,
     /// The server's version.
@@ -39,7 +39,7 @@ pub struct Functions<M: Machine> {
     pub(crate) inner: Rc<Inner<M>>,
 }
 
-/// The part that calls, events and schedules share.
+/// The part of [`Functions`] that calls, queued events and scheduled functions share.
 pub(crate) struct Inner<M: Machine> {
     pool: RefCell<Rc<Pool<M>>>,
     pub(crate) host: Rc<Host>,
@@ -56,13 +56,13 @@ impl<M: Machine> Functions<M> {
         let schedules = Schedules::new(host.clock.now());
         let pool = RefCell::new(Rc::new(pool));
         let inner = Rc::new(Inner { pool, host, limits, metrics, events: Events::default(), schedules });
-        let listener: Rc<dyn Reports> = inner.clone();
+        let listener: Rc<dyn EventListener> = inner.clone();
         inner.host.reporter.add(Rc::downgrade(&listener));
         Self { inner }
     }
 
-    /// Calls that begin from now on are of this program. Calls under way end in their own. `generation` is the serial
-    /// number of the program in this process.
+    /// Sets the program of calls that begin from now on. Calls under way end in their own program. `generation` is the
+    /// serial number of the program in this process.
     pub async fn renew(&self, program: Arc<M::Program>, generation: u64) {
         let Inner { host, limits, metrics, .. } = &*self.inner;
         let pool = Rc::new(Pool::new(program, generation, host.clone(), *limits, metrics.clone()));
@@ -70,20 +70,25 @@ impl<M: Machine> Functions<M> {
         self.inner.pool.replace(pool);
     }
 
-    /// Starts the machines that are to be there before calls need them.
+    /// Starts machines until there are at least `machines_min`, so that the first calls find them ready.
     pub async fn warm_up(&self) {
         self.inner.pool().warm_up().await;
     }
 
-    /// Runs scheduled functions that are due, if this shard is the one that runs them; see [`Schedules`]. Answers when
-    /// the next one is due, in seconds since 1970.
+    /// Runs the scheduled functions that are due, if `is_mine` says that this shard runs them; see [`Schedules`].
+    /// Answers the moment at which the next function is due, in seconds since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
         self.inner.turn_schedules(is_mine)
     }
 
-    async fn run(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> Result<Option<Vec<u8>>, Failure> {
+    async fn run(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let pool = self.inner.pool();
-        pool.run(callee, input, wanted).await
+        pool.run(callee, input, result_type).await
     }
 }
 
@@ -94,7 +99,7 @@ impl<M: Machine> Inner<M> {
     }
 }
 
-impl<M: Machine> Reports for Inner<M> {
+impl<M: Machine> EventListener for Inner<M> {
     fn hears_of(&self, occasion: Occasion) -> bool {
         self.pool().names().listeners(occasion) > 0
     }
@@ -112,9 +117,9 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn call<'a>(&'a self, id: &'a str, mut invocation: Invocation) -> FunctionFuture<'a> {
-        let given = Given::Text(std::mem::take(&mut invocation.payload));
+        let argument = CallArgument::Text(std::mem::take(&mut invocation.payload));
         Box::pin(async move {
-            let text = self.run(Callee::Function(id), CallInput { invocation, given }, Wanted::Text).await?;
+            let text = self.run(Callee::Function(id), CallInput { invocation, argument }, ResultType::Text).await?;
             Ok(text.map(lossy))
         })
     }
@@ -127,25 +132,31 @@ impl<M: Machine> GameFunctions for Functions<M> {
         Box::pin(self.inner.serve(self.inner.pool(), found, request, invocation))
     }
 
-    fn is_asked_of_matches(&self) -> bool {
-        self.inner.pool().names().has(Sole::Matched)
+    fn has_matched_function(&self) -> bool {
+        self.inner.pool().names().has(SinglePurpose::Matched)
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        let given = Given::Value(call::matched_players(players, &self.inner.host.node));
-        let invocation = Invocation { mode: Mode::Matchmaker, ..Invocation::default() };
+        let argument = CallArgument::Value(call::matched_players(players, &self.inner.host.node));
+        let invocation = Invocation { mode: ExecutionMode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
-            let id = self.run(Callee::Sole(Sole::Matched), CallInput { invocation, given }, Wanted::Text).await?;
+            let id = self
+                .run(
+                    Callee::SinglePurpose(SinglePurpose::Matched),
+                    CallInput { invocation, argument },
+                    ResultType::Text,
+                )
+                .await?;
             Ok(id.map(lossy))
         })
     }
 
     fn hears_of(&self, occasion: Occasion) -> bool {
-        Reports::hears_of(&*self.inner, occasion)
+        EventListener::hears_of(&*self.inner, occasion)
     }
 
     fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
-        Reports::tell(self.inner.clone(), occasion, invocation, event);
+        EventListener::tell(self.inner.clone(), occasion, invocation, event);
     }
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
@@ -156,54 +167,57 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        if !self.inner.pool().names().has(Sole::Farewell) {
+        if !self.inner.pool().names().has(SinglePurpose::Farewell) {
             return Box::pin(std::future::ready(Ok(())));
         }
-        let invocation = Invocation { mode: Mode::Shutdown, ..Invocation::default() };
-        let input = CallInput { invocation, given: Given::Number(grace_sec as f64) };
-        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, Wanted::Nothing).await.map(drop) })
+        let invocation = Invocation { mode: ExecutionMode::Shutdown, ..Invocation::default() };
+        let input = CallInput { invocation, argument: CallArgument::Number(grace_sec as f64) };
+        Box::pin(async move {
+            self.run(Callee::SinglePurpose(SinglePurpose::Farewell), input, ResultType::Nothing).await.map(drop)
+        })
     }
 }
 
 impl<M: Machine> Hooks for Functions<M> {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         self.inner.pool().names().has_hook(Point { when: When::Before, subject })
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         self.inner.pool().names().has_hook(Point { when: When::After, subject })
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
         let hook = Callee::Hook(Point { when: When::Before, subject });
         let Some(input) = input else {
-            // Without a message there is nothing that the answer could replace.
-            let given = Given::Messages(Vec::new());
-            return Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Nothing));
+            // Without a message the hook's answer has nothing to replace, so the answer is not read.
+            let argument = CallArgument::Messages(Vec::new());
+            return Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Nothing));
         };
-        let given = Given::Messages(vec![Some(input.json(M::FORM))]);
-        Box::pin(self.run(hook, CallInput { invocation, given }, Wanted::Message))
+        let argument = CallArgument::Messages(vec![Some(input.json(M::FORM))]);
+        Box::pin(self.run(hook, CallInput { invocation, argument }, ResultType::Message))
     }
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, ()> {
-        let given = Given::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
+        let argument =
+            CallArgument::Messages([output, input].map(|message| message.map(|message| message.json(M::FORM))).into());
         let hook = Callee::Hook(Point { when: When::After, subject });
-        Box::pin(async move { self.run(hook, CallInput { invocation, given }, Wanted::Nothing).await.map(drop) })
+        Box::pin(async move { self.run(hook, CallInput { invocation, argument }, ResultType::Nothing).await.map(drop) })
     }
 }
 
-/// A text of game code, in which bytes that are no UTF-8 become the replacement character.
+/// Converts a text of game code to UTF-8. Bytes that are no UTF-8 become the replacement character.
 fn lossy(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

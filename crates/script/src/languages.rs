@@ -1,5 +1,5 @@
-//! Game code of one shard in all its languages. Of a name that several languages have registered the first one's
-//! function is called, in the order of the [registry](crate::engines), as in the original: they do not chain.
+//! Game code of one shard in all its languages. If several languages register one name, only the function of the first
+//! of them in the order of the [registry](crate::engines) is called, as in the original.
 
 mod durable;
 mod index;
@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::live::MatchEngines;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_domain::ports::clock::Clock;
@@ -23,13 +23,13 @@ use muster_wire::code::Code;
 use self::index::Index;
 use crate::durable::logs::Logs;
 use crate::engines::{EngineFunctions, EngineMatches, Programs};
-use crate::machine::call::Sole;
-use crate::machine::registry::{Point, When};
+use crate::machine::call::SinglePurpose;
+use crate::machine::registered::{Point, When};
 use crate::matches::NOT_HERE;
 
 /// The functions and hooks of one shard.
 pub struct Languages {
-    /// In the order of their precedence.
+    /// The engines in their order of precedence.
     engines: Vec<Box<dyn EngineFunctions>>,
     index: RefCell<Index>,
     matches: Rc<LanguageMatches>,
@@ -42,8 +42,8 @@ impl Languages {
         Self { engines, index, matches }
     }
 
-    /// Calls that begin from now on are of these programs. Calls under way end in their own. `generation` is the serial
-    /// number of the programs in this process.
+    /// Sets the programs of calls that begin from now on. Calls under way end in their own program. `generation` is the
+    /// serial number of the programs in this process.
     pub async fn renew(&self, programs: &Programs, generation: u64) {
         for (engine, program) in self.engines.iter().zip(programs.all()) {
             engine.renew(program, generation).await;
@@ -51,20 +51,20 @@ impl Languages {
         }
     }
 
-    /// Starts the machines that are to be there before calls need them.
+    /// Starts machines before calls need them, in each language whose machines take long to start.
     pub async fn warm_up(&self) {
         for engine in &self.engines {
             engine.warm_up().await;
         }
     }
 
-    /// Runs scheduled functions that are due, if this shard is the one that runs them. Answers when the next one is
-    /// due, in seconds since 1970.
+    /// Runs the scheduled functions that are due, if `is_mine` says that this shard runs them. Answers the moment at
+    /// which the next function is due, in seconds since 1970.
     pub fn turn_schedules(&self, is_mine: bool) -> Option<i64> {
         self.engines.iter().filter_map(|engine| engine.turn_schedules(is_mine)).min()
     }
 
-    /// The engine of something that the index has found.
+    /// The engine whose number `find` reads from the index.
     fn found(&self, find: impl FnOnce(&Index) -> Option<usize>) -> Option<&dyn EngineFunctions> {
         let number = find(&self.index.borrow())?;
         self.engines.get(number).map(|engine| &**engine)
@@ -74,12 +74,12 @@ impl Languages {
         self.found(|index| index.function(id))
     }
 
-    fn with_hook(&self, when: When, subject: Subject) -> Option<&dyn EngineFunctions> {
+    fn with_hook(&self, when: When, subject: HookSubject) -> Option<&dyn EngineFunctions> {
         self.found(|index| index.hook(Point { when, subject }))
     }
 
-    fn with_sole(&self, sole: Sole) -> Option<&dyn EngineFunctions> {
-        self.found(|index| index.sole(sole))
+    fn with_single_purpose(&self, purpose: SinglePurpose) -> Option<&dyn EngineFunctions> {
+        self.found(|index| index.of_purpose(purpose))
     }
 }
 
@@ -119,12 +119,12 @@ impl GameFunctions for Languages {
         }
     }
 
-    fn is_asked_of_matches(&self) -> bool {
-        self.with_sole(Sole::Matched).is_some()
+    fn has_matched_function(&self) -> bool {
+        self.with_single_purpose(SinglePurpose::Matched).is_some()
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        match self.with_sole(Sole::Matched) {
+        match self.with_single_purpose(SinglePurpose::Matched) {
             Some(engine) => engine.matched(players),
             None => Box::pin(std::future::ready(Ok(None))),
         }
@@ -149,7 +149,7 @@ impl GameFunctions for Languages {
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        match self.with_sole(Sole::Farewell) {
+        match self.with_single_purpose(SinglePurpose::Farewell) {
             Some(engine) => engine.farewell(grace_sec),
             None => Box::pin(std::future::ready(Ok(()))),
         }
@@ -157,17 +157,17 @@ impl GameFunctions for Languages {
 }
 
 impl Hooks for Languages {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         self.with_hook(When::Before, subject).is_some()
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         self.with_hook(When::After, subject).is_some()
     }
 
     fn before<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -179,7 +179,7 @@ impl Hooks for Languages {
 
     fn after<'a>(
         &'a self,
-        subject: Subject,
+        subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
@@ -191,7 +191,7 @@ impl Hooks for Languages {
     }
 }
 
-fn no_hook(subject: Subject) -> Failure {
+fn no_hook(subject: HookSubject) -> Failure {
     Failure::new(Code::Internal, format!("There is no hook at {}.", subject.name()))
 }
 
@@ -201,7 +201,7 @@ fn refused<'a, T: 'a>(failure: Failure) -> Pin<Box<dyn Future<Output = Result<T,
 
 /// The matches of one shard.
 pub struct LanguageMatches {
-    /// In the order of their precedence.
+    /// The engines in their order of precedence.
     engines: Vec<Rc<dyn EngineMatches>>,
     durable: Option<Durable>,
 }
@@ -211,17 +211,18 @@ struct Durable {
     clock: Rc<dyn Clock>,
     logs: Rc<Logs>,
     owner: Box<dyn DurableOwner>,
-    /// Partitions of this place without a log, and the epoch in which each came here. The log of one is taken over when
-    /// there is something to write.
+    /// Partitions of this place in whose logs nothing was written, and the epoch in which each came here. The log of
+    /// such a partition is taken over when the first durable match is created there.
     unwritten: RefCell<HashMap<Partition, Epoch>>,
 }
 
-/// The plane, which knows where durable matches are.
+/// The plane as the owner of durable matches.
 pub trait DurableOwner {
-    /// The log of a partition was taken over, and these matches go on.
+    /// Tells the plane which matches in the log of a partition go on here: none if the log is empty or cannot be read.
     fn taken_over(&self, partition: Partition, epoch: Epoch, matches: Vec<Outline>);
 
-    /// The log of a partition was given up, and is complete.
+    /// Tells the plane that this place writes no more to the log of a partition, so that the next owner may take it
+    /// over.
     fn released(&self, partition: Partition);
 }
 
@@ -231,15 +232,15 @@ impl LanguageMatches {
         Self { engines, durable: None }
     }
 
-    /// Adds durable matches. The engines write to the same logs.
+    /// Adds durable matches. `logs` must be the logs to which the engines write.
     #[must_use]
     pub fn with_durable(mut self, clock: Rc<dyn Clock>, logs: Rc<Logs>, owner: Box<dyn DurableOwner>) -> Self {
         self.durable = Some(Durable { clock, logs, owner, unwritten: RefCell::default() });
         self
     }
 
-    /// Matches that begin from now on are of these programs. Others go on in their own. `generation` is the serial
-    /// number of the programs in this process.
+    /// Sets the programs of matches that begin from now on. Running matches keep their own program until they migrate.
+    /// `generation` is the serial number of the programs in this process.
     pub fn renew(&self, programs: &Programs, generation: u64) {
         for (engine, program) in self.engines.iter().zip(programs.all()) {
             engine.renew(program, generation);
@@ -264,7 +265,7 @@ impl LanguageMatches {
         }
     }
 
-    /// Has the engine that holds the match carry out an order.
+    /// Gives an order to the engine that runs the match.
     fn pass_on(&self, mut order: HandlerOrder) {
         for engine in &self.engines {
             match engine.clone().order(order) {

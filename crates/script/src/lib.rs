@@ -1,8 +1,8 @@
-//! Game code: what a studio writes in Lua, JavaScript and Go, and what it may call. Why it is built so stands in
-//! `docs/adr/0012-game-code.md`.
+//! Game code: the code that a studio writes in Lua, JavaScript and Go, and the functions of the server that this code
+//! may call. `docs/adr/0012-game-code.md` gives the reasons for the design.
 //!
-//! Every function that game code may call stands once in the [host table](host); engines bind it. This crate never
-//! touches a socket or the database.
+//! Every function that game code may call is one row of the [host table](host), and each engine binds all rows. This
+//! crate never opens a socket or a database: it reaches both through ports.
 
 pub mod durable;
 pub mod engines;

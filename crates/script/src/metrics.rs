@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 
 use crate::routes::RouteTotals;
 
-/// Counters of game code.
+/// Counters of game code, for the page of metrics.
 #[derive(Debug, Default)]
 pub struct ScriptMetrics {
     /// Calls of functions.
@@ -23,23 +23,23 @@ pub struct ScriptMetrics {
     pub log_lines_dropped: AtomicU64,
     /// Matches that ended because they held too much memory.
     pub matches_over_memory: AtomicU64,
-    /// Calls refused because too many waited.
+    /// Calls that were refused because too many waited.
     pub refused: AtomicU64,
     /// Events that game code was told of.
     pub events: AtomicU64,
-    /// Events that wait now.
+    /// Events that wait for game code now.
     pub events_waiting: AtomicI64,
     /// Events that were dropped because too many waited.
     pub events_dropped: AtomicU64,
     /// Runs of scheduled functions that began.
     pub schedules: AtomicU64,
-    /// Runs that were left out because the run before had not ended.
+    /// Runs of scheduled functions that were left out because the run before had not ended.
     pub schedules_skipped: AtomicU64,
-    /// Runs that failed, or did not begin because the database failed.
+    /// Runs of scheduled functions that failed, or did not begin because the database failed.
     pub schedules_failed: AtomicU64,
     /// The generation of game code that runs: the serial number of its programs in this process.
     pub generation: AtomicU64,
-    /// Changes of game code that did not load, and were not taken.
+    /// Changes of game code that failed to load, so that the former code went on.
     pub reloads_failed: AtomicU64,
     /// Totals of requests to routes of game code.
     pub routes: RouteTotals,
@@ -47,33 +47,33 @@ pub struct ScriptMetrics {
     pub routes_failed: AtomicU64,
     /// Calls that wait for a machine now.
     pub waiting: AtomicI64,
-    /// Instances of Go that ended by a fault.
+    /// Instances of Go that ended because of an error and were replaced.
     pub instances_ended: AtomicU64,
-    /// Machines for functions now.
+    /// Machines for functions that exist now.
     pub machines: AtomicI64,
     /// Callbacks of matches that were called.
     pub match_calls: AtomicU64,
-    /// Callbacks of matches that are put aside now, because they wait or others have their turn.
+    /// Callbacks of matches that are put aside now, because they wait or their slice is over.
     pub match_calls_parked: AtomicI64,
     /// Ticks of matches that took more time than they should.
     pub ticks_over_time: AtomicU64,
-    /// Matches now.
+    /// Matches of game code that run now.
     pub matches: AtomicI64,
-    /// Durable matches now.
+    /// Durable matches that run now.
     pub matches_durable: AtomicI64,
     /// Matches that migrated to newer code.
     pub matches_migrated: AtomicU64,
     /// Matches whose migration failed.
     pub matches_not_migrated: AtomicU64,
-    /// Machines for matches now.
+    /// Machines for matches that exist now.
     pub match_machines: AtomicI64,
     /// Jobs that were refused because too many waited for the threads in the background.
     pub background_refused: AtomicU64,
-    /// Entries of the local cache now.
+    /// Entries that the local cache holds now.
     pub cache_entries: AtomicI64,
-    /// Bytes of the entries of the local cache now.
+    /// Bytes of the entries that the local cache holds now.
     pub cache_bytes: AtomicI64,
-    /// Entries of the local cache that were evicted before their end.
+    /// Entries of the local cache that were evicted before their time to live had ended.
     pub cache_evicted: AtomicU64,
     /// Requests to other servers.
     pub http_requests: AtomicU64,

@@ -11,10 +11,10 @@ use muster_wire::code::Code;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use crate::host::{Host, Meter, line_of};
-use crate::machine::call::{Breach, CallInput, Callee, End, Wanted};
+use crate::machine::call::{Breach, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
-use crate::machine::{Code as _, Machine};
+use crate::machine::registered::Names;
+use crate::machine::{Machine, ProgramCode as _};
 use crate::metrics::ScriptMetrics;
 
 /// The machines of a program. A caller keeps the pool until its call has ended.
@@ -26,10 +26,10 @@ pub(crate) struct Pool<M: Machine> {
     limits: Limits,
     permits: Semaphore,
     idle: RefCell<Vec<Counted<M>>>,
-    /// The machine of concurrent calls, once there was one.
+    /// The machine that all concurrent calls share. The first such call starts it.
     shared: RefCell<Rc<Shared<M>>>,
     shared_permits: Semaphore,
-    /// Calls that wait for a permit.
+    /// Count of calls that wait for a permit.
     waiting: Cell<usize>,
     metrics: Arc<ScriptMetrics>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Pool<M: Machine> {
 type Shared<M> = OnceCell<Counted<M>>;
 
 impl<M: Machine> Pool<M> {
-    /// A pool without machines. They are started when calls need them.
+    /// A pool without machines. Machines are started when calls need them.
     pub(crate) fn new(
         program: Arc<M::Program>,
         generation: u64,
@@ -67,12 +67,13 @@ impl<M: Machine> Pool<M> {
         self.program.names()
     }
 
-    /// Starts machines, so that first calls find some. Other tasks of the thread have a turn between any two.
+    /// Starts machines until there are at least `machines_min`, so that the first calls find them ready. Other tasks of
+    /// the thread have a turn between two starts.
     pub(crate) async fn warm_up(&self) {
         let in_use = || self.limits.machines_max - self.permits.available_permits();
         let least = if self.names().is_empty() { 0 } else { self.limits.machines_min };
         while in_use() + self.idle.borrow().len() < least {
-            // The error was logged, and the next call meets it again.
+            // The error is in the log, and the next call fails with it again.
             let Ok(machine) = self.start().await else { return };
             self.idle.borrow_mut().push(machine);
             tokio::task::yield_now().await;
@@ -82,15 +83,15 @@ impl<M: Machine> Pool<M> {
     /// Calls a function.
     ///
     /// # Errors
-    /// The error that it raised, or why it was not called.
+    /// The error that the function raised, or the reason why the function was not called.
     pub(crate) async fn run(
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         self.metrics.calls.fetch_add(1, Ordering::Relaxed);
-        let result = self.run_uncounted(callee, input, wanted).await;
+        let result = self.run_uncounted(callee, input, result_type).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
             let (id, code, generation) = (callee.name(), failure.code.number(), self.generation);
@@ -103,19 +104,19 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         if self.names().is_concurrent(callee) {
-            return self.run_beside_others(callee, input, wanted).await;
+            return self.run_beside_others(callee, input, result_type).await;
         }
         let _permit = self.admit(&self.permits).await?;
         let mut busy = BusyMachine { machine: Some(self.take().await?), idle: &self.idle };
         let Some(vm) = &busy.machine else { return Err(Failure::new(Code::Internal, "An internal error occurred.")) };
-        let end = self.call(vm, callee, input, wanted).await;
-        if is_full(&vm.machine, &end) {
+        let outcome = self.call(vm, callee, input, result_type).await;
+        if is_full(&vm.machine, &outcome) {
             busy.machine = None;
         }
-        end.result
+        outcome.result
     }
 
     /// Calls a function that allows other calls beside it, on the machine that all such calls share.
@@ -123,7 +124,7 @@ impl<M: Machine> Pool<M> {
         &self,
         callee: Callee<'_>,
         input: CallInput,
-        wanted: Wanted,
+        result_type: ResultType,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let _permit = self.admit(&self.shared_permits).await?;
         if self.shared.borrow().get().is_some_and(|vm| vm.machine.is_spent()) {
@@ -131,12 +132,12 @@ impl<M: Machine> Pool<M> {
         }
         let shared = self.shared.borrow().clone();
         let vm = shared.get_or_try_init(|| self.start()).await?;
-        let end = self.call(vm, callee, input, wanted).await;
-        if is_full(&vm.machine, &end) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
-            // Calls that are under way in the machine end there.
+        let outcome = self.call(vm, callee, input, result_type).await;
+        if is_full(&vm.machine, &outcome) && Rc::ptr_eq(&shared, &self.shared.borrow()) {
+            // Calls that are under way in the former machine end there.
             self.shared.take();
         }
-        end.result
+        outcome.result
     }
 
     /// Waits until there is room for one more call.
@@ -155,11 +156,17 @@ impl<M: Machine> Pool<M> {
         permit.map_err(|_| Failure::new(Code::Unavailable, "The server is stopping."))
     }
 
-    async fn call(&self, vm: &Counted<M>, callee: Callee<'_>, input: CallInput, wanted: Wanted) -> End {
+    async fn call(
+        &self,
+        vm: &Counted<M>,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+    ) -> CallOutcome {
         let meter = Meter::new(Chain::default(), &self.limits);
-        let end = self.host.current.during(meter, vm.machine.call(callee, input, wanted, &self.limits)).await;
-        self.count(callee, end.breach);
-        end
+        let outcome = self.host.current.during(meter, vm.machine.call(callee, input, result_type, &self.limits)).await;
+        self.count(callee, outcome.breach);
+        outcome
     }
 
     async fn take(&self) -> Result<Counted<M>, Failure> {
@@ -194,8 +201,8 @@ impl<M: Machine> Pool<M> {
     }
 }
 
-/// A call that waits for a permit. It stops counting when it has one, or is dropped because nobody wants its result any
-/// more.
+/// A call that waits for a permit. The call counts as waiting until this value is dropped: when it has a permit, or
+/// when nobody wants its result any more.
 struct WaitingCall<'a, M: Machine>(&'a Pool<M>);
 
 impl<'a, M: Machine> WaitingCall<'a, M> {
@@ -213,10 +220,10 @@ impl<M: Machine> Drop for WaitingCall<'_, M> {
     }
 }
 
-/// Whether a machine has no room left after a call with this end. Variables of modules fill it and stay, so every
+/// Whether a machine has no room left after a call with this outcome. Variables of modules fill it and stay, so every
 /// further call would fail.
-fn is_full(machine: &impl Machine, end: &End) -> bool {
-    end.breach == Some(Breach::Memory) && !machine.has_room() || machine.is_spent()
+fn is_full(machine: &impl Machine, outcome: &CallOutcome) -> bool {
+    outcome.breach == Some(Breach::Memory) && !machine.has_room() || machine.is_spent()
 }
 
 /// A machine that counts in the metrics as long as it exists.
@@ -231,8 +238,8 @@ impl<M: Machine> Drop for Counted<M> {
     }
 }
 
-/// A machine that runs a call. It goes back to the pool when this is dropped, even with the call under way: that is
-/// made to end then.
+/// A machine that runs a call. The machine goes back to the pool when this value is dropped, even if the call is still
+/// under way: such a call has no caller any more, and the machine ends it.
 struct BusyMachine<'a, M: Machine> {
     machine: Option<Counted<M>>,
     idle: &'a RefCell<Vec<Counted<M>>>,

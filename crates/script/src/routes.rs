@@ -1,4 +1,4 @@
-//! Calls of the functions of routes, and their totals by route.
+//! Calls of the functions that game code registers for HTTP routes, and totals of the requests to each route.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,18 +12,18 @@ use muster_wire::code::Code;
 use crate::functions::Inner;
 use crate::host::line_of;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
-use crate::machine::routes::{given, response};
+use crate::machine::call::{CallInput, Callee, ResultType};
+use crate::machine::routes::{response, route_argument};
 use crate::pool::Pool;
 use crate::value::Value;
 
-/// Most routes with totals of their own, including routes of earlier code.
+/// The largest number of routes with totals of their own. Routes of earlier game code count too.
 pub const ROUTES_TOLD_APART_MAX: usize = 1_024;
 
-/// The name of all further routes together.
+/// The name under which all further routes have their totals together.
 const OTHERS: &str = "other";
 
-/// Totals of the requests to routes, by the paths as game code wrote them.
+/// Totals of the requests to routes, by the paths as game code registered them.
 #[derive(Debug, Default)]
 pub struct RouteTotals(Mutex<BTreeMap<String, RouteTotal>>);
 
@@ -62,7 +62,8 @@ impl RouteTotals {
 }
 
 impl<M: Machine> Inner<M> {
-    /// Calls the function of a route. Its failures are logged here, since clients are told nothing of them.
+    /// Calls the function of a route. Failures are logged here, because clients are not told the reasons. `Unavailable`
+    /// is not logged, because a server that is busy or stopping answers it to many requests.
     pub(crate) async fn serve(
         &self,
         pool: Rc<Pool<M>>,
@@ -72,9 +73,9 @@ impl<M: Machine> Inner<M> {
     ) -> Result<RouteResponse, Failure> {
         let FoundRoute { index, pattern, parameters, .. } = found;
         let (began, method, received) = (self.host.clock.now(), request.method.clone(), request.body.len());
-        let (values, body) = given(request, parameters, &invocation);
-        let input = CallInput { invocation, given: Given::Request(values, body) };
-        let answered = pool.run(Callee::Route(index), input, Wanted::Value).await;
+        let argument = route_argument(request, parameters, &invocation);
+        let input = CallInput { invocation, argument };
+        let answered = pool.run(Callee::Route(index), input, ResultType::Value).await;
         let answered = answered.and_then(|answer| response(answer.map(|value| decoded(&value)).transpose()?));
         if let Err(failure) = &answered
             && failure.code != Code::Unavailable

@@ -1,15 +1,15 @@
 //! Scheduled functions, which run at the moments of cron expressions.
 //!
 //! One shard of all nodes runs them. A record in the database says up to which moment each function has run, so that
-//! each moment is used at most once even if the task moves between nodes whose clocks differ. A shard that takes the
-//! task over looks back a little, for moments that the former one has missed.
+//! each moment is used at most once, even if the task moves between nodes whose clocks differ. A shard that takes the
+//! task over looks back a little, for moments that the former shard has missed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{Invocation, Mode};
+use muster_api::game::{ExecutionMode, Invocation};
 use muster_domain::cron::Cron;
 use muster_domain::ids::UserId;
 use muster_domain::ports::storage::{Authority, Expected, ObjectId, ObjectWrite, ReadPermission, WritePermission};
@@ -21,19 +21,20 @@ use tokio::sync::Notify;
 use crate::functions::Inner;
 use crate::host::Host;
 use crate::machine::Machine;
-use crate::machine::call::{CallInput, Callee, Given, Wanted};
+use crate::machine::call::{CallArgument, CallInput, Callee, ResultType};
 use crate::pool::Pool;
 
-/// How far back a shard looks for missed moments when it takes the task over.
+/// Length of the time before now in which a shard looks for missed moments when it takes the task over.
 const LOOK_BACK_SEC: i64 = 60;
 
-/// A record that is further ahead of the clock than this is ignored: a wrong clock has written it.
+/// Limit of the time by which a record may be ahead of the clock. A record beyond it is ignored, because a node with a
+/// wrong clock has written it.
 const CLOCK_DIFFERENCE_MAX_SEC: i64 = 60;
 
 /// The collection of the records, which are objects of the system user.
 const COLLECTION: &str = "muster_schedules";
 
-/// The moments of a scheduled function, and what tells the function from others of the same program.
+/// The moments of a scheduled function, and an ordinal that tells the function from others with the same expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub(crate) expression: String,
@@ -44,7 +45,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// # Errors
-    /// `InvalidArgument`, which names the field that is wrong.
+    /// `InvalidArgument`, with a sentence that names the wrong field of the expression.
     pub(crate) fn new(expression: &str, ordinal: usize) -> Result<Self> {
         Ok(Self { expression: expression.to_owned(), cron: Cron::parse(expression)?, ordinal })
     }
@@ -52,15 +53,15 @@ impl Schedule {
 
 /// The state of scheduled functions on one shard.
 pub(crate) struct Schedules {
-    /// Moments up to this one were looked at, in seconds since 1970.
+    /// The moment up to which schedules were looked at, in seconds since 1970.
     since_sec: Cell<i64>,
-    /// Functions that run now, by the keys of their records.
+    /// Keys of the records of functions that run now.
     running: RefCell<BTreeSet<String>>,
     settled: Notify,
 }
 
 impl Schedules {
-    /// Schedules of a process that starts now. Earlier moments are not looked at.
+    /// Schedules of a process that starts now. Moments before `now` are not looked at.
     pub(crate) fn new(now: Timestamp) -> Self {
         Self { since_sec: Cell::new(now.seconds()), running: RefCell::default(), settled: Notify::new() }
     }
@@ -122,14 +123,14 @@ impl<M: Machine> Run<M> {
             Ok(false) => return,
             Err(error) => {
                 self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(expression, %error, "a scheduled function does not run: the database does not take note of it");
+                tracing::error!(expression, %error, "a scheduled function does not run: the database cannot record its moment");
                 return;
             }
         }
         self.inner.metrics.schedules.fetch_add(1, Ordering::Relaxed);
-        let invocation = Invocation { mode: Mode::Schedule, ..Invocation::default() };
-        let input = CallInput { invocation, given: Given::Number(due as f64) };
-        if let Err(failure) = pool.run(Callee::Schedule(index), input, Wanted::Nothing).await {
+        let invocation = Invocation { mode: ExecutionMode::Schedule, ..Invocation::default() };
+        let input = CallInput { invocation, argument: CallArgument::Number(due as f64) };
+        if let Err(failure) = pool.run(Callee::Schedule(index), input, ResultType::Nothing).await {
             self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
             let (code, told) = (failure.code.number(), failure.message);
             tracing::warn!(expression, code, told, "a scheduled function failed");
@@ -150,7 +151,7 @@ fn short(expression: &str) -> String {
     if expression.len() <= 64 { expression.to_owned() } else { version_of(expression) }
 }
 
-/// Records that a moment is used. Answers whether it was unused before.
+/// Records that a moment is used. Answers whether this call was the first to use it.
 async fn claim(
     store: &dyn Store,
     key: &str,

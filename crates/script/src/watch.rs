@@ -1,5 +1,5 @@
-//! Watches whether the files of game code change, by comparing their times and sizes now and then. That works on every
-//! file system, including network mounts and mounts of containers.
+//! A watch on the files of game code. Their times and sizes are compared at intervals, because that works on every file
+//! system, including network mounts and mounts of containers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,33 +7,33 @@ use std::time::SystemTime;
 
 use crate::engines::is_game_code;
 
-/// Folders that are not watched: the files of package managers are for compilers and bundlers only.
-const LEFT_OUT: &str = "node_modules";
+/// Name of folders that are not watched. Package managers put files there for compilers and bundlers only.
+const FOLDER_LEFT_OUT: &str = "node_modules";
 
 /// Deepest level of folders that is watched; symbolic links may form rings.
 const DEPTH_MAX: usize = 32;
 
 /// Files by their paths, with time of change and size.
-pub type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+pub type FolderState = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// Finds out when files have changed and nobody writes to them any more.
+/// A watch that finds out when files have changed and nobody writes to them any more.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FolderWatch {
     /// The files as they were last loaded.
-    loaded: Snapshot,
+    loaded: FolderState,
     /// The files at the last look, if they differed from the loaded ones.
-    changed: Option<Snapshot>,
+    changed: Option<FolderState>,
 }
 
-impl Watch {
-    /// Watches files that are loaded in this state.
-    pub fn new(loaded: Snapshot) -> Self {
+impl FolderWatch {
+    /// A watch on files that were loaded in this state.
+    pub fn new(loaded: FolderState) -> Self {
         Self { loaded, changed: None }
     }
 
-    /// Compares the present files. Answers whether they are to be loaded: they differ from the loaded ones, and have
-    /// not changed since the last look.
-    pub fn look(&mut self, now: Snapshot) -> bool {
+    /// Compares the present files with the loaded ones. Answers whether to load them: they differ from the loaded ones,
+    /// and have not changed since the last look.
+    pub fn look(&mut self, now: FolderState) -> bool {
         if now == self.loaded {
             self.changed = None;
             return false;
@@ -49,19 +49,19 @@ impl Watch {
 }
 
 /// The files of game code below a folder; none if there is no such folder.
-pub fn snapshot(folder: &Path) -> Snapshot {
-    let mut found = Snapshot::new();
+pub fn folder_state(folder: &Path) -> FolderState {
+    let mut found = FolderState::new();
     collect(folder, 0, &mut found);
     found
 }
 
-fn collect(folder: &Path, depth: usize, found: &mut Snapshot) {
+fn collect(folder: &Path, depth: usize, found: &mut FolderState) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         // A file may be removed while the folder is read.
         let Ok(about) = std::fs::metadata(&path) else { continue };
         if about.is_dir() {
-            if depth < DEPTH_MAX && !path.ends_with(LEFT_OUT) {
+            if depth < DEPTH_MAX && !path.ends_with(FOLDER_LEFT_OUT) {
                 collect(&path, depth + 1, found);
             }
         } else if path.extension().is_some_and(is_game_code) {
@@ -76,23 +76,23 @@ mod tests {
 
     use super::*;
 
-    fn files(files: &[(&str, u64, u64)]) -> Snapshot {
+    fn files(files: &[(&str, u64, u64)]) -> FolderState {
         let at = |seconds: u64| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         files.iter().map(|(name, seconds, size)| (PathBuf::from(name), (at(*seconds), *size))).collect()
     }
 
     #[test]
     fn what_changed_is_loaded_once_it_has_settled() {
-        let mut watch = Watch::new(files(&[("a.lua", 1, 10)]));
+        let mut watch = FolderWatch::new(files(&[("a.lua", 1, 10)]));
         assert!(!watch.look(files(&[("a.lua", 1, 10)])));
-        assert!(!watch.look(files(&[("a.lua", 2, 4)])), "it may be half written");
-        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "it was");
+        assert!(!watch.look(files(&[("a.lua", 2, 4)])), "a file that changes may be half written");
+        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "the file went on changing");
         assert!(watch.look(files(&[("a.lua", 2, 12)])));
-        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "once");
+        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "a change is loaded once");
         assert!(!watch.look(files(&[("a.lua", 2, 12), ("b.lua", 3, 1)])));
-        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "it came and went");
+        assert!(!watch.look(files(&[("a.lua", 2, 12)])), "a file that came and went leaves no change");
         assert!(!watch.look(files(&[])));
-        assert!(watch.look(files(&[])), "that there are none is a change too");
+        assert!(watch.look(files(&[])), "the loss of all files is a change too");
     }
 
     #[test]
@@ -105,10 +105,10 @@ mod tests {
         {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let found = snapshot(folder.path());
+        let found = folder_state(folder.path());
         let names: Vec<_> = found.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("b.js"), Path::new("x/d.ts"), Path::new("x/y/a.lua")]);
         assert_eq!(found.values().map(|(_, size)| *size).collect::<Vec<_>>(), [0, 1, 4]);
-        assert_eq!(snapshot(&folder.path().join("nowhere")), Snapshot::new());
+        assert_eq!(folder_state(&folder.path().join("nowhere")), FolderState::new());
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use uuid::Uuid;
 
-use crate::config::{Key, Mode, Setting};
+use crate::config::{Key, ServerMode, Setting};
 
 pub use parse::parse;
 
@@ -21,11 +21,11 @@ pub use parse::parse;
 #[derive(Debug)]
 pub enum Command {
     /// Start a server: `muster dev` or `muster serve`.
-    Start { mode: Mode, flags: Vec<Setting> },
+    Start { mode: ServerMode, flags: Vec<Setting> },
     /// Prepare the database, or print its state: `muster migrate`.
     Migrate { action: MigrateAction, flags: Vec<Setting> },
     /// Print the effective configuration, as `muster dev` would read it if `--dev` is given: `muster check`.
-    Check { mode: Mode, flags: Vec<Setting> },
+    Check { mode: ServerMode, flags: Vec<Setting> },
     /// Copy the database of a running or stopped server into a new folder.
     Backup { file: PathBuf, flags: Vec<Setting> },
     /// Replace the database by a backup.
@@ -38,7 +38,7 @@ pub enum Command {
     Bench { arguments: Vec<std::ffi::OsString> },
     /// Act on one player's account.
     Account { action: AccountAction, user_id: Uuid, flags: Vec<Setting> },
-    /// Write declarations of the functions that game code may call into a folder.
+    /// Write files into a folder, with declarations of the functions that game code may call.
     Types { folder: PathBuf },
     /// Replay recordings of matches.
     Match { action: MatchAction, files: Vec<PathBuf>, flags: Vec<Setting> },
@@ -58,7 +58,7 @@ pub enum MigrateAction {
 /// An action of `muster account`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountAction {
-    /// Print everything that is stored of the player, as JSON.
+    /// Print everything that is stored about the player, as JSON.
     Export,
     /// Ban the player: tokens become void, sockets close.
     Ban,

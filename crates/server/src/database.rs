@@ -9,8 +9,8 @@ use muster_store::{Address, OpenError, PostgresOptions, PostgresStore, SqliteOpt
 
 use crate::config::{Config, DatabaseAddress};
 
-/// Most connections to PostgreSQL that one shard uses. Statements share connections; with more of them, fewer
-/// statements and answers would travel together.
+/// Largest number of connections to PostgreSQL that one shard uses. Statements share connections; with more of them,
+/// fewer statements and answers would travel together.
 const CONNECTIONS_PER_SHARD_MAX: usize = 16;
 
 /// The database of durable data; clones share it.

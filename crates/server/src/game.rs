@@ -1,4 +1,4 @@
-//! Game code: loads it, and makes the part of each shard.
+//! Loads game code, and makes the part of it that each shard runs.
 
 mod durable;
 mod outgoing;
@@ -6,7 +6,7 @@ mod recordings;
 mod reload;
 mod schedules;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,19 +15,20 @@ use std::time::Duration;
 use muster_api::game::GameFunctions as _;
 use muster_api::live::Live;
 use muster_domain::ports::store::Store;
-use muster_gateway::outgoing::{ClientOptions, Trust};
+use muster_gateway::outgoing::{OutgoingOptions, Trust};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
 use muster_script::durable::recording::Recorder;
-use muster_script::functions::Surroundings;
+use muster_script::functions::ServerFacts;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
-use muster_script::process::{Clock, CustomMetrics, Process};
+use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
-use muster_script::watch::{Snapshot, snapshot};
+use muster_script::watch::{FolderState, folder_state};
 use muster_script::{
-    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts, returns_to,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
+    returns_to,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -35,9 +36,9 @@ pub use self::durable::MatchLogs;
 use self::durable::Owner;
 use self::outgoing::Outgoing;
 use self::recordings::Folder;
-pub(crate) use self::recordings::{Player, read as read_recording};
+pub(crate) use self::recordings::{RecordingPlayer, read as read_recording};
 use self::reload::Shards;
-pub(crate) use self::reload::{Ask, Reload};
+pub(crate) use self::reload::{Reload, ReloadRequest};
 use crate::config::Config;
 use crate::jobs::Jobs;
 use crate::settings::live_rules;
@@ -80,18 +81,18 @@ struct Loader {
     folder: PathBuf,
     /// Whether the configuration names the folder, which then must exist.
     is_named: bool,
-    means: Means,
+    resources: MachineResources,
     settings: EngineSettings,
 }
 
-/// Things that the machines of all shards use.
+/// The resources that the machines of all shards use.
 #[derive(Clone)]
-struct Means {
+struct MachineResources {
     process: Arc<Process>,
     /// The part of public ids after the dot.
     public_node: Arc<str>,
     /// Options of each shard's HTTP client: `script.http_strict`, and a share of `script.http_requests`.
-    http: ClientOptions,
+    http: OutgoingOptions,
     metrics: Arc<ScriptMetrics>,
 }
 
@@ -106,38 +107,21 @@ impl Game {
         shards: usize,
         store: Rc<dyn Store>,
         signing: Signing,
-        (metrics, custom): (Arc<ScriptMetrics>, Arc<CustomMetrics>),
+        metrics: Arc<ScriptMetrics>,
+        custom: Arc<CustomMetrics>,
     ) -> Result<(Self, Reload), String> {
-        let named = config.runtime.path.clone();
-        let is_named = named.is_some();
-        let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
-        let mut process = Process::new(around(config), metrics.clone(), custom);
-        process.folder = Some(folder.clone());
-        let compiled = config.script.compiled_dir.clone();
-        process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
-        process.config = told(config);
-        guard(config, &mut process)?;
-        let means = Means {
-            process: Arc::new(process),
-            public_node: live_rules(config).node,
-            http: ClientOptions {
-                is_strict: config.script.http_strict,
-                requests_max: config.script.http_requests.div_ceil(shards),
-                trust: Trust::default(),
-            },
-            metrics,
-        };
-        let loader = Loader { folder, is_named, means, settings: settings(config, shards) };
+        let loader = Loader::new(config, shards, metrics, custom)?;
         // The files are looked at before they are read: a file that changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
-        loader.means.metrics.generation.store(1, Ordering::Relaxed);
-        let (told, generations) = watch::channel(first);
+        loader.resources.metrics.generation.store(1, Ordering::Relaxed);
+        let (generations_in, generations) = watch::channel(first);
         let (taken, takes) = mpsc::channel(shards);
-        let shards = Shards { count: shards, generations: told, takes };
-        let reload = Reload::new(loader.clone(), (store, signing), shards, config.script.reload.then_some(files));
-        let (jobs, record_dir) = (Jobs::of_one_server(), config.matches.record_dir.clone());
-        Ok((Self { generations, taken, loader, jobs, logs: None, record_dir }, reload))
+        let shards = Shards { count: shards, generations: generations_in, takes };
+        let watched_files = config.script.reload.then_some(files);
+        let reload = Reload::new(loader.clone(), store, signing, shards, watched_files);
+        let record_dir = config.matches.record_dir.clone();
+        Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server(), logs: None, record_dir }, reload))
     }
 
     /// Sets which scheduled functions this node runs.
@@ -153,25 +137,25 @@ impl Game {
     /// The functions and hooks for one shard, which also runs the matches that are made there. On a server on its own,
     /// durable matches of the last run go on.
     pub(crate) async fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
-        let Self { mut generations, taken, loader: Loader { means, .. }, jobs, logs, record_dir } = self;
+        let Self { mut generations, taken, loader: Loader { resources, .. }, jobs, logs, record_dir } = self;
         let recorder = record_dir.map(|folder| Rc::new(Folder(folder)) as Rc<dyn Recorder>);
         let programs = generations.borrow_and_update().programs.clone();
-        let host = means.host(store, signing, live.clone(), live.clone());
+        let host = resources.host(store, signing, live.clone(), live.clone());
         let match_logs = logs.as_ref().map(|logs| Logs::new(logs.of_shard(), recorder));
-        let matches = matches(&programs, &host, &means.metrics, match_logs, live);
+        let matches = matches(&programs, &host, &resources.metrics, match_logs, live);
         let is_own = |partition: &Partition| live.look(|plane| plane.is_owner(*partition));
         let to_go_on = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own);
         matches.take_over(to_go_on.map(|partition| (partition, Epoch::default())).collect()).await;
-        let functions = Rc::new(Languages::new(programs.functions(&host, &means.metrics), matches.clone()));
+        let functions = Rc::new(Languages::new(programs.functions(&host, &resources.metrics), matches.clone()));
         let warm = functions.clone();
         tokio::task::spawn_local(async move { warm.warm_up().await });
-        let of_shard = OfShard {
+        let shard_code = ShardCode {
             functions: Rc::downgrade(&functions),
             matches: Rc::downgrade(&matches),
             live: Rc::downgrade(live),
             taken,
         };
-        tokio::task::spawn_local(of_shard.follow(generations));
+        tokio::task::spawn_local(shard_code.follow(generations));
         // One shard of the node runs schedules, so that the node has one list of them.
         if live.place().shard() == 0 {
             tokio::task::spawn_local(schedules::keep(Rc::downgrade(&functions), jobs));
@@ -200,14 +184,14 @@ fn matches(
 }
 
 /// The game code of one shard.
-struct OfShard {
+struct ShardCode {
     functions: Weak<Languages>,
     matches: Weak<LanguageMatches>,
     live: Weak<Live>,
     taken: mpsc::Sender<u64>,
 }
 
-impl OfShard {
+impl ShardCode {
     /// Goes over to each new generation.
     async fn follow(self, mut generations: watch::Receiver<Generation>) {
         while generations.changed().await.is_ok() {
@@ -219,36 +203,58 @@ impl OfShard {
             };
             functions.renew(&programs, number).await;
             matches.renew(&programs, number);
-            let is_asked = functions.is_asked_of_matches();
+            let is_asked = functions.has_matched_function();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
-            // An error means that the counting of shards has timed out.
+            // An error means that nobody counts the shards any more: the wait for them has timed out.
             let _ = self.taken.try_send(number);
         }
     }
 }
 
 impl Loader {
+    /// A loader for the folder that the configuration names, or for the default folder.
+    ///
+    /// Errors: a sentence that says which file cannot be read.
+    fn new(
+        config: &Config,
+        shards: usize,
+        metrics: Arc<ScriptMetrics>,
+        custom: Arc<CustomMetrics>,
+    ) -> Result<Self, String> {
+        let named = config.runtime.path.clone();
+        let is_named = named.is_some();
+        let folder = named.unwrap_or_else(|| config.general.data_dir.join(MODULES));
+        let process = Arc::new(process(config, &folder, metrics.clone(), custom)?);
+        let http = OutgoingOptions {
+            is_strict: config.script.http_strict,
+            requests_max: config.script.http_requests.div_ceil(shards),
+            trust: Trust::default(),
+        };
+        let resources = MachineResources { process, public_node: live_rules(config).node, http, metrics };
+        Ok(Self { folder, is_named, resources, settings: settings(config, shards) })
+    }
+
     /// The current state of the files.
-    fn look(&self) -> Snapshot {
-        snapshot(&self.folder)
+    fn look(&self) -> FolderState {
+        folder_state(&self.folder)
     }
 
     /// Loads the files in machines of their own.
     ///
     /// Errors: a sentence with file and line.
     async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
-        let Self { folder, is_named, means, settings } = self;
+        let Self { folder, is_named, resources, settings } = self;
         if !is_named && !folder.is_dir() {
             return Ok(Generation { number, programs: Programs::none(settings) });
         }
-        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let host = resources.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
         let failed = |error: LoadError| format!("cannot load the game code in {}: {error}", folder.display());
         let programs = Programs::load(folder, &host, settings, number).await.map_err(failed)?;
         Ok(Generation { number, programs })
     }
 }
 
-impl Means {
+impl MachineResources {
     fn host(
         &self,
         store: Rc<dyn Store>,
@@ -269,11 +275,27 @@ impl Means {
             node: self.public_node.clone(),
             reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
-            walks: Rc::default(),
+            sends_to_all: Rc::default(),
             current,
             handlers: Handlers::default(),
         })
     }
+}
+
+/// The state of game code that all shards of this process share, by the configuration.
+fn process(
+    config: &Config,
+    folder: &Path,
+    metrics: Arc<ScriptMetrics>,
+    custom: Arc<CustomMetrics>,
+) -> Result<Process, String> {
+    let compiled = config.script.compiled_dir.clone();
+    let mut process = Process::new(server_facts(config), metrics, custom);
+    process.folder = Some(folder.to_owned());
+    process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
+    process.config = readable_configuration(config);
+    guard(config, &mut process)?;
+    Ok(process)
 }
 
 /// The settings of the engines, by the configuration.
@@ -319,14 +341,15 @@ fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     process.stuck = StuckModules::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if config.script.stuck_ms > 0 {
         let after = Duration::from_millis(config.script.stuck_ms);
-        process.clock = Clock::with(Some(StuckPolicy::end_process(after, path)));
+        process.clock = SliceClock::with(Some(StuckPolicy::end_process(after, path)));
     }
     Ok(())
 }
 
-fn around(config: &Config) -> Surroundings {
+/// The facts about the server that the context of every call holds, by the configuration.
+fn server_facts(config: &Config) -> ServerFacts {
     let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-    Surroundings {
+    ServerFacts {
         node: config.general.name.as_str().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         env: env.collect(),
@@ -334,7 +357,7 @@ fn around(config: &Config) -> Surroundings {
 }
 
 /// The part of the configuration that game code can read, under the original's names. Keys are left out.
-fn told(config: &Config) -> Value {
+fn readable_configuration(config: &Config) -> Value {
     let (session, socket) = (&config.session, &config.socket);
     let env = config.runtime.env.iter().map(|(name, value)| format!("{name}={}", value.expose()));
     let address = socket.address.map(|address| address.to_string()).unwrap_or_default();

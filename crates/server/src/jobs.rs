@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_domain::ports::terms::Term;
+use muster_domain::ports::job_epochs::JobEpoch;
 
 /// Answers the epoch since which this node owns a job, by the job's name; `None` while another node owns it.
 pub type Ownership = Arc<dyn Fn(&str) -> Option<u64> + Send + Sync>;
@@ -24,9 +24,9 @@ impl Jobs {
 
     /// The job's ownership, if this server runs the job now. The inner option is `None` on a server on its own. Every
     /// write of the job carries the ownership.
-    pub fn term(&self, job: &'static str) -> Option<Option<Term>> {
+    pub fn epoch(&self, job: &'static str) -> Option<Option<JobEpoch>> {
         let Some(ownership) = &self.0 else { return Some(None) };
         let epoch = i64::try_from(ownership(job)?).ok()?;
-        Some(Some(Term { job, epoch }))
+        Some(Some(JobEpoch { job, epoch }))
     }
 }

@@ -15,7 +15,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 pub(crate) use fingerprint::fingerprint;
 
-use crate::config::{KeyFile, Mode, Notice, Setting, Settings, Source, file_settings, keys};
+use crate::config::{KeyFile, Notice, ServerMode, Setting, Settings, Source, file_settings, keys};
 
 /// Name of the file, in the data folder.
 pub const FILE_NAME: &str = "keys.yml";
@@ -78,7 +78,7 @@ pub static GENERATED: [Generated; 6] = [
     },
 ];
 
-/// Why the keys are not available.
+/// Explains why the keys are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// The file or its folder cannot be read or written.
@@ -107,7 +107,7 @@ pub(crate) fn is_well_known(text: &str) -> bool {
 
 /// Finds values for the secrets that nobody set: the well-known ones under `dev`, otherwise those of the file.
 pub(crate) fn settle(
-    mode: Mode,
+    mode: ServerMode,
     key_file: KeyFile,
     data_dir: &Path,
     settings: &Settings,
@@ -115,7 +115,7 @@ pub(crate) fn settle(
     let is_given = |name: &str| settings.get(name).is_some_and(|setting| setting.source().is_given());
     let missing: Vec<&'static Generated> = GENERATED.iter().filter(|generated| !is_given(generated.name)).collect();
     let nothing = Settled { settings: Vec::new(), notices: Vec::new(), created: false };
-    if mode == Mode::Dev {
+    if mode == ServerMode::Dev {
         return Ok(Settled { settings: well_known(&missing), ..nothing });
     }
     if missing.is_empty() || key_file == KeyFile::Ignore {
@@ -176,7 +176,7 @@ fn read(path: &Path) -> Result<Option<Vec<Setting>>, KeysError> {
 }
 
 /// Writes the file, with the stored secrets and new ones for those that are missing. If another process writes the
-/// first file at the same time, that one's secrets count.
+/// first file at the same time, the secrets of that process count.
 fn complete_file(data_dir: &Path, path: &Path, mut stored: Vec<Setting>) -> Result<Vec<Setting>, KeysError> {
     let first = stored.is_empty();
     for one in &GENERATED {

@@ -4,7 +4,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Config, DatabaseAddress};
 
-/// Files other than connections of players: database, logs, listeners, runtimes of the shards, and a margin.
+/// Number of open files that are not connections of players: database, logs, listeners, runtimes of the shards, and a
+/// margin.
 const FILES_RESERVED: u64 = 128;
 /// Number of open files that is assumed if the system has no limit.
 const FILES_MAX_UNLIMITED: u64 = 1 << 20;

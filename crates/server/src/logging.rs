@@ -17,8 +17,9 @@ use tracing_subscriber::{Layer, Registry, filter::Targets, fmt, layer::Subscribe
 use crate::config::{LogFormat, LogLevel, Logger};
 
 pub use writer::LogGuard;
+use writer::RunningLog;
 
-/// Why logs cannot be set up.
+/// Explains why logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
     /// The log file cannot be opened for appending.
@@ -50,7 +51,7 @@ fn subscriber(
 ) -> Result<(impl Subscriber + Send + Sync + use<>, LogGuard), LoggingError> {
     let file = logger.file.as_ref().map(|path| open(path.clone())).transpose()?;
     let has_file = file.is_some();
-    let (to_stdout, to_file, guard) = writer::start(stdout, file).map_err(LoggingError::Thread)?;
+    let RunningLog { to_stdout, to_file, guard } = writer::start(stdout, file).map_err(LoggingError::Thread)?;
     let stdout_layer = logger.stdout.then(|| layer(stdout_style(logger.format, terminal), to_stdout));
     let file_layer = has_file.then(|| layer(file_style(logger.format), to_file));
     let subscriber = Registry::default().with(stdout_layer).with(file_layer).with(filter(logger.level));

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use muster_server::{cli, commands};
 
-/// Frames are made by one shard and freed by another. With the system's allocator that takes a third of the cost of a
+/// Frames are made by one shard and freed by another. With the system's allocator, this takes a third of the cost of a
 /// chat message on two shards (BENCHMARKS.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_domain::Timestamp;
-use muster_domain::limits::EFFECT_LIFE_SEC;
+use muster_domain::limits::KEYED_WRITE_LIFE_SEC;
 use muster_domain::ports::clock::Clock as _;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
@@ -27,11 +27,11 @@ const CLOCK_JUMP_MAX_SEC: i64 = 60;
 const REVOCATIONS_JOB: &str = "prune_revocations";
 
 /// The job that removes outcomes of keyed writes that no match will replay.
-const EFFECTS_JOB: &str = "prune_effects";
+const KEYED_WRITES_JOB: &str = "prune_effects";
 
 /// Removes expired revocations, from the database and from this process, and outcomes of keyed writes that are older
-/// than any replay. A running match removes its own old outcomes at each snapshot; this removes those of matches that
-/// ended.
+/// than any replay. A running match removes its own old outcomes at each snapshot; this task removes the outcomes of
+/// matches that ended.
 pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     let mut pruning = Pruning::begin(Instant::now(), System.now());
@@ -42,13 +42,13 @@ pub async fn prune(store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jo
             continue;
         }
         revocations.prune(&System);
-        if let Some(term) = jobs.term(REVOCATIONS_JOB)
-            && let Err(error) = store.prune_revocations(now, term).await
+        if let Some(job_epoch) = jobs.epoch(REVOCATIONS_JOB)
+            && let Err(error) = store.prune_revocations(now, job_epoch).await
         {
             tracing::warn!(%error, "cannot remove expired revocations; trying again in an hour");
         }
-        if let Some(term) = jobs.term(EFFECTS_JOB)
-            && let Err(error) = store.prune_effects(now.plus_seconds(-EFFECT_LIFE_SEC), term).await
+        if let Some(job_epoch) = jobs.epoch(KEYED_WRITES_JOB)
+            && let Err(error) = store.prune_keyed_writes(now.plus_seconds(-KEYED_WRITE_LIFE_SEC), job_epoch).await
         {
             tracing::warn!(%error, "cannot remove old outcomes of writes; trying again in an hour");
         }

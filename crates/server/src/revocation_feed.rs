@@ -1,4 +1,4 @@
-//! The ways of revocations: from the database into this process, and from the thread that applied one to every shard.
+//! Brings revocations from the database into this process, and from the thread that applied a revocation to all shards.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use tokio::sync::Notify;
 
 use crate::system::System;
@@ -51,13 +51,13 @@ impl Mailbox {
         })
     }
 
-    /// Delivers revocations to every shard until it is dropped or a shard has ended.
+    /// Delivers revocations to every shard until the future is dropped or a shard has ended.
     pub async fn deliver(self: Arc<Self>, shards: Arc<[ShardHandle]>) {
         loop {
             let revocations = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
             for revocation in revocations {
                 for shard in shards.iter() {
-                    if shard.send(Command::Revoked(revocation)).await.is_err() {
+                    if shard.send(ShardCommand::Revoked(revocation)).await.is_err() {
                         return;
                     }
                 }

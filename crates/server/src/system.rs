@@ -21,7 +21,7 @@ impl Clock for System {
     }
 }
 
-/// Bytes taken from the system's generator at a time.
+/// Number of bytes that are taken from the system's generator at a time.
 const POOL_BYTES: usize = 512;
 
 /// Random bytes of the system, read a block at a time: a sign-in needs some three times, and each system call costs as

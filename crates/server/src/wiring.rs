@@ -1,4 +1,4 @@
-//! From a configuration to a running server: one named step per part, joined here and nowhere else.
+//! Turns a configuration into a running server: a named step starts each part, and only here do the parts meet.
 
 mod running;
 mod shards;
@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use muster_api::keys::{KeyTexts, Keys};
-use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::metrics::ApiMetrics;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use crate::cluster::Cluster;
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{Ask, Game, MatchLogs, Player, Reload};
+use crate::game::{Game, MatchLogs, RecordingPlayer, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -41,12 +41,12 @@ use crate::settings::{gateway_config, guessing, request_limits, session_rules};
 use crate::system::System;
 use crate::telemetry::Telemetry;
 pub use running::Running;
-use shards::start_shards;
+use shards::{StartedShards, start_shards};
 
 /// The content type of the Prometheus text format.
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Why a server did not start: a sentence that says what to do.
+/// Explains why a server did not start, and says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StartError(String);
@@ -77,7 +77,7 @@ struct Metrics {
     custom: Arc<CustomMetrics>,
     passwords: Arc<PasswordMetrics>,
     gateway: Arc<GatewayMetrics>,
-    /// One per shard.
+    /// Counters of operations, one value for each shard.
     api: Vec<Arc<ApiMetrics>>,
 }
 
@@ -99,21 +99,22 @@ impl Metrics {
 /// # Errors
 /// Anything that keeps the server from starting: a port in use, a database that cannot be opened, keys that clash.
 pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Running, StartError> {
+    // This raises the limit of open files, before the database and the shards open theirs.
     let connections_max = limits::connections_max(config);
     let metrics = Metrics::new(config);
     let (database, store) = open_database(config, &metrics).await?;
     let mailbox = Arc::new(Mailbox::default());
     let shared = share(config, database, &*store, Revocations::new(mailbox.observer()), &metrics).await?;
     let (mut game, reload) = load_game(&shared, store.clone(), &metrics).await?;
-    let read = shared.revocations.refresh(&*store, &System).await;
-    read.map_err(StartError::because("cannot read which tokens are revoked"))?;
+    read_revocations(&shared, &*store).await?;
     let gateway = Arc::new(gateway_config(config, connections_max).map_err(StartError)?);
     let mut cluster = join_cluster(config, &*store).await?;
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
     let match_logs = match_logs(config, cluster.as_ref())?;
     game.set_jobs(jobs.clone());
     game.set_logs(match_logs.clone());
-    let (shards, threads) = start_shards(&shared, &game, &gateway, &metrics, cluster.as_mut()).await?;
+    let StartedShards { handles: shards, threads } =
+        start_shards(&shared, &game, &gateway, &metrics, cluster.as_mut()).await?;
 
     let listener = listen(config).await?;
     let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
@@ -122,10 +123,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
     accept_players(&mut tasks, listener, connections_max, shards.clone(), metrics.gateway.clone());
     tasks.spawn(mailbox.deliver(shards.clone()));
-    let asked = Ask::default();
-    tasks.spawn_local(reload.run(asked.clone()));
-    tasks.spawn_local(pruning::prune(store.clone(), shared.revocations.clone(), jobs));
-    tasks.spawn_local(revocation_feed::follow(store, shared.revocations));
+    let reload = start_reloading(&mut tasks, reload);
+    start_upkeep(&mut tasks, store, shared.revocations, jobs);
     Ok(Running {
         address,
         metrics_address,
@@ -139,7 +138,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         matches_grace_sec: config.general.shutdown_grace_sec,
         script: metrics.script,
         cluster,
-        reload: asked,
+        reload,
     })
 }
 
@@ -148,7 +147,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
 ///
 /// # Errors
 /// A sentence that says why the modules cannot be loaded.
-pub(crate) async fn player(config: &Config) -> Result<(Player, tempfile::TempDir), StartError> {
+pub(crate) async fn player(config: &Config) -> Result<(RecordingPlayer, tempfile::TempDir), StartError> {
     let folder = tempfile::tempdir().map_err(StartError::because("cannot make a folder for a moment"))?;
     let address = muster_store::Address::Sqlite(folder.path().join("muster.db"));
     let metrics = Metrics::new(config);
@@ -156,7 +155,7 @@ pub(crate) async fn player(config: &Config) -> Result<(Player, tempfile::TempDir
     let database = opened.map_err(|error| StartError(error.0))?;
     let store = database.store().await.map_err(StartError::because("cannot use a database"))?;
     let shared = share(config, database, &*store, Revocations::new(Box::new(|_| {})), &metrics).await?;
-    let player = Player::load(config, store, signing(&shared)).await.map_err(StartError)?;
+    let player = RecordingPlayer::load(config, store, signing(&shared)).await.map_err(StartError)?;
     Ok((player, folder))
 }
 
@@ -194,9 +193,15 @@ async fn share(
 
 async fn load_game(shared: &Shared, store: Rc<dyn Store>, metrics: &Metrics) -> Result<(Game, Reload), StartError> {
     let config = &shared.config;
-    let script_metrics = (metrics.script.clone(), metrics.custom.clone());
-    let loaded = Game::load(config, shard_count(config), store, signing(shared), script_metrics).await;
-    loaded.map_err(StartError)
+    let (script, custom) = (metrics.script.clone(), metrics.custom.clone());
+    Game::load(config, shard_count(config), store, signing(shared), script, custom).await.map_err(StartError)
+}
+
+/// Reads which tokens are revoked, so that a server accepts no revoked token from its first request on.
+async fn read_revocations(shared: &Shared, store: &dyn Store) -> Result<(), StartError> {
+    let read = shared.revocations.refresh(store, &System).await;
+    read.map_err(StartError::because("cannot read which tokens are revoked"))?;
+    Ok(())
 }
 
 /// The logs of durable matches: the cluster's, or files on a server on its own.
@@ -250,6 +255,19 @@ fn accept_players(
             tracing::error!(%error, "accepting ended");
         }
     });
+}
+
+/// Starts to reload game code on request and when its files change. Answers the handle for requests.
+fn start_reloading(tasks: &mut JoinSet<()>, reload: Reload) -> ReloadRequest {
+    let request = ReloadRequest::default();
+    tasks.spawn_local(reload.run(request.clone()));
+    request
+}
+
+/// Starts the tasks that remove expired data, and that learn of revocations by other servers.
+fn start_upkeep(tasks: &mut JoinSet<()>, store: Rc<dyn Store>, revocations: Arc<Revocations>, jobs: Jobs) {
+    tasks.spawn_local(pruning::prune(store.clone(), revocations.clone(), jobs));
+    tasks.spawn_local(revocation_feed::follow(store, revocations));
 }
 
 fn start_passwords(

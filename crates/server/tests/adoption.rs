@@ -24,8 +24,8 @@ const SERVER_KEY: &str = "key-of-this-studio";
 const OLD_PASSWORD: &str = "the old password";
 const NEW_PASSWORD: &str = "a new password of Ann, of as many bytes as bcrypt takes, äöü: .......";
 const ANN: &str = "00000000-0000-4000-8000-000000000001";
-/// A cost in the bcrypt hashes that the original wrote; it differs from ours, and so does the name of the algorithm in
-/// them.
+/// Cost of the bcrypt hashes that the original wrote. It differs from ours, and so does the name of the algorithm in
+/// the hashes.
 const OLD_COST: u32 = 5;
 
 /// The tables whose rows no player changes in this test.

@@ -12,7 +12,7 @@ use muster_cluster::codec::Decoder;
 use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
-use muster_cluster::node::{Clock, Node, NodeEvent, NodeOptions};
+use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode};
 use muster_testenv::{Database, Nats as NatsServer, Postgres};
 use muster_wire::batch::VERSION;
 use muster_wire::envelope::Format;
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-/// A key of a server's generated file.
+/// A key from a server's file of generated keys.
 fn key(setup: &Setup, name: &str) -> String {
     let file = std::fs::read_to_string(setup.folder().join("keys.yml")).unwrap();
     let line = file.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).unwrap();
@@ -77,9 +77,9 @@ fn a_node_with_other_keys_does_not_join_and_says_what_to_do() {
     two.stop();
 }
 
-/// A node of the test itself, in the role of one of another release.
+/// A node that the test itself runs, in the role of a node of another release.
 struct Other {
-    _node: Node,
+    _node: RunningNode,
     node_of_server: NodeNumber,
     me: NodeNumber,
     events: mpsc::Receiver<NodeEvent>,
@@ -88,14 +88,14 @@ struct Other {
     heard: Vec<String>,
 }
 
-async fn start_other(place: &Place, compatibility: Compatibility) -> (Node, mpsc::Receiver<NodeEvent>) {
+async fn start_other(place: &Place, compatibility: Compatibility) -> (RunningNode, mpsc::Receiver<NodeEvent>) {
     let urls = vec![place.nats.url().to_owned()];
     let options = NatsOptions { urls, cluster: place.cluster.clone(), ..NatsOptions::default() };
     let nats = Arc::new(Nats::connect(&options).await.unwrap());
     // The node owns nothing, since the test cannot do the work of an owner.
     let roles = Roles { gateway: true, live: false, jobs: false };
     let node = NodeConfig { name: "other".into(), shards: 1, weight: 1, roles, compatibility, epoch_floor: 0 };
-    Node::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: Clock::of_system() })
+    RunningNode::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system() })
 }
 
 impl Other {
@@ -143,7 +143,8 @@ fn block_on(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
 }
 
-/// The head of a batch: the version in which it was written, and the lowest that can read it.
+/// A batch of these messages. Its head holds the version in which it was written, and the lowest version that can read
+/// it.
 fn batch(version: u32, readable_from: u32, messages: &[Vec<u8>]) -> Vec<u8> {
     let head = [0x08, u8::try_from(version).unwrap(), 0x10, u8::try_from(readable_from).unwrap()];
     [&head[..], &messages.concat()].concat()
@@ -166,8 +167,9 @@ fn question(number: u8, what: &[u8]) -> Vec<u8> {
 
 /// A field that no release has.
 const UNKNOWN_FIELD: [u8; 3] = [0xF8, 0x7F, 1];
+/// Number of the field for a kind of question that no release has.
 const UNKNOWN_KIND: u16 = 1_000;
-/// Number of presences on a stream.
+/// Number of the field for the question how many presences a stream has.
 const COUNT: u16 = 24;
 
 #[test]

@@ -14,8 +14,9 @@ use support::{database, http, wait_until};
 
 const LOAD_CLIENTS: usize = 8;
 
-/// Exit statuses of a command that failed, and of one that was not understood.
+/// Exit status of a command that failed.
 const FAILED: i32 = 1;
+/// Exit status of a command that was not understood.
 const USAGE: i32 = 2;
 
 fn backup(setup: &Setup, folder: &Path) -> String {

@@ -35,7 +35,7 @@ struct Trace {
     answered: HashMap<String, usize>,
 }
 
-/// A system call that another thread's line interrupted.
+/// A system call whose end is on a later line, because a line of another thread came first.
 struct Begun<'a> {
     line: usize,
     text: &'a str,

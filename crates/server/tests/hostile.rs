@@ -1,5 +1,5 @@
 //! Ten thousand malformed requests and frames, together with `hostile_sockets`; each class gets its documented answer.
-//! This half is HTTP.
+//! This file sends requests over HTTP.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -16,9 +16,10 @@ use support::server::{Server, Setup};
 use support::socket::Socket;
 use support::{DEADLINE, wait_until};
 
-/// Requests with one shard, and again with two; `hostile_sockets` sends the other half of ten thousand.
+/// Number of requests to a server with one shard, and again to one with two. `hostile_sockets` sends the other half of
+/// ten thousand.
 const REQUESTS_PER_RUN: usize = 2_500;
-/// Most bytes by which the server's memory may grow after the first few requests of each class.
+/// Largest number of bytes by which the server's memory may grow after the first few requests of each class.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 const WARM_UP_PER_CLASS: usize = 5;
 

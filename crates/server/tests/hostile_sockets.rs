@@ -1,5 +1,5 @@
 //! Ten thousand malformed requests and frames, together with `hostile`; each class gets its documented answer. This
-//! half is sockets.
+//! file sends frames over sockets.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -12,9 +12,10 @@ use support::server::{Server, Setup};
 use support::socket::{Frame, Socket};
 use support::wait_until;
 
-/// Sockets with one shard, and again with two; `hostile` sends the other half of ten thousand.
+/// Number of sockets to a server with one shard, and again to one with two. `hostile` sends the other half of ten
+/// thousand.
 const SOCKETS_PER_RUN: usize = 2_500;
-/// Most bytes by which the server's memory may grow after the first few sockets of each class.
+/// Largest number of bytes by which the server's memory may grow after the first few sockets of each class.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 const WARM_UP_PER_CLASS: usize = 10;
 

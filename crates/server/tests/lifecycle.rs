@@ -185,7 +185,7 @@ fn what_is_in_use_is_said() {
     let (code, text) = Setup::dev().flag("metrics.prometheus_port", metrics_port).fail_to_start();
     assert_eq!(code, Some(1));
     assert!(text.contains("cannot listen on") && text.contains("metrics.prometheus_port"), "{text}");
-    // The refused requests did the server no harm.
+    // The failed starts did the running server no harm.
     assert_eq!(server.get("/readycheck").status, 200);
     server.stop();
 }

@@ -20,9 +20,9 @@ use support::socket::Socket;
 use support::{http, wait_until};
 
 const CLIENTS: usize = 8;
-/// Writes acknowledged to each client before the database goes away, and again after it is back.
+/// Number of writes that are acknowledged to each client before the database goes away, and again after it is back.
 const ACKNOWLEDGED_EACH: u64 = 20;
-/// Refusals that each client gets meanwhile.
+/// Number of refusals that each client gets while the database is away.
 const REFUSED_EACH: u64 = 5;
 
 /// The kind of outage, which decides which reads still work.
@@ -225,7 +225,7 @@ fn a_database_that_is_no_database_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_refused_by_name() {
-    // The system's view of its devices takes no files, not even from the superuser.
+    // The folder `/sys`, in which Linux shows its devices, takes no files, not even from the superuser.
     for (setup, what) in [
         (Setup::dev().flag("data_dir", "/sys"), "/sys"),
         (Setup::serve().flag("data_dir", "/sys/muster"), "/sys/muster"),

@@ -25,11 +25,12 @@ use tokio::task::{JoinSet, LocalSet};
 const SOCKETS: usize = 1_000;
 const ROOMS: usize = 50;
 const MEMBERS: usize = SOCKETS / ROOMS;
-/// Senders in each room; 200 in all.
+/// Number of senders in each room; 200 in all.
 const SENDERS: usize = 4;
 const MESSAGES_PER_SENDER: u64 = 25;
 const ACCOUNTS: usize = 20;
-/// Most bytes of a connection, both directions together; it ends somewhere before.
+/// Largest number of bytes that a connection passes in both directions together. Each connection is cut at a random
+/// point before that.
 const BYTES_PER_CONNECTION_MAX: usize = 12_000;
 
 /// Passes connections on, and cuts each at a random byte. Bytes under way are lost then.
@@ -39,7 +40,7 @@ async fn run_proxy(listener: TcpListener, target: SocketAddr, mut random: Random
         let budget = random.between(1, BYTES_PER_CONNECTION_MAX);
         tokio::task::spawn_local(async move {
             if let Ok(server) = TcpStream::connect(target).await {
-                // However the connection ends, both sides see it end.
+                // Both sides see the end of the connection, whether by a cut or an error.
                 let _ = pass(client, server, budget).await;
             }
         });
@@ -66,7 +67,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, mut budget: usize) -
 struct Player {
     socket: ResumableSocket,
     room: usize,
-    /// Players whose join this one was told of.
+    /// Ids of sessions whose join this player was told of.
     seen: HashSet<String>,
     /// By sender, the number that its next message must have.
     expected: [u64; SENDERS],

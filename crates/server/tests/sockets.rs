@@ -19,7 +19,7 @@ use support::{DEADLINE, http, wait_until};
 const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
 const BURST: usize = 5_000;
 
-/// A message of the application's ping with this cid, framed.
+/// A frame with an application ping that has this cid.
 fn ping_frame(format: Format, cid: &str) -> Vec<u8> {
     frame(FINAL | message_opcode(format), &envelope::encode(&ping(cid), format))
 }
@@ -154,7 +154,7 @@ fn a_client_that_is_gone_is_noticed_and_one_that_answers_stays() {
 }
 
 const QUEUE_BYTES: u64 = 65_536;
-/// Memory of a client besides its queue: the replies to one read, and its own state.
+/// Limit of the memory of a client besides its queue: the replies to one read, and its own state.
 const BESIDE_QUEUE_BYTES: u64 = 512 * 1024;
 
 /// Sends pings and reads nothing, until the connection ends or `is_over` is set. Sets `is_full` once nothing more fits.
@@ -205,8 +205,8 @@ fn a_client_that_never_reads_is_closed_and_costs_no_more_than_stated() {
 #[test]
 fn a_client_that_crawls_is_not_closed() {
     const WRITE_WAIT: Duration = Duration::from_millis(1_500);
-    /// Two systems on one machine do not announce a window below 64 KiB, so a slow reader must take frames in large
-    /// groups.
+    /// Number of frames that the slow reader takes at a time. Between two ends on one machine, TCP announces no window
+    /// below 64 KiB, so the groups must be large.
     const FRAMES_AT_ONCE: usize = 250;
     let server = Setup::dev().flag("socket.write_wait_ms", WRITE_WAIT.as_millis()).start();
     let token = server.sign_in("crawls").session;

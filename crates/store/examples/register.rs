@@ -1,5 +1,5 @@
-//! Measures sign-ups and sign-ins by device straight on a store, without a server around it. On PostgreSQL the CPU time
-//! is that of this side alone.
+//! Measures sign-ups and sign-ins by device on a store, without a server around it. On PostgreSQL the CPU time is that
+//! of the client alone.
 //!
 //! `cargo run --release -p muster-store --example register -- ADDRESS [COUNT] [CONCURRENCY] [v4|v7]`
 
@@ -62,7 +62,8 @@ async fn sign_in_all(store: &Rc<Opened>, count: u64, concurrency: u64, ordered: 
                 if index >= count {
                     return Ok::<_, anyhow::Error>(());
                 }
-                // The same numbers in the same order both times, and in no order of their own.
+                // Both rounds use the same devices in the same sequence. The names are hashes, so they do not arrive in
+                // alphabetical order.
                 let device_text = Uuid::new_v5(&Uuid::NAMESPACE_OID, &index.to_be_bytes()).to_string();
                 let device = Identifier::Device(device_text.clone());
                 let user_id = id(index, ordered);
@@ -83,13 +84,13 @@ async fn sign_in_all(store: &Rc<Opened>, count: u64, concurrency: u64, ordered: 
         .await
 }
 
-/// An id that is random, or random behind a time.
+/// A user id: random, or with `ordered` a number that grows, followed by random bits.
 fn id(index: u64, ordered: bool) -> UserId {
     let random = Uuid::new_v5(&Uuid::NAMESPACE_URL, &index.to_be_bytes()).as_u128();
     UserId(Uuid::from_u128(if ordered { u128::from(index) << 64 | (random >> 64) } else { random }))
 }
 
-/// CPU time of this process so far, all threads, user and system, microseconds.
+/// CPU time of this process so far, in microseconds: all threads, user and system.
 fn cpu_us() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields: Vec<&str> = stat.rsplit_once(')').context("unknown form")?.1.split_whitespace().collect();

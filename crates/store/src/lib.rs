@@ -5,7 +5,7 @@
 //! its future resolves with `Ok`. No rule of the game lives here, and nothing else in Muster speaks SQL.
 
 pub mod address;
-mod effects;
+mod keyed_writes;
 mod limits;
 mod messages;
 pub mod metrics;
@@ -25,14 +25,14 @@ pub use metrics::StoreMetrics;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
-/// What both databases say when a statement of game code finds too much.
+/// The refusal, on both databases, of a statement of game code that finds too many rows or bytes.
 fn too_many_rows() -> StoreError {
     let message =
         format!("The statement finds more than {SQL_ROWS_MAX} rows or {SQL_ROWS_BYTES_MAX} bytes: use LIMIT.");
     StoreError::Invalid(message)
 }
 
-/// Brings the database at `address` up to date, making it if there is none; a sentence for the operator.
+/// Brings the database at `address` up to date, and creates it if there is none. Answers a sentence for the operator.
 /// Call it once, on a tokio runtime, before stores are opened.
 ///
 /// # Errors
@@ -62,10 +62,11 @@ pub async fn migrate(address: &Address) -> Result<String, OpenError> {
     })
 }
 
-/// Tells how the database at `address` stands, changing nothing; a sentence for the operator.
+/// Reads the schema version of the database at `address` without changing anything. Answers a sentence for the
+/// operator.
 ///
 /// # Errors
-/// When it cannot be used by this program as it is; the sentence says what to do.
+/// When this program cannot use the database as it is; the sentence says what to do.
 pub async fn status(address: &Address) -> Result<String, OpenError> {
     let (version, newest, kind) = match address {
         Address::Sqlite(path) => match SqliteStore::schema_version(path)? {
@@ -100,14 +101,14 @@ pub async fn open(
 
 /// A store on either database.
 pub enum Opened {
-    /// May be cloned and sent to other shards.
+    /// One handle for all shards: clones may be sent to other threads.
     Sqlite(SqliteStore),
-    /// Belongs to the shard that opened it.
+    /// A store of the shard that opened it; other shards open their own.
     Postgres(PostgresStore),
 }
 
 impl Opened {
-    /// The store, whichever it is.
+    /// The opened store.
     pub fn store(&self) -> &dyn Store {
         match self {
             Self::Sqlite(store) => store,
@@ -116,7 +117,8 @@ impl Opened {
     }
 }
 
-/// Why a database cannot be opened, migrated, copied or restored. The text says what is wrong and what to do.
+/// The reason why a database cannot be opened, migrated, copied or restored. The text says what is wrong and what to
+/// do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OpenError(pub String);
@@ -126,7 +128,7 @@ impl OpenError {
         Self(message.into())
     }
 
-    /// A closure for `map_err`: what was being done, then the cause.
+    /// A closure for `map_err`. The error's text is the failed action, then the cause.
     pub(crate) fn because<E: std::fmt::Display>(action: impl std::fmt::Display) -> impl FnOnce(E) -> Self {
         move |cause| Self(format!("{action}: {cause}"))
     }

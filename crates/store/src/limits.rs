@@ -7,23 +7,23 @@ use muster_domain::ports::notifications::{Notification, NotificationUpdate};
 use muster_domain::ports::storage::{ObjectId, ObjectWrite};
 use muster_domain::ports::store::StoreError;
 
-/// Names, identifiers, collections and keys, in characters.
+/// Longest name, identifier, collection and key, in characters.
 pub(crate) const NAME_LEN_MAX: usize = 128;
-/// Display name, location, time zone, e-mail address and subject, in characters.
+/// Longest display name, location, time zone, e-mail address and subject, in characters.
 pub(crate) const TEXT_LEN_MAX: usize = 255;
-/// Addresses of pictures, in characters.
+/// Longest address of a picture, in characters.
 pub(crate) const URL_LEN_MAX: usize = 512;
-/// Language tags, in characters.
+/// Longest language tag, in characters.
 pub(crate) const LANG_TAG_LEN_MAX: usize = 18;
-/// Object versions, in characters.
+/// Longest object version, in characters.
 pub(crate) const VERSION_LEN_MAX: usize = 32;
-/// Password hashes, in bytes; the column takes less than 32,000.
+/// Longest password hash, in bytes: the column takes less than 32,000.
 pub(crate) const PASSWORD_HASH_LEN_MAX: usize = 31_999;
 
 /// The mode of a group's chat stream, whose subject is the group.
 pub(crate) const STREAM_MODE_GROUP: i16 = 3;
 
-/// Refuses a text wider than its column, or with a NUL in it, which PostgreSQL cannot hold.
+/// Refuses a text that is wider than its column, or that contains a NUL, which PostgreSQL cannot hold.
 pub(crate) fn text(name: &str, value: &str, len_max: usize) -> Result<(), StoreError> {
     // A text has at most as many characters as bytes, so the count is seldom needed.
     if value.len() > len_max && value.chars().count() > len_max {
@@ -35,12 +35,12 @@ pub(crate) fn text(name: &str, value: &str, len_max: usize) -> Result<(), StoreE
     Ok(())
 }
 
-/// See [`text`].
+/// Checks a username as [`text`] does.
 pub(crate) fn username(value: &str) -> Result<(), StoreError> {
     text("username", value, NAME_LEN_MAX)
 }
 
-/// See [`text`].
+/// Checks an identifier as [`text`] does.
 pub(crate) fn identifier(value: &Identifier) -> Result<(), StoreError> {
     match value {
         Identifier::Device(id) => text("device id", id, NAME_LEN_MAX),
@@ -48,7 +48,8 @@ pub(crate) fn identifier(value: &Identifier) -> Result<(), StoreError> {
     }
 }
 
-/// A value that fits no column is linked to nobody, so it needs no sentence of its own; but a NUL does.
+/// Refuses identifiers that contain a NUL. Identifiers that are too long pass: no account has one, so unlinking finds
+/// none.
 pub(crate) fn unlink(value: &Unlink) -> Result<(), StoreError> {
     match value {
         Unlink::Device(id) => text("device id", id, usize::MAX),
@@ -57,14 +58,14 @@ pub(crate) fn unlink(value: &Unlink) -> Result<(), StoreError> {
     }
 }
 
-/// The stored form of an e-mail address: lower case, and within its column.
+/// Checks an e-mail address, and answers its stored form: in lower case.
 pub(crate) fn email(value: &str) -> Result<String, StoreError> {
     let lower = value.to_lowercase();
     text("e-mail address", &lower, TEXT_LEN_MAX)?;
     Ok(lower)
 }
 
-/// See [`PASSWORD_HASH_LEN_MAX`].
+/// Refuses a hash longer than [`PASSWORD_HASH_LEN_MAX`].
 pub(crate) fn password_hash(value: &[u8]) -> Result<(), StoreError> {
     if value.len() > PASSWORD_HASH_LEN_MAX {
         return Err(StoreError::Invalid("The password hash is too long.".to_owned()));
@@ -72,7 +73,7 @@ pub(crate) fn password_hash(value: &[u8]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// All fields of an update.
+/// Checks all texts of an account's update.
 pub(crate) fn account_update(update: &AccountUpdate) -> Result<(), StoreError> {
     let fields = [
         ("username", &update.username, NAME_LEN_MAX),
@@ -87,36 +88,36 @@ pub(crate) fn account_update(update: &AccountUpdate) -> Result<(), StoreError> {
         .try_for_each(|(name, value, len_max)| value.as_deref().map_or(Ok(()), |value| text(name, value, *len_max)))
 }
 
-/// Everything that is changed together.
+/// Checks all accounts and objects of a combined change.
 pub(crate) fn multi_update(update: &MultiUpdate) -> Result<(), StoreError> {
     update.accounts.iter().try_for_each(|(_, update)| account_update(update))?;
     update.writes.iter().try_for_each(object)
 }
 
-/// The name of an object to be written.
+/// Checks the collection and the key of an object.
 pub(crate) fn object_id(id: &ObjectId) -> Result<(), StoreError> {
     text("collection", &id.collection, NAME_LEN_MAX)?;
     text("key", &id.key, NAME_LEN_MAX)
 }
 
-/// An object to be written.
+/// Checks the name and the version of an object to be written.
 pub(crate) fn object(write: &ObjectWrite) -> Result<(), StoreError> {
     object_id(&write.id)?;
     text("version", &write.version, VERSION_LEN_MAX)
 }
 
-/// A message to be stored.
+/// Checks the channel's name and the sender's username of a message.
 pub(crate) fn message(message: &Message) -> Result<(), StoreError> {
     text("channel's name", message.channel.parts().label, NAME_LEN_MAX)?;
     username(&message.username)
 }
 
-/// A notification to be stored.
+/// Checks the subject of a notification.
 pub(crate) fn notification(notification: &Notification) -> Result<(), StoreError> {
     text("subject", &notification.subject, TEXT_LEN_MAX)
 }
 
-/// A change of a notification.
+/// Checks the new subject of a notification, if there is one.
 pub(crate) fn notification_update(update: &NotificationUpdate) -> Result<(), StoreError> {
     update.subject.as_deref().map_or(Ok(()), |subject| text("subject", subject, TEXT_LEN_MAX))
 }

@@ -1,19 +1,19 @@
-//! What the stores count, as plain atomics that the server shows under its own metric names.
+//! Counters and gauges of the stores, as plain atomics that the server shows under its own metric names.
 //!
-//! All are totals since the start unless they are called a gauge. Nothing here is read by the store itself.
+//! Counters are totals since the start of the process; gauges are marked as such. The store never reads them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters and gauges of one database. One value may be shared by several stores: they add up.
+        /// Counters and gauges of one database. Several stores may share one value, and then add to the same counters.
         #[derive(Debug, Default)]
         pub struct StoreMetrics {
             $($(#[$doc])* pub $name: AtomicU64,)*
         }
 
         impl StoreMetrics {
-            /// All names with their present values, in the order of their declaration.
+            /// Names and present values of all counters and gauges, in the order of their declaration.
             pub fn snapshot(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name.load(Ordering::Relaxed)),)*]
             }
@@ -22,15 +22,15 @@ macro_rules! counters {
 }
 
 counters! {
-    /// SQLite: write transactions run, whatever became of them.
+    /// SQLite: jobs that the writer took, successful or not.
     write_jobs,
-    /// SQLite: commits, each with one sync of the log; read beside `write_jobs` it gives the mean batch.
+    /// SQLite: commits, each with one sync of the log. `write_jobs` divided by this is the mean batch.
     write_batches,
     /// SQLite: the largest batch so far (gauge).
     write_batch_len_max,
-    /// SQLite: batches run again with a savepoint per job because one had failed midway.
+    /// SQLite: batches that were run again with a savepoint around each job, because a job had failed after a change.
     write_batches_isolated,
-    /// SQLite: batches that the disk or the database refused, all of their jobs answered as unavailable.
+    /// SQLite: batches that the disk or the database refused; all their jobs were answered as unavailable.
     write_batches_failed,
     /// SQLite: jobs waiting for the writer (gauge).
     write_queue_len,
@@ -52,15 +52,15 @@ counters! {
     read_queue_full,
     /// SQLite: checkpoints of the log into the database.
     checkpoints,
-    /// SQLite: time spent in checkpoints, microseconds; those that held the writer up are counted there too.
+    /// SQLite: time that the checkpoint thread spent in checkpoints, microseconds.
     checkpoint_us,
-    /// SQLite: time for which checkpoints held the writer up, microseconds.
+    /// SQLite: time for which checkpoints stopped the writer, microseconds.
     checkpoint_stall_us,
     /// SQLite: pages in the log after the last commit (gauge).
     wal_pages,
-    /// SQLite: statements of game code run.
+    /// SQLite: statements of game code that were run.
     game_statements,
-    /// SQLite: time that they took, microseconds.
+    /// SQLite: time spent on statements of game code, microseconds.
     game_statement_us,
     /// SQLite: statements of game code that took too long and were interrupted.
     game_statements_interrupted,
@@ -88,7 +88,7 @@ counters! {
     statements,
 }
 
-/// Adds to a counter.
+/// Adds to a counter or gauge.
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {
     counter.fetch_add(amount, Ordering::Relaxed);
 }

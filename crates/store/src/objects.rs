@@ -1,4 +1,4 @@
-//! What both databases decide about storage objects: permissions, version rules, numbers of the columns.
+//! Rules about storage objects that both databases share: permissions, versions, and numbers in columns.
 
 use muster_domain::UserId;
 use muster_domain::ports::storage::{
@@ -7,7 +7,7 @@ use muster_domain::ports::storage::{
 use muster_domain::ports::store::{Rejection, StoreError};
 use muster_domain::time::Timestamp;
 
-/// A stored object without its name and value.
+/// The stored state of an object, without its name and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) version: String,
@@ -17,19 +17,19 @@ pub(crate) struct State {
     pub(crate) update_time: Timestamp,
 }
 
-/// What an allowed request changes.
+/// The work that an allowed request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Nothing: all is as requested.
+    /// No change: the stored object is as requested.
     Keep,
-    /// The object.
+    /// The object is written or deleted.
     Write,
 }
 
-/// Whether `write` may happen with `present` stored, and whether it changes anything.
+/// Decides whether `write` is allowed while `present` is stored, and whether the write changes anything.
 ///
 /// # Errors
-/// `Rejected(Version | Permission)`.
+/// `Rejected(Version)` when another version is stored, `Rejected(Permission)` when the caller may not write the object.
 pub(crate) fn decide(
     authority: Authority,
     write: &ObjectWrite,
@@ -56,10 +56,11 @@ pub(crate) fn decide(
     Ok(if same && write.expected == Expected::Any { Decision::Keep } else { Decision::Write })
 }
 
-/// Whether `delete` may happen with `present` stored, and whether there is anything to delete.
+/// Decides whether `delete` is allowed while `present` is stored, and whether there is an object to delete.
 ///
 /// # Errors
-/// `Rejected(Version | Permission)`.
+/// `Rejected(Version)` when another version or no object is stored, `Rejected(Permission)` when the caller may not
+/// delete the object.
 pub(crate) fn decide_delete(
     authority: Authority,
     delete: &ObjectDelete,
@@ -79,7 +80,7 @@ pub(crate) fn decide_delete(
     Ok(Decision::Write)
 }
 
-/// Players write their own objects alone.
+/// Refuses players who write an object of another user.
 pub(crate) fn check_owner(authority: Authority, id: &ObjectId) -> Result<(), StoreError> {
     match authority {
         Authority::Client(caller) if caller != id.user_id => Err(StoreError::Rejected(Rejection::Permission)),
@@ -96,7 +97,7 @@ fn check_writable(authority: Authority, present: &State) -> Result<(), StoreErro
     }
 }
 
-/// The least read permission that lets `authority` see the objects of `owner`, or of everyone.
+/// The lowest read permission that lets `authority` see the objects of `owner`; `None` stands for objects of all users.
 pub(crate) fn read_least(authority: Authority, owner: Option<UserId>) -> i16 {
     read_code(match authority {
         Authority::Server => ReadPermission::None,
@@ -105,16 +106,16 @@ pub(crate) fn read_least(authority: Authority, owner: Option<UserId>) -> i16 {
     })
 }
 
-/// Where a page begins. One lower bound and no second condition, so that an index leads straight to it.
+/// The position where a page begins. Queries compare it as one row value, so that an index leads straight to the page.
 pub(crate) struct Start<'a> {
     pub(crate) read: i16,
     pub(crate) key: &'a str,
     pub(crate) user_id: UserId,
-    /// Whether an object at this very place belongs to the page.
+    /// Whether an object exactly at this position belongs to the page.
     pub(crate) inclusive: bool,
 }
 
-/// The first place of a page that `query`'s authority may see.
+/// The position where the page of `query` begins. Objects that the query's authority may not see lie before it.
 pub(crate) fn start(query: &ObjectQuery) -> Start<'_> {
     let least = read_least(query.authority, query.owner);
     match &query.after {
@@ -125,17 +126,17 @@ pub(crate) fn start(query: &ObjectQuery) -> Start<'_> {
     }
 }
 
-/// The answer to a write.
+/// The acknowledgement of a write.
 pub(crate) fn ack(write: &ObjectWrite, create_time: Timestamp, update_time: Timestamp) -> ObjectAck {
     ObjectAck { id: write.id.clone(), version: write.version.clone(), create_time, update_time }
 }
 
-/// The owner of an object to be written is unknown.
+/// The refusal of an object whose owner does not exist.
 pub(crate) fn missing_owner() -> StoreError {
     StoreError::Invalid("The owner of the storage object does not exist.".to_owned())
 }
 
-/// Each name once.
+/// The ids, sorted, without duplicates.
 pub(crate) fn distinct(ids: &[ObjectId]) -> Vec<ObjectId> {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
@@ -143,7 +144,7 @@ pub(crate) fn distinct(ids: &[ObjectId]) -> Vec<ObjectId> {
     ids
 }
 
-/// The number in the column.
+/// The number of a read permission in its column.
 pub(crate) fn read_code(permission: ReadPermission) -> i16 {
     match permission {
         ReadPermission::None => 0,
@@ -152,7 +153,7 @@ pub(crate) fn read_code(permission: ReadPermission) -> i16 {
     }
 }
 
-/// The number in the column.
+/// The number of a write permission in its column.
 pub(crate) fn write_code(permission: WritePermission) -> i16 {
     match permission {
         WritePermission::None => 0,
@@ -160,7 +161,7 @@ pub(crate) fn write_code(permission: WritePermission) -> i16 {
     }
 }
 
-/// The meaning of the number; an unknown one means what its comparison in SQL means.
+/// The read permission of a number in its column. Unknown numbers are treated as SQL's comparisons treat them.
 pub(crate) fn read_permission(code: i16) -> ReadPermission {
     match code {
         ..=0 => ReadPermission::None,
@@ -169,7 +170,7 @@ pub(crate) fn read_permission(code: i16) -> ReadPermission {
     }
 }
 
-/// See [`read_permission`].
+/// The write permission of a number in its column, for unknown numbers as in [`read_permission`].
 pub(crate) fn write_permission(code: i16) -> WritePermission {
     if code <= 0 { WritePermission::None } else { WritePermission::Owner }
 }

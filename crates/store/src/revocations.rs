@@ -1,13 +1,14 @@
-//! How both databases hold why tokens were revoked: two columns, of which servers before the second knew the first.
+//! The reason of a revocation, which both databases hold in two columns. Servers before the column `banned` knew only
+//! `close_sockets`.
 
 use muster_domain::ports::revocations::RevocationReason;
 
-/// The columns `close_sockets` and `banned`.
+/// The values of the columns `close_sockets` and `banned`.
 pub(crate) fn reason_columns(reason: RevocationReason) -> (bool, bool) {
     (reason.closes_sockets(), reason == RevocationReason::Banned)
 }
 
-/// The reason that the columns `close_sockets` and `banned` hold.
+/// The reason for the values of the columns `close_sockets` and `banned`.
 pub(crate) fn reason(close_sockets: bool, banned: bool) -> RevocationReason {
     match (close_sockets, banned) {
         (_, true) => RevocationReason::Banned,

@@ -1,4 +1,5 @@
-//! Kills a process that signs players up at full rate, on both databases, and looks for every player it acknowledged.
+//! Kills a process that signs up players at full rate, on both databases. Every player whose sign-up was acknowledged
+//! must be in the database afterwards.
 
 #![allow(clippy::print_stdout, reason = "a test with a main of its own reports by itself")]
 

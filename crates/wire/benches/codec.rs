@@ -1,4 +1,4 @@
-//! What the hot paths cost: `cargo bench -p muster-wire`. Prints nanoseconds per call, the best of several rounds.
+//! The cost of the hot paths: `cargo bench -p muster-wire`. Prints nanoseconds per call, the best of several rounds.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // a program for people, on input of its own
 
 use std::hint::black_box;

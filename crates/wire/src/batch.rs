@@ -1,4 +1,5 @@
-//! Batches between nodes (`proto/node.proto`), written piece by piece; read as a whole, and then message by message.
+//! Batches between nodes (`proto/node.proto`). A batch is written piece by piece. It is read as a whole, and then
+//! message by message.
 
 use bytes::Bytes;
 pub use prost::DecodeError as Damage;
@@ -6,54 +7,54 @@ use prost::Message as _;
 
 use crate::node::{Batch, Message};
 
-/// Bytes of one batch at most.
+/// Most bytes of one batch.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The version of the format that is written here.
+/// Version of the format that is written here.
 pub const VERSION: u32 = 1;
-/// The lowest version whose nodes can read what is written here.
+/// The lowest version of a node that can read this format.
 pub const READABLE_FROM: u32 = 1;
 
-/// Field 3 and 4 of a batch, with lengths.
+/// The keys of fields 3 and 4 of a batch; both have a length in front of their bytes.
 const BLOB_KEY: u8 = 3 << 3 | 2;
 const MESSAGE_KEY: u8 = 4 << 3 | 2;
 
-/// A batch that cannot be read at all.
+/// The reason why a batch cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
-    /// It is damaged.
+    /// The bytes are no batch.
     #[error("a batch of another node is damaged: {0}")]
     Malformed(#[from] Damage),
-    /// It is too large.
+    /// The batch has more than [`BATCH_BYTES_MAX`] bytes.
     #[error("a batch of another node has {0} bytes, and at most {BATCH_BYTES_MAX} are read")]
     TooLarge(usize),
-    /// It does not say in which version it was written.
+    /// The batch does not say in which version of the format it was written.
     #[error("a batch of another node has no version")]
     NoVersion,
-    /// It is too new.
+    /// The batch needs a node that reads a newer version of the format.
     #[error("a batch of another node is of version {0}, and this node reads up to {VERSION}: update this node")]
     TooNew(u32),
 }
 
-/// Begins a batch.
+/// Appends the head of a batch.
 pub fn begin(out: &mut Vec<u8>) {
     let head = Batch { version: VERSION, readable_from: READABLE_FROM, ..Batch::default() };
     written(head.encode(out));
 }
 
-/// Adds a blob. The first of a batch is number 1.
+/// Appends a blob. The first blob of a batch is number 1.
 pub fn append_blob(out: &mut Vec<u8>, blob: &[u8]) {
     out.push(BLOB_KEY);
     written(prost::encode_length_delimiter(blob.len(), out));
     out.extend_from_slice(blob);
 }
 
-/// Adds a message.
+/// Appends a message.
 pub fn append_message(out: &mut Vec<u8>, message: &Message) {
     out.push(MESSAGE_KEY);
     written(message.encode_length_delimited(out));
 }
 
-/// Reads a batch. What it holds as bytes, its messages too, refers to `bytes`.
+/// Reads a batch. Its blobs and its messages, which stay undecoded, share the memory of `bytes`.
 ///
 /// # Errors
 /// See [`BatchError`].
@@ -69,15 +70,15 @@ pub fn read(bytes: Bytes) -> Result<Batch, BatchError> {
     }
 }
 
-/// Reads one of a batch's messages. It holds nothing of `bytes`.
+/// Decodes one of a batch's messages. The message does not share the memory of `bytes`.
 ///
 /// # Errors
-/// It is damaged.
+/// When the bytes are damaged.
 pub fn read_message(bytes: &[u8]) -> Result<Message, Damage> {
     Message::decode(bytes)
 }
 
-/// Only a buffer of fixed size is ever too small.
+/// Checks that encoding succeeded. It fails only when a buffer of fixed size is too small.
 fn written(result: Result<(), prost::EncodeError>) {
     debug_assert!(result.is_ok(), "a vector grows");
 }

@@ -1,40 +1,40 @@
-//! The closed set of error codes, and the one place that says what each means on HTTP, gRPC and sockets.
+//! The closed set of error codes, and the only table of their meaning on HTTP, gRPC and sockets.
 
 use crate::json::{WriteOptions, Writer};
 
-/// Why an operation failed. Numbers are gRPC's.
+/// The reason why an operation failed. The numbers are gRPC's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Code {
-    /// The caller went away.
+    /// The caller has gone away.
     Canceled = 1,
-    /// Nothing better is known.
+    /// The reason is not known.
     Unknown = 2,
-    /// The request is malformed or breaks a rule that no state changes.
+    /// The request is malformed, or breaks a rule that does not depend on any state.
     InvalidArgument = 3,
-    /// It took too long.
+    /// The operation took too long.
     DeadlineExceeded = 4,
-    /// What was asked for does not exist, or the caller may not know that it does.
+    /// The requested thing does not exist, or the caller may not know that it exists.
     NotFound = 5,
-    /// It exists already.
+    /// The thing to be created exists already.
     AlreadyExists = 6,
-    /// The caller is known and may not.
+    /// The caller is known, and may not do this.
     PermissionDenied = 7,
-    /// A limit was hit; later it may work.
+    /// A limit was reached; a later attempt may succeed.
     ResourceExhausted = 8,
-    /// The state does not allow it.
+    /// The present state does not allow the operation.
     FailedPrecondition = 9,
-    /// A conflict with another request; trying again may work.
+    /// The request was in conflict with another request; another attempt may succeed.
     Aborted = 10,
-    /// Beyond the valid range.
+    /// A value lies outside its valid range.
     OutOfRange = 11,
-    /// The server does not have it.
+    /// The server does not have this operation.
     Unimplemented = 12,
     /// A fault of the server.
     Internal = 13,
-    /// The server or something it needs is away; trying again may work.
+    /// The server, or a service that it needs, is not available; another attempt may succeed.
     Unavailable = 14,
-    /// Data is damaged, or a signature does not fit.
+    /// Data is damaged, or a signature is wrong.
     DataLoss = 15,
     /// The caller is not known.
     Unauthenticated = 16,
@@ -46,39 +46,39 @@ pub enum Code {
 pub enum RealtimeCode {
     /// A fault of the server.
     RuntimeException = 0,
-    /// This message is not accepted from clients, or switched off by a hook.
+    /// Clients may not send this message, or a hook has switched it off.
     UnrecognizedPayload = 1,
-    /// The envelope holds no message.
+    /// The envelope contains no message.
     MissingPayload = 2,
     /// The message breaks a rule.
     BadInput = 3,
-    /// There is no such match.
+    /// The match does not exist.
     MatchNotFound = 4,
-    /// The match refused.
+    /// The match refused the player.
     MatchJoinRejected = 5,
-    /// The game has no such function.
+    /// The game code has no function of this name.
     RuntimeFunctionNotFound = 6,
-    /// A function or hook of the game failed.
+    /// A function or hook of the game code failed.
     RuntimeFunctionException = 7,
 }
 
-/// What becomes of a socket after an error.
+/// The fate of a socket after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterError {
-    /// It stays open.
+    /// The socket stays open.
     Stay,
-    /// It is closed after the error was sent.
+    /// The socket is closed after the error has been sent.
     Close,
 }
 
-/// What a [`Code`] means on each transport.
+/// The meaning of a [`Code`] on each transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// HTTP status.
+    /// The HTTP status.
     pub http_status: u16,
-    /// Code in the realtime error message.
+    /// The code in the realtime error message.
     pub realtime: RealtimeCode,
-    /// What becomes of the socket.
+    /// The fate of the socket.
     pub after: AfterError,
 }
 
@@ -103,7 +103,7 @@ impl Code {
         Self::Unauthenticated,
     ];
 
-    /// The gRPC number, which also stands in error bodies.
+    /// The gRPC number, which is also the `code` in error bodies.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
@@ -115,8 +115,8 @@ impl Code {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
 
-    /// What it means on each transport. On sockets the caller's faults are bad input and the others runtime
-    /// exceptions; only a caller who is no longer known is cut off.
+    /// The meaning of the code on each transport. On sockets a fault of the caller is bad input, and any other fault is
+    /// a runtime exception. Only `Unauthenticated` closes the socket.
     #[must_use]
     pub const fn mapping(self) -> Mapping {
         use AfterError::{Close, Stay};
@@ -156,7 +156,7 @@ impl RealtimeCode {
         self as i32
     }
 
-    /// What becomes of the socket when the protocol itself, not an operation, raises this error.
+    /// The fate of the socket when the protocol itself, not an operation, raises this error.
     #[must_use]
     pub const fn after(self) -> AfterError {
         match self {
@@ -166,14 +166,14 @@ impl RealtimeCode {
     }
 }
 
-/// What the `error` member of a failed game function call holds.
+/// The `error` member in the body of a failed call of a game function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RpcFailure {
-    /// The server refused: the text stands there again.
+    /// The server refused the call: `error` repeats the message.
     BuiltIn,
-    /// The game's function failed: an empty object.
+    /// The game's function failed: `error` is an empty object.
     Runtime,
-    /// The body was too large: the member is missing.
+    /// The body was too large: there is no `error`.
     Oversized,
 }
 

@@ -1,8 +1,8 @@
-//! Cursors: where a listing continues, opaque to clients.
+//! Cursors tell where the next page of a listing begins. Clients do not look into them.
 //!
-//! A cursor is bound to the kind of listing and to its filter, and carries a checksum over all of it, so that one
-//! that was changed or taken from another listing is refused (code 3). It is not secret and grants nothing: what it
-//! leads to is checked like any other request.
+//! A cursor belongs to one kind of listing and to its filter, and contains a checksum over both. A cursor that was
+//! changed, or that comes from another listing, is refused (code 3). Cursors are not secret and grant no rights: the
+//! next page is checked like any other request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,13 +10,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::code::Code;
 
-/// Goes up when the form changes; cursors of other versions are refused.
+/// Version of the form. Cursors of other versions are refused.
 const VERSION: u8 = 1;
 const CHECKSUM_LEN: usize = 8;
-/// Longer texts are refused before anything is computed.
+/// Longest text of a cursor; longer ones are refused before any work is done.
 pub const CURSOR_LEN_MAX: usize = 4096;
 
-/// The listing that a cursor belongs to. Numbers are part of the form and never reused.
+/// The kinds of listings. The numbers are part of the form and are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum CursorKind {
@@ -52,33 +52,33 @@ pub enum CursorKind {
     Ledger = 15,
 }
 
-/// A cursor that does not belong here.
+/// A cursor that is damaged, or belongs to another listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor is not valid for this listing; start again without one")]
 pub struct CursorError;
 
 impl CursorError {
-    /// The code to answer with.
+    /// The code of the answer.
     #[must_use]
     pub fn code(self) -> Code {
         Code::InvalidArgument
     }
 }
 
-/// Makes a cursor, part by part.
+/// Writes a cursor, part by part.
 #[derive(Debug)]
 pub struct CursorWriter {
     bytes: Vec<u8>,
 }
 
 impl CursorWriter {
-    /// An empty cursor of a kind.
+    /// An empty cursor for a kind of listing.
     #[must_use]
     pub fn new(kind: CursorKind) -> Self {
         Self { bytes: vec![VERSION, kind as u8] }
     }
 
-    /// Adds a text.
+    /// Appends a text.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         self.bytes.extend_from_slice(&(text.len() as u64).to_le_bytes()[..4]);
@@ -86,14 +86,15 @@ impl CursorWriter {
         self
     }
 
-    /// Adds a number.
+    /// Appends a number.
     #[must_use]
     pub fn number(mut self, number: i64) -> Self {
         self.bytes.extend_from_slice(&number.to_le_bytes());
         self
     }
 
-    /// The cursor, bound to what else selects the listing: collection and owner, for example.
+    /// The text of the cursor, bound to the filter: the other values that select the listing, such as collection and
+    /// owner.
     #[must_use]
     pub fn finish(mut self, filter: &[&str]) -> String {
         let checksum = checksum(&self.bytes, filter);
@@ -102,7 +103,7 @@ impl CursorWriter {
     }
 }
 
-/// Reads a cursor, part by part in the order of writing.
+/// Reads the parts of a cursor in the order in which they were written.
 #[derive(Debug)]
 pub struct CursorReader {
     bytes: Vec<u8>,
@@ -110,10 +111,10 @@ pub struct CursorReader {
 }
 
 impl CursorReader {
-    /// Opens a cursor of this kind and filter.
+    /// Opens a cursor of a kind and filter.
     ///
     /// # Errors
-    /// Fails when it is of another kind, filter or version, or was changed.
+    /// When the cursor has another kind, filter or version, or was changed.
     pub fn open(text: &str, kind: CursorKind, filter: &[&str]) -> Result<Self, CursorError> {
         if text.len() > CURSOR_LEN_MAX {
             return Err(CursorError);
@@ -128,29 +129,29 @@ impl CursorReader {
         Ok(Self { bytes, position: 2 })
     }
 
-    /// The next part, a text.
+    /// The next part, which is a text.
     ///
     /// # Errors
-    /// Fails when there is none.
+    /// When the next part is no text.
     pub fn text(&mut self) -> Result<String, CursorError> {
         let len = self.take(4)?.iter().rev().fold(0, |len, &byte| len << 8 | usize::from(byte));
         let bytes = self.take(len)?.to_vec();
         String::from_utf8(bytes).map_err(|_| CursorError)
     }
 
-    /// The next part, a number.
+    /// The next part, which is a number.
     ///
     /// # Errors
-    /// Fails when there is none.
+    /// When no number is left.
     pub fn number(&mut self) -> Result<i64, CursorError> {
         let bytes = self.take(8)?.try_into().map_err(|_| CursorError)?;
         Ok(i64::from_le_bytes(bytes))
     }
 
-    /// Checks that nothing is left.
+    /// Checks that all parts have been read.
     ///
     /// # Errors
-    /// Fails when something is.
+    /// When parts are left.
     pub fn end(self) -> Result<(), CursorError> {
         if self.position == self.bytes.len() { Ok(()) } else { Err(CursorError) }
     }

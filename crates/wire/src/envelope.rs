@@ -1,6 +1,6 @@
 //! Frames of the realtime protocol: one envelope per frame, as JSON text or protobuf.
 //!
-//! JSON is strict, unknown members are refused; protobuf skips unknown fields, as it must.
+//! JSON is strict: unknown members are refused. Protobuf skips unknown fields, as the format demands.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -10,7 +10,7 @@ use crate::json::{self, JsonError, JsonMessage as _, Mode};
 use crate::realtime::envelope::Message;
 use crate::realtime::{Envelope, Error};
 
-/// The format of a socket's frames, chosen when it opens.
+/// The format of a socket's frames, which is chosen when the socket opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Format {
     /// Text frames.
@@ -20,19 +20,19 @@ pub enum Format {
     Protobuf,
 }
 
-/// A frame that is not an envelope; the socket is closed without an answer.
+/// A frame that is no envelope. The socket is closed without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Not JSON, or not an envelope.
+    /// The frame is not JSON, or not an envelope.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// Not protobuf, or not an envelope.
+    /// The frame is not protobuf, or not an envelope.
     #[error(transparent)]
     Protobuf(#[from] prost::DecodeError),
 }
 
 impl Format {
-    /// The value of the `format` parameter; `None` if there is no such format.
+    /// The format with this name in the `format` parameter; `None` if there is no such format.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -42,7 +42,7 @@ impl Format {
         }
     }
 
-    /// The value of the `format` parameter.
+    /// The format's name in the `format` parameter.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,13 +59,13 @@ impl Envelope {
         Self { cid: cid.into(), message: Some(message) }
     }
 
-    /// An answer without a value, which is sent even when `cid` is empty.
+    /// An answer without a message, which is sent even when `cid` is empty.
     #[must_use]
     pub fn acknowledgement(cid: impl Into<String>) -> Self {
         Self { cid: cid.into(), message: None }
     }
 
-    /// A message that answers nothing.
+    /// A message that is no answer to a request.
     #[must_use]
     pub fn push(message: Message) -> Self {
         Self { cid: String::new(), message: Some(message) }
@@ -79,7 +79,7 @@ impl Envelope {
     }
 }
 
-/// The frame of an envelope.
+/// Encodes an envelope as a frame.
 #[must_use]
 pub fn encode(envelope: &Envelope, format: Format) -> Bytes {
     match format {
@@ -88,7 +88,7 @@ pub fn encode(envelope: &Envelope, format: Format) -> Bytes {
     }
 }
 
-/// Appends the frame of an envelope to a buffer, for replies that leave with others.
+/// Appends the frame of an envelope to a buffer that may hold other bytes already.
 pub fn append(envelope: &Envelope, format: Format, out: &mut Vec<u8>) {
     match format {
         Format::Json => envelope.write_json(out),
@@ -96,8 +96,8 @@ pub fn append(envelope: &Envelope, format: Format, out: &mut Vec<u8>) {
     }
 }
 
-/// The envelope of a frame. `Format` says what the frame must be; a text frame on a binary socket is the caller's to
-/// refuse.
+/// Decodes a frame in `format`. The caller has to refuse frames of the wrong type, such as a text frame on a socket of
+/// binary frames.
 ///
 /// # Errors
 /// Fails when the frame is not an envelope.

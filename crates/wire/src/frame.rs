@@ -1,20 +1,21 @@
-//! The frames of a socket as a server sends them (RFC 6455): whole, unmasked, so that one serves every recipient.
+//! The frames that a server sends on a socket (RFC 6455). Frames are whole and unmasked, so that all receivers get the
+//! same bytes.
 //!
-//! Reading frames, and what stands in them, is for others.
+//! This module neither reads frames nor looks into payloads.
 
 use bytes::Bytes;
 
 use crate::envelope::Format;
 
-/// Bytes of the longest header of a server's frame.
+/// Length of the longest header of a server's frame, in bytes.
 pub const HEADER_BYTES_MAX: usize = 10;
 
 const FINAL: u8 = 0x80;
 const TEXT: u8 = 0x1;
 const BINARY: u8 = 0x2;
 
-/// A frame ready for the sockets of this format: its header, and the payload that `write` appends to an empty buffer,
-/// in one allocation.
+/// A frame for sockets of this format. `write` appends the payload to the buffer of the frame, which has room for the
+/// header in front, so that small frames need one allocation.
 #[must_use]
 pub fn finished(format: Format, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     const PAYLOAD_BYTES_USUAL: usize = 246;
@@ -31,12 +32,12 @@ pub fn finished(format: Format, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     Bytes::from(buffer).slice(start..)
 }
 
-/// The header of a whole frame with this opcode and length of payload: its first bytes, and how many of them count.
+/// The header of a whole frame. The answer is an array, and the number of its first bytes that are the header.
 #[must_use]
 pub fn header(opcode: u8, payload_len: usize) -> ([u8; HEADER_BYTES_MAX], usize) {
     let mut header = [0; HEADER_BYTES_MAX];
     header[0] = FINAL | opcode;
-    // Both casts are bounded by their patterns.
+    // The patterns bound both casts.
     let len = match payload_len {
         0..=125 => {
             header[1] = payload_len as u8;

@@ -1,4 +1,4 @@
-//! Every byte format of Muster: protobuf messages, the JSON dialect, envelopes, tokens, cursors, error codes and the
+//! All byte formats of Muster: protobuf messages, the JSON dialect, envelopes, tokens, cursors, error codes and the
 //! operation table. No I/O, no clock, no game rules.
 
 pub mod batch;

@@ -1,57 +1,58 @@
-//! Frames of the links between nodes: a header of fixed length before the bytes of a batch, and what a receiver reports
-//! as missing. Numbers are little-endian. Frames of other versions are refused.
+//! Frames of the links between nodes: a header of fixed length and the bytes of a batch, or a report of missing frames.
+//! Numbers are little-endian. Frames of other versions are refused.
 
-/// Bytes of every frame's header.
+/// Length of a frame's header, in bytes.
 pub const HEADER_BYTES: usize = 36;
 
-/// Ranges of missing frames in one report at most.
+/// Most ranges of missing frames in one report.
 pub const MISSING_RANGES_MAX: usize = 64;
 
-/// Goes up when the form changes.
+/// Version of the form.
 const VERSION: u8 = 1;
-/// Bytes of each such range.
+/// Length of a range in a report, in bytes.
 pub const RANGE_BYTES: usize = 8;
 
-/// What a frame holds behind its header.
+/// The content of a frame behind its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// A batch, or the last part of one.
+    /// A whole batch, or the last part of one.
     Whole = 0,
-    /// A part of a batch; the next frame goes on with it.
+    /// A part of a batch, which the next frame continues.
     Part = 1,
-    /// Nothing, or ranges of missing frames. It has no number of its own.
+    /// A report: ranges of missing frames, possibly none. A report has no frame number.
     Report = 2,
 }
 
-/// What stands before the bytes of a batch.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What follows.
+    /// The content behind the header.
     pub kind: FrameKind,
     /// The sender's node number.
     pub from: u32,
-    /// The receiver's.
+    /// The receiver's node number.
     pub to: u32,
-    /// Both incarnations in one number, so that a cluster set up anew hears nothing of the one before.
+    /// Both nodes' incarnations combined in one number, so that the nodes of a cluster that was set up anew ignore
+    /// frames of the earlier cluster.
     pub token: u64,
-    /// The number of this frame on its link, from 1; of a report 0.
+    /// The frame's number on its link, from 1; 0 for a report.
     pub number: u64,
-    /// All frames of the opposite direction up to this one have arrived.
+    /// The number up to which all frames of the opposite direction have arrived.
     pub acknowledged: u64,
 }
 
-/// A range of frames: the first that is missing, and how many are.
+/// A range of missing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The first.
+    /// Number of the first missing frame.
     pub first: u64,
-    /// How many.
+    /// Number of missing frames.
     pub count: u32,
 }
 
 impl Header {
-    /// Writes it over the first bytes of a frame, which has at least [`HEADER_BYTES`]; of a shorter one nothing changes.
+    /// Writes the header over the first [`HEADER_BYTES`] bytes of a frame. A shorter frame is left unchanged.
     pub fn write(&self, frame: &mut [u8]) {
         let Some(head) = frame.first_chunk_mut::<HEADER_BYTES>() else { return };
         head[0] = VERSION;
@@ -64,7 +65,7 @@ impl Header {
         head[28..36].copy_from_slice(&self.acknowledged.to_le_bytes());
     }
 
-    /// The header of a frame; none if it is of another version or no frame at all.
+    /// The header of a frame; `None` if the version is another, or the bytes are no frame.
     #[must_use]
     pub fn read(frame: &[u8]) -> Option<Self> {
         let head = frame.first_chunk::<HEADER_BYTES>()?;
@@ -86,8 +87,8 @@ impl Header {
     }
 }
 
-/// Appends ranges to a report, the first [`MISSING_RANGES_MAX`] of them that fit into so many bytes. They count from the frame behind the
-/// acknowledged one, and reach four billion frames beyond it.
+/// Appends ranges to a report until it has `report_bytes_max` bytes or [`MISSING_RANGES_MAX`] ranges. A range's first
+/// frame is written as its distance from `acknowledged`, in 32 bits.
 pub fn write_missing(
     report: &mut Vec<u8>,
     report_bytes_max: usize,
@@ -102,7 +103,7 @@ pub fn write_missing(
     }
 }
 
-/// The ranges behind the header of a report.
+/// The ranges of missing frames in the body of a report.
 pub fn read_missing(header: &Header, body: &[u8]) -> impl Iterator<Item = Missing> {
     let acknowledged = header.acknowledged;
     body.chunks_exact(RANGE_BYTES).take(MISSING_RANGES_MAX).map(move |range| Missing {

@@ -11,16 +11,16 @@ use crate::match_log::Record;
 pub struct MatchRecordError(#[from] prost::DecodeError);
 
 impl Record {
-    /// As it stands in a log.
+    /// The record as bytes, as a log contains them.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.encode_to_vec()
     }
 
-    /// From a log.
+    /// Reads a record from a log.
     ///
     /// # Errors
-    /// Fails when it is no record.
+    /// When the bytes are no record.
     pub fn from_bytes(bytes: Bytes) -> Result<Self, MatchRecordError> {
         Ok(Self::decode(bytes)?)
     }

@@ -2,14 +2,14 @@
 
 use crate::realtime::envelope::Message;
 
-/// Who sends a variant.
+/// The senders of a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Clients only.
+    /// Only clients send it.
     Client,
-    /// The server only; from a client it is error 1 and the end of the socket.
+    /// Only the server sends it. From a client it is error 1, which closes the socket.
     Server,
-    /// Both.
+    /// Clients and the server send it.
     Both,
 }
 
@@ -18,17 +18,17 @@ pub enum Direction {
 pub struct Variant {
     /// The field number in the envelope.
     pub number: u8,
-    /// The member name in JSON, also the metric label.
+    /// The member's name in JSON, which is also the metric label.
     pub name: &'static str,
     /// The message's name in the schema, which game code uses.
     pub title: &'static str,
-    /// Who may send it.
+    /// The senders.
     pub direction: Direction,
-    /// Whether game code may hook in before and after it.
+    /// Whether game code may have hooks before and after the message.
     pub hookable: bool,
 }
 
-/// The number of the first variant; the others follow without gaps.
+/// The number of the first variant. The numbers of the others follow without gaps.
 const FIRST_NUMBER: u8 = 2;
 
 macro_rules! variants {
@@ -62,13 +62,13 @@ enum Hook {
 }
 
 impl Variant {
-    /// Its position in [`VARIANTS`].
+    /// The position of the variant in [`VARIANTS`].
     #[must_use]
     pub fn index(&self) -> usize {
         usize::from(self.number - FIRST_NUMBER)
     }
 
-    /// Whether a client may send it.
+    /// Whether a client may send the variant.
     #[must_use]
     pub fn accepted_from_client(&self) -> bool {
         self.direction != Direction::Server

@@ -1,6 +1,6 @@
-//! Points in time as the protocol carries them: seconds and nanoseconds in protobuf, RFC 3339 in JSON.
+//! Times as the protocol has them: seconds and nanoseconds in protobuf, RFC 3339 in JSON.
 
-/// The first and last second that the protocol can express: years 1 to 9999.
+/// The first and last second that the protocol can express, in the years 1 to 9999.
 const SECONDS_RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 const SECONDS_PER_DAY: i64 = 86_400;
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
@@ -11,26 +11,26 @@ pub struct Timestamp {
     /// Unix seconds.
     #[prost(int64, tag = "1")]
     pub seconds: i64,
-    /// Nanoseconds after that second, 0 to 999,999,999.
+    /// Nanoseconds after that second, from 0 to 999,999,999.
     #[prost(int32, tag = "2")]
     pub nanos: i32,
 }
 
 impl Timestamp {
-    /// From Unix seconds.
+    /// The time of Unix seconds.
     #[must_use]
     pub fn from_unix_sec(seconds: i64) -> Self {
         Self { seconds, nanos: 0 }
     }
 
-    /// From Unix milliseconds.
+    /// The time of Unix milliseconds.
     #[must_use]
     pub fn from_unix_ms(milliseconds: i64) -> Self {
         let nanos = milliseconds.rem_euclid(1000) * 1_000_000;
         Self { seconds: milliseconds.div_euclid(1000), nanos: i32::try_from(nanos).unwrap_or_default() }
     }
 
-    /// From Unix microseconds.
+    /// The time of Unix microseconds.
     #[must_use]
     pub fn from_unix_us(microseconds: i64) -> Self {
         let nanos = microseconds.rem_euclid(MICROSECONDS_PER_SECOND) * 1000;
@@ -40,13 +40,14 @@ impl Timestamp {
         }
     }
 
-    /// Unix microseconds, rounded down, at the ends of the range if it is exceeded.
+    /// Unix microseconds, rounded down. Times outside of the range of `i64` become its nearest end.
     #[must_use]
     pub fn unix_us(self) -> i64 {
         self.seconds.saturating_mul(MICROSECONDS_PER_SECOND).saturating_add(i64::from(self.nanos) / 1000)
     }
 
-    /// RFC 3339 in UTC with 0, 3, 6 or 9 digits of fraction. Times outside of years 1 to 9999 become the nearest one.
+    /// RFC 3339 in UTC with 0, 3, 6 or 9 digits of fraction. Times outside of the years 1 to 9999 become the nearest
+    /// time inside.
     #[must_use]
     pub fn rfc3339(self) -> Rfc3339 {
         Rfc3339::new(self)
@@ -71,7 +72,7 @@ impl Timestamp {
     }
 }
 
-/// The text of a time, kept on the stack.
+/// The text of a time, without an allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Rfc3339 {
     bytes: [u8; 30],
@@ -109,7 +110,7 @@ impl Rfc3339 {
     }
 }
 
-/// Writes a number right-aligned into digits.
+/// Writes a number into digits, with leading zeros.
 fn put(digits: &mut [u8], mut value: i64) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + u8::try_from(value % 10).unwrap_or_default();
@@ -125,7 +126,7 @@ fn number(bytes: &[u8], from: usize, len: usize) -> Option<i64> {
     Some(value)
 }
 
-/// Nanoseconds of an optional `.digits`, and what follows.
+/// The nanoseconds of an optional `.digits`, and the text behind it.
 fn fraction(rest: &[u8]) -> Option<(i32, &[u8])> {
     let Some((b'.', digits)) = rest.split_first().map(|(first, rest)| (*first, rest)) else {
         return Some((0, rest));
@@ -159,7 +160,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970-01-01. Years are counted from March, so that the leap day comes last.
+/// Days since 1970-01-01. Years begin with March here, so that the leap day is the last day of a year.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

@@ -1,7 +1,8 @@
 //! Session and refresh tokens: JWTs signed with HMAC-SHA-256.
 //!
-//! Clients read the claims themselves, so their names are part of the protocol. Only HS256 is accepted, whatever the
-//! header's other members and their order. The two kinds differ by key alone: one [`Signer`] each.
+//! Clients read the claims themselves, so the claims' names are part of the protocol. Only HS256 is accepted; the other
+//! members of the header, and their order, do not matter. Session tokens and refresh tokens differ only by their key:
+//! each has a [`Signer`] of its own.
 
 use std::collections::BTreeMap;
 
@@ -12,46 +13,47 @@ use sha2::Sha256;
 
 use crate::json::{Field as _, JsonError, Mode, Reader, WriteOptions, Writer};
 
-/// `{"alg":"HS256","typ":"JWT"}`, the header of every token made here.
+/// The header `{"alg":"HS256","typ":"JWT"}` of every token made here, in base64.
 const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
-/// Longer texts are refused before anything is computed. Session variables are the only part that grows.
+/// Longest token, in bytes; longer ones are refused before any work is done. Session variables are the only part
+/// without a length limit of its own.
 pub const TOKEN_LEN_MAX: usize = 64 * 1024;
-/// Base64 of a signature.
+/// Length of a signature in base64.
 const SIGNATURE_TEXT_LEN: usize = 43;
 const SIGNATURE_LEN: usize = 32;
 
-/// What a token says.
+/// The contents of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claims {
-    /// `tid`: the id that a session and its refresh token share.
+    /// `tid`: the id that a session token shares with its refresh token.
     pub token_id: String,
-    /// `uid`: whose it is.
+    /// `uid`: the id of the user.
     pub user_id: String,
-    /// `usn`: the user name when the token was made.
+    /// `usn`: the username when the token was made.
     pub username: String,
     /// `vrs`: session variables, omitted when empty.
     pub vars: BTreeMap<String, String>,
-    /// `exp`: Unix seconds; at that second it is no longer valid.
+    /// `exp`: Unix seconds of the expiry. At that second the token is no longer valid.
     pub expires_at_sec: i64,
     /// `iat`: Unix seconds of the sign-in.
     pub issued_at_sec: i64,
 }
 
-/// Why a token is not accepted.
+/// The reason why a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Not a token of this kind.
+    /// The text is no token of this kind.
     #[error("malformed token")]
     Malformed,
-    /// Made with another key, or changed.
+    /// The token was made with another key, or was changed.
     #[error("token signature does not fit")]
     BadSignature,
-    /// Its time is over.
+    /// The token has expired.
     #[error("token expired")]
     Expired,
 }
 
-/// Makes and checks tokens with one key, whose hashing is prepared once.
+/// Makes and checks tokens with one key. The key's hash is computed once.
 #[derive(Clone)]
 pub struct Signer {
     keyed: Hmac<Sha256>,
@@ -71,22 +73,24 @@ impl Signer {
         Self { keyed: Hmac::new_from_slice(key).expect("a key of any length") }
     }
 
-    /// Makes a token. The caller bounds the session variables: a token over [`TOKEN_LEN_MAX`] would not be accepted.
+    /// Makes a session or refresh token. The caller has to bound the session variables, because a token longer than
+    /// [`TOKEN_LEN_MAX`] is refused.
     #[must_use]
     pub fn sign(&self, claims: &Claims) -> String {
         self.sign_payload(&claims.to_json())
     }
 
-    /// Checks a token and reads its claims.
+    /// Checks a session or refresh token, and reads its claims. `now_sec` is Unix seconds.
     ///
     /// # Errors
-    /// Fails when it is malformed, not signed with this key, or expired at `now_sec` (Unix seconds).
+    /// When the token is malformed, not signed with this key, or expired at `now_sec`.
     pub fn verify(&self, token: &str, now_sec: i64) -> Result<Claims, TokenError> {
         let claims = Claims::from_json(&self.verify_payload(token)?)?;
         if now_sec >= claims.expires_at_sec { Err(TokenError::Expired) } else { Ok(claims) }
     }
 
-    /// Makes a token that lets its holder join a match, named by its public id, until a second.
+    /// Makes a token that allows its holder to join a match until `expires_at_sec` (Unix seconds). `match_id` is the
+    /// match's public id.
     #[must_use]
     pub fn sign_match(&self, match_id: &str, expires_at_sec: i64) -> String {
         let mut out = Vec::with_capacity(96);
@@ -98,10 +102,10 @@ impl Signer {
         self.sign_payload(&out)
     }
 
-    /// Checks a token of a match and answers the match's public id.
+    /// Checks a token of a match, and answers the match's public id. `now_sec` is Unix seconds.
     ///
     /// # Errors
-    /// Fails when it is malformed, of another kind, not signed with this key, or expired at `now_sec` (Unix seconds).
+    /// When the token is malformed, of another kind, not signed with this key, or expired at `now_sec`.
     pub fn verify_match(&self, token: &str, now_sec: i64) -> Result<String, TokenError> {
         let (mut match_id, mut expires_at_sec) = (String::new(), 0i64);
         read_members(&self.verify_payload(token)?, |name, reader| match name {
@@ -115,7 +119,7 @@ impl Signer {
         if now_sec >= expires_at_sec { Err(TokenError::Expired) } else { Ok(match_id) }
     }
 
-    /// Makes a token of any JSON payload, for tokens with other claims.
+    /// Makes a token with any JSON payload, for tokens with other claims.
     #[must_use]
     pub fn sign_payload(&self, payload: &[u8]) -> String {
         let capacity = HEADER.len() + 2 + payload.len().div_ceil(3) * 4 + SIGNATURE_TEXT_LEN;
@@ -129,10 +133,10 @@ impl Signer {
         token
     }
 
-    /// Checks a token's header and signature, and gives its payload. Expiry is not looked at.
+    /// Checks a token's header and signature, and answers its payload. The expiry is not checked.
     ///
     /// # Errors
-    /// Fails when it is malformed or not signed with this key.
+    /// When the token is malformed or not signed with this key.
     pub fn verify_payload(&self, token: &str) -> Result<Vec<u8>, TokenError> {
         if token.len() > TOKEN_LEN_MAX {
             return Err(TokenError::Malformed);
@@ -145,13 +149,13 @@ impl Signer {
         let mut expected = [0; SIGNATURE_LEN + 1];
         let len = URL_SAFE_NO_PAD.decode_slice(signature, &mut expected).map_err(|_| TokenError::Malformed)?;
         let mac = self.keyed.clone().chain_update(signed.as_bytes());
-        // Compares in constant time, and refuses other lengths.
+        // The comparison takes constant time, and refuses signatures of another length.
         mac.verify_slice(&expected[..len]).map_err(|_| TokenError::BadSignature)?;
         URL_SAFE_NO_PAD.decode(payload).map_err(|_| TokenError::Malformed)
     }
 }
 
-/// Accepts any header that names HS256 and asks for no extension.
+/// Accepts any header that names HS256 and requires no extension.
 fn check_header(header: &str) -> Result<(), TokenError> {
     let json = URL_SAFE_NO_PAD.decode(header).map_err(|_| TokenError::Malformed)?;
     let mut algorithm_fits = false;
@@ -199,7 +203,7 @@ impl Claims {
     }
 }
 
-/// Reads the members of one JSON object; `null` counts as not given.
+/// Reads the members of one JSON object. A member that is `null` counts as not given.
 fn read_members(
     json: &[u8],
     mut member: impl FnMut(&str, &mut Reader<'_>) -> Result<(), JsonError>,

@@ -1,5 +1,5 @@
-//! A measurement of one stream with very many presences and no sockets: how long joins, listings and broadcasts take,
-//! and how long the longest step of a shard is. No step may stall a shard.
+//! A measurement of one stream with very many presences and no sockets: the time that joins, listings and broadcasts
+//! take, and the length of the longest step of a shard. No step may stall a shard.
 
 mod hall;
 
@@ -20,22 +20,22 @@ pub struct Crowd {
     /// Presences in the stream
     #[arg(long, default_value_t = 100_000)]
     pub presences: usize,
-    /// Messages broadcast to all of them
+    /// Messages broadcast to all presences
     #[arg(long, default_value_t = 20)]
     pub broadcasts: usize,
-    /// The number of shards; one and then two if it is not given
+    /// The number of shards; without it, one and then two
     #[arg(long)]
     pub shards: Option<ShardIndex>,
-    /// How many rounds of the same steps to run; other work on the machine matters less, as each step's shortest time
-    /// counts
+    /// The number of rounds of the same steps. The shortest time of each step counts, so that other work on the machine
+    /// matters less
     #[arg(long, default_value_t = 3)]
     pub rounds: usize,
 }
 
-/// Measures, and returns whether all steps were within [`STEP_MAX`].
+/// Measures the stream, and returns whether all steps were within [`STEP_MAX`].
 ///
 /// # Errors
-/// When a session missed a message or received one out of order.
+/// A session missed a message or received one out of order.
 pub fn run(crowd: &Crowd) -> Result<bool> {
     let mut is_within = true;
     for shards in crowd.shards.map_or_else(|| vec![1, 2], |shards| vec![shards]) {

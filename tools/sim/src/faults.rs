@@ -1,4 +1,4 @@
-//! Planted bugs, so that tests can show that checkers find them.
+//! Planted bugs, so that tests can show that the checkers find bugs.
 //!
 //! The bugs are planted between planes, in the messages that planes send and the frames that planes deliver. The planes
 //! are those of the server, unchanged.
@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
-use muster_live::plane::{Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
-use muster_live::rooms::{Answer, RoomId};
+use muster_live::plane::{self, Ask, Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
+use muster_live::rooms::{RoomAnswer, RoomId};
 use muster_live::stream::mode;
 use muster_live::{SessionRef, ShardIndex, StreamKey};
 
@@ -35,13 +35,13 @@ pub enum Fault {
     DeliverToLeaver,
     /// Frames to two sessions are exchanged.
     SwapDeliveries,
-    /// A shard gets one credit message less than it should.
+    /// One message with credits for a shard is lost.
     LoseCredit,
     /// A shard gets more credits than it should.
     InventCredit,
     /// Every payload is encoded twice.
     EncodeTwice,
-    /// Messages from one shard to another stay on the way.
+    /// Messages from one shard to another never arrive.
     WithholdDown,
     /// A request is never answered.
     LoseReply,
@@ -135,8 +135,8 @@ impl Fault {
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions. Some faults strike at all occasions, because one would
-/// seldom show.
+/// The state of the planted fault. Most faults strike once, at one of their first occasions. Some strike at every
+/// occasion, because a single strike would seldom show.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
@@ -147,13 +147,13 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// With this fault, or without one.
+    /// Plants this fault, or none. The seed decides the occasion at which the fault strikes.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         let occasions = Rng::with_seed(seed).u32(1..=6);
         Self { fault, occasions, kept: None, withheld: None, sent_to: None }
     }
 
-    /// Whether this fault is planted and strikes at this occasion.
+    /// Counts an occasion of this fault. Returns whether the fault is planted and strikes at this occasion.
     fn strikes(&mut self, fault: Fault) -> bool {
         if self.fault != Some(fault) || self.occasions == 0 {
             return false;
@@ -176,12 +176,14 @@ impl Faults {
 
     fn up(&mut self, queue: &mut VecDeque<Message>, mut up: Up) -> Option<Message> {
         match &mut up {
-            Up::Rooms(ask) => {
+            Up::Ask { ask: Ask::Room(ask), .. } => {
                 let is_lost = self.spoils_ask(ask);
                 return (!is_lost).then_some(Message::Up(up));
             }
-            Up::Pool { ask: PoolAsk::RemoveOwner(_), .. } if self.is(Fault::LoseCancel) => return None,
-            Up::Pool { ask: PoolAsk::RemoveSession(_), .. } if self.strikes(Fault::KeepTicket) => return None,
+            Up::Ask { ask: Ask::Pool(PoolAsk::RemoveOwner(_)), .. } if self.is(Fault::LoseCancel) => return None,
+            Up::Ask { ask: Ask::Pool(PoolAsk::RemoveSession(_)), .. } if self.strikes(Fault::KeepTicket) => {
+                return None;
+            }
             Up::Unlisten { stream, .. } if stream.mode == mode::LOBBY && self.strikes(Fault::LoseUnwatch) => {
                 return None;
             }
@@ -242,7 +244,9 @@ impl Faults {
                 }
             }
             Down::Reply(..) if self.strikes(Fault::LoseReply) => return None,
-            Down::Reply(_, Reply::Rooms(Ok(Answer::Reserved(held)))) if self.strikes(Fault::LongPromise) => {
+            Down::Reply(_, Reply::Answer(plane::Answer::Room(Ok(RoomAnswer::Reserved(held)))))
+                if self.strikes(Fault::LongPromise) =>
+            {
                 held.held_ms *= 10;
             }
             Down::Reply(request, reply) => {
@@ -286,7 +290,7 @@ impl Faults {
         self.fault == Some(fault)
     }
 
-    /// A session that has left and receives a frame all the same, if the fault strikes.
+    /// The session that has left a stream and receives a frame of it all the same, if the fault strikes.
     pub fn leaver(&mut self, mut leavers: impl Iterator<Item = Who>) -> Option<Who> {
         let fault = self.fault.filter(|fault| matches!(fault, Fault::DeliverToLeaver | Fault::TellLeaver))?;
         let leaver = leavers.next()?;

@@ -1,5 +1,5 @@
-//! Frames of the simulation. They are short and all different, so that checkers can tell which session received which
-//! frame, and how often a payload was encoded.
+//! Frames of the simulation. The frames are short and all different, so that checkers can tell which session received
+//! which frame, and how often a payload was encoded.
 
 pub mod tales;
 
@@ -19,12 +19,13 @@ use muster_live::{Encode, Encoding, Presence, StreamKey};
 use crate::scenario::{PARTIES_FROM, Who};
 use tales::{Tale, Tales};
 
-/// The mode of streams of tallies, a kind of things that the takeover simulation adds to planes.
+/// The mode of the streams of tallies. Tallies are a kind of owned things that the takeover simulation adds to planes.
 pub const TALLY: u8 = 240;
 
 /// Number of a stream in a world.
 pub type StreamId = u16;
-/// Number of one appearance of a session on a stream. Every join has its own, which its presence's status shows.
+/// Number of one appearance of a session on a stream. Every join has its own number, which the status of its presence
+/// shows.
 pub type Version = u32;
 
 /// A message that was published or pushed, by its number.
@@ -33,7 +34,7 @@ pub struct Say {
     kind: u8,
     stream: StreamId,
     id: u32,
-    /// Number of times that it was encoded, by encoding.
+    /// Number of times that the message was encoded, by encoding.
     written: [AtomicU32; 2],
 }
 
@@ -53,12 +54,12 @@ impl Say {
         Self { kind: b'r', stream: 0, id, written: Default::default() }
     }
 
-    /// Number of times that it was encoded in one encoding.
+    /// Number of times that the message was encoded in one encoding.
     pub fn written(&self, encoding: Encoding) -> u32 {
         self.written[encoding as usize].load(Ordering::Relaxed)
     }
 
-    /// The greatest number of times that it was encoded in any one encoding.
+    /// The largest number of times that the message was encoded in any one encoding.
     pub fn written_max(&self) -> u32 {
         self.written.iter().map(|count| count.load(Ordering::Relaxed)).max().unwrap_or_default()
     }
@@ -112,9 +113,9 @@ impl Payload for MatchFrame {
     }
 }
 
-/// Number of a durable match, which is part of its id.
+/// The number of a durable match, which is part of the match's id.
 pub fn match_number_of(id: Uuid) -> u32 {
-    // The lower half of the id's upper half.
+    // The number is in the lower half of the id's upper half.
     (id.as_u128() >> 64) as u32
 }
 
@@ -154,11 +155,11 @@ pub struct Encoder {
     streams: BTreeMap<StreamKey, StreamId>,
     /// Number of times that each event was encoded, by its frame.
     events: RefCell<BTreeMap<Bytes, u32>>,
-    /// Messages about rooms and the lobby.
+    /// The messages about rooms and the lobby so far.
     pub tales: Tales,
-    /// A planted bug: every payload is encoded twice.
+    /// Whether every payload is encoded twice, which is a planted bug.
     pub is_wasteful: Cell<bool>,
-    /// A number that is appended to every frame, if there is one.
+    /// The number that is appended to every frame; `None` if frames end without one.
     pub mark: Cell<Option<u32>>,
 }
 
@@ -176,7 +177,7 @@ impl Encoder {
         }
     }
 
-    /// An event that was encoded more than once in the same encoding.
+    /// An event that was encoded more than once in the same encoding, if there is one.
     pub fn event_encoded_again(&self) -> Option<Said> {
         let events = self.events.borrow();
         let (frame, _) = events.iter().find(|(_, count)| **count > 1)?;
@@ -231,12 +232,12 @@ impl Encode for Encoder {
         Arc::new(MatchFrame(match_number_of(stream.subject), MatchWord::Left))
     }
 
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
+    fn party_event(&self, party: &StreamKey, event: party::PartyEvent) -> SharedPayload {
         let stream = self.streams.get(party).copied().unwrap_or(StreamId::MAX);
         let word = match event {
-            party::Event::Admitted(snapshot) => PartyWord::Admitted(snapshot.members.iter().map(who).collect()),
-            party::Event::Closed => PartyWord::Closed,
-            party::Event::Data { data, .. } => {
+            party::PartyEvent::Admitted(snapshot) => PartyWord::Admitted(snapshot.members.iter().map(who).collect()),
+            party::PartyEvent::Closed => PartyWord::Closed,
+            party::PartyEvent::Data { data, .. } => {
                 PartyWord::Said(data.first_chunk().map_or(u32::MAX, |id| u32::from_le_bytes(*id)))
             }
             _ => PartyWord::Other,
@@ -244,7 +245,7 @@ impl Encode for Encoder {
         Arc::new(PartyFrame(stream, word))
     }
 
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
+    fn room_event(&self, room: &StreamKey, event: rooms::RoomEvent) -> SharedPayload {
         self.tales.add(room, Tale::Event(event))
     }
 
@@ -258,7 +259,7 @@ impl Encode for Encoder {
 
     fn presence_event(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Option<Bytes> {
         if matches!(event.stream.mode, mode::MATCH_AUTHORITATIVE | TALLY) {
-            // Owners and places know the members of a match, so no events are sent.
+            // The members of a match are known to owners and places alone, so sessions get no events of them.
             return None;
         }
         if self.is_wasteful.get() {
@@ -268,17 +269,17 @@ impl Encode for Encoder {
     }
 }
 
-/// The appearance that a presence shows; 0 for none.
+/// The appearance that the status of a presence shows; 0 if it shows none.
 pub fn version_of(presence: &Presence) -> Version {
     presence.status.as_deref().and_then(|status| status.parse().ok()).unwrap_or_default()
 }
 
-/// The session of a presence, which its name says.
+/// The session of a presence, whose username is the session's number.
 pub fn who(presence: &Presence) -> Who {
     presence.username.parse().unwrap_or(Who::MAX)
 }
 
-/// The contents of a frame, and its encoding.
+/// The encoding and contents of a frame; `None` if the bytes are no frame.
 pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
     let (&[encoding, kind], rest) = frame.split_first_chunk()?;
     let (stream, rest) = rest.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Simulations from a seed, with virtual time and on one thread. The first runs the live plane on several shards:
+//! Simulations from a seed, with virtual time and on one thread. [`world`] simulates the live plane on several shards:
 //! random sessions, floods, pauses and closed sockets, with checkers that know nothing of how the plane works.
 //!
 //! [`links`] simulates the links between nodes, [`nodes`] the membership and ownership of a cluster, and [`takeover`]

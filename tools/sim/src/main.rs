@@ -21,22 +21,22 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(about = "The live plane on several shards, simulated from a seed, with checkers")]
 struct Arguments {
-    /// How many seeds to run
+    /// Number of seeds to run
     #[arg(long, default_value_t = 100)]
     seeds: u64,
-    /// The first of them
+    /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How many more seeds to run that nobody has run before, numbered by the time of day
+    /// Number of further seeds to run that nobody has run before, numbered by the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
-    /// The number of shards; otherwise each seed decides
+    /// The number of shards; without it, each seed decides
     #[arg(long)]
     shards: Option<ShardIndex>,
-    /// Replay this seed and print all that happens
+    /// Replay this seed and print everything that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
-    /// Replay it without the acts that its failure does not need
+    /// Replay the seed without the acts that its failure does not need
     #[arg(long, requires = "seed")]
     short: bool,
     #[command(subcommand)]
@@ -58,16 +58,16 @@ enum Command {
 /// Seeds of a simulation to run.
 #[derive(Args)]
 struct Seeds {
-    /// How many seeds to run
+    /// Number of seeds to run
     #[arg(long, default_value_t = 1_000)]
     seeds: u64,
-    /// The first of them
+    /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How many more seeds to run that nobody has run before, numbered by the time of day
+    /// Number of further seeds to run that nobody has run before, numbered by the time of day
     #[arg(long, default_value_t = 0)]
     fresh: u64,
-    /// Replay this seed and print all that happens
+    /// Replay this seed and print everything that happens
     #[arg(long, conflicts_with_all = ["seeds", "from", "fresh"])]
     seed: Option<u64>,
 }
@@ -93,7 +93,7 @@ fn main() -> Result<ExitCode> {
     Ok(code(is_clean))
 }
 
-/// The first of seeds that nobody has run before: the time in seconds, which is short enough to type in again.
+/// The first seed of those that nobody has run before: the time in seconds, which is short enough to type in again.
 fn first_fresh() -> Result<u64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
 }
@@ -102,7 +102,7 @@ fn code(is_clean: bool) -> ExitCode {
     if is_clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Number of steps of a seed, and its violation.
+/// Number of steps of a seed's run, and the violation that it found, if any.
 type Ran = (u64, Option<String>);
 
 fn run_links(seed: u64, prints: bool) -> Ran {
@@ -136,7 +136,7 @@ impl Seeds {
     }
 }
 
-/// Runs seeds. Returns whether there was no violation.
+/// Runs seeds of the simulation of one node. Returns whether there was no violation.
 fn run(seeds: Range<u64>, shards: Option<ShardIndex>) -> bool {
     let run = |seed: u64| {
         let outcome = world::run(&Rc::new(generate_on(seed, shards)), None, false);

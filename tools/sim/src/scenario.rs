@@ -41,30 +41,31 @@ pub struct Scenario {
     pub acts: Vec<Act>,
 }
 
-/// An action, and how far messages travel after it.
+/// An action, and the number of steps that follow it.
 #[derive(Clone, Debug)]
 pub struct Act {
     /// The action.
     pub action: Action,
-    /// Number of messages that are delivered, or slices that run, after the action.
+    /// Number of steps after the action. A step is, for example, the delivery of a message or the run of a slice.
     pub turns: u32,
-    /// Seed of the random choices of this act. Each act has its own, so that leaving out another changes nothing here.
+    /// Seed of the random choices of this act. Each act has a seed of its own, so that an act stays the same when
+    /// others are left out.
     pub salt: u64,
 }
 
 /// The condition of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// No condition.
+    /// The join has no condition.
     Always,
-    /// Some session is on the stream.
+    /// The join succeeds only if some session is on the stream.
     Occupied,
-    /// No condition; an earlier presence of the session is replaced.
+    /// The join has no condition, and replaces an earlier presence of the session.
     Replacing,
 }
 
 impl When {
-    /// The same condition of the plane.
+    /// The plane's condition with the same meaning.
     pub fn condition(self) -> Condition {
         match self {
             Self::Always => Condition::Any,
@@ -79,9 +80,9 @@ impl When {
 pub enum To {
     /// All sessions.
     All,
-    /// All but this one.
+    /// All sessions but this one.
     AllBut(Who),
-    /// These sessions.
+    /// Only the given sessions.
     Only(Vec<Who>),
 }
 
@@ -113,7 +114,7 @@ pub enum PartyAct {
 pub enum Action {
     /// A session opens and gets the number `who`.
     Open { who: Who, shard: ShardIndex, encoding: Encoding },
-    /// A session closes, or its socket breaks, which is the same to the plane.
+    /// A session closes, or its socket breaks; the plane sees no difference.
     Close { who: Who },
     /// A session joins a stream.
     Join { who: Who, stream: StreamId, hidden: bool, persistence: bool, listens: bool, when: When },
@@ -147,14 +148,14 @@ pub enum Action {
     Pause { shard: ShardIndex, ms: Millis },
     /// The clock moves.
     Advance { ms: Millis },
-    /// Everything comes to rest and is compared.
+    /// Everything comes to rest, and the planes are compared with the model.
     Rest,
 }
 
-/// Streams of parties are numbered from here on.
+/// The number of the first stream of a party.
 pub const PARTIES_FROM: StreamId = 1_000;
 
-/// Most sessions that are ever opened in a world.
+/// The largest number of sessions that are ever opened in a world.
 pub const SESSIONS_MAX: usize = 48;
 
 /// The scenario of a seed.
@@ -170,7 +171,7 @@ pub fn generate_on(seed: u64, on: Option<ShardIndex>) -> Scenario {
     let shards = on.unwrap_or(shards);
     let config = config(&mut rng, theme);
     let streams = streams(&mut rng);
-    // The model does not count parties and rooms among a session's streams, so they need a limit that is never reached.
+    // A low limit of streams per session excludes parties and rooms, because the model does not count their streams.
     let has_all = config.session_streams_max > 100;
     let parties = if has_all { rng.u16(0..=2) } else { 0 };
     let party = |number: u16| {

@@ -1,4 +1,4 @@
-//! Shortening of a failing scenario for as long as it fails the same check.
+//! The search for a shorter scenario that fails the same check as a given one.
 
 use std::rc::Rc;
 
@@ -7,7 +7,8 @@ use crate::scenario::Scenario;
 use crate::violation::Check;
 use crate::world;
 
-/// The shortest scenario found that still violates the check. Acts are left out in ever smaller pieces.
+/// The shortest scenario found that still violates the check. Groups of acts are left out, first half of the acts, then
+/// ever smaller groups.
 pub fn shrink(scenario: &Scenario, check: Check, fault: Option<Fault>) -> Scenario {
     let mut best = scenario.clone();
     let fails = |scenario: Scenario| {

@@ -1,4 +1,4 @@
-//! The trace of a run: lines that are printed on demand, and a hash that is always made.
+//! The trace of a run: lines that are printed on demand, and a hash, by which two runs are compared.
 
 use std::io::Write as _;
 
@@ -9,7 +9,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty trace; `prints` says whether lines go to standard output.
+    /// An empty trace. `prints` says whether lines go to standard output.
     pub fn new(prints: bool) -> Self {
         Self { hash: 0xcbf2_9ce4_8422_2325, prints }
     }

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Check {
     /// An owner's list of presences agrees with the actions of sessions, and is empty when all have gone.
     Presences,
+    /// Everything in a partition is at the partition's owner, and nowhere else.
+    Owners,
     /// The presences that a listener derives from its snapshot and the events since agree with the owner's list.
     Conclusions,
     /// All sessions that hear a stream hear the same messages in the same order.
@@ -15,8 +17,8 @@ pub enum Check {
     Twice,
     /// A session that hears a stream and stays receives every message that is meant for it.
     Lost,
-    /// No session receives what is not meant for it: after leaving or closing, when left out, in another encoding, or
-    /// from a session that is not on the stream.
+    /// No session receives anything that is not meant for it: after leaving or closing, when left out, in another
+    /// encoding, or from a session that is not on the stream.
     Stray,
     /// Hidden presences are shown to nobody.
     Hidden,
@@ -24,7 +26,7 @@ pub enum Check {
     Answers,
     /// No more messages are on the way or kept than credits and limits allow.
     Limits,
-    /// Once nothing is put in, everything comes to rest: no shard waits for another forever.
+    /// Once sessions and clients do nothing more, everything comes to rest: no shard waits for another forever.
     Rest,
     /// Timers run at the first turn after they are due.
     Timers,
@@ -51,16 +53,18 @@ pub enum Check {
     Tickets,
     /// A session that may be in one match or one party is in no second one.
     Single,
-    /// State that was kept for recovery goes on as it was when its owner has died.
+    /// Things with recovery data go on, in the state that was kept, when their owner has died.
     Recovery,
-    /// A durable match goes on as its players saw it, with all of them, and gets their messages once and in order.
+    /// A durable match goes on as its players saw it and without losing any of them, and gets their messages once and
+    /// in order.
     Matches,
 }
 
 impl Check {
     /// All checks.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Presences,
+        Self::Owners,
         Self::Conclusions,
         Self::Order,
         Self::Twice,
@@ -92,7 +96,7 @@ impl Check {
 pub struct Violation<C = Check> {
     /// The promise.
     pub check: C,
-    /// How it was broken.
+    /// A sentence that says how the promise was broken.
     pub detail: String,
 }
 

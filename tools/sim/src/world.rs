@@ -1,8 +1,8 @@
 //! A world: several planes on one thread, with shards that take turns, queues of messages, sockets, and virtual time.
 //!
-//! A world does what the rim does around a plane. It carries effects out in order, keeps the order of messages within
-//! each pair of shards and no further, closes sessions, and obeys congestion. Everything that planes tell sessions goes
-//! to the checkers.
+//! A world does the rim's part around a plane. It carries effects out in order, keeps the order of messages within each
+//! pair of shards and no further, closes sessions, and obeys congestion. Everything that planes tell sessions goes to
+//! the checkers.
 
 mod act;
 mod hear;
@@ -58,7 +58,7 @@ struct Push {
     is_received: bool,
 }
 
-/// A request that waits for its answer, with the state in which it was made.
+/// A request that waits for its answer, with the facts about its session when it was made.
 #[derive(Clone, Debug)]
 enum OpenRequest {
     Join { who: Who, stream: StreamId, version: Version, epoch: u32, listens: bool },
@@ -90,7 +90,7 @@ pub struct World {
     routes: Routes,
     planes: Vec<Plane>,
     queues: BTreeMap<(ShardIndex, ShardIndex), VecDeque<Message>>,
-    /// Number of messages with credit between two shards whose credit has not come back.
+    /// Number of messages that cost credit and whose credit has not come back, by sender, receiver and lane.
     under_way: BTreeMap<(ShardIndex, ShardIndex, Lane), u32>,
     paused_until: Vec<Millis>,
     /// The last time at which each shard could run its timers.
@@ -101,7 +101,7 @@ pub struct World {
     party_ties: BTreeMap<(StreamId, Who), PartyTie>,
     tickets: Vec<Ticket>,
     follow_ups: Vec<FollowUp>,
-    /// Per party, the number of actions so far that may have changed its members.
+    /// The number of actions so far that may have changed a party's members, by party.
     party_changes: BTreeMap<StreamId, u32>,
     rooms: RoomWorld,
     closing: Vec<Who>,
@@ -113,7 +113,7 @@ pub struct World {
     pushes: Vec<Push>,
     orders: Vec<Order>,
     party_orders: Vec<Order>,
-    /// Number of messages without credit since the last rest; so many may wait beyond the credits.
+    /// Number of messages that cost no credit since the last rest. So many may wait beyond the credits.
     control: usize,
     steps: u64,
     rng: Rng,
@@ -121,7 +121,7 @@ pub struct World {
     trace: Trace,
 }
 
-/// [`LaneKind`] with an order, to be a key of maps.
+/// The same as [`LaneKind`], with an order, so that it can be a key of maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Lane {
     Up,
@@ -160,7 +160,7 @@ pub struct Outcome {
     pub violation: Option<Violation>,
 }
 
-/// Steps within which a world must come to rest when nothing more is put in.
+/// The number of steps within which a world must come to rest when sessions do nothing more.
 const REST_STEPS_MAX: u64 = 1_000_000;
 
 /// Runs a scenario to its end or to the first violation.
@@ -276,7 +276,8 @@ impl World {
         match &message {
             Message::Credit(kind, count) => {
                 let under_way = self.under_way.entry((to, from, Lane::from(*kind))).or_default();
-                // A planted bug may double a message, whose credit then comes back twice.
+                // The subtraction saturates, because a planted bug may double a message, whose credit then comes back
+                // twice.
                 *under_way = under_way.saturating_sub(*count);
             }
             message => match paid_on(message) {
@@ -298,8 +299,8 @@ impl World {
         ensure(Check::Limits, count <= limit, || format!("{count} messages {lane:?} from {from} to {to}, of {limit}"))
     }
 
-    /// Checks that the messages that wait in a plane are bounded: by the credits, the messages without credit, and the
-    /// pushes.
+    /// Checks that the number of messages that wait in a plane is bounded: by the credits, the messages without credit,
+    /// and the pushes.
     fn check_limits(&self, shard: ShardIndex) -> Checked {
         let stats = self.planes[usize::from(shard)].stats();
         let credits = self.scenario.config.up_credits as usize * usize::from(self.scenario.shards);
@@ -389,13 +390,18 @@ impl World {
     }
 }
 
-/// The lane on which a message costs credit.
+/// The lane on which a message costs credit; `None` if it costs none.
 fn paid_on(message: &Message) -> Option<Lane> {
-    use muster_live::plane::{Down, Up};
+    use muster_live::party::PartyAsk;
+    use muster_live::plane::{Ask, Down, Up};
     match message {
         Message::Up(Up::Publish(_)) => Some(Lane::Up),
-        Message::Up(Up::Party { ask, .. }) if matches!(**ask, party::Request::SendData { .. }) => Some(Lane::Up),
-        Message::Up(Up::Rooms(ask)) if ask.is_talk() => Some(Lane::Up),
+        Message::Up(Up::Ask { ask: Ask::Party(PartyAsk::One { what, .. }), .. })
+            if matches!(**what, party::PartyRequest::SendData { .. }) =>
+        {
+            Some(Lane::Up)
+        }
+        Message::Up(Up::Ask { ask: Ask::Room(ask), .. }) if ask.is_talk() => Some(Lane::Up),
         Message::Down(Down::Fanout { .. } | Down::Event { .. } | Down::Push { .. }) => Some(Lane::Down),
         Message::Up(_) | Message::Dated(..) | Message::Down(_) | Message::Credit(..) => None,
     }

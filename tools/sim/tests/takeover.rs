@@ -37,6 +37,7 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::LoseTicket => &[Check::Tickets],
         Fault::KeepTicket => &[Check::Tickets, Check::Twice],
         Fault::OtherLeader | Fault::LoseKept | Fault::OldVariables => &[Check::Recovery],
+        Fault::KeepHandedOver => &[Check::Owners],
         Fault::LoseSaid | Fault::HearTwice => &[Check::Matches],
         Fault::LoseEntry | Fault::TakeLate | Fault::LoseSeat | Fault::LoseInputs => {
             &[Check::Matches, Check::Presences, Check::Stray]

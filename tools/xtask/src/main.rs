@@ -6,6 +6,7 @@
 mod arrows;
 mod ci;
 mod codegen;
+mod compare;
 mod deny;
 mod docs;
 mod metadata;
@@ -68,6 +69,8 @@ enum Command {
     },
     /// Compare our schema with the published one (needs go)
     ProtocolCheck,
+    /// Does the work tree cost more than an earlier revision? Rounds of `muster-bench` with both builds in turn
+    Compare(compare::Options),
     /// Start a throw-away PostgreSQL, print its URL, stop it when standard input closes or on ctrl-c
     Postgres,
 }
@@ -101,6 +104,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::DocsCheck => docs::run(),
         Command::Codegen { check } => codegen::run(check),
         Command::ProtocolCheck => codegen::protocol_check::run(),
+        Command::Compare(options) => compare::run(&options),
         Command::Postgres => postgres(),
     }
 }

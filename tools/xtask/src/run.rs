@@ -48,11 +48,20 @@ pub fn watch(command: &mut Command, mut each_line: impl FnMut(&str)) -> Result<b
 /// # Errors
 /// When it does not start or fails.
 pub fn output(command: &mut Command) -> Result<String> {
+    output_if(command, |code| code == 0)
+}
+
+/// Runs `command` like [`output`]. `is_success` tells which exit codes are no failure.
+///
+/// # Errors
+/// When the command does not start or fails.
+pub fn output_if(command: &mut Command, is_success: impl Fn(i32) -> bool) -> Result<String> {
     let output = prepared(command)
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("{} did not start", line(command)))?;
-    ensure!(output.status.success(), "`{}` failed: {}", line(command), output.status);
+    let succeeded = output.status.code().is_some_and(is_success);
+    ensure!(succeeded, "`{}` failed: {}", line(command), output.status);
     String::from_utf8(output.stdout).with_context(|| format!("`{}` wrote something that is not text", line(command)))
 }
 

@@ -12,7 +12,7 @@ use muster_wire::realtime::{
     ChannelMessageUpdate, Envelope, UserPresence, channel_join,
 };
 
-use super::{Answer, Handled, SocketSession, events, refuse_domain, refuse_input, refuse_join};
+use super::{Handled, MessageAnswer, SocketSession, events, refuse_domain, refuse_input, refuse_join};
 use crate::chat::{ChannelNames, names, to_wire};
 
 /// The stream of a channel.
@@ -48,7 +48,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: ChannelJoi
             // The channel is open; a request that could not be kept is no reason to close it again.
             tracing::warn!(%error, "a request for a direct chat could not be kept");
         }
-        Answer::Reply(Envelope::reply(cid, Message::Channel(found(&session, &channel, &joined, persistence))))
+        MessageAnswer::Reply(Envelope::reply(cid, Message::Channel(found(&session, &channel, &joined, persistence))))
     })
 }
 
@@ -153,7 +153,7 @@ fn say(
                 let acknowledged = acknowledgement(&wire);
                 // A message that was kept is told, even if its author has left meanwhile.
                 app.live.say_on(stream(&spoken.channel), wire);
-                Answer::Reply(Envelope::reply(cid, Message::ChannelMessageAck(acknowledged)))
+                MessageAnswer::Reply(Envelope::reply(cid, Message::ChannelMessageAck(acknowledged)))
             }
             Err(error) => refuse_domain(cid, &error),
         }

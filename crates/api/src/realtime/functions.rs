@@ -8,10 +8,10 @@ use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{self, Envelope};
 
-use super::{Answer, Handled, SocketSession, refuse, refuse_input};
+use super::{Handled, MessageAnswer, SocketSession, refuse, refuse_input};
 use crate::asker::Asker;
 use crate::functions;
-use crate::game::{Invocation, Mode};
+use crate::game::{ExecutionMode, Invocation};
 use crate::http_message::code;
 
 /// The key in the error's context of the code that the same refusal has over HTTP.
@@ -34,8 +34,10 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
         let asker = Asker::Player(session.caller());
         match functions::call(&session.app, &asker, &id, &rpc.payload).await {
             // Without an id nobody could tell which call an answer is for: silence means that all went well.
-            Ok(_) if cid.is_empty() => Answer::Silence,
-            Ok(payload) => Answer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() }))),
+            Ok(_) if cid.is_empty() => MessageAnswer::Silence,
+            Ok(payload) => {
+                MessageAnswer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() })))
+            }
             Err(error) => refusal(cid, &error),
         }
     })
@@ -44,19 +46,19 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
 /// Calls a function of the game. All its failures have one realtime code; the socket stays open.
 fn call_game(session: Rc<SocketSession>, cid: String, id: String, payload: String) -> Handled {
     Handled::later(async move {
-        let invocation = Invocation { payload, ..session.invocation(Mode::Rpc) };
+        let invocation = Invocation { payload, ..session.invocation(ExecutionMode::Rpc) };
         match session.app.game.call(&id, invocation).await {
-            Ok(_) if cid.is_empty() => Answer::Silence,
+            Ok(_) if cid.is_empty() => MessageAnswer::Silence,
             Ok(payload) => {
                 let payload = payload.unwrap_or_default();
-                Answer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() })))
+                MessageAnswer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() })))
             }
             Err(failure) => refuse(cid, RealtimeCode::RuntimeFunctionException, failure.message),
         }
     })
 }
 
-fn refusal(cid: String, error: &Error) -> Answer {
+fn refusal(cid: String, error: &Error) -> MessageAnswer {
     if error.kind == ErrorKind::Internal {
         tracing::error!(cause = error.cause.as_deref().unwrap_or_default(), told = %error.message, "function failed");
     }
@@ -69,5 +71,5 @@ fn refusal(cid: String, error: &Error) -> Answer {
         message: error.message.to_string(),
         context: [(CODE_KEY.to_owned(), code.number().to_string())].into(),
     };
-    Answer::Refusal(Envelope::reply(cid, Message::Error(error)), None)
+    MessageAnswer::Refusal(Envelope::reply(cid, Message::Error(error)), None)
 }

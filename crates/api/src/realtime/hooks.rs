@@ -6,14 +6,14 @@ use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::Envelope;
 use muster_wire::realtime::envelope::Message;
 
-use super::{Answer, Finished, Handled, Operation, Received, SocketSession, handle, refuse};
-use crate::game::{Failure, Invocation, Mode};
-use crate::hooks::{self, Payload, Subject, note_failure, note_refusal};
+use super::{Finished, Handled, MessageAnswer, Operation, Received, SocketSession, handle, refuse};
+use crate::game::{ExecutionMode, Failure, Invocation};
+use crate::hooks::{self, HookSubject, Payload, note_failure, note_refusal};
 
 /// The hooks of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Hooked {
-    subject: Subject,
+    subject: HookSubject,
     before: bool,
     after: bool,
 }
@@ -21,7 +21,7 @@ pub(super) struct Hooked {
 impl Hooked {
     /// The hooks of a message; `None` if it has none.
     pub(super) fn of(session: &SocketSession, message: &Message) -> Option<Self> {
-        let (subject, hooks) = (Subject::Message(message.variant()), &session.app.hooks);
+        let (subject, hooks) = (HookSubject::Message(message.variant()), &session.app.hooks);
         let (before, after) = (hooks.has_before(subject), hooks.has_after(subject));
         (before || after).then_some(Self { subject, before, after })
     }
@@ -55,13 +55,13 @@ impl Hooked {
     }
 
     /// Runs the before hook. Errors: the answer that the client gets instead. The socket stays open.
-    async fn before(&self, session: &SocketSession, cid: &str, message: Message) -> Result<Message, Answer> {
+    async fn before(&self, session: &SocketSession, cid: &str, message: Message) -> Result<Message, MessageAnswer> {
         if !self.before {
             return Ok(message);
         }
         let variant = message.variant();
         let input = Envelope { cid: cid.to_owned(), message: Some(message) };
-        let invocation = session.invocation(Mode::Before);
+        let invocation = session.invocation(ExecutionMode::Before);
         let answered = session.app.hooks.before(self.subject, invocation, Some(&input)).await;
         let refused =
             |failure: Failure| refuse(cid.to_owned(), RealtimeCode::RuntimeFunctionException, failure.message);
@@ -84,17 +84,17 @@ impl Hooked {
         }
     }
 
-    /// The operation that is to follow once a reply has left, if all went well.
-    fn after(self, session: &Rc<SocketSession>, answer: &Answer, input: Envelope) -> Option<Operation> {
+    /// The operation that is to run once the reply has left; `None` if the message was refused.
+    fn after(self, session: &Rc<SocketSession>, answer: &MessageAnswer, input: Envelope) -> Option<Operation> {
         let output = match answer {
-            Answer::Refusal(..) => return None,
-            Answer::Silence => None,
-            Answer::Reply(envelope) => Some(envelope.clone()),
+            MessageAnswer::Refusal(..) => return None,
+            MessageAnswer::Silence => None,
+            MessageAnswer::Reply(envelope) => Some(envelope.clone()),
         };
         let session = session.clone();
         Some(Box::pin(async move {
             let output = output.as_ref().map(|envelope| envelope as &dyn Payload);
-            let invocation = session.invocation(Mode::After);
+            let invocation = session.invocation(ExecutionMode::After);
             if let Err(failure) = session.app.hooks.after(self.subject, invocation, output, Some(&input)).await {
                 note_failure(self.subject, &failure);
             }
@@ -105,7 +105,7 @@ impl Hooked {
 
 impl SocketSession {
     /// A call of game code on behalf of this session.
-    pub(super) fn invocation(&self, mode: Mode) -> Invocation {
+    pub(super) fn invocation(&self, mode: ExecutionMode) -> Invocation {
         Invocation {
             mode,
             user: Some(self.claims.clone()),

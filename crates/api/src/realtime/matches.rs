@@ -1,13 +1,13 @@
 //! Matches. A relayed match is the stream that its players are on, and lives as long as one of them is there. A match
-//! of game code has a handler, which lets players in, takes what they send, and decides what they are told.
+//! of game code has a handler, which lets players in, takes their messages, and decides what they are told.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::ErrorKind;
 use muster_domain::ids::{SessionId, Uuid};
-use muster_live::matches::{self, MatchAsk};
-use muster_live::plane::{Audience, Condition, Effects, JoinOptions, JoinRefusal, Joined, Publish, Reply};
+use muster_live::matches::{self, MatchAsk, MatchesAsk};
+use muster_live::plane::{self, Ask, Audience, Condition, Effects, JoinOptions, JoinRefusal, Joined, Publish, Reply};
 use muster_live::stream::{SharedPayload, mode};
 use muster_live::{Delivery, Plane, StreamKey};
 use muster_wire::code::RealtimeCode;
@@ -17,7 +17,7 @@ use muster_wire::realtime::{
 };
 
 use super::events::{self, Push};
-use super::{Answer, Handled, SocketSession, refuse, refuse_input, refuse_join};
+use super::{Handled, MessageAnswer, SocketSession, refuse, refuse_input, refuse_join};
 use crate::context::App;
 
 /// The stream of a public match id: `<uuid>.` of a relayed match, `<uuid>.<node>` of one that game code runs.
@@ -91,14 +91,14 @@ async fn enter(
     cid: String,
     stream: StreamKey,
     metadata: Arc<[(String, String)]>,
-) -> Answer {
+) -> MessageAnswer {
     let key = session.key;
     let name = stream.clone();
     let ask = |plane: &mut Plane, now, request, out: &mut Effects| {
         plane.come_to_match(now, key, name, metadata, request, out);
     };
     match session.app.live.ask_for(key, ask).await {
-        Some(Reply::Match(Ok(matches::Answer::Entered(entered)))) => {
+        Some(Reply::Answer(plane::Answer::Match(Ok(matches::MatchAnswer::Entered(entered))))) => {
             let found = Match {
                 match_id: events::match_id(&stream),
                 authoritative: true,
@@ -107,9 +107,9 @@ async fn enter(
                 presences: events::snapshot(&entered.presences, entered.total),
                 self_: Some(session.user_presence()),
             };
-            Answer::Reply(Envelope::reply(cid, Message::Match(found)))
+            MessageAnswer::Reply(Envelope::reply(cid, Message::Match(found)))
         }
-        Some(Reply::Match(Err(why))) => match why.kind {
+        Some(Reply::Answer(plane::Answer::Match(Err(why)))) => match why.kind {
             ErrorKind::NotFound => not_found(cid),
             ErrorKind::PermissionDenied | ErrorKind::ResourceExhausted => {
                 refuse(cid, RealtimeCode::MatchJoinRejected, why.message)
@@ -134,11 +134,17 @@ pub(super) fn data(stream: &StreamKey, data: matches::Broadcast) -> SharedPayloa
     Arc::new(Push::new(Message::MatchData(MatchData { match_id, presence, op_code, data, reliable })))
 }
 
-fn not_found(cid: String) -> Answer {
+fn not_found(cid: String) -> MessageAnswer {
     refuse(cid, RealtimeCode::MatchNotFound, "There is no match of this ID: it may have ended.")
 }
 
-fn joined_match(session: &SocketSession, cid: String, stream: &StreamKey, joined: &Joined, size: usize) -> Answer {
+fn joined_match(
+    session: &SocketSession,
+    cid: String,
+    stream: &StreamKey,
+    joined: &Joined,
+    size: usize,
+) -> MessageAnswer {
     let found = Match {
         match_id: events::match_id(stream),
         authoritative: false,
@@ -147,7 +153,7 @@ fn joined_match(session: &SocketSession, cid: String, stream: &StreamKey, joined
         presences: events::found(joined),
         self_: Some(session.user_presence()),
     };
-    Answer::Reply(Envelope::reply(cid, Message::Match(found)))
+    MessageAnswer::Reply(Envelope::reply(cid, Message::Match(found)))
 }
 
 pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &MatchLeave) -> Handled {
@@ -159,20 +165,21 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &MatchLea
 
 /// Passes data on. No answer comes unless the match id is not valid, and that answer names no request: clients do not
 /// wait for it.
-pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
+pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> MessageAnswer {
     let Some(stream) = parse(&request.match_id) else {
         return refuse_input(String::new(), "The match ID is not valid.");
     };
     let live = &session.app.live;
     let sender = session.session_ref();
     if !live.look(|plane| plane.is_on(session.key, &stream)) {
-        return Answer::Silence;
+        return MessageAnswer::Silence;
     }
     if stream.mode == mode::MATCH_AUTHORITATIVE {
         let MatchDataSend { op_code, data, reliable, .. } = request;
-        let ask = MatchAsk::Input { session: sender, op_code, data, reliable, received_at: session.app.clock.now() };
-        live.step(|plane, now, out| plane.ask_match(now, stream, ask, None, out));
-        return Answer::Silence;
+        let input = MatchAsk::Input { session: sender, op_code, data, reliable, received_at: session.app.clock.now() };
+        let ask = Ask::Match(MatchesAsk::One { stream, what: Box::new(input) });
+        live.step(|plane, now, out| plane.ask_thing(now, ask, None, out));
+        return MessageAnswer::Silence;
     }
     let audience = if request.presences.is_empty() {
         Audience::AllBut(sender)
@@ -180,7 +187,7 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
         let ids: Option<Vec<SessionId>> = request.presences.iter().map(|each| each.session_id.parse().ok()).collect();
         match ids {
             Some(ids) => Audience::Only(ids),
-            None => return Answer::Silence,
+            None => return MessageAnswer::Silence,
         }
     };
     let data = MatchData {
@@ -191,11 +198,11 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> Answer {
         reliable: request.reliable,
     };
     let payload = Arc::new(Push::new(Message::MatchData(data)));
-    // The delivery is reliable whatever is asked for, as in the original: `false` is also what a client gets that does
-    // not say, and it expects no loss.
+    // The delivery is always reliable, as in the original: `false` is also the value of a client that leaves the field
+    // out, and such a client expects no loss.
     let delivery = Delivery::Reliable;
     live.publish(Publish { stream, payload, audience, delivery, sender: Some(sender) });
-    Answer::Silence
+    MessageAnswer::Silence
 }
 
 /// The time that a token of the matchmaker lets its holder join, in seconds.

@@ -30,7 +30,7 @@ use muster_wire::realtime::{Envelope, Pong, UserPresence};
 use self::hooks::Hooked;
 use crate::context::App;
 use crate::events::session as session_event;
-use crate::game::{Client, Mode, Occasion};
+use crate::game::{Client, ExecutionMode, Occasion};
 use crate::metrics::add;
 use crate::unanswered::NODE_GONE;
 
@@ -46,7 +46,7 @@ pub struct SocketSession {
 }
 
 /// The outcome of a message.
-pub enum Outcome {
+pub enum MessageOutcome {
     /// The reply, if any, was appended to the buffer.
     Done,
     /// The socket closes, after what was appended to the buffer was sent.
@@ -71,8 +71,8 @@ pub struct Finished {
     pub rest: Option<Operation>,
 }
 
-/// The answer of a handler.
-pub enum Answer {
+/// The answer to a message of a socket.
+pub enum MessageAnswer {
     /// No answer.
     Silence,
     /// An envelope.
@@ -85,25 +85,25 @@ pub enum Answer {
 #[expect(clippy::large_enum_variant, reason = "most are answered at once: a box would cost each of them an allocation")]
 pub enum Handled {
     /// The answer stands at once.
-    Now(Answer),
+    Now(MessageAnswer),
     /// The answer comes later.
-    Later(Pin<Box<dyn Future<Output = Answer>>>),
+    Later(Pin<Box<dyn Future<Output = MessageAnswer>>>),
 }
 
 impl Handled {
     /// Wraps the future of a handler that waits.
-    pub fn later(handler: impl Future<Output = Answer> + 'static) -> Self {
+    pub fn later(handler: impl Future<Output = MessageAnswer> + 'static) -> Self {
         Self::Later(Box::pin(handler))
     }
 }
 
-impl From<Answer> for Handled {
-    fn from(answer: Answer) -> Self {
+impl From<MessageAnswer> for Handled {
+    fn from(answer: MessageAnswer) -> Self {
         Self::Now(answer)
     }
 }
 
-/// One message on its way, measured.
+/// The measurements of one message that is being handled.
 #[derive(Clone, Copy)]
 struct Received {
     /// Position in the table of variants.
@@ -120,7 +120,7 @@ impl SocketSession {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
-            sole_since: app.live_rules.single_socket.then(|| app.clock.now()),
+            only_session_since: app.live_rules.single_socket.then(|| app.clock.now()),
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
@@ -146,12 +146,12 @@ impl SocketSession {
 
     /// Has game code told that the session begins.
     pub fn tell_of_start(&self) {
-        session_event(&self.app, Occasion::SessionStart, || self.invocation(Mode::Event), None);
+        session_event(&self.app, Occasion::SessionStart, || self.invocation(ExecutionMode::Event), None);
     }
 
     /// Has game code told that the session ended, and why.
     pub fn tell_of_end(&self, reason: CloseReason) {
-        session_event(&self.app, Occasion::SessionEnd, || self.invocation(Mode::Event), Some(reason.name()));
+        session_event(&self.app, Occasion::SessionEnd, || self.invocation(ExecutionMode::Event), Some(reason.name()));
     }
 
     /// Begins the session, which receives its user's notifications and status from here on. With `appears` it shows an
@@ -222,29 +222,31 @@ impl SocketSession {
     }
 
     /// Handles one message; a reply that stands at once is appended to `reply`.
-    pub fn message(self: &Rc<Self>, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+    pub fn message(self: &Rc<Self>, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
         let Ok(envelope) = envelope::decode(payload, self.format) else {
             add(&self.app.metrics.malformed_messages, 1);
-            return Outcome::Close(CloseReason::InvalidPayload);
+            return MessageOutcome::Close(CloseReason::InvalidPayload);
         };
         let Some(message) = envelope.message else {
             add(&self.app.metrics.malformed_messages, 1);
             let text = "The envelope holds no message.";
             let error = Envelope::error(envelope.cid, RealtimeCode::MissingPayload, text);
             envelope::append(&error, self.format, reply);
-            return Outcome::Close(CloseReason::UnexpectedMessage);
+            return MessageOutcome::Close(CloseReason::UnexpectedMessage);
         };
         let received = Received { variant: message.variant().index(), bytes: payload.len() };
         if let Some(hooked) = Hooked::of(self, &message) {
-            return Outcome::Later(hooked.handle(self.clone(), envelope.cid, message, received));
+            return MessageOutcome::Later(hooked.handle(self.clone(), envelope.cid, message, received));
         }
         match handle(self, envelope.cid, message) {
-            Handled::Now(answer) => self.settle(received, answer, reply).map_or(Outcome::Done, Outcome::Close),
-            Handled::Later(handler) => Outcome::Later(self.clone().finish(received, handler)),
+            Handled::Now(answer) => {
+                self.settle(received, answer, reply).map_or(MessageOutcome::Done, MessageOutcome::Close)
+            }
+            Handled::Later(handler) => MessageOutcome::Later(self.clone().finish(received, handler)),
         }
     }
 
-    fn finish(self: Rc<Self>, received: Received, handler: Pin<Box<dyn Future<Output = Answer>>>) -> Operation {
+    fn finish(self: Rc<Self>, received: Received, handler: Pin<Box<dyn Future<Output = MessageAnswer>>>) -> Operation {
         Box::pin(async move {
             let mut reply = Vec::new();
             let then = self.settle(received, handler.await, &mut reply);
@@ -252,13 +254,13 @@ impl SocketSession {
         })
     }
 
-    /// Appends the reply and books the message. Answers why the socket closes, if it does.
-    fn settle(&self, received: Received, answer: Answer, reply: &mut Vec<u8>) -> Option<CloseReason> {
+    /// Appends the reply and books the message. Answers the reason for which the socket closes, if it does.
+    fn settle(&self, received: Received, answer: MessageAnswer, reply: &mut Vec<u8>) -> Option<CloseReason> {
         let len_before = reply.len();
         let (envelope, is_error, close) = match answer {
-            Answer::Reply(envelope) => (Some(envelope), false, None),
-            Answer::Refusal(envelope, close) => (Some(envelope), true, close),
-            Answer::Silence => (None, false, None),
+            MessageAnswer::Reply(envelope) => (Some(envelope), false, None),
+            MessageAnswer::Refusal(envelope, close) => (Some(envelope), true, close),
+            MessageAnswer::Silence => (None, false, None),
         };
         if let Some(envelope) = envelope {
             envelope::append(&envelope, self.format, reply);
@@ -289,7 +291,7 @@ fn leave(session: &Rc<SocketSession>, cid: String, stream: StreamKey) -> Handled
     let session = session.clone();
     Handled::later(async move {
         session.app.live.leave_for_good(session.key, stream).await;
-        Answer::Reply(Envelope::acknowledgement(cid))
+        MessageAnswer::Reply(Envelope::acknowledgement(cid))
     })
 }
 
@@ -297,8 +299,8 @@ fn leave(session: &Rc<SocketSession>, cid: String, stream: StreamKey) -> Handled
 fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled {
     let name = message.variant().name;
     let answer = match message {
-        Message::Ping(_) => Answer::Reply(Envelope::reply(cid, Message::Pong(Pong {}))),
-        Message::Pong(_) => Answer::Silence,
+        Message::Ping(_) => MessageAnswer::Reply(Envelope::reply(cid, Message::Pong(Pong {}))),
+        Message::Pong(_) => MessageAnswer::Silence,
         Message::Rpc(rpc) => return functions::call(session, cid, rpc),
         Message::MatchDataSend(request) => matches::send(session, request),
         Message::MatchCreate(request) => return matches::create(session, cid, &request),
@@ -351,17 +353,17 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
     answer.into()
 }
 
-fn refuse(cid: String, code: RealtimeCode, text: impl Into<String>) -> Answer {
-    Answer::Refusal(Envelope::error(cid, code, text), None)
+fn refuse(cid: String, code: RealtimeCode, text: impl Into<String>) -> MessageAnswer {
+    MessageAnswer::Refusal(Envelope::error(cid, code, text), None)
 }
 
-fn refuse_input(cid: String, text: &str) -> Answer {
+fn refuse_input(cid: String, text: &str) -> MessageAnswer {
     refuse(cid, RealtimeCode::BadInput, text)
 }
 
 /// The answer to a refusal of the rules. A refusal that is not the caller's fault has the code of the server's
 /// failures.
-fn refuse_domain(cid: String, error: &Error) -> Answer {
+fn refuse_domain(cid: String, error: &Error) -> MessageAnswer {
     let code = match error.kind {
         ErrorKind::Internal | ErrorKind::Unavailable | ErrorKind::ResourceExhausted => RealtimeCode::RuntimeException,
         _ => RealtimeCode::BadInput,
@@ -372,7 +374,7 @@ fn refuse_domain(cid: String, error: &Error) -> Answer {
     refuse(cid, code, error.message.clone())
 }
 
-fn refuse_join(cid: String, refusal: JoinRefusal) -> Answer {
+fn refuse_join(cid: String, refusal: JoinRefusal) -> MessageAnswer {
     match refusal {
         JoinRefusal::TooManyStreams => refuse_input(
             cid,
@@ -384,8 +386,8 @@ fn refuse_join(cid: String, refusal: JoinRefusal) -> Answer {
     }
 }
 
-fn server_only(cid: String, name: &str) -> Answer {
+fn server_only(cid: String, name: &str) -> MessageAnswer {
     let text = format!("{name} is not accepted from clients.");
     let error = Envelope::error(cid, RealtimeCode::UnrecognizedPayload, text);
-    Answer::Refusal(error, Some(CloseReason::UnexpectedMessage))
+    MessageAnswer::Refusal(error, Some(CloseReason::UnexpectedMessage))
 }

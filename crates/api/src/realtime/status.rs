@@ -9,7 +9,7 @@ use muster_live::{SessionKey, StreamKey};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Status, StatusFollow, StatusUnfollow, StatusUpdate};
 
-use super::{Answer, Handled, SocketSession, events, refuse_domain, refuse_input, refuse_join};
+use super::{Handled, MessageAnswer, SocketSession, events, refuse_domain, refuse_input, refuse_join};
 use crate::live::Live;
 
 /// The largest size of a status text, in bytes.
@@ -28,7 +28,7 @@ pub(super) fn appearing(status: Option<&str>) -> JoinOptions {
 pub(super) fn follow(session: &Rc<SocketSession>, cid: String, request: StatusFollow) -> Handled {
     if request.user_ids.is_empty() && request.usernames.is_empty() {
         let nobody = Message::Status(Status::default());
-        return Answer::Reply(Envelope::reply(cid, nobody)).into();
+        return MessageAnswer::Reply(Envelope::reply(cid, nobody)).into();
     }
     if request.usernames.iter().any(String::is_empty) {
         return refuse_input(cid, "A user name to follow is empty: leave it out.").into();
@@ -55,7 +55,7 @@ pub(super) fn follow(session: &Rc<SocketSession>, cid: String, request: StatusFo
                 _ => {}
             }
         }
-        Answer::Reply(Envelope::reply(cid, Message::Status(Status { presences })))
+        MessageAnswer::Reply(Envelope::reply(cid, Message::Status(Status { presences })))
     })
 }
 
@@ -64,7 +64,7 @@ fn listen(live: &Live, session: SessionKey, user: UserId) -> tokio::sync::onesho
     live.begin(|plane, now, request, out| plane.listen(now, session, stream, Some(request), out))
 }
 
-pub(super) fn unfollow(session: &SocketSession, cid: String, request: &StatusUnfollow) -> Answer {
+pub(super) fn unfollow(session: &SocketSession, cid: String, request: &StatusUnfollow) -> MessageAnswer {
     let users: Option<Vec<UserId>> = request.user_ids.iter().map(|id| id.parse().ok()).collect();
     let Some(users) = users else {
         return refuse_input(cid, "A user ID to unfollow is not a valid UUID.");
@@ -72,14 +72,14 @@ pub(super) fn unfollow(session: &SocketSession, cid: String, request: &StatusUnf
     for user in users.into_iter().filter(|user| *user != session.claims.user_id) {
         session.app.live.step(|plane, now, out| plane.unlisten(now, session.key, StreamKey::status(user), out));
     }
-    Answer::Reply(Envelope::acknowledgement(cid))
+    MessageAnswer::Reply(Envelope::acknowledgement(cid))
 }
 
 pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: StatusUpdate) -> Handled {
     let stream = StreamKey::status(session.claims.user_id);
     let Some(status) = request.status else {
         session.app.live.step(|plane, now, out| plane.vanish(now, session.key, stream, out));
-        return Answer::Reply(Envelope::acknowledgement(cid)).into();
+        return MessageAnswer::Reply(Envelope::acknowledgement(cid)).into();
     };
     if status.len() > STATUS_BYTES_MAX {
         return refuse_input(cid, "A status must be at most 2,048 bytes long.").into();
@@ -88,7 +88,7 @@ pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: StatusUp
     Handled::later(async move {
         let joined = session.app.live.join(session.key, stream, appearing(Some(&status))).await;
         match joined {
-            Ok(_) => Answer::Reply(Envelope::acknowledgement(cid)),
+            Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(refusal) => super::refuse_join(cid, refusal),
         }
     })

@@ -1,10 +1,10 @@
 //! The caller's account and other players' profiles.
 
 use muster_domain::ports::clock::Clock as _;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::revocations::RevocationReason;
 use muster_domain::ports::wallet::Amounts;
-use muster_domain::wallet::{self, Change, Refusal};
+use muster_domain::wallet::{self, WalletChangeRequest, WalletError};
 use serde_json::json;
 
 use crate::world::{SERVER_KEY, World};
@@ -37,8 +37,11 @@ fn an_account_shows_what_its_wallet_holds() {
     let world = World::new();
     let player = world.device("0123456789");
     let user_id = player.id().parse().unwrap();
-    let change =
-        |amount| Change { user_id, changeset: Amounts::from([("gold".to_owned(), amount)]), metadata: "{}".to_owned() };
+    let change = |amount| WalletChangeRequest {
+        user_id,
+        changeset: Amounts::from([("gold".to_owned(), amount)]),
+        metadata: "{}".to_owned(),
+    };
     let change = |amount| {
         let stamp = WriteStamp::at(world.clock.now());
         world.run(wallet::update(&*world.store, &*world.entropy, change(amount), true, stamp))
@@ -46,7 +49,7 @@ fn an_account_shows_what_its_wallet_holds() {
     assert_eq!(change(5).unwrap().updated["gold"], 5);
     world.advance_sec(1);
     assert_eq!(change(-2).unwrap().previous["gold"], 5);
-    assert!(matches!(change(-4), Err(Refusal::Balance(unfit)) if unfit.current == 3));
+    assert!(matches!(change(-4), Err(WalletError::Balance(unfit)) if unfit.current == 3));
     let account = world.ok("GET", "/v2/account", &player.bearer(), "");
     assert_eq!(account["wallet"], r#"{"gold":3}"#);
     let (items, next) = world.run(wallet::list_ledger(&*world.store, user_id, Some(1), None)).unwrap();
@@ -95,7 +98,7 @@ fn what_does_not_fit_is_refused() {
     ] {
         world.refused(("PUT", "/v2/account", &bearer, &body), (400, 3, message));
     }
-    // Characters count, not bytes: as many as the column holds.
+    // The limit counts characters, not bytes, as the column does.
     world.ok("PUT", "/v2/account", &bearer, &text("display_name", 255));
 }
 

@@ -1,4 +1,5 @@
-//! Who may ask: every operation refuses whoever lacks its key, and those not built say so to who has it.
+//! Audiences: every operation refuses callers without its key, and an operation that is not built says so to callers
+//! with the key.
 
 use muster_wire::operations::{Audience, OPERATIONS, Row};
 
@@ -6,7 +7,7 @@ use crate::world::{SERVER_KEY, World};
 
 const TOKEN_INVALID: (u16, u64, &str) = (401, 16, "The session token is invalid or has expired.");
 
-/// A path that fits the row's first binding.
+/// A path that matches the row's first binding.
 fn target(row: &Row) -> String {
     row.bindings[0]
         .template
@@ -41,7 +42,7 @@ fn the_server_key_and_a_token_do_not_replace_each_other() {
     }
     world.refused(("GET", "/v2/account", SERVER_KEY, ""), (401, 16, "A session token is required."));
     world.refused(("GET", "/v2/account", "Bearer ", ""), (401, 16, "A session token is required."));
-    // The password of Basic credentials is not looked at; the scheme's case is not either.
+    // The password of Basic credentials does not matter, and neither does the case of the scheme.
     world.ok("POST", authenticate, "basic ZGVmYXVsdGtleTpwYXNzd29yZA==", "{\"id\":\"0123456789\"}");
 }
 
@@ -106,7 +107,7 @@ fn no_malformed_request_is_the_servers_fault() {
         let authorization = if row.audience == Audience::ServerKey { SERVER_KEY.to_owned() } else { player.bearer() };
         for (body, query) in bodies.iter().flat_map(|body| queries.map(|query| (body, query))) {
             let target = format!("{}{query}", target(row));
-            // Logging out ends the session that the others need.
+            // A logout would end the session that the other requests need, so it gets a session of its own.
             let authorization = match row.name {
                 "SessionLogout" => world.device("9876543210").bearer(),
                 _ => authorization.clone(),

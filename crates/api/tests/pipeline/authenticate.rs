@@ -1,6 +1,6 @@
-//! Signing in by device, custom id, e-mail address and user name.
+//! Sign-in by device, custom id, e-mail address and username.
 
-use muster_domain::account::Ending;
+use muster_domain::account::AccountEnding;
 use muster_domain::ids::Uuid;
 use muster_domain::ports::accounts::{AccountStore as _, NewAccount};
 use muster_domain::{Timestamp, UserId};
@@ -22,7 +22,7 @@ fn a_new_device_makes_an_account_and_the_next_time_finds_it() {
     assert_eq!(first_claims["usn"], "Ada L");
     assert_eq!(first_claims["vrs"], json!({ "platform": "web" }));
     assert_eq!((&first_claims["iat"], &first_claims["exp"]), (&json!(START_SEC), &json!(START_SEC + 60)));
-    // The refresh token says the same and lives longer.
+    // The refresh token has the same claims, and lives longer.
     let refresh = claims(&first.refresh_token);
     assert_eq!(refresh["exp"], START_SEC + 3600);
     for name in ["tid", "uid", "usn", "vrs", "iat"] {
@@ -117,7 +117,8 @@ fn a_taken_name_is_refused_but_one_made_up_is_replaced() {
 fn of_made_up_names_one_that_is_taken_is_made_up_again() {
     let world = World::new();
     let first = world.device("1111111111");
-    // Deleting frees the id, which the same randomness would make again; the name goes to another account.
+    // The account is deleted and its name is given to another account. Then the same random numbers would make the same
+    // name again.
     let name = first.claims()["usn"].as_str().unwrap().to_owned();
     world.ok("DELETE", "/v2/account", &first.bearer(), "");
     world.ok("POST", &format!("{DEVICE}?username={name}"), SERVER_KEY, r#"{"id":"2222222222"}"#);
@@ -144,7 +145,7 @@ fn email_addresses_sign_in_in_any_case_and_need_their_password() {
     let wrong = (401, 16, "The credentials are not valid.");
     let body = r#"{"email":"ada@example.com","password":"password-2"}"#;
     world.refused(("POST", EMAIL, SERVER_KEY, body), wrong);
-    // By name, with and without the right password.
+    // The player signs in by username, with the right password and with a wrong one.
     let by_name = format!("{EMAIL}?username=ada");
     let named = Player::from(&world.ok("POST", &by_name, SERVER_KEY, r#"{"password":"password-1"}"#));
     assert_eq!((named.id(), named.created), (player.id(), false));
@@ -184,7 +185,7 @@ fn a_full_password_queue_is_temporary() {
     world.ok("POST", EMAIL, SERVER_KEY, body);
     world.passwords.is_full.set(true);
     for _ in 0..50 {
-        // It is no failed try: the account is not locked by it.
+        // A full queue is no failed attempt, so it does not lock the account.
         world.refused(("POST", EMAIL, SERVER_KEY, body), busy);
     }
 }
@@ -207,7 +208,7 @@ fn a_banned_account_cannot_sign_in() {
     assert_eq!(world.device("0123456789").id(), player.id());
 }
 
-/// Registers the address while the next password is being hashed.
+/// Registers the e-mail address while the next password is hashed.
 fn register_meanwhile(world: &World, hash: &'static [u8]) {
     let store = world.store.clone();
     let account = NewAccount { user_id: UserId(Uuid::from_u128(9)), username: "rival".into(), now: Timestamp(1) };
@@ -220,11 +221,11 @@ fn register_meanwhile(world: &World, hash: &'static [u8]) {
 fn of_two_registrations_of_one_address_at_once_the_second_signs_in() {
     let world = World::new();
     let body = r#"{"email":"ada@example.com","password":"password-1"}"#;
-    // The other one came from the same player: same password.
+    // The other registration has the same password, so it is the same player's.
     register_meanwhile(&world, b"new:password-1");
     let player = Player::from(&world.ok("POST", EMAIL, SERVER_KEY, body));
     assert_eq!((player.id(), player.created), (Uuid::from_u128(9).to_string(), false));
-    // It came from somebody else.
+    // The other registration has another password, so it is somebody else's.
     let world = World::new();
     register_meanwhile(&world, b"new:password-2");
     world.refused(("POST", EMAIL, SERVER_KEY, body), (401, 16, "The credentials are not valid."));
@@ -237,7 +238,7 @@ fn a_ban_while_the_password_is_checked_voids_the_token() {
     let id = Player::from(&world.ok("POST", EMAIL, SERVER_KEY, body)).id().parse().unwrap();
     let app = world.app.clone();
     world.passwords.meanwhile.replace(Some(Box::pin(async move {
-        let ending = Ending { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
+        let ending = AccountEnding { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };
         assert!(ending.ban(&*app.store, id).await.unwrap());
     })));
     let player = Player::from(&world.ok("POST", EMAIL, SERVER_KEY, body));

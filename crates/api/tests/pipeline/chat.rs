@@ -1,4 +1,4 @@
-//! Who may enter a channel, what authors may do there, and reading what was said.
+//! Rules about entering a channel, changing one's own messages, and reading the history.
 
 use muster_domain::chat::{Channel, ChannelKind, Speaker, check_join};
 use muster_domain::ports::chat::{Message, MessageCode};
@@ -33,7 +33,7 @@ fn page(world: &World, player: &Player, channel: &Channel, query: &str) -> Value
     world.ok("GET", &format!("/v2/channel/{channel}?{query}"), &player.bearer(), "")
 }
 
-/// The numbers on a page.
+/// The numbers in the messages of a page.
 fn numbers(page: &Value) -> Vec<u64> {
     let messages = page["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let number = |message: &Value| {
@@ -84,7 +84,7 @@ fn pages_lead_to_each_other_in_both_directions() {
     let ann = world.device("0123456789");
     for number in 0..10 {
         say(&world, &ann, &lobby(), number);
-        // Four within each second.
+        // With this step four messages fall into each second.
         world.advance_micros(250_001);
     }
     let get = |query: String| page(&world, &ann, &lobby(), &query);
@@ -105,7 +105,8 @@ fn pages_lead_to_each_other_in_both_directions() {
     let back = get(format!("limit=4&forward=false&cursor={}", cursor(&older, "prev_cursor")));
     assert_eq!((numbers(&back), cursor(&back, "prev_cursor")), (numbers(&newest), ""));
 
-    // What is kept to poll with leads to what is newer than its page, whichever way that was listed.
+    // The cursor for polling leads to messages that are newer than its page, in whichever direction the page was
+    // listed.
     let poll = |page: &Value| get(format!("limit=100&cursor={}", cursor(page, "cacheable_cursor")));
     let nothing = poll(&newest);
     assert!(numbers(&nothing).is_empty());
@@ -188,7 +189,7 @@ fn authors_change_and_remove_what_they_said() {
         let outcome = world.run(speaker.update(channel, id, r#"{"n":2}"#.into(), persistent));
         outcome.map_err(|error| error.message.into_owned())
     };
-    // However they joined, nobody touches what others said, and nobody reaches into another channel.
+    // However authors joined, they cannot change messages of others, or messages of another channel.
     for persistent in [true, false] {
         assert_eq!(update(other, lobby(), &id, persistent), Err(NO_MESSAGE.into()));
         assert_eq!(update(author, Channel::room("other").unwrap(), &id, persistent), Err(NO_MESSAGE.into()));
@@ -218,7 +219,7 @@ fn authors_change_and_remove_what_they_said() {
     let heard = world.run(author.remove(lobby(), &id, true)).unwrap();
     assert_eq!((heard.code, heard.content.as_str(), heard.persistent), (MessageCode::REMOVE, "{}", true));
     assert_eq!(page(&world, &bob, &lobby(), ""), json!({}));
-    // What was never stored is changed for those who heard it.
+    // A message that was never stored is changed for the sessions that heard it.
     let heard = update(author, lobby(), unknown, false).unwrap();
     assert_eq!((heard.code, heard.persistent, heard.create_time), (MessageCode::UPDATE, false, update_time));
 }

@@ -1,5 +1,5 @@
-//! The machine's clock jumps, both ways: tokens end when it says so, what is void stays void, and nobody is locked out
-//! for the length of the jump.
+//! The machine's clock jumps forwards and backwards. Tokens expire by the clock, void tokens stay void, and nobody is
+//! locked out for the length of the jump.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn a_jump_back_neither_ends_nor_revives_anything() {
     assert_eq!(world.status_of(&earlier), 200);
     world.ban(&earlier);
     assert_eq!([&void, &valid, &earlier].map(|player| world.status_of(player)), [401; 3], "the ban voids all of them");
-    // When the clock is right again what was void before still is.
+    // When the clock is right again, tokens that were void before are still void.
     world.advance_sec(2 * 365 * DAY_SEC);
     assert_eq!([&void, &valid].map(|player| world.status_of(player)), [401, 401]);
 }

@@ -3,27 +3,27 @@
 use std::rc::Rc;
 
 use muster_api::game::Client;
-use muster_api::{Outcome, SocketSession};
+use muster_api::{MessageOutcome, SocketSession};
 use muster_live::CloseReason;
 use muster_wire::envelope::Format;
 use serde_json::{Value, json};
 
 use crate::world::{Player, World};
 
-/// Registers a session of a player.
+/// Registers a session for a player.
 pub fn register(world: &World, player: &Player, format: Format) -> Rc<SocketSession> {
     let claims = muster_api::authorise::session_token(&world.app, &player.token, world.app.clock.now()).unwrap();
     let client = Client { address: world.address.get(), port: Some(7), lang: Some("en".to_owned()) };
     SocketSession::register(world.app.clone(), format, claims, client)
 }
 
-/// Sends a text; answers the reply and why the socket closes, if it does.
+/// Sends a text. Answers the reply, and the reason if the socket closes.
 pub fn exchange(world: &World, session: &Rc<SocketSession>, text: &str) -> (Option<Value>, Option<CloseReason>) {
     let mut reply = Vec::new();
     let close = match session.message(text.as_bytes(), &mut reply) {
-        Outcome::Done => None,
-        Outcome::Close(reason) => Some(reason),
-        Outcome::Later(operation) => {
+        MessageOutcome::Done => None,
+        MessageOutcome::Close(reason) => Some(reason),
+        MessageOutcome::Later(operation) => {
             let finished = world.run(operation);
             reply = finished.reply;
             finished.then
@@ -33,7 +33,7 @@ pub fn exchange(world: &World, session: &Rc<SocketSession>, text: &str) -> (Opti
     (reply, close)
 }
 
-/// A player whose socket is open, and speaks JSON.
+/// A player with an open socket of JSON frames.
 pub struct Connected<'w> {
     world: &'w World,
     pub session: Rc<SocketSession>,
@@ -52,7 +52,7 @@ impl<'w> Connected<'w> {
         self.player.id()
     }
 
-    /// Sends a message that is answered; answers the reply without its `cid`.
+    /// Sends a message that gets a reply. Answers the reply without its `cid`.
     #[track_caller]
     pub fn ask(&self, variant: &str, message: Value) -> Value {
         let (reply, close) = exchange(self.world, &self.session, &json!({ "cid": "1", variant: message }).to_string());
@@ -62,7 +62,7 @@ impl<'w> Connected<'w> {
         reply
     }
 
-    /// What was pushed since one last looked.
+    /// The messages that were pushed since the last call.
     pub fn pushed(&self) -> Vec<Value> {
         let mut sent = self.world.rim.sent.borrow_mut();
         let mine = sent.extract_if(.., |(key, _)| *key == self.session.key());

@@ -1,4 +1,4 @@
-//! How often somebody is asked for a direct conversation.
+//! Limits on the notifications that ask a user for a direct conversation.
 
 use muster_domain::chat::{RequestCounters, RequestLimits};
 use serde_json::{Value, json};
@@ -12,20 +12,20 @@ fn world(direct_requests: RequestLimits) -> World {
     World::with(Setup { direct_requests, ..Setup::default() })
 }
 
-/// Opens the channel with another and leaves it again.
+/// Joins the channel with another player and leaves it again.
 fn visit(player: &Connected<'_>, other: &Player) {
     let joined = player.ask("channel_join", json!({ "type": 2, "target": other.id() }));
     let channel = joined["channel"]["id"].as_str().unwrap_or_else(|| panic!("{joined}"));
     player.ask("channel_leave", json!({ "channel_id": channel }));
 }
 
-/// What waits for a player.
+/// The notifications that wait for a player.
 fn waiting(world: &World, player: &Player) -> Vec<Value> {
     let listed = world.ok("GET", "/v2/notification?limit=100", &player.bearer(), "");
     listed["notifications"].as_array().cloned().unwrap_or_default()
 }
 
-/// The notifications among what a player was sent since one last looked.
+/// The notifications that a player's session was sent since the last call.
 fn told(player: &Connected<'_>) -> Vec<Value> {
     let mut pushed = player.pushed();
     pushed.retain(|message| message.get("notifications").is_some());
@@ -45,11 +45,11 @@ fn one_who_asks_many_is_stopped_and_may_join_all_the_same() {
     let asked = || others.iter().map(|other| waiting(&world, other).len()).collect::<Vec<_>>();
     others.iter().for_each(|other| visit(&mallory, other));
     assert_eq!((asked(), unsent(&world)), (vec![1, 1, 1, 0, 0, 0], (3, 0)));
-    // Another socket, another session of the same user: it is the user who is limited.
+    // Another session of the same user does not help: the limit is the user's.
     visit(&Connected::new(&world, "mallory-device"), &others[3]);
     assert_eq!((asked(), unsent(&world)), (vec![1, 1, 1, 0, 0, 0], (4, 0)));
     world.advance_sec(59);
-    // Tokens of the test live for a minute.
+    // A new session is needed, because tokens of these tests live for one minute.
     let mallory = Connected::new(&world, "mallory-device");
     visit(&mallory, &others[3]);
     assert_eq!(unsent(&world), (5, 0));
@@ -58,7 +58,7 @@ fn one_who_asks_many_is_stopped_and_may_join_all_the_same() {
     let others: Vec<Player> = (0..6).map(|number| world.device(&format!("device-number-{number}"))).collect();
     let asked: Vec<usize> = others.iter().map(|other| waiting(&world, other).len()).collect();
     assert_eq!((asked, unsent(&world)), (vec![1, 1, 1, 1, 0, 0], (7, 0)));
-    // Nobody else is concerned.
+    // The limits of other users are not affected.
     visit(&Connected::new(&world, "bob-device"), &others[5]);
     assert_eq!(waiting(&world, &others[5]).len(), 1);
 }
@@ -79,7 +79,7 @@ fn one_is_asked_once_until_the_request_is_deleted_or_old() {
     world.ok("DELETE", &format!("/v2/notification?ids={id}"), &bob.player.bearer(), "");
     (0..2).for_each(|_| visit(&ann, &bob.player));
     assert_eq!((waiting(&world, &bob.player).len(), told(&bob).len()), (1, 1));
-    // Whom the other asks is another matter.
+    // Requests in the opposite direction count separately.
     visit(&bob, &ann.player);
     assert_eq!(waiting(&world, &ann.player).len(), 1);
 

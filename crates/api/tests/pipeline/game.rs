@@ -1,9 +1,9 @@
-//! Functions of game code as transports call them, played by Rust.
+//! Functions of game code, called by transports. Rust code takes the place of game code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, Occasion};
 use muster_live::CloseReason;
 use muster_wire::api::Event;
 use muster_wire::code::Code;
@@ -13,10 +13,11 @@ use serde_json::json;
 use crate::connected::{exchange, register};
 use crate::world::{Setup, World};
 
-/// `echo` answers the payload, `seen` what it was told, `nothing` nothing; `refuse` fails.
+/// Functions of four names: `echo` answers the payload, `seen` answers the invocation, `nothing` answers nothing, and
+/// `refuse` fails.
 #[derive(Default)]
 struct Played {
-    /// What it was told of: who, and the event.
+    /// The occasions, callers and events that the game was told of.
     heard: RefCell<Vec<(Occasion, Invocation, Event)>>,
 }
 
@@ -121,7 +122,7 @@ fn game_code_hears_of_what_clients_report_and_of_sessions() {
     let (occasion, invocation, event) = played.heard.borrow_mut().pop().unwrap();
     assert_eq!(
         (occasion, invocation.mode, told(&event)),
-        (Occasion::Reported, Mode::Event, ("won", vec![("level", "7")]))
+        (Occasion::Reported, ExecutionMode::Event, ("won", vec![("level", "7")]))
     );
     assert!(invocation.user.is_some() && event.timestamp.is_some(), "{invocation:?} {event:?}");
     let properties: serde_json::Map<_, _> = (0..200).map(|number| (number.to_string(), json!("x"))).collect();
@@ -137,5 +138,7 @@ fn game_code_hears_of_what_clients_report_and_of_sessions() {
     let ended = ("session_end", vec![("reason", "client_closed")]);
     assert_eq!(said, [(Occasion::SessionStart, ("session_start", vec![])), (Occasion::SessionEnd, ended)]);
     let id = Some(session.session_id().to_string());
-    assert!(heard.iter().all(|(_, invocation, _)| invocation.session_id == id && invocation.mode == Mode::Event));
+    assert!(
+        heard.iter().all(|(_, invocation, _)| invocation.session_id == id && invocation.mode == ExecutionMode::Event)
+    );
 }

@@ -1,4 +1,4 @@
-//! Guessing passwords is slowed down, by account and by address, and counted.
+//! Guessing of passwords is slowed down for each account and for each address, and is counted.
 
 use muster_domain::guessing::{GuessLimit, GuessingConfig};
 
@@ -37,7 +37,7 @@ fn an_account_is_locked_for_everyone_and_opens_by_itself() {
     assert_eq!(sign_in(&world, "ada@example.com", "password-1"), locked);
     assert_eq!(world.passwords.checks.get(), checks, "no password is looked at while locked");
     assert_eq!(sign_in(&world, "bob@example.com", "password-1").0, 200, "others are not");
-    // Other ways of signing in are not either.
+    // Sign-in by other means is not locked either.
     world.device("0123456789");
     world.advance_sec(10);
     assert_eq!(sign_in(&world, "ada@example.com", "password-1").0, 200);

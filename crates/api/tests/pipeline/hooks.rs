@@ -1,11 +1,11 @@
-//! Game code around operations and messages, played by Rust.
+//! Hooks before and after operations and messages. Rust code takes the place of game code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use muster_api::game::{Failure, Invocation};
-use muster_api::hooks::{HookFuture, Hooks, Payload, Subject};
-use muster_api::{Outcome, SocketSession};
+use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
+use muster_api::{MessageOutcome, SocketSession};
 use muster_wire::Code;
 use muster_wire::envelope::Format;
 use muster_wire::json::WriteOptions;
@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use crate::connected::{exchange, register};
 use crate::world::{Player, SERVER_KEY, Setup, World};
 
-/// What a hook before something answers.
+/// The answer of a hook before an operation or message.
 type Answer = Result<Option<&'static str>, Failure>;
 
-/// Answers before one subject what it was told to, fails after it, and writes down what it saw.
+/// Hooks of one subject. The hook before it gives a fixed answer, the hook after it fails, and both record what they
+/// see.
 struct Recorded {
     hooked: &'static str,
     before: Answer,
@@ -39,17 +40,17 @@ impl Recorded {
 }
 
 impl Hooks for Recorded {
-    fn has_before(&self, subject: Subject) -> bool {
+    fn has_before(&self, subject: HookSubject) -> bool {
         subject.name() == self.hooked
     }
 
-    fn has_after(&self, subject: Subject) -> bool {
+    fn has_after(&self, subject: HookSubject) -> bool {
         subject.name() == self.hooked
     }
 
     fn before<'a>(
         &'a self,
-        _subject: Subject,
+        _subject: HookSubject,
         invocation: Invocation,
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>> {
@@ -60,7 +61,7 @@ impl Hooks for Recorded {
 
     fn after<'a>(
         &'a self,
-        _subject: Subject,
+        _subject: HookSubject,
         invocation: Invocation,
         output: Option<&'a dyn Payload>,
         input: Option<&'a dyn Payload>,
@@ -71,8 +72,7 @@ impl Hooks for Recorded {
 }
 
 fn world(hooked: &'static str, before: Answer) -> (World, Rc<Recorded>) {
-    let (seen, invocations) = (RefCell::default(), RefCell::default());
-    let hooks = Rc::new(Recorded { hooked, before, seen, invocations });
+    let hooks = Rc::new(Recorded { hooked, before, seen: RefCell::default(), invocations: RefCell::default() });
     (World::with(Setup { hooks: hooks.clone(), ..Setup::default() }), hooks)
 }
 
@@ -150,9 +150,9 @@ fn joined(before: Answer) -> (Option<Value>, Rc<Recorded>) {
     let session = register(&world, &world.device("0123456789"), Format::Json);
     let (reply, close) = exchange(&world, &session, JOIN);
     assert_eq!(close, None);
-    // Whatever a hook did, the socket goes on, and messages without hooks are answered at once.
+    // Whatever the hook did, the socket goes on, and messages without hooks are answered at once.
     let mut pong = Vec::new();
-    assert!(matches!(session.message(br#"{"ping":{}}"#, &mut pong), Outcome::Done));
+    assert!(matches!(session.message(br#"{"ping":{}}"#, &mut pong), MessageOutcome::Done));
     assert_eq!(pong, br#"{"pong":{}}"#);
     (reply, hooks)
 }
@@ -194,9 +194,11 @@ fn a_hook_that_answers_another_message_is_the_servers_fault() {
     }
 }
 
-/// What was replied, and what was seen by hooks then and at the end.
+/// The reply, the number of hooks that had run when it was given, and the records of all hooks.
 fn in_order(world: &World, session: &Rc<SocketSession>, hooks: &Recorded, text: &str) -> (Value, usize, Vec<String>) {
-    let Outcome::Later(operation) = session.message(text.as_bytes(), &mut Vec::new()) else { panic!("hooks wait") };
+    let MessageOutcome::Later(operation) = session.message(text.as_bytes(), &mut Vec::new()) else {
+        panic!("hooks wait")
+    };
     let finished = world.run(operation);
     let reply = serde_json::from_slice(&finished.reply).unwrap();
     let by_then = hooks.seen.borrow().len();

@@ -1,4 +1,5 @@
-//! Every operation that is built, through the pipeline as a transport would, on a real SQLite file.
+//! Tests of every operation that is built. Requests take the same way as from a transport, and the database is an
+//! SQLite file.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

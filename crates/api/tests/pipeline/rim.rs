@@ -1,4 +1,4 @@
-//! The rim of a live plane of one place: what sessions are sent, and which close.
+//! The rim of a live plane with one place: it keeps the messages that sessions are sent, and the sessions that close.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,17 +8,17 @@ use muster_live::plane::Effect;
 use muster_live::{CloseReason, Millis, SessionKey};
 use serde_json::Value;
 
-/// Carries out effects that concern more than sockets.
+/// A function that carries out effects that concern more than sockets.
 pub type Others = Rc<dyn Fn(Effect)>;
 
-/// Keeps what sessions are sent and which close.
+/// Keeps the messages that sessions are sent, and the sessions that close.
 #[derive(Default)]
 pub struct TestRim {
     /// Frames by session, without their headers.
     pub sent: RefCell<Vec<(SessionKey, Value)>>,
-    /// Sessions told to close.
+    /// Sessions that were told to close.
     pub closed: RefCell<Vec<(SessionKey, CloseReason)>>,
-    /// Carries out effects that concern more than sockets.
+    /// Carries out effects that concern more than sockets, if it is set.
     pub others: RefCell<Option<Others>>,
     /// The live plane's clock.
     pub now: Cell<Millis>,
@@ -34,7 +34,7 @@ impl Rim for TestRim {
     fn carry_out(&self, effect: Effect) {
         match effect {
             Effect::Deliver(session, frame, _) => {
-                // The length of a frame stands in its second byte, or in the two after that.
+                // The second byte of a frame is its length, or says that the length is in the next two bytes.
                 let header_len = if frame[1] < 126 { 2 } else { 4 };
                 self.sent.borrow_mut().push((session, serde_json::from_slice(&frame[header_len..]).unwrap()));
             }

@@ -1,4 +1,4 @@
-//! Refreshing, logging out, single sessions, bans: which tokens are good when.
+//! Refreshing, logging out, single sessions and bans: tokens that are valid, and tokens that are void.
 
 use muster_domain::ids::Uuid;
 use muster_domain::ports::revocations::{Revocation, RevocationReason};
@@ -35,11 +35,12 @@ fn a_refresh_keeps_the_sign_in_and_reads_the_name_again() {
     assert_eq!((&after["usn"], &after["exp"]), (&json!("renamed"), &json!(START_SEC + 30 + 60)));
     assert_eq!(claims(&second.refresh_token)["exp"], START_SEC + 30 + 3600);
     assert!(!second.created);
-    // Variables are replaced when there are any, all at once.
+    // If the request has any variables, they replace all variables of the session.
     let body = json!({ "token": second.refresh_token, "vars": { "b": "2" } }).to_string();
     let third = Player::from(&world.ok("POST", REFRESH, SERVER_KEY, &body));
     assert_eq!(third.claims()["vrs"], json!({ "b": "2" }));
-    // The session token has expired long ago; the refresh token still works, and then no more.
+    // The session token has expired long ago. The refresh token works once more in its last second, and then has
+    // expired too.
     world.advance_sec(3599);
     let fourth = refresh(&world, &third);
     assert_eq!(fourth.claims()["tid"], before["tid"]);
@@ -63,7 +64,7 @@ fn a_refresh_for_a_user_that_is_gone_or_banned() {
     let banned = world.device("0123456789");
     world.ban(&banned);
     world.refused(("POST", REFRESH, SERVER_KEY, &refresh_body(&banned)), REFRESH_INVALID);
-    // Tokens that no revocation concerns: as if made by another server with the same keys.
+    // Tokens of another server with the same keys. No revocation is about them.
     let foreign = |user_id: String| {
         let claims = Claims {
             token_id: Uuid::from_u128(0x7c9e_6679_7425_40de_944b_e07f_c1f9_0ae7).to_string(),
@@ -94,7 +95,7 @@ fn logging_out_of_everything_spares_what_comes_after_even_in_the_same_microsecon
     }
     assert_eq!((world.status_of(&after), world.status_of(&other)), (200, 200));
     refresh(&world, &after);
-    // The clock was set back: still, before is before and after is after.
+    // The clock is set back. The logout still voids earlier sign-ins and spares later ones.
     world.advance_sec(-30);
     let earlier = world.device("0123456789");
     assert_eq!(world.status_of(&earlier), 200);
@@ -115,7 +116,7 @@ fn logging_out_of_one_sign_in_spares_the_others() {
         world.refused(("POST", REFRESH, SERVER_KEY, &refresh_body(player)), REFRESH_INVALID);
     }
     assert_eq!([&second, &third].map(|player| world.status_of(player)), [200, 200]);
-    // One session may end another.
+    // The token of one session may end another session of the same user.
     world.ok("POST", LOGOUT, &second.bearer(), &json!({ "refresh_token": third.refresh_token }).to_string());
     assert_eq!([&second, &third].map(|player| world.status_of(player)), [200, 401]);
     let revoked = world.revoked.lock().unwrap();
@@ -150,7 +151,7 @@ fn revocations_outlive_the_process_and_then_expire() {
     let claims = world.app.keys.read_session(&player.token, muster_domain::Timestamp(0)).unwrap();
     assert!(restarted.is_revoked(&claims));
     assert_eq!(world.run(restarted.refresh(&*world.store, &*world.clock)).unwrap(), 0, "nothing new");
-    // Longer than the refresh token lives, and a margin.
+    // The time is longer than the life of the refresh token and the margin of the revocation.
     world.advance_sec(3600 + 3600 + 1);
     restarted.prune(&*world.clock);
     assert!(restarted.is_empty());
@@ -224,7 +225,7 @@ fn endless_logouts_cost_bounded_memory() {
     let kept = world.device("0123456789");
     let subject = muster_domain::Subject::from(kept.id().parse::<muster_domain::UserId>().unwrap());
     let token = world.device("0123456789").token;
-    // Rows straight into the store: signing in a thousand times would only take longer.
+    // The rows are stored directly, because a thousand sign-ins would take longer.
     use muster_domain::ports::revocations::{RevocationStore as _, RevokedTokens};
     let row = |number: usize| Revocation {
         subject,
@@ -238,7 +239,7 @@ fn endless_logouts_cost_bounded_memory() {
     world.run(world.app.revocations.refresh(&*world.store, &*world.clock)).unwrap();
     assert_eq!(world.app.revocations.tokens_of(&subject), REVOKED_TOKENS_PER_USER_MAX);
     assert_eq!(world.status_of(&kept), 200);
-    // The next logout of one sign-in is one of all.
+    // There are as many revoked tokens as are kept, so the next logout of one sign-in voids all tokens of the user.
     world.ok("POST", LOGOUT, &kept.bearer(), &json!({ "token": token }).to_string());
     assert_eq!(world.status_of(&kept), 401);
 }

@@ -1,6 +1,6 @@
-//! What a socket's messages are answered with, in both formats.
+//! The answers to messages of a socket, in both formats.
 
-use muster_api::{Outcome, SocketSession};
+use muster_api::{MessageOutcome, SocketSession};
 use muster_live::CloseReason;
 use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
@@ -26,7 +26,7 @@ fn socket(format: Format) -> Socket {
 }
 
 impl Socket {
-    /// Sends a text; answers the reply and why the socket closes, if it does.
+    /// Sends a text. Answers the reply, and the reason if the socket closes.
     fn send(&mut self, text: &str) -> (Option<Value>, Option<CloseReason>) {
         exchange(&self.world, &self.session, text)
     }
@@ -48,12 +48,12 @@ fn the_binary_format_says_the_same() {
     let socket = socket(Format::Protobuf);
     let ping = envelope::encode(&Envelope::reply("7", Message::Ping(Ping {})), Format::Protobuf);
     let mut reply = b"before".to_vec();
-    assert!(matches!(socket.session.message(&ping, &mut reply), Outcome::Done));
+    assert!(matches!(socket.session.message(&ping, &mut reply), MessageOutcome::Done));
     let pong = envelope::decode(reply.strip_prefix(b"before").unwrap(), Format::Protobuf).unwrap();
     assert!(matches!(pong, Envelope { cid, message: Some(Message::Pong(_)) } if cid == "7"));
     let mut reply = Vec::new();
     let outcome = socket.session.message(&[0xff], &mut reply);
-    assert!(matches!(outcome, Outcome::Close(CloseReason::InvalidPayload)) && reply.is_empty());
+    assert!(matches!(outcome, MessageOutcome::Close(CloseReason::InvalidPayload)) && reply.is_empty());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn every_variant_has_an_answer() {
         let mut socket = socket(Format::Json);
         let (reply, close) = socket.send(&json!({ "cid": "1", variant.name: {} }).to_string());
         let error = |code: i32, message: String| {
-            // Zero is a default, and defaults are omitted.
+            // Zero is the default, and defaults are omitted.
             let error =
                 if code == 0 { json!({ "message": message }) } else { json!({ "code": code, "message": message }) };
             Some(json!({ "cid": "1", "error": error }))
@@ -72,7 +72,7 @@ fn every_variant_has_an_answer() {
             ("ping", _) => (Some(json!({ "cid": "1", "pong": {} })), None),
             ("pong", _) => (None, None),
             ("rpc", _) => (error(3, "The id of a function is required.".into()), None),
-            // Without naming the request: clients don't wait for an answer to it.
+            // The error does not repeat the `cid`, because clients do not wait for an answer to this message.
             ("match_data_send", _) => {
                 (Some(json!({ "error": { "code": 3, "message": "The match ID is not valid." } })), None)
             }

@@ -123,12 +123,12 @@ fn permissions_hold_for_players() {
     world.refused((WRITE.0, WRITE.1, &owner.bearer(), &again), (400, 3, rejected));
     let delete = r#"{"object_ids":[{"collection":"saves","key":"sealed"}]}"#;
     world.refused(("PUT", "/v2/storage/delete", &owner.bearer(), delete), (400, 3, REJECTED_DELETE));
-    // Another player's object of the same name is another object.
+    // An object of another player with the same key is another object.
     write(&world, &other, &[object("public", "{\"mine\":true}", json!({}))]);
     assert_eq!(read(&world, &owner, "public", &owner.id())["objects"][0]["value"], "{}");
 }
 
-/// Lists page by page; answers the keys of each page.
+/// Lists page by page. Answers the keys of each page.
 fn pages(world: &World, player: &Player, target: &str, query: &str) -> Vec<Vec<String>> {
     let (mut pages, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -183,7 +183,7 @@ fn limits_and_cursors_of_listings_must_fit() {
 #[test]
 fn a_read_of_more_than_an_answer_may_hold_is_refused() {
     const VALUE_BYTES: usize = 250_000;
-    // A little more than 32 MiB.
+    // The objects have a little more than 32 MiB in all.
     const OBJECTS: usize = 140;
     let world = World::new();
     let player = world.device("0123456789");

@@ -1,4 +1,5 @@
-//! A server without transports: one shard, a clock that stands until told, numbered randomness, cheap passwords.
+//! A server without transports: one shard, a clock that tests move, random numbers that repeat, and passwords that cost
+//! nothing.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -10,8 +11,8 @@ use muster_api::context::LiveRules;
 use muster_api::http::HttpResponse;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
-use muster_api::{App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, Metrics, NoFunctions, NoHooks};
-use muster_domain::account::Ending;
+use muster_api::{ApiMetrics, App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, NoFunctions, NoHooks};
+use muster_domain::account::AccountEnding;
 use muster_domain::chat::{DirectRequests, RequestLimits};
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -28,16 +29,16 @@ use serde_json::Value;
 
 use crate::rim::TestRim;
 
-/// The second at which every test starts.
+/// The time at which every test starts, in Unix seconds.
 pub const START_SEC: i64 = 1_700_000_000;
 /// `defaultkey:` as Basic credentials.
 pub const SERVER_KEY: &str = "Basic ZGVmYXVsdGtleTo=";
-/// What is signed with.
+/// The key of session tokens.
 pub const SESSION_KEY: &str = "session-key";
-/// What refresh tokens are signed with.
+/// The key of refresh tokens.
 pub const REFRESH_KEY: &str = "refresh-key";
 
-/// A clock that moves when told.
+/// A clock that only tests move.
 pub struct TestClock(Cell<i64>);
 
 impl Clock for TestClock {
@@ -46,14 +47,14 @@ impl Clock for TestClock {
     }
 }
 
-/// Bytes of a multiplicative generator: the same in every run.
+/// Bytes of a multiplicative generator, which are the same in every run.
 #[derive(Default)]
 pub struct TestEntropy {
     state: Cell<u64>,
 }
 
 impl TestEntropy {
-    /// Starts over, so that what was drawn before is drawn again.
+    /// Starts from the beginning, so that the same bytes are drawn again.
     pub fn restart(&self) {
         self.state.set(0);
     }
@@ -70,16 +71,16 @@ impl Entropy for TestEntropy {
     }
 }
 
-/// Passwords that are «hashed» by putting a scheme before them.
+/// Password hashing that only puts a scheme before the password.
 #[derive(Default)]
 pub struct TestPasswords {
-    /// Refuses the next work.
+    /// Whether further work is refused because the queue is full.
     pub is_full: Cell<bool>,
-    /// The scheme of new hashes; others are outdated.
+    /// The scheme of new hashes. Hashes of other schemes are outdated.
     pub scheme: RefCell<String>,
-    /// How often a password was looked at.
+    /// Number of passwords that were checked.
     pub checks: Cell<u32>,
-    /// What happens elsewhere while the next password is being worked on.
+    /// Work that is done by others while the next password is hashed or checked.
     pub meanwhile: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
 }
 
@@ -109,7 +110,7 @@ impl Passwords for TestPasswords {
     }
 }
 
-/// How a world differs from the usual one.
+/// Settings of a world that differ from the usual ones.
 pub struct Setup {
     pub sessions: SessionRules,
     pub guessing: GuessingConfig,
@@ -134,7 +135,7 @@ impl Default for Setup {
     }
 }
 
-/// See the module.
+/// A server for one test, see the module.
 pub struct World {
     pub app: Rc<App>,
     pub store: Rc<SqliteStore>,
@@ -142,7 +143,7 @@ pub struct World {
     pub entropy: Rc<TestEntropy>,
     pub passwords: Rc<TestPasswords>,
     pub revoked: Arc<Mutex<Vec<Revocation>>>,
-    /// What sessions were sent.
+    /// The messages that sessions were sent.
     pub rim: Rc<TestRim>,
     pub address: Cell<Option<IpAddr>>,
     runtime: tokio::runtime::Runtime,
@@ -178,7 +179,7 @@ impl Player {
     }
 }
 
-/// The claims of a token, unchecked.
+/// The claims of a token, whose signature is not checked.
 pub fn claims(token: &str) -> Value {
     use base64::Engine as _;
     let payload = token.split('.').nth(1).unwrap();
@@ -220,7 +221,7 @@ impl World {
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
             live: Rc::new(Live::new(Plane::new(0.into(), Routes::alone(1), setup.plane, framer.clone()), rim.clone())),
             live_rules: setup.live,
-            metrics: Arc::new(Metrics::default()),
+            metrics: Arc::new(ApiMetrics::default()),
         });
         framer.frames_for(&app);
         let matched = Rc::downgrade(&app);
@@ -242,7 +243,7 @@ impl World {
         self.runtime.block_on(future)
     }
 
-    /// Moves the clock, either way.
+    /// Moves the clock forwards or backwards.
     pub fn advance_micros(&self, micros: i64) {
         self.clock.0.set(self.clock.0.get() + micros);
     }
@@ -251,7 +252,7 @@ impl World {
         self.advance_micros(seconds * 1_000_000);
     }
 
-    /// Moves the live plane's clock, and does what is due until then.
+    /// Moves the live plane's clock, and does the work that is due until then.
     pub fn advance_live(&self, by: Millis) {
         self.rim.now.set(self.rim.now.get() + by);
         self.app.live.step(|plane, now, out| {
@@ -260,7 +261,7 @@ impl World {
         });
     }
 
-    /// Sends a request as bytes; `target` is path and query.
+    /// Sends a request whose body is bytes. `target` is path and query.
     pub fn send(&self, method: &str, target: &str, authorization: Option<&str>, body: &[u8]) -> HttpResponse {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let matched = match route(method, path) {
@@ -272,7 +273,7 @@ impl World {
         self.run(muster_api::http::call(&self.app, request))
     }
 
-    /// Sends a request; answers status and JSON body.
+    /// Sends a request. Answers its status and JSON body.
     pub fn call(&self, method: &str, target: &str, authorization: &str, body: &str) -> (u16, Value) {
         let response = self.send(method, target, Some(authorization).filter(|text| !text.is_empty()), body.as_bytes());
         assert_eq!(response.content_type, "application/json");
@@ -287,7 +288,7 @@ impl World {
         body
     }
 
-    /// Sends a request that must fail; checks HTTP status, code and text.
+    /// Sends a request that must fail. Checks the HTTP status, the code and the text.
     #[track_caller]
     pub fn refused(&self, request: (&str, &str, &str, &str), expect: (u16, u64, &str)) {
         let (method, target, authorization, body) = request;
@@ -296,15 +297,15 @@ impl World {
         assert_eq!((status, code, message), (expect.0, Some(expect.1), Some(expect.2)), "{method} {target} {body}");
     }
 
-    /// Signs in by device, making the account if need be.
+    /// Signs in by device, and creates the account if there is none.
     #[track_caller]
     pub fn device(&self, id: &str) -> Player {
         let body = serde_json::json!({ "id": id }).to_string();
         Player::from(&self.ok("POST", "/v2/account/authenticate/device", SERVER_KEY, &body))
     }
 
-    pub fn ending(&self) -> Ending<'_> {
-        Ending { sessions: &self.app.sessions, revocations: &self.app.revocations, clock: &*self.app.clock }
+    pub fn ending(&self) -> AccountEnding<'_> {
+        AccountEnding { sessions: &self.app.sessions, revocations: &self.app.revocations, clock: &*self.app.clock }
     }
 
     pub fn ban(&self, player: &Player) {
@@ -312,7 +313,7 @@ impl World {
         assert!(self.run(self.ending().ban(&*self.app.store, id)).unwrap());
     }
 
-    /// The status of a cheap request with this token.
+    /// The status of a cheap request with the player's token.
     pub fn status_of(&self, player: &Player) -> u16 {
         self.call("GET", "/v2/account", &player.bearer(), "").0
     }

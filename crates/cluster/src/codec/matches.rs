@@ -1,19 +1,70 @@
 //! Questions to matches of game code, and their answers.
 
+mod carry;
+
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
 use muster_domain::query::Query;
 use muster_live::StreamKey;
-use muster_live::matches::{Answer, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId};
-use muster_wire::node::{self, match_answer, match_ask};
+use muster_live::matches::{
+    CarriedMatch, Creation, Entered, ListQuery, Listed, MatchAnswer, MatchAsk, MatchId, MatchPart, MatchesAnswer,
+    MatchesAsk,
+};
+use muster_live::plane::RequestRef;
+use muster_wire::node::{self, carried, match_answer, match_ask, message, reply};
 
 use super::form::{
-    Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, part, required,
-    size, wrong,
+    CodecError, Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire, part,
+    required, size, wrong,
 };
 
-pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
+pub(super) fn ask_to_wire(ask: &MatchesAsk) -> message::What {
+    match ask {
+        MatchesAsk::One { stream, what } => message::What::Match(request_to_wire(stream, what)),
+        MatchesAsk::Find(asked) => message::What::FindMatches(asked.to_wire()),
+    }
+}
+
+pub(super) fn ask_from_wire(what: message::What, request: Option<RequestRef>) -> Result<MatchesAsk> {
+    Ok(match what {
+        message::What::Match(ask) => {
+            let (stream, what) = request_from_wire(ask)?;
+            MatchesAsk::One { stream, what: Box::new(what) }
+        }
+        message::What::FindMatches(query) => {
+            required(request, "message.request")?;
+            MatchesAsk::Find(Form::from_wire(query)?)
+        }
+        _ => return Err(CodecError::Missing("message.what")),
+    })
+}
+
+pub(super) fn answer_to_wire(answer: &MatchesAnswer) -> reply::What {
+    match answer {
+        Ok(answer) => reply::What::Match(answer.to_wire()),
+        Err(error) => reply::What::MatchError(error.to_wire()),
+    }
+}
+
+pub(super) fn answer_from_wire(what: reply::What) -> Result<MatchesAnswer> {
+    Ok(match what {
+        reply::What::Match(answer) => Ok(Form::from_wire(answer)?),
+        reply::What::MatchError(error) => Err(Form::from_wire(error)?),
+        _ => return Err(CodecError::Missing("reply.what")),
+    })
+}
+
+pub(super) fn part_to_wire(part: &CarriedMatch) -> carried::What {
+    carried::What::Match(part.to_wire())
+}
+
+pub(super) fn part_from_wire(what: carried::What) -> Result<MatchPart> {
+    let carried::What::Match(carried) = what else { return Err(CodecError::Missing("carried.what")) };
+    Ok(Box::new(Form::from_wire(carried)?))
+}
+
+fn request_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
     use match_ask::What;
     let what = match ask {
         MatchAsk::Create(Creation { handler, params, created_at, is_durable, .. }) => {
@@ -44,7 +95,7 @@ pub(super) fn ask_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk 
     node::MatchAsk { stream: Some(stream.to_wire()), chain: ids_to_wire(chain), what: Some(what) }
 }
 
-pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk)> {
+fn request_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk)> {
     use match_ask::What;
     let chain = || ids_from_wire(&wire.chain, "match.chain").map(Arc::from);
     let ask = match required(wire.what, "match.what")? {
@@ -71,11 +122,11 @@ pub(super) fn ask_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk
 }
 
 /// Names and values as one list, each value behind its name.
-pub(super) fn pairs_to_wire(pairs: &[(String, String)]) -> Vec<String> {
+fn pairs_to_wire(pairs: &[(String, String)]) -> Vec<String> {
     pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect()
 }
 
-pub(super) fn pairs_from_wire(texts: Vec<String>) -> Result<Arc<[(String, String)]>> {
+fn pairs_from_wire(texts: Vec<String>) -> Result<Arc<[(String, String)]>> {
     let mut texts = texts.into_iter();
     let mut pairs = Vec::new();
     while let Some(name) = texts.next() {
@@ -106,7 +157,7 @@ impl Form for ListQuery {
     }
 }
 
-impl Form for Answer {
+impl Form for MatchAnswer {
     type Wire = node::MatchAnswer;
 
     fn to_wire(&self) -> node::MatchAnswer {

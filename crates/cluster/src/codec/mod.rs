@@ -4,16 +4,14 @@
 //! nodes of different releases understand each other. `node.proto` says how a release treats parts that it does not
 //! know.
 //!
-//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send in
-//! its place: the asker of a question gets an answer, and a credit goes back.
+//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says which messages to
+//! send in its place: the asker of a question gets an answer, and a credit goes back.
 
-mod asks;
 mod blobs;
 mod carry;
-mod carry_matches;
-mod carry_rooms;
 mod down;
 mod form;
+mod kinds;
 mod matches;
 mod moves;
 mod orders;
@@ -22,7 +20,6 @@ mod pool;
 mod reply;
 mod rooms;
 mod stream;
-mod summary;
 mod up;
 
 use std::sync::Arc;
@@ -136,15 +133,16 @@ pub struct Decoder {
 pub struct DecoderMetrics {
     /// Messages that could be read.
     pub read: AtomicU64,
-    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says what is owed
-    /// for them.
+    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says which
+    /// messages are sent in their place.
     pub unread: AtomicU64,
     /// Batches that could not be read as a whole.
     pub batches_refused: AtomicU64,
 }
 
 impl Unread {
-    /// Messages that take the place of an unread one, with the places of this or any node that they are from and to.
+    /// Messages to be delivered instead of an unread one, each with its sender and its receiver. `from` and `to` are
+    /// the sender and the receiver of the unread message; either may be at another node.
     pub fn instead(&self, from: Place, to: Place) -> impl Iterator<Item = (Place, Place, Message)> {
         let unavailable = |id| Message::Down(Down::Reply(id, Reply::Joined(Err(JoinRefusal::Unavailable))));
         let asked = self.question.map(|question| (to, question.place, unavailable(question.id)));
@@ -163,7 +161,7 @@ impl Decoder {
     /// Reads the messages of a batch that arrived from a node, in order.
     ///
     /// # Errors
-    /// When the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
+    /// An error if the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
     pub fn decode(
         &self,
         from: NodeNumber,
@@ -226,37 +224,6 @@ fn content(
 ) -> Result<Message, CodecError> {
     match what {
         What::Credit(credit) => Ok(Message::Credit(LaneKind::from_wire(credit.lane)?, credit.count)),
-        What::Join(_)
-        | What::Leave(_)
-        | What::Listen(_)
-        | What::Unlisten(_)
-        | What::Publish(_)
-        | What::Party(_)
-        | What::Parties(_)
-        | What::Rooms(_)
-        | What::Count(_)
-        | What::List(_)
-        | What::Pool(_)
-        | What::Matches(_)
-        | What::Match(_)
-        | What::FindMatches(_)
-        | What::Added(_)
-        | What::Claim(_)
-        | What::Order(_)
-        | What::ForAll(_)
-        | What::Rebind(_)
-        | What::Rebuild(_)
-        | What::Tickets(_)
-        | What::Carried(_)
-        | What::Fence(_)
-        | What::Passed(_)
-        | What::Heard(_) => {
-            let up = up::from_wire(what, request, blobs)?;
-            Ok(match epoch {
-                Some(epoch) => Message::Dated(epoch, up),
-                None => Message::Up(up),
-            })
-        }
         What::Reply(_)
         | What::Refused(_)
         | What::Listening(_)
@@ -272,5 +239,12 @@ fn content(
         | What::Arrived(_)
         | What::Rebound(_)
         | What::Close(_) => down::from_wire(what, answers, blobs).map(Message::Down),
+        what => {
+            let up = up::from_wire(what, request, blobs)?;
+            Ok(match epoch {
+                Some(epoch) => Message::Dated(epoch, up),
+                None => Message::Up(up),
+            })
+        }
     }
 }

@@ -3,7 +3,7 @@
 use muster_domain::Timestamp;
 use muster_domain::ids::{TokenId, Uuid};
 use muster_domain::sessions::Claims;
-use muster_live::plane::{Claim, ClaimRefusal, Departed, DepartedHoldings, Moved, Rebind, Standing};
+use muster_live::plane::{Belongings, Claim, ClaimRefusal, Departed, Moved, Rebind, Standing};
 use muster_live::{Encoding, Epoch, Place, SessionKey};
 use muster_wire::node;
 
@@ -70,15 +70,15 @@ impl Form for Moved {
             issued_at: claims.issued_at_sec,
             expires_at: claims.expires_at_sec,
             serial: departed.serial,
-            has_tickets: departed.holdings.may_have_tickets,
-            tickets: list_to_wire(&departed.holdings.tickets),
-            pool_epoch: departed.holdings.pool.map(|Epoch(epoch)| epoch),
+            has_tickets: departed.belongings.may_have_tickets,
+            tickets: list_to_wire(&departed.belongings.tickets),
+            pool_epoch: departed.belongings.pool.map(|Epoch(epoch)| epoch),
             bound: list_to_wire(&departed.standings),
             arrivals: list_to_wire(&departed.arrivals),
             received: *received,
             sent: *sent,
             frames: frames.clone(),
-            sole_since: departed.sole_since.map(|Timestamp(micros)| micros),
+            sole_since: departed.only_session_since.map(|Timestamp(micros)| micros),
         }
     }
 
@@ -91,17 +91,17 @@ impl Form for Moved {
             issued_at_sec: wire.issued_at,
             expires_at_sec: wire.expires_at,
         };
-        let holdings = DepartedHoldings {
+        let belongings = Belongings {
             may_have_tickets: wire.has_tickets,
             tickets: list_from_wire(wire.tickets)?,
             pool: wire.pool_epoch.map(Epoch),
         };
         let departed = Departed {
             serial: wire.serial,
-            holdings,
+            belongings,
             standings: list_from_wire(wire.bound)?,
             arrivals: list_from_wire(wire.arrivals)?,
-            sole_since: wire.sole_since.map(Timestamp),
+            only_session_since: wire.sole_since.map(Timestamp),
         };
         Ok(Self { claims, departed, received: wire.received, sent: wire.sent, frames: wire.frames })
     }

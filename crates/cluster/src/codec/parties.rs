@@ -4,80 +4,133 @@ use std::sync::Arc;
 
 use muster_domain::Timestamp;
 use muster_domain::query::Query;
+use muster_live::SessionRef;
 use muster_live::StreamKey;
-use muster_live::party::{Label, ListQuery, Listed, Member, Page, Person, Place, Refusal, Reply, Request, Settings};
-use muster_live::{SessionRef, party};
-use muster_wire::node::{self, party_ask::What, party_reply};
+use muster_live::party::{
+    self, CarriedParty, Label, ListQuery, Listed, ListingPosition, Member, Page, PartyAnswer, PartyAsk, PartyPart,
+    PartyRefusal, PartyReply, PartyRequest, Person, Settings,
+};
+use muster_live::plane::RequestRef;
+use muster_wire::node::{self, carried, message, party_ask::What, party_reply, reply};
 
 use super::form::{
-    Form, Result, form_of_enum, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow, part, required,
-    size, wrong,
+    CodecError, Form, Result, form_of_enum, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, narrow,
+    part, required, size, wrong,
 };
 
 form_of_enum!(
-    Refusal, PartyRefusal, else MembershipChanged,
+    PartyRefusal, PartyRefusal, else MembershipChanged,
     NotFound, AlreadyExists, BadSize, Full, RequestsFull, AlreadyRequested, AlreadyMember, NotLeader, NotMember,
     SenderNotMember, NotRequested, RemoveLeader, LabelTooLong, LabelNotObject, LabelTooManyValues, HiddenWithLabel,
     MembershipChanged,
 );
 
-pub(super) fn ask_to_wire(stream: &StreamKey, ask: &Request) -> node::PartyAsk {
+pub(super) fn ask_to_wire(ask: &PartyAsk) -> message::What {
+    match ask {
+        PartyAsk::One { stream, what } => message::What::Party(Box::new(request_to_wire(stream, what))),
+        PartyAsk::List(asked) => message::What::Parties(Box::new(asked.to_wire())),
+    }
+}
+
+pub(super) fn ask_from_wire(what: message::What, request: Option<RequestRef>) -> Result<PartyAsk> {
+    Ok(match what {
+        message::What::Party(ask) => {
+            let (stream, what) = request_from_wire(*ask)?;
+            PartyAsk::One { stream, what: Box::new(what) }
+        }
+        message::What::Parties(query) => {
+            required(request, "message.request")?;
+            PartyAsk::List(Form::from_wire(*query)?)
+        }
+        _ => return Err(CodecError::Missing("message.what")),
+    })
+}
+
+pub(super) fn answer_to_wire(answer: &PartyAnswer) -> reply::What {
+    match answer {
+        PartyAnswer::One(Ok(answer)) => reply::What::Party(answer.to_wire()),
+        PartyAnswer::One(Err(refusal)) => reply::What::PartyRefusal(refusal.to_wire()),
+        PartyAnswer::Listed(page) => reply::What::Parties(page.to_wire()),
+    }
+}
+
+pub(super) fn answer_from_wire(what: reply::What) -> Result<PartyAnswer> {
+    Ok(match what {
+        reply::What::Party(answer) => PartyAnswer::One(Ok(Form::from_wire(answer)?)),
+        reply::What::PartyRefusal(refusal) => PartyAnswer::One(Err(PartyRefusal::from_wire(refusal)?)),
+        reply::What::Parties(page) => PartyAnswer::Listed(Form::from_wire(page)?),
+        _ => return Err(CodecError::Missing("reply.what")),
+    })
+}
+
+pub(super) fn part_to_wire(part: &CarriedParty) -> carried::What {
+    carried::What::Party(Box::new(part.to_wire()))
+}
+
+pub(super) fn part_from_wire(what: carried::What) -> Result<PartyPart> {
+    let carried::What::Party(party) = what else { return Err(CodecError::Missing("carried.what")) };
+    Ok(Box::new(Form::from_wire(*party)?))
+}
+
+fn request_to_wire(stream: &StreamKey, ask: &PartyRequest) -> node::PartyAsk {
     let what = match ask {
-        Request::Create { leader, settings, max_size, created_at } => What::Create(node::PartyCreate {
+        PartyRequest::Create { leader, settings, max_size, created_at } => What::Create(node::PartyCreate {
             leader: Some(leader.to_wire()),
             settings: Some(settings.to_wire()),
             max_size: (*max_size).into(),
             created_at: created_at.0,
         }),
-        Request::Join(member) => What::Join(member.to_wire()),
-        Request::Leave(session) => What::Leave(session.to_wire()),
-        Request::Promote { by, target } => What::Promote(target_to_wire(*by, target)),
-        Request::Accept { by, target } => What::Accept(target_to_wire(*by, target)),
-        Request::Remove { by, target } => What::Remove(target_to_wire(*by, target)),
-        Request::Close(session) => What::Close(session.to_wire()),
-        Request::ListRequests(session) => What::ListRequests(session.to_wire()),
-        Request::Update { by, settings } => {
+        PartyRequest::Join(member) => What::Join(member.to_wire()),
+        PartyRequest::Leave(session) => What::Leave(session.to_wire()),
+        PartyRequest::Promote { by, target } => What::Promote(target_to_wire(*by, target)),
+        PartyRequest::Accept { by, target } => What::Accept(target_to_wire(*by, target)),
+        PartyRequest::Remove { by, target } => What::Remove(target_to_wire(*by, target)),
+        PartyRequest::Close(session) => What::Close(session.to_wire()),
+        PartyRequest::ListRequests(session) => What::ListRequests(session.to_wire()),
+        PartyRequest::Update { by, settings } => {
             What::Update(node::PartyUpdate { by: Some(by.to_wire()), settings: Some(settings.to_wire()) })
         }
-        Request::SendData { by, op_code, data } => {
+        PartyRequest::SendData { by, op_code, data } => {
             What::SendData(node::PartyData { by: Some(by.to_wire()), op_code: *op_code, data: data.clone() })
         }
-        Request::Matchmake(session) => What::Matchmake(session.to_wire()),
-        Request::TicketIssued { by, ticket, membership } => What::TicketIssued(node::PartyTicket {
+        PartyRequest::Matchmake(session) => What::Matchmake(session.to_wire()),
+        PartyRequest::TicketIssued { by, ticket, membership } => What::TicketIssued(node::PartyTicket {
             by: Some(by.to_wire()),
             ticket: ticket.as_ref().to_owned(),
             membership: *membership,
         }),
-        Request::CheckLeader(session) => What::CheckLeader(session.to_wire()),
+        PartyRequest::CheckLeader(session) => What::CheckLeader(session.to_wire()),
     };
     node::PartyAsk { stream: Some(stream.to_wire()), what: Some(what) }
 }
 
-pub(super) fn ask_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, Request)> {
+fn request_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, PartyRequest)> {
     let by = |session| part::<SessionRef>(session, "party.by");
     let ask = match required(wire.what, "party.what")? {
-        What::Create(create) => Request::Create {
+        What::Create(create) => PartyRequest::Create {
             leader: part(create.leader, "party.leader")?,
             settings: part(create.settings, "party.settings")?,
             max_size: narrow(create.max_size, "party.max_size")?,
             created_at: Timestamp(create.created_at),
         },
-        What::Join(member) => Request::Join(Member::from_wire(member)?),
-        What::Leave(session) => Request::Leave(SessionRef::from_wire(session)?),
-        What::Promote(target) => Request::Promote { by: by(target.by)?, target: person(target) },
-        What::Accept(target) => Request::Accept { by: by(target.by)?, target: person(target) },
-        What::Remove(target) => Request::Remove { by: by(target.by)?, target: person(target) },
-        What::Close(session) => Request::Close(SessionRef::from_wire(session)?),
-        What::ListRequests(session) => Request::ListRequests(SessionRef::from_wire(session)?),
+        What::Join(member) => PartyRequest::Join(Member::from_wire(member)?),
+        What::Leave(session) => PartyRequest::Leave(SessionRef::from_wire(session)?),
+        What::Promote(target) => PartyRequest::Promote { by: by(target.by)?, target: person(target) },
+        What::Accept(target) => PartyRequest::Accept { by: by(target.by)?, target: person(target) },
+        What::Remove(target) => PartyRequest::Remove { by: by(target.by)?, target: person(target) },
+        What::Close(session) => PartyRequest::Close(SessionRef::from_wire(session)?),
+        What::ListRequests(session) => PartyRequest::ListRequests(SessionRef::from_wire(session)?),
         What::Update(update) => {
-            Request::Update { by: by(update.by)?, settings: part(update.settings, "party.settings")? }
+            PartyRequest::Update { by: by(update.by)?, settings: part(update.settings, "party.settings")? }
         }
-        What::SendData(send) => Request::SendData { by: by(send.by)?, op_code: send.op_code, data: send.data },
-        What::Matchmake(session) => Request::Matchmake(SessionRef::from_wire(session)?),
-        What::TicketIssued(issued) => {
-            Request::TicketIssued { by: by(issued.by)?, ticket: issued.ticket.into(), membership: issued.membership }
-        }
-        What::CheckLeader(session) => Request::CheckLeader(SessionRef::from_wire(session)?),
+        What::SendData(send) => PartyRequest::SendData { by: by(send.by)?, op_code: send.op_code, data: send.data },
+        What::Matchmake(session) => PartyRequest::Matchmake(SessionRef::from_wire(session)?),
+        What::TicketIssued(issued) => PartyRequest::TicketIssued {
+            by: by(issued.by)?,
+            ticket: issued.ticket.into(),
+            membership: issued.membership,
+        },
+        What::CheckLeader(session) => PartyRequest::CheckLeader(SessionRef::from_wire(session)?),
     };
     Ok((part(wire.stream, "party.stream")?, ask))
 }
@@ -148,7 +201,7 @@ impl Form for ListQuery {
     }
 }
 
-impl Form for Place {
+impl Form for ListingPosition {
     type Wire = node::PartyPlace;
 
     fn to_wire(&self) -> node::PartyPlace {
@@ -195,7 +248,7 @@ impl Form for Listed {
     }
 }
 
-impl Form for Reply {
+impl Form for PartyReply {
     type Wire = node::PartyReply;
 
     fn to_wire(&self) -> node::PartyReply {
@@ -224,6 +277,38 @@ impl Form for Reply {
             What::Matchmaking(wire) => {
                 Self::Matchmaking { members: list_from_wire(wire.members)?, membership: wire.membership }
             }
+        })
+    }
+}
+
+impl Form for CarriedParty {
+    type Wire = node::CarriedParty;
+
+    fn to_wire(&self) -> node::CarriedParty {
+        node::CarriedParty {
+            party: id_to_wire(self.party),
+            settings: Some(self.settings.to_wire()),
+            max_size: self.max_size.into(),
+            created_at: self.created_at.0,
+            members: list_to_wire(&self.members),
+            leader: Some(self.leader.to_wire()),
+            requests: list_to_wire(&self.requests),
+            membership: self.membership,
+            has_tickets: self.has_tickets,
+        }
+    }
+
+    fn from_wire(wire: node::CarriedParty) -> Result<Self> {
+        Ok(Self {
+            party: id_from_wire(wire.party),
+            settings: part(wire.settings, "carried_party.settings")?,
+            max_size: narrow(wire.max_size, "carried_party.max_size")?,
+            created_at: Timestamp(wire.created_at),
+            members: list_from_wire(wire.members)?,
+            leader: part(wire.leader, "carried_party.leader")?,
+            requests: list_from_wire(wire.requests)?,
+            membership: wire.membership,
+            has_tickets: wire.has_tickets,
         })
     }
 }

@@ -6,13 +6,17 @@ use muster_domain::Timestamp;
 use muster_domain::query::Value;
 use muster_live::Presence;
 use muster_live::matchmaker::{
-    Completion, Explanation, Member, MemberKey, Near, NewTicket, Obstacle, Owner, TicketId, Widening,
+    CarriedPasses, CarriedPool, CarriedTicket, Completion, Explanation, MemberKey, NearTicket, NewTicket, Obstacle,
+    OnTicket, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketId, TicketMember, TicketOwner, TicketStanding, Widening,
 };
-use muster_live::plane::{OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding};
-use muster_wire::node::{self, field_value, obstacle, pool_ask, pool_reply, ticket_member, ticket_owner};
+use muster_live::plane::RequestRef;
+use muster_wire::node::{
+    self, carried, field_value, message, obstacle, pool_ask, pool_reply, reply, ticket_member, ticket_owner,
+};
 
 use super::form::{
-    Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, part, present_id, required, size,
+    CodecError, Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, maybe, part, present_id,
+    required, size,
 };
 
 impl Form for PoolAsk {
@@ -20,7 +24,7 @@ impl Form for PoolAsk {
 
     fn to_wire(&self) -> node::PoolAsk {
         use pool_ask::What;
-        let removal = |id: &TicketId, owner: Option<&Owner>| node::TicketRemoval {
+        let removal = |id: &TicketId, owner: Option<&TicketOwner>| node::TicketRemoval {
             id: id.0.as_ref().to_owned(),
             owner: owner.map(Form::to_wire),
         };
@@ -51,11 +55,11 @@ impl Form for PoolAsk {
                 Self::Remove(TicketId(removal.id.into()), part(removal.owner, "ticket_removal.owner")?)
             }
             What::RemoveSession(session) => Self::RemoveSession(id_from_wire(Some(session))),
-            What::RemoveOwner(owner) => Self::RemoveOwner(Owner::from_wire(owner)?),
+            What::RemoveOwner(owner) => Self::RemoveOwner(TicketOwner::from_wire(owner)?),
             What::RemoveStray(stray) => {
                 Self::RemoveStray(TicketId(stray.ticket.into()), part(stray.session, "ticket_stray.session")?)
             }
-            What::LoseOwner(owner) => Self::LoseOwner(Owner::from_wire(owner)?),
+            What::LoseOwner(owner) => Self::LoseOwner(TicketOwner::from_wire(owner)?),
             What::Explain(removal) => Self::Explain(TicketId(removal.id.into()), maybe(removal.owner)?),
             What::Rebind(rebind) => Self::Rebind(id_from_wire(rebind.session_id), part(rebind.to, "ticket_rebind.to")?),
             What::Stats(node::Empty {}) => Self::Stats,
@@ -63,7 +67,7 @@ impl Form for PoolAsk {
     }
 }
 
-impl Form for Owner {
+impl Form for TicketOwner {
     type Wire = node::TicketOwner;
 
     fn to_wire(&self) -> node::TicketOwner {
@@ -86,7 +90,7 @@ impl Form for Owner {
     }
 }
 
-impl Form for Member<Presence> {
+impl Form for TicketMember<Presence> {
     type Wire = node::TicketMember;
 
     fn to_wire(&self) -> node::TicketMember {
@@ -241,7 +245,7 @@ impl Form for Explanation {
     }
 }
 
-impl Form for Near {
+impl Form for NearTicket {
     type Wire = node::NearTicket;
 
     fn to_wire(&self) -> node::NearTicket {
@@ -337,4 +341,73 @@ impl Form for Completion {
     fn from_wire(wire: node::Completion) -> Result<Self> {
         Ok(Self { created_at: Timestamp(wire.created_at), completed_at: Timestamp(wire.completed_at) })
     }
+}
+
+impl Form for CarriedTicket<Presence> {
+    type Wire = node::CarriedTicket;
+
+    fn to_wire(&self) -> node::CarriedTicket {
+        node::CarriedTicket {
+            ticket: Some(self.ticket.to_wire()),
+            waited_ms: self.waited_ms,
+            first_pass: self.first_pass,
+            widened: self.widened,
+            is_searching: self.is_searching,
+            was_cut: self.was_cut,
+        }
+    }
+
+    fn from_wire(wire: node::CarriedTicket) -> Result<Self> {
+        Ok(Self {
+            ticket: part(wire.ticket, "carried_ticket.ticket")?,
+            waited_ms: wire.waited_ms,
+            first_pass: wire.first_pass,
+            widened: wire.widened,
+            is_searching: wire.is_searching,
+            was_cut: wire.was_cut,
+        })
+    }
+}
+
+pub(super) fn ask_to_wire(ask: &PoolAsk) -> message::What {
+    message::What::Pool(Box::new(ask.to_wire()))
+}
+
+pub(super) fn ask_from_wire(what: message::What, _request: Option<RequestRef>) -> Result<PoolAsk> {
+    let message::What::Pool(ask) = what else { return Err(CodecError::Missing("message.what")) };
+    Form::from_wire(*ask)
+}
+
+pub(super) fn answer_to_wire(answer: &PoolAnswer) -> reply::What {
+    match answer {
+        Ok(answer) => reply::What::Pool(answer.to_wire()),
+        Err(error) => reply::What::PoolError(error.to_wire()),
+    }
+}
+
+pub(super) fn answer_from_wire(what: reply::What) -> Result<PoolAnswer> {
+    Ok(match what {
+        reply::What::Pool(answer) => Ok(Form::from_wire(answer)?),
+        reply::What::PoolError(error) => Err(Form::from_wire(error)?),
+        _ => return Err(CodecError::Missing("reply.what")),
+    })
+}
+
+pub(super) fn part_to_wire(part: &CarriedPool) -> carried::What {
+    match part {
+        CarriedPool::Ticket(ticket) => carried::What::Ticket(Box::new(ticket.to_wire())),
+        CarriedPool::Rest { passes: CarriedPasses { passes, next_ms }, due_ms } => {
+            carried::What::Pool(node::CarriedPool { passes: *passes, next_ms: *next_ms, due_ms: *due_ms })
+        }
+    }
+}
+
+pub(super) fn part_from_wire(what: carried::What) -> Result<CarriedPool> {
+    Ok(match what {
+        carried::What::Ticket(ticket) => CarriedPool::Ticket(Box::new(Form::from_wire(*ticket)?)),
+        carried::What::Pool(node::CarriedPool { passes, next_ms, due_ms }) => {
+            CarriedPool::Rest { passes: CarriedPasses { passes, next_ms }, due_ms }
+        }
+        _ => return Err(CodecError::Missing("carried.what")),
+    })
 }

@@ -1,11 +1,11 @@
 //! Answers to questions.
 
-use muster_domain::{Error, Result as Outcome};
 use muster_live::plane::{JoinRefusal, Joined, Reply};
-use muster_live::{Presence, StreamKey, party};
+use muster_live::{Presence, StreamKey};
 use muster_wire::node::{self, reply::What};
 
 use super::form::{Form, Result, list_from_wire, list_to_wire, part, required, size};
+use super::kinds;
 
 pub(super) fn to_wire(reply: &Reply) -> node::Reply {
     let what = match reply {
@@ -21,7 +21,6 @@ pub(super) fn to_wire(reply: &Reply) -> node::Reply {
         Reply::Counts(counts) => {
             What::Counts(node::Counts { counts: counts.iter().map(|count| *count as u64).collect() })
         }
-        Reply::Pool(outcome) => either(outcome, What::Pool, What::PoolError),
         Reply::Matches(matches) => {
             let size = |(stream, size): &(StreamKey, usize)| node::MatchSize {
                 stream: Some(stream.to_wire()),
@@ -29,15 +28,10 @@ pub(super) fn to_wire(reply: &Reply) -> node::Reply {
             };
             What::Matches(node::MatchList { matches: matches.iter().map(size).collect() })
         }
-        Reply::Party(Ok(reply)) => What::Party(reply.to_wire()),
-        Reply::Party(Err(refusal)) => What::PartyRefusal(refusal.to_wire()),
-        Reply::Parties(page) => What::Parties(page.to_wire()),
-        Reply::Match(outcome) => either(outcome, What::Match, What::MatchError),
-        Reply::Rooms(outcome) => either(outcome, What::Rooms, What::RoomsError),
+        Reply::Answer(answer) => kinds::answer_to_wire(answer),
         Reply::Session(Ok(moved)) => What::Session(Box::new(moved.to_wire())),
         Reply::Session(Err(refusal)) => What::NoSession(refusal.to_wire()),
         Reply::Rebound => What::Rebound(node::Empty {}),
-        Reply::Added(answer) => What::Added(answer.clone()),
     };
     node::Reply { what: Some(what) }
 }
@@ -57,25 +51,9 @@ pub(super) fn from_wire(wire: node::Reply) -> Result<Reply> {
             let pair = |wire: node::MatchSize| Ok((part(wire.stream, "match_size.stream")?, size(wire.size)));
             Reply::Matches(matches.matches.into_iter().map(pair).collect::<Result<_>>()?)
         }
-        What::Party(reply) => Reply::Party(Ok(Form::from_wire(reply)?)),
-        What::PartyRefusal(refusal) => Reply::Party(Err(party::Refusal::from_wire(refusal)?)),
-        What::Parties(page) => Reply::Parties(Form::from_wire(page)?),
-        What::Match(answer) => Reply::Match(Ok(Form::from_wire(answer)?)),
-        What::MatchError(error) => Reply::Match(Err(Error::from_wire(error)?)),
-        What::Rooms(answer) => Reply::Rooms(Ok(Form::from_wire(answer)?)),
-        What::RoomsError(error) => Reply::Rooms(Err(Error::from_wire(error)?)),
-        What::Pool(reply) => Reply::Pool(Ok(Form::from_wire(reply)?)),
         What::Session(moved) => Reply::Session(Ok(Box::new(Form::from_wire(*moved)?))),
         What::NoSession(refusal) => Reply::Session(Err(Form::from_wire(refusal)?)),
         What::Rebound(node::Empty {}) => Reply::Rebound,
-        What::Added(answer) => Reply::Added(answer),
-        What::PoolError(error) => Reply::Pool(Err(Error::from_wire(error)?)),
+        what => Reply::Answer(kinds::answer_from_wire(what)?),
     })
-}
-
-fn either<T: Form>(outcome: &Outcome<T>, done: fn(T::Wire) -> What, refused: fn(node::Error) -> What) -> What {
-    match outcome {
-        Ok(reply) => done(reply.to_wire()),
-        Err(error) => refused(error.to_wire()),
-    }
 }

@@ -1,8 +1,8 @@
-//! Messages to owners.
+//! Messages up.
 
 use muster_live::matches::LeaveReason;
 use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Told, Up, pool_partition};
-use muster_live::{Encoding, Epoch, Partition, party};
+use muster_live::{Encoding, Epoch, Partition};
 use muster_wire::node::{self, message::What};
 
 use super::blobs::{Blobs, Writer};
@@ -11,7 +11,7 @@ use super::form::{
     size, wrong,
 };
 use super::stream::{delivery_from_wire, delivery_to_wire};
-use super::{carry, matches, parties, rooms};
+use super::{carry, kinds};
 
 pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
     match up {
@@ -30,17 +30,12 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
             What::Unlisten(node::Unlisten { stream, listener, by_join: *by_join })
         }
         Up::Publish(publish) => What::Publish(publish_to_wire(publish, writer)),
-        Up::Party { request: _, stream, ask } => What::Party(Box::new(parties::ask_to_wire(stream, ask))),
-        Up::Parties { request: _, asked } => What::Parties(Box::new(asked.to_wire())),
-        Up::Match { request: _, stream, ask } => What::Match(matches::ask_to_wire(stream, ask)),
-        Up::FindMatches { request: _, asked } => What::FindMatches(asked.to_wire()),
-        Up::Rooms(ask) => What::Rooms(Box::new(rooms::to_wire(ask))),
+        Up::Ask { request: _, ask } => kinds::ask_to_wire(ask),
         Up::Count { request: _, streams } => What::Count(node::Count { streams: list_to_wire(streams) }),
         Up::List { request: _, stream, with_hidden, skip, limit } => {
             let (stream, with_hidden) = (Some(stream.to_wire()), *with_hidden);
             What::List(node::List { stream, with_hidden, skip: *skip as u64, limit: *limit as u64 })
         }
-        Up::Pool { request: _, ask } => What::Pool(Box::new(ask.to_wire())),
         Up::Claim { request: _, claim } => What::Claim(claim.to_wire()),
         Up::Rebind { request: _, rebind } => What::Rebind(Box::new(rebind.to_wire())),
         Up::Order { request: _, order } => What::Order(Box::new(order.to_wire())),
@@ -48,10 +43,6 @@ pub(super) fn to_wire(up: &Up, writer: &mut Writer) -> What {
         Up::Matches { request: _, limit, sizes } => {
             let (limit, size_min, size_max) = (*limit as u64, sizes.0 as u64, sizes.1 as u64);
             What::Matches(node::Matches { limit, size_min, size_max })
-        }
-        Up::Added { request: _, stream, comer, ask } => {
-            let (stream, comer) = (Some(stream.to_wire()), comer.as_ref().map(|member| member.to_wire()));
-            What::Added(Box::new(node::AddedAsk { stream, ask: ask.clone(), comer }))
         }
         Up::Rebuild { partition, epoch, told: Told::Streams(standings) } => What::Rebuild(node::Rebuild {
             partition: partition_to_wire(*partition),
@@ -96,17 +87,6 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             by_join: unlisten.by_join,
         },
         What::Publish(publish) => Up::Publish(publish_from_wire(publish, blobs)?),
-        What::Party(ask) => {
-            let (stream, ask) = parties::ask_from_wire(*ask)?;
-            Up::Party { request, stream, ask: Box::new(ask) }
-        }
-        What::Parties(query) => Up::Parties { request: asked()?, asked: party::ListQuery::from_wire(*query)? },
-        What::Match(ask) => {
-            let (stream, ask) = matches::ask_from_wire(ask)?;
-            Up::Match { request, stream, ask: Box::new(ask) }
-        }
-        What::FindMatches(query) => Up::FindMatches { request: asked()?, asked: Form::from_wire(query)? },
-        What::Rooms(ask) => Up::Rooms(Box::new(rooms::from_wire(*ask, request)?)),
         What::Count(count) => Up::Count { request: asked()?, streams: list_from_wire(count.streams)? },
         What::List(list) => Up::List {
             request: asked()?,
@@ -115,7 +95,6 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             skip: size(list.skip),
             limit: size(list.limit),
         },
-        What::Pool(ask) => Up::Pool { request, ask: Form::from_wire(*ask)? },
         What::Claim(claim) => Up::Claim { request: asked()?, claim: Form::from_wire(claim)? },
         What::Rebind(rebind) => Up::Rebind { request: asked()?, rebind: Box::new(Form::from_wire(*rebind)?) },
         What::Order(order) => Up::Order { request: asked()?, order: Box::new(Form::from_wire(*order)?) },
@@ -135,12 +114,6 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
             epoch: Epoch(held.epoch),
             told: Told::Tickets(list_from_wire(held.standings)?),
         },
-        What::Added(added) => Up::Added {
-            request,
-            stream: part(added.stream, "added.stream")?,
-            comer: maybe(added.comer)?.map(Box::new),
-            ask: added.ask,
-        },
         What::Carried(carried) => Up::Carried {
             partition: partition(carried.partition, "carried.partition")?,
             epoch: Epoch(carried.epoch),
@@ -150,7 +123,7 @@ pub(super) fn from_wire(what: What, request: Option<RequestRef>, blobs: &mut Blo
         What::Fence(fence) => Up::Fence { partitions: list_from_wire(fence.partitions)? },
         What::Passed(passed) => Up::Passed { partitions: list_from_wire(passed.partitions)? },
         What::Heard(heard) => Up::Heard { partitions: list_from_wire(heard.partitions)? },
-        _ => return Err(CodecError::Missing("message.what")),
+        what => Up::Ask { request, ask: kinds::ask_from_wire(what, request)? },
     })
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use super::{FRAME_BYTES_MAX, Member, MemberId, Shared, State};
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 
-/// Frames that wait in one inbox at most.
+/// Largest number of frames that wait in one inbox.
 const INBOX_FRAMES_MAX: usize = 8_192;
 
 /// The receiving end of a listening node.

@@ -1,9 +1,9 @@
-//! The outside of a cluster (bus, registry, recovery data, match logs) within one process: several nodes meet at one
-//! [`Hub`], for tests and simulations.
+//! A substitute, within one process, for everything that a cluster needs outside its nodes: bus, registry, recovery
+//! data and match logs. Tests and simulations let several nodes meet at one [`Hub`].
 //!
-//! A hub keeps the promises of the ports and no others. On demand it does everything bad that the ports allow: frames
-//! are lost, delayed and reordered, members cut off, answers lost, times to live run out. Times are tokio's, so a
-//! paused clock moves them; all chance comes from one seed.
+//! A hub keeps the promises of the ports and no others. On demand it makes every fault that the ports allow: it loses,
+//! delays and reorders frames, cuts members off, loses answers, and lets times to live run out. Times are tokio's, so a
+//! paused clock moves them; all random numbers come from one seed.
 
 mod bus;
 mod match_log;
@@ -26,13 +26,14 @@ pub use match_log::{HubLogs, HubSubjects};
 use recovery::HubSink;
 use registry::Values;
 
-/// The largest frame that a hub takes: NATS's default.
+/// The largest frame that a hub takes, in bytes: the default of NATS.
 pub const FRAME_BYTES_MAX: usize = 1024 * 1024;
 
 /// The meeting point of the nodes of one process.
 #[derive(Clone, Debug)]
 pub struct Hub(Arc<Shared>);
 
+/// The connection of one node to a hub.
 #[derive(Debug)]
 pub struct Member {
     hub: Arc<Shared>,
@@ -129,7 +130,7 @@ impl Hub {
         self.0.changes.send_replace(());
     }
 
-    /// Frames that did not arrive so far, whether by a fault, a full inbox or a missing listener.
+    /// Number of frames that did not arrive so far, whether by a fault, a full inbox or a missing listener.
     #[must_use]
     pub fn frames_lost(&self) -> u64 {
         self.0.state().frames_lost

@@ -9,16 +9,18 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Member, Shared};
 use crate::bus::Connection;
-use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch, Written, check_key, check_value};
+use crate::registry::{
+    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
+};
 
-/// Changes kept for watches. A watch that is further behind is sent the whole state instead.
+/// Number of changes that are kept for watches. A watch that is further behind is sent the whole state instead.
 const CHANGES_KEPT_MAX: usize = 1_024;
 
 #[derive(Debug, Default)]
 pub(super) struct Values {
     entries: BTreeMap<String, Entry>,
     last: u64,
-    changes: VecDeque<Event>,
+    changes: VecDeque<RegistryEvent>,
     pub(super) answers_to_lose: u32,
 }
 
@@ -99,7 +101,7 @@ impl Values {
         self.last += 1;
         let entry = Entry { key: key.to_owned(), value, revision: Revision(self.last) };
         self.entries.insert(key.to_owned(), entry.clone());
-        self.record(Event::Set(entry));
+        self.record(RegistryEvent::Set(entry));
         Revision(self.last)
     }
 
@@ -107,12 +109,12 @@ impl Values {
     pub(super) fn remove(&mut self, key: &str) -> Revision {
         if self.entries.remove(key).is_some() {
             self.last += 1;
-            self.record(Event::Removed { key: key.to_owned(), revision: Revision(self.last) });
+            self.record(RegistryEvent::Removed { key: key.to_owned(), revision: Revision(self.last) });
         }
         Revision(self.last)
     }
 
-    fn record(&mut self, change: Event) {
+    fn record(&mut self, change: RegistryEvent) {
         self.changes.push_back(change);
         if self.changes.len() > CHANGES_KEPT_MAX {
             self.changes.pop_front();
@@ -120,16 +122,16 @@ impl Values {
     }
 
     /// Events after change `told`: single changes, or the whole state if `told` is `None` or too old.
-    fn since(&self, told: Option<u64>) -> Vec<Event> {
+    fn since(&self, told: Option<u64>) -> Vec<RegistryEvent> {
         let missing = told.map(|told| usize::try_from(self.last - told).unwrap_or(usize::MAX));
         match missing.filter(|missing| *missing <= self.changes.len()) {
             Some(missing) => self.changes.range(self.changes.len() - missing..).cloned().collect(),
-            None => vec![Event::State(self.entries.values().cloned().collect())],
+            None => vec![RegistryEvent::State(self.entries.values().cloned().collect())],
         }
     }
 }
 
-/// The task side of one watch.
+/// The sender of one watch's events, in a task of its own.
 struct Teller {
     hub: Arc<Shared>,
     changes: watch::Receiver<()>,
@@ -141,7 +143,7 @@ struct Teller {
 
 impl Teller {
     /// Sends new events, then waits for more. Answers `false` once nobody listens any more.
-    async fn tell(&mut self, events: &mpsc::Sender<Event>) -> bool {
+    async fn tell(&mut self, events: &mpsc::Sender<RegistryEvent>) -> bool {
         let Connection { is_up, losses } = *self.connection.borrow_and_update();
         if losses != self.losses {
             self.losses = losses;

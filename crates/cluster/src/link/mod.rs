@@ -1,5 +1,5 @@
-//! Links: reliable, ordered ways for batches between two incarnations of nodes, over a bus that may lose, delay, double
-//! and reorder ([why](../../../../docs/adr/0011-several-nodes.md)).
+//! Links: reliable, ordered ways for batches between two incarnations of nodes, over a bus that may lose, delay and
+//! reorder frames ([why](../../../../docs/adr/0011-several-nodes.md)).
 //!
 //! A link numbers its frames, keeps them until they are acknowledged, sends lost ones again, and hands on batches in
 //! order and exactly once. Links never wait and never read a clock: events and the time go in, frames and batches come
@@ -23,23 +23,25 @@ use receiving::Receiving;
 use sending::Sending;
 pub use table::{Links, LinksStats};
 
-/// An acknowledgement that no frame in the opposite direction could carry leaves alone after this time.
+/// Time after which an acknowledgement is sent in a report of its own, if no frame in the opposite direction has
+/// carried it.
 pub const ACKNOWLEDGE_AFTER_MS: Millis = 5;
-/// An acknowledgement leaves at once when this many frames wait for one.
+/// Number of unacknowledged frames at which the acknowledgement is sent at once.
 pub const ACKNOWLEDGE_AFTER_FRAMES: u32 = 32;
-/// Frames kept although earlier ones are missing. The limit exceeds every window.
+/// Largest number of frames that are kept while earlier ones are missing. No window is larger.
 pub const FRAMES_AHEAD_MAX: u64 = 8_192;
-/// Frames sent again at most per report of missing frames, or per acknowledgement after a silence.
+/// Largest number of frames that are sent again for one report of missing frames, or for one acknowledgement after a
+/// silence.
 pub const RESENT_AT_ONCE_MAX: usize = 64;
 
 /// Size limits of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkConfig {
-    /// The largest message of the bus; larger batches travel in parts.
+    /// The largest frame that may be sent, in bytes; larger batches travel in parts.
     pub frame_bytes_max: usize,
-    /// Frames under way and not acknowledged at most; [`FRAMES_AHEAD_MAX`] bounds this setting.
+    /// Largest number of frames that are under way and not acknowledged; at most [`FRAMES_AHEAD_MAX`].
     pub window_frames: usize,
-    /// Bytes under way and not acknowledged at most; a single larger frame is still sent.
+    /// Largest number of bytes that are under way and not acknowledged. A single larger frame is still sent.
     pub window_bytes: usize,
 }
 
@@ -89,7 +91,7 @@ impl Batch {
     }
 }
 
-/// A batch over [`BATCH_BYTES_MAX`].
+/// The error for a batch that exceeds [`BATCH_BYTES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a batch of {0} bytes is too large for a link; send it as several")]
 pub struct BatchTooLarge(pub usize);
@@ -120,7 +122,7 @@ pub struct LinkStats {
     pub duplicates: u64,
     /// Frames that arrived while an earlier one was missing.
     pub gaps: u64,
-    /// Frames that were too far ahead or contradicted themselves.
+    /// Frames that were too far ahead of the missing ones, and acknowledgements of frames that were never sent.
     pub refused: u64,
     /// Frames under way.
     pub unacknowledged_frames: usize,
@@ -133,14 +135,14 @@ pub struct LinkStats {
 /// Identifies the link between two incarnations; the same for both orders of arguments.
 pub fn token(one: u128, other: u128) -> u64 {
     let both = one ^ other;
-    // 64 bits are enough: the token only has to differ from those of links in other clusters.
+    // 64 bits are enough: the token only has to differ from the tokens of earlier incarnations and of other clusters.
     (both ^ (both >> 64)) as u64
 }
 
 /// One link between this node and another, both directions.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// The header that the next frame begins with.
+    /// The header of the next frame, without its kind and number.
     head: Header,
     config: LinkConfig,
     sending: Sending,

@@ -19,7 +19,7 @@ pub(super) struct Receiving {
     parts: Vec<Bytes>,
     /// When the next report to the sender is due.
     due: Option<Millis>,
-    /// Frames that arrived since the last acknowledgement.
+    /// Number of frames that arrived since the last acknowledgement.
     untold: u32,
     reports: u64,
     received: u64,
@@ -39,7 +39,8 @@ impl Receiving {
         self.due
     }
 
-    /// Notes that a frame carried the acknowledgement to the sender. Missing frames can only be told by a report.
+    /// Notes that a frame carried the acknowledgement to the peer. While frames are missing a report stays due, since
+    /// only a report names them.
     pub(super) fn was_acknowledged(&mut self) {
         if self.ahead.is_empty() {
             (self.due, self.untold) = (None, 0);
@@ -49,7 +50,7 @@ impl Receiving {
     pub(super) fn receive(&mut self, now: Millis, header: &Header, payload: Bytes, mut hand_on: impl FnMut(Bytes)) {
         let number = header.number;
         if number <= self.acknowledged || self.ahead.contains_key(&number) {
-            // The sender sent the frame again because no acknowledgement had reached it: send one soon.
+            // The peer sent the frame again because it had received no acknowledgement, so one is due now.
             self.duplicates += 1;
             self.due = Some(now);
         } else if number == self.acknowledged + 1 {

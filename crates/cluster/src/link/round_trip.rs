@@ -3,12 +3,12 @@
 
 use muster_live::Millis;
 
-/// The wait before any round trip was measured.
+/// The wait for an acknowledgement before any round trip was measured.
 const FIRST_MS: Millis = 200;
 /// The shortest wait. An acknowledgement may be held back for a few milliseconds, and the peer's thread may have to
 /// wait for a core.
 const LEAST_MS: Millis = 50;
-/// The longest wait, however many acknowledgements failed to come.
+/// The longest wait, after any number of silences.
 const MOST_MS: Millis = 1_000;
 /// Lower bound of the variation: acknowledgements are held back so that one can cover several frames.
 const VARIATION_LEAST_MS: f64 = 10.0;
@@ -17,7 +17,7 @@ const VARIATION_LEAST_MS: f64 = 10.0;
 pub(super) struct RoundTrip {
     /// Smoothed round trip and its mean deviation, in milliseconds.
     measured: Option<(f64, f64)>,
-    /// Waits that ended without an acknowledgement, since the last one that came.
+    /// Number of waits that ended without an acknowledgement, since the last acknowledgement.
     silences: u32,
 }
 
@@ -30,12 +30,12 @@ impl RoundTrip {
         });
     }
 
-    /// How long a frame that was sent again is given before a report may send it once more.
+    /// Time after which a frame that was sent again may be sent once more because of a report.
     pub(super) fn usual(&self) -> Millis {
         self.measured.map_or(FIRST_MS, |(mean, _)| mean.ceil() as Millis + 1)
     }
 
-    /// How long to wait for an acknowledgement now.
+    /// Time to wait for the next acknowledgement. Each silence doubles it.
     pub(super) fn patience(&self) -> Millis {
         let once = self
             .measured

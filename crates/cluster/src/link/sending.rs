@@ -17,10 +17,10 @@ struct Sent {
     is_resent: bool,
 }
 
-/// Recovery after a silence: frames are sent again from the oldest on, ever more at once, until an acknowledgement
-/// shows which are missing.
+/// Progress of resending after a silence: frames are sent again from the oldest on, with each acknowledgement twice as
+/// many, until an acknowledgement covers a frame that was not sent again.
 #[derive(Debug)]
-struct Recovery {
+struct Resending {
     /// Number of the last frame that had been sent before the silence was noticed.
     until: u64,
     /// Number of the last frame that was sent again.
@@ -41,9 +41,9 @@ pub(super) struct Sending {
     waiting_bytes: usize,
     is_congested: bool,
     round_trip: RoundTrip,
-    /// When the wait for the oldest frame's acknowledgement ends.
+    /// Time at which the wait for the oldest frame's acknowledgement ends.
     due: Option<Millis>,
-    recovery: Option<Recovery>,
+    resending: Option<Resending>,
     sent: u64,
     resent: u64,
     refused: u64,
@@ -61,7 +61,7 @@ impl Sending {
             is_congested: false,
             round_trip: RoundTrip::default(),
             due: None,
-            recovery: None,
+            resending: None,
             sent: 0,
             resent: 0,
             refused: 0,
@@ -136,7 +136,8 @@ impl Sending {
             last = Some(sent);
         }
         let Some(last) = last else { return false };
-        // The acknowledgement of a frame that was sent twice may belong to either time.
+        // The round trip of a frame that was sent twice is unknown: the acknowledgement may answer the first or the
+        // second sending.
         if !last.is_resent {
             self.round_trip.measure(now.saturating_sub(last.at));
         }
@@ -146,24 +147,24 @@ impl Sending {
         let sent = self.sent;
         self.refill(now, head, out);
         self.tell_congestion(head, out);
-        // A frame sent again carries the acknowledgement of its first time.
+        // Only new frames carry the current acknowledgement: a frame that is sent again keeps its first header.
         self.sent > sent
     }
 
-    /// Sends more frames again during a recovery, unless the acknowledgement shows that frames beyond those had
+    /// Goes on with resending. Ends it if the acknowledgement covers frames that were not sent again: those had
     /// arrived.
     fn recover(&mut self, now: Millis, up_to: u64, head: &Header, out: &mut LinkOutput) {
-        let Some(mut recovery) = self.recovery.take() else { return };
-        if up_to >= recovery.until || up_to > recovery.resent {
+        let Some(mut resending) = self.resending.take() else { return };
+        if up_to >= resending.until || up_to > resending.resent {
             return;
         }
-        recovery.at_once = (recovery.at_once * 2).min(RESENT_AT_ONCE_MAX);
-        let last = recovery.until.min(recovery.resent + recovery.at_once as u64);
-        for number in recovery.resent + 1..=last {
+        resending.at_once = (resending.at_once * 2).min(RESENT_AT_ONCE_MAX);
+        let last = resending.until.min(resending.resent + resending.at_once as u64);
+        for number in resending.resent + 1..=last {
             self.resend(now, number, head, out);
         }
-        recovery.resent = last;
-        self.recovery = Some(recovery);
+        resending.resent = last;
+        self.resending = Some(resending);
     }
 
     fn refill(&mut self, now: Millis, head: &Header, out: &mut LinkOutput) {
@@ -227,7 +228,7 @@ impl Sending {
         self.due = Some(now + self.round_trip.patience());
         let oldest = self.oldest();
         self.resend(now, oldest, head, out);
-        self.recovery = Some(Recovery { until: self.next - 1, resent: oldest, at_once: 1 });
+        self.resending = Some(Resending { until: self.next - 1, resent: oldest, at_once: 1 });
     }
 
     /// Reports congestion when a frame has to wait, and its end when half the window is free.

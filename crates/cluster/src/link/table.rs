@@ -93,7 +93,8 @@ impl Links {
         self.links.values().filter_map(Link::next_due).min()
     }
 
-    /// Whether batches to a node wait because the window is full.
+    /// Whether the link with a node is congested: batches have had to wait, and less than half of the window has become
+    /// free since.
     pub fn is_congested(&self, peer: NodeNumber) -> bool {
         self.links.get(&peer).is_some_and(|link| link.sending.is_congested())
     }

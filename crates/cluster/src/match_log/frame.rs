@@ -17,7 +17,7 @@ pub(crate) const HEADER_BYTES: usize = 20;
 /// Payload of a [`Kind::Mark`], long enough that no other bytes look like it.
 const MARK: [u8; 16] = *b"\x9fmuster mark\r\n\x1a\x00";
 
-/// Bytes read at a time.
+/// Smallest number of bytes that are read ahead at a time.
 const WINDOW_BYTES: usize = 256 * 1024;
 
 /// Kind of a frame. The number in the frame's head means something else for each.
@@ -33,9 +33,11 @@ pub(crate) enum Kind {
     Claim,
     /// Begins a message with records of one owner; the number is the epoch.
     Batch,
-    /// Pieces of a record over several messages: the beginning, those between, and the end.
+    /// The beginning of a record that is cut into pieces over several messages.
     Head,
+    /// A piece between the beginning and the end of such a record.
     Middle,
+    /// The end of such a record.
     Tail,
     /// The end of a recording; the number counts its records.
     End,
@@ -120,7 +122,7 @@ pub(crate) fn header(magic: [u8; 8], number: u64) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// A source of bytes with random access. A read of zero bytes means its end.
+/// A source of bytes with random access. A read of zero bytes means that the source ends there.
 pub(crate) trait ReadAt {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 }

@@ -9,11 +9,11 @@ pub mod subjects;
 use muster_live::matches::{LogError, RECORD_BYTES_MAX};
 use muster_live::place::{PARTITIONS, Partition};
 
-/// The number of a partition that may have a log. A partition that is anchored to a place may not: its matches end with
-/// the place.
+/// The number of a partition, for its log. A partition that is anchored to a place has no log: its matches end with the
+/// place.
 fn number_of(partition: Partition) -> Result<u16, LogError> {
     let number = u16::try_from(partition.number()).ok().filter(|number| *number < PARTITIONS);
-    number.ok_or_else(|| LogError::Failed("what is anchored to a place has no log".to_owned()))
+    number.ok_or_else(|| LogError::Failed("a partition that is anchored to a place has no log".to_owned()))
 }
 
 /// Refuses a record that is too large.

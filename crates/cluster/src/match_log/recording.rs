@@ -21,7 +21,7 @@ pub const VERSION: u64 = 1;
 /// The first bytes of each recording.
 const MAGIC: [u8; 8] = *b"mstrmrec";
 
-/// Why a recording cannot be written or read.
+/// Explains why a recording cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// A file operation failed.

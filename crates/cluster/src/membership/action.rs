@@ -8,7 +8,7 @@ use muster_live::Millis;
 use super::compatibility::Incompatible;
 use super::view::View;
 use crate::bus::{Address, Probe};
-use crate::registry::{self, Revision, Written};
+use crate::registry::{RegistryEvent, Revision, Written};
 use muster_live::place::{Epoch, Partition};
 
 /// Number of a request, by which its answer is recognised.
@@ -28,11 +28,11 @@ impl Requests {
 
 /// An input of a membership step.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum MembershipEvent {
     /// Time passed; see [`Membership::next_due`](super::Membership::next_due).
     Tick,
-    /// An event of the registry's watch. Events must be passed on in the order in which the watch tells them.
-    Registry(registry::Event),
+    /// An event of the registry's watch. Events must be passed on in the order in which the watch reports them.
+    Registry(RegistryEvent),
     /// A write was answered. A write that is never answered may have happened.
     Written {
         /// Number of the request.
@@ -58,7 +58,7 @@ pub enum Event {
         /// Number of times that the connection was lost since the process started.
         losses: u64,
     },
-    /// This node handed over a partition, with all fences, to the next owner under that owner's epoch. This node is not
+    /// The next owner of a partition has received everything from this node, which handed the partition over and is not
     /// its owner any more.
     HandedOver {
         /// The partition.
@@ -122,7 +122,7 @@ pub enum Action {
         /// Address of the node.
         node: Address,
     },
-    /// This node is a member: it must listen under this address and then say so ([`Event::Listening`]).
+    /// This node is a member: it must listen under this address and then say so ([`MembershipEvent::Listening`]).
     /// [`Action::BackOnline`] follows.
     Joined(Address),
     /// The view changed.
@@ -136,7 +136,7 @@ pub enum Action {
     BecameIsland,
     /// This node is confirmed to be in the view, and owns the partitions that the view gives it.
     BackOnline,
-    /// This node is not in the view any more. [`Event::Rejoin`] lets it join again.
+    /// This node is not in the view any more. [`MembershipEvent::Rejoin`] lets it join again.
     VotedOut,
     /// This node does not join, since it is incompatible with a member.
     Refused(Incompatible),

@@ -1,4 +1,4 @@
-//! Sharing partitions out over nodes: in proportion to their weights, with as few moves as possible, and with the same
+//! Shares partitions out over nodes: in proportion to their weights, with as few moves as possible, and with the same
 //! result on every node.
 //!
 //! Partitions without an owner get one at once. Partitions of draining nodes, and those that would even out the shares,
@@ -8,10 +8,10 @@ use super::view::{Holding, Move, Node, View};
 use crate::NodeNumber;
 use muster_live::place::{PARTITIONS, Partition, Place};
 
-/// Partitions that may be on their way between living nodes at the same time.
+/// Largest number of partitions that are on their way between living nodes at the same time.
 pub const MOVES_AT_ONCE_MAX: usize = 32;
-/// A node may own this fraction (one sixteenth) of its fair share more or less, and at least one partition, before
-/// anything moves.
+/// Divisor of a node's fair share. Nothing moves while each node is within a sixteenth of its fair share, or within one
+/// partition of it.
 pub const SLACK_DIVISOR: usize = 16;
 
 /// Factor of a node's weight in its pull.
@@ -39,7 +39,7 @@ impl Share {
         self.fair.saturating_sub(self.held)
     }
 
-    /// How far the node may be from its fair share.
+    /// Number of partitions by which the node may differ from its fair share.
     fn slack(&self) -> usize {
         slack(self.fair)
     }
@@ -56,7 +56,7 @@ pub fn pull(weight: u32, is_busy: bool) -> usize {
     weight as usize * if is_busy { PULL_BUSY } else { PULL }
 }
 
-/// How far a node with this fair share may be from it before a partition is moved.
+/// Number of partitions by which a node may differ from this fair share before one is moved.
 pub fn slack(fair: usize) -> usize {
     (fair / SLACK_DIVISOR).max(1)
 }

@@ -1,6 +1,6 @@
-//! Tells how long a node has been awake. A node that is awake is told of a lost connection within a bounded time. A
-//! node that was not (its process was halted, or its machine was moved) may have been seen to be gone since its pause
-//! began, so a loss counts from then.
+//! Notices pauses of a node's process. A running process is told of a lost connection within a bounded time. After a
+//! pause (the process was halted, or its machine was moved) the connection may have been lost at any time since the
+//! pause began, and others may have found the node gone, so the loss counts from the beginning of the pause.
 
 use muster_live::Millis;
 
@@ -8,11 +8,13 @@ use super::timing::{PAUSE_MS, STEP_EVERY_MS, TOLD_WITHIN_MS};
 
 #[derive(Debug)]
 pub(super) struct Awake {
-    /// Times of the last step and of the one before it.
+    /// Time of the last step.
     stepped_at: Millis,
+    /// Time of the step before the last one.
     stepped_before: Millis,
-    /// Start and end of the last pause: the step before it and the step after it.
+    /// Time of the last step before the last pause.
     slept_from: Millis,
+    /// Time of the first step after the last pause.
     woke_at: Millis,
 }
 
@@ -29,13 +31,13 @@ impl Awake {
         self.stepped_before = std::mem::replace(&mut self.stepped_at, now);
     }
 
-    /// When the next step must come for pauses to be noticed.
+    /// Latest time of the next step: later steps would look like a pause.
     pub(super) fn due(&self) -> Millis {
         self.stepped_at + STEP_EVERY_MS
     }
 
-    /// Earliest time at which a loss of the connection that is told in this step can have happened. After a pause the
-    /// loss may be told a little later than other events.
+    /// Earliest time at which the connection can have been lost, if its loss is told in this step. Shortly after a
+    /// pause that is the beginning of the pause, since a loss may be told a little later than other events.
     pub(super) fn lost_since(&self) -> Millis {
         let is_just_awake = self.stepped_at <= self.woke_at + TOLD_WITHIN_MS;
         if is_just_awake { self.slept_from } else { self.stepped_before }

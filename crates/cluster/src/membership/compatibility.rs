@@ -14,7 +14,7 @@ pub struct Compatibility {
     pub keys: u128,
 }
 
-/// Why a node does not join. Each reason names a member of the cluster.
+/// Explains why a node does not join. Each reason names a member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatible {
     /// The keys differ: each node would refuse the tokens of the other.

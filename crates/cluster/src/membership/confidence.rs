@@ -12,9 +12,10 @@ use crate::registry::Revision;
 struct Doubt {
     /// Time of the first such event.
     since: Millis,
-    /// Time of the last such event: only a renewal sent after it removes the doubt.
+    /// Time of the last such event: only a renewal sent after it removes the doubt. `Millis::MAX` while the node does
+    /// not listen yet.
     last: Millis,
-    /// Revision of the first renewal since then.
+    /// Revision of the first renewal since the last such event.
     renewed: Option<Revision>,
 }
 

@@ -1,5 +1,5 @@
-//! A node's own lease: renewing it, and telling since when it is good. The state of the registry is learnt from answers
-//! and from the watch, never assumed.
+//! A node's own lease: renews it, and knows since when it is good. The state of the registry is learnt from answers and
+//! from the watch, never assumed.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::registry::{RegistryError, Revision, Written};
 
 /// Prefix of lease keys; the incarnation follows.
 const PREFIX: &str = "lease.";
-/// Past renewals that are remembered, since the watch may still tell of them.
+/// Number of past renewals that are remembered, since the watch may still report them.
 const SENT_MAX: usize = 8;
 
 /// The key of an incarnation's lease.
@@ -42,6 +42,17 @@ pub(super) struct Renewal {
     pub(super) revision: Revision,
 }
 
+/// The meaning of the answer to a write, for the lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LeaseAnswer {
+    /// The write was not a renewal of this lease.
+    NotOurs,
+    /// The renewal failed.
+    Failed,
+    /// The renewal succeeded.
+    Renewed(Renewal),
+}
+
 #[derive(Debug)]
 pub(super) struct Lease {
     key: String,
@@ -49,8 +60,8 @@ pub(super) struct Lease {
     revision: Option<Revision>,
     /// Highest revision known of the lease.
     seen: Revision,
-    /// Whether the next write is of the other kind (create or update), because the watch may be late and its last word
-    /// out of date.
+    /// Whether the next write creates the lease although a revision is known. The watch may be late, so the lease may
+    /// have been removed.
     tries_other: bool,
     /// Number of the latest renewal.
     renewal: u64,
@@ -99,7 +110,7 @@ impl Lease {
         self.next_at = now + 1;
     }
 
-    /// Forgets earlier revisions: the watch is about to tell the whole state.
+    /// Forgets earlier revisions: the watch is about to report the whole state.
     pub(super) fn forget_revisions(&mut self) {
         self.seen = Revision(0);
     }
@@ -129,17 +140,19 @@ impl Lease {
         is_unanswered
     }
 
-    /// Takes in the answer to a write. `None`: the write was not this lease's. Otherwise the renewal, if it succeeded.
-    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> Option<Option<Renewal>> {
-        let PendingRenewal { sent_at, .. } = self.under_way.take_if(|pending| pending.request == request)?;
-        Some(match outcome {
-            Ok(revision) => Some(self.succeeded(sent_at, *revision)),
+    /// Takes in the answer to a write.
+    pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> LeaseAnswer {
+        let Some(pending) = self.under_way.take_if(|pending| pending.request == request) else {
+            return LeaseAnswer::NotOurs;
+        };
+        match outcome {
+            Ok(revision) => LeaseAnswer::Renewed(self.succeeded(pending.sent_at, *revision)),
             Err(error) => {
                 self.tries_other = *error == RegistryError::Conflict && !self.tries_other;
                 self.next_at = now + RETRY_MS;
-                None
+                LeaseAnswer::Failed
             }
-        })
+        }
     }
 
     fn succeeded(&mut self, sent_at: Millis, revision: Revision) -> Renewal {
@@ -154,7 +167,8 @@ impl Lease {
         Renewal { sent_at, revision }
     }
 
-    /// Takes in the value that the watch tells of this lease. Answers the renewal that wrote it, if that is known.
+    /// Takes in the value of this lease, as the watch reports it. Answers the renewal that wrote the value, if that is
+    /// known.
     pub(super) fn set(&mut self, value: &Bytes, revision: Revision) -> Option<Renewal> {
         if revision > self.seen {
             self.seen = revision;
@@ -165,7 +179,7 @@ impl Lease {
         Some(self.succeeded(*sent_at, revision))
     }
 
-    /// Takes in that the watch told the removal of the lease.
+    /// Takes in that the watch reported the removal of the lease.
     pub(super) fn removed(&mut self, now: Millis, revision: Revision) {
         if revision > self.seen {
             self.seen = revision;
@@ -176,7 +190,7 @@ impl Lease {
 
     /// Takes in that the whole state of the registry does not contain the lease.
     pub(super) fn is_missing(&mut self, now: Millis) {
-        // A renewal that was acknowledged meanwhile is told by the watch next.
+        // If a renewal was acknowledged meanwhile, the watch reports it next.
         self.revision = None;
         self.hurry(now);
     }

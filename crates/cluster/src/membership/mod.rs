@@ -2,10 +2,10 @@
 //! ([why](../../../../docs/adr/0011-several-nodes.md)).
 //!
 //! A step takes an event and the time, and leaves a list of actions. A step never waits. No decision rests on a read:
-//! views come about by compare-and-swap alone, and a node believes a view when the watch tells it.
+//! views come about by compare-and-swap alone, and a node believes a view when the watch reports it.
 //!
-//! Safety rests on the watch, which tells leases and views in one order. A node that votes another out does so on top
-//! of the view that the watch told last. A node in doubt (its lease could have run out, or its connection was lost)
+//! Safety rests on the watch, which reports leases and views in one order. A node that votes another out does so on top
+//! of the view that the watch reported last. A node in doubt (its lease could have run out, or its connection was lost)
 //! therefore renews its lease, and is sure of itself again with the first view after that renewal which still contains
 //! it: from then on, every node that could vote it out knows of the renewal.
 
@@ -28,12 +28,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use action::Requests;
-pub use action::{Action, Event, RequestRef};
+pub use action::{Action, MembershipEvent, RequestRef};
 pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, pull, slack};
 use awake::Awake;
 pub use compatibility::{Compatibility, Incompatible};
 use confidence::Confidence;
-use lease::Lease;
+use lease::{Lease, LeaseAnswer};
 use muster_live::place::{Epoch, Partition, Place};
 use muster_live::{Millis, ShardIndex};
 use others::Others;
@@ -44,9 +44,9 @@ pub use view::{Holding, Move, Node, Roles, View};
 
 use crate::NodeNumber;
 use crate::bus::Probe;
-use crate::registry::{self, RegistryError, Written};
+use crate::registry::{RegistryError, RegistryEvent, Written};
 
-/// Longest name of a node, in bytes. A longer one is cut.
+/// Length of the longest name of a node, in bytes. A longer name is cut.
 pub const NODE_NAME_BYTES_MAX: usize = 64;
 
 /// The registry key under which the view is stored.
@@ -92,7 +92,7 @@ pub struct Membership {
     incarnation: u128,
     phase: MembershipPhase,
     view: Arc<View>,
-    /// Whether the watch has told the whole state.
+    /// Whether the watch has reported the whole state.
     knows_state: bool,
     awake: Awake,
     lease: Lease,
@@ -103,7 +103,7 @@ pub struct Membership {
     /// Number of losses of the connection that the node was told of.
     losses: u64,
     is_connected: bool,
-    /// Until this time the node judges no other node to be gone.
+    /// Time until which the node judges no other node to be gone.
     grace_until: Millis,
     /// Whether the last renewal of the lease failed.
     is_troubled: bool,
@@ -122,7 +122,7 @@ pub struct Membership {
 
 impl Membership {
     /// The membership of a process that just started and drew this incarnation. Its first actions come with
-    /// [`Event::Tick`].
+    /// [`MembershipEvent::Tick`].
     pub fn new(config: NodeConfig, incarnation: u128, now: Millis) -> Self {
         Self {
             started_at: now,
@@ -152,30 +152,32 @@ impl Membership {
     }
 
     /// Takes a step. `now` is this process's monotonic clock, which must go on while the machine sleeps.
-    pub fn handle(&mut self, now: Millis, event: Event, out: &mut Vec<Action>) {
+    pub fn handle(&mut self, now: Millis, event: MembershipEvent, out: &mut Vec<Action>) {
         self.awake.step(now);
         // A node that slept past its lease must not find itself online while it takes in the event.
         self.review(now, out);
         match event {
-            Event::Tick => {}
-            Event::Registry(registry::Event::State(entries)) => self.state(now, &entries, out),
-            Event::Registry(registry::Event::Set(entry)) => self.set(now, &entry, out),
-            Event::Registry(registry::Event::Removed { key, revision }) => self.removed(now, &key, revision, out),
-            Event::Written { request, outcome } => self.written(now, request, &outcome),
-            Event::Probed { request, probe } => self.probed(now, request, probe, out),
-            Event::Listening => self.listening(now),
-            Event::Connection { is_up, losses } => self.connection(now, is_up, losses),
-            Event::HandedOver { partition, epoch } => self.handed_over(now, partition, epoch),
-            Event::Drain => self.wants_drain = true,
-            Event::Busy(is_busy) => self.is_busy = is_busy,
-            Event::Leave => self.leave(out),
-            Event::Rejoin { incarnation } => self.rejoin(now, incarnation),
+            MembershipEvent::Tick => {}
+            MembershipEvent::Registry(RegistryEvent::State(entries)) => self.state(now, &entries, out),
+            MembershipEvent::Registry(RegistryEvent::Set(entry)) => self.set(now, &entry, out),
+            MembershipEvent::Registry(RegistryEvent::Removed { key, revision }) => {
+                self.removed(now, &key, revision, out)
+            }
+            MembershipEvent::Written { request, outcome } => self.written(now, request, &outcome),
+            MembershipEvent::Probed { request, probe } => self.probed(now, request, probe, out),
+            MembershipEvent::Listening => self.listening(now),
+            MembershipEvent::Connection { is_up, losses } => self.connection(now, is_up, losses),
+            MembershipEvent::HandedOver { partition, epoch } => self.handed_over(now, partition, epoch),
+            MembershipEvent::Drain => self.wants_drain = true,
+            MembershipEvent::Busy(is_busy) => self.is_busy = is_busy,
+            MembershipEvent::Leave => self.leave(out),
+            MembershipEvent::Rejoin { incarnation } => self.rejoin(now, incarnation),
         }
         self.review(now, out);
         self.act(now, out);
     }
 
-    /// When the next [`Event::Tick`] is due.
+    /// When the next [`MembershipEvent::Tick`] is due.
     pub fn next_due(&self) -> Millis {
         if self.phase == MembershipPhase::Out {
             return Millis::MAX;
@@ -190,7 +192,7 @@ impl Membership {
         due
     }
 
-    /// The view that the watch told last.
+    /// The view that the watch reported last.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }
@@ -213,7 +215,8 @@ impl Membership {
         matches!(self.phase, MembershipPhase::Member(_)) && self.confidence.holds(now, self.lease.good_since())
     }
 
-    /// Until when this node may act for the partitions that it owns if nothing more happens, by its own clock.
+    /// Time, by this node's clock, until which the node may act for the partitions that it owns if nothing more
+    /// happens.
     pub fn online_until(&self) -> Option<Millis> {
         let until = self.confidence.due(self.lease.good_since());
         until.filter(|_| matches!(self.phase, MembershipPhase::Member(_)))
@@ -259,7 +262,7 @@ impl Membership {
         out.push(Action::Left);
     }
 
-    /// This node is incompatible with a member.
+    /// Gives up joining, since this node is incompatible with a member.
     fn refused(&mut self, reason: Incompatible, out: &mut Vec<Action>) {
         self.enter(MembershipPhase::Out);
         self.lease.delete(&mut self.requests, out);
@@ -290,15 +293,15 @@ impl Membership {
 
     fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) {
         match self.lease.written(now, request, outcome) {
-            Some(Some(renewal)) => {
+            LeaseAnswer::Renewed(renewal) => {
                 self.confidence.renewed(renewal);
                 // The others may have had the same trouble and not be back yet.
                 if std::mem::replace(&mut self.is_troubled, false) {
                     self.grace(now);
                 }
             }
-            Some(None) => self.trouble(now),
-            None => {
+            LeaseAnswer::Failed => self.trouble(now),
+            LeaseAnswer::NotOurs => {
                 let is_lost = self.proposals.written(now, request, outcome) && *outcome == Err(RegistryError::Conflict);
                 self.stats.races_lost += u64::from(is_lost);
             }

@@ -32,7 +32,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Drops all leases: the watch is about to tell the whole state.
+    /// Drops all leases: the watch is about to report the whole state.
     pub(super) fn forget_leases(&mut self) {
         self.leases.clear();
     }
@@ -136,7 +136,7 @@ impl Others {
         false
     }
 
-    /// Whether a node has a lease, as far as the watch told.
+    /// Whether a node has a lease, according to the watch.
     pub(super) fn has_lease(&self, node: &Node) -> bool {
         self.leases.contains(&node.incarnation)
     }

@@ -1,7 +1,7 @@
-//! Proposals: the next view that a node wants, and when it may propose it.
+//! Proposals: builds the next view that a node wants, and decides when the node may propose it.
 //!
-//! One proposal is under way at most. Each is made on top of the view that the watch told last, so only one of all
-//! proposals on top of a view can succeed. The watch tells which one did.
+//! One proposal is under way at most. Each is made on top of the view that the watch reported last, so only one of all
+//! proposals on top of a view can succeed. The watch reports the one that did.
 
 use muster_live::Millis;
 use muster_live::place::Epoch;
@@ -41,7 +41,7 @@ pub(super) struct Proposals {
     turn_at: Option<Millis>,
     /// When this node proposes its own confirmation, if no other change confirmed it before.
     confirm_at: Option<Millis>,
-    /// When this node tells which partitions it handed over.
+    /// When this node proposes a view with the partitions that it handed over.
     handed_over_at: Option<Millis>,
     /// Revision of a view in which nothing is left to share out.
     settled: Option<Revision>,
@@ -65,7 +65,8 @@ impl Proposals {
         self.under_way = None;
     }
 
-    /// Notes that this node handed over a partition. The view is told a little later, since more may follow.
+    /// Notes that this node handed over a partition. The next view records it a little later, since more partitions may
+    /// follow.
     pub(super) fn has_handed_over(&mut self, now: Millis) {
         self.handed_over_at.get_or_insert(now + GATHER_MS);
     }
@@ -77,8 +78,8 @@ impl Proposals {
         self.turn_at = None;
     }
 
-    /// Takes in the answer to a write. Whether the view changed is told by the watch; until then nothing more is
-    /// proposed on top of the old one. Answers whether the write was the proposal under way.
+    /// Takes in the answer to a write. The watch reports whether the view changed; until then the node proposes nothing
+    /// more on top of the old view. Answers whether the write was the proposal under way.
     pub(super) fn written(&mut self, now: Millis, request: RequestRef, outcome: &Written) -> bool {
         let Some(pending) = self.under_way.take_if(|pending| pending.request == request) else { return false };
         let pause_ms = match outcome {
@@ -169,7 +170,8 @@ impl Membership {
         Some(shared_out(next))
     }
 
-    /// The same view with a new revision: any node that wants this one out must know of its lease then.
+    /// The same view, to be stored under a new revision. A node that votes this one out after that knows of its renewed
+    /// lease.
     fn confirming(&mut self, now: Millis, me: NodeNumber) -> Option<View> {
         self.proposals.turn_at = None;
         self.proposals.handed_over_at = None;
@@ -209,7 +211,8 @@ impl Membership {
         Some(next)
     }
 
-    /// Whether to tell the handed over partitions now: the last one has come, or the wait is over.
+    /// Whether the next view should record now the partitions that were handed over: no more are to come, or the wait
+    /// for more is over.
     fn is_to_tell_handed_over(&mut self, now: Millis, me: NodeNumber) -> bool {
         if self.handed_over.is_empty() {
             self.proposals.handed_over_at = None;

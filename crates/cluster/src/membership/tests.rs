@@ -5,7 +5,7 @@ use bytes::Bytes;
 use muster_live::place::{NODES_MAX, PARTITIONS, Partition, Place};
 
 use super::*;
-use crate::registry::{Entry, Revision};
+use crate::registry::{Entry, RegistryEvent, Revision};
 
 fn node(number: NodeNumber, weight: u32) -> Node {
     Node {
@@ -215,7 +215,7 @@ fn when_numbers_end_nobody_is_added() {
 fn a_long_name_is_cut_between_characters() {
     let mut alone = Alone::new(7);
     alone.membership.config.name = "ü".repeat(40).into();
-    alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+    alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
     alone.run(0, 1_000);
     assert_eq!(*alone.membership.view().nodes()[0].name, *"ü".repeat(32));
 }
@@ -241,7 +241,7 @@ impl Alone {
     }
 
     /// Passes an event to the membership at a time, and carries out its actions at once.
-    fn handle(&mut self, now: Millis, event: Event) {
+    fn handle(&mut self, now: Millis, event: MembershipEvent) {
         let mut out = Vec::new();
         self.membership.handle(now, event, &mut out);
         for action in out {
@@ -251,7 +251,7 @@ impl Alone {
                 }
                 Action::Joined(_) => {
                     self.told.push(action);
-                    self.handle(now + 1, Event::Listening);
+                    self.handle(now + 1, MembershipEvent::Listening);
                     continue;
                 }
                 action => {
@@ -261,15 +261,15 @@ impl Alone {
             };
             self.revision += 1;
             let revision = Revision(self.revision);
-            self.handle(now, Event::Written { request, outcome: Ok(revision) });
-            self.handle(now, Event::Registry(registry::Event::Set(Entry { key, value, revision })));
+            self.handle(now, MembershipEvent::Written { request, outcome: Ok(revision) });
+            self.handle(now, MembershipEvent::Registry(RegistryEvent::Set(Entry { key, value, revision })));
         }
     }
 
     fn run(&mut self, from: Millis, until: Millis) {
         let mut now = from;
         while now <= until {
-            self.handle(now, Event::Tick);
+            self.handle(now, MembershipEvent::Tick);
             now = self.membership.next_due().max(now + 1);
         }
     }
@@ -282,7 +282,7 @@ impl Alone {
 #[test]
 fn a_node_alone_joins_and_owns_everything_until_it_cannot_renew() {
     let mut alone = Alone::new(7);
-    alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+    alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
     alone.run(0, 10_000);
     assert!(alone.has_told(|action| matches!(action, Action::BackOnline)), "{:?}", alone.told.len());
     let membership = &alone.membership;
@@ -299,13 +299,13 @@ fn a_node_alone_joins_and_owns_everything_until_it_cannot_renew() {
 fn who_lost_its_connection_while_it_was_halted_is_an_island_when_it_wakes() {
     let wake = |pause_ms: Millis, told_after_ms: Millis| {
         let mut alone = Alone::new(7);
-        alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+        alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
         alone.run(0, 5_000);
         let woken = 5_000 + pause_ms;
-        alone.handle(woken, Event::Tick);
+        alone.handle(woken, MembershipEvent::Tick);
         let told = woken + told_after_ms;
         let mut out = Vec::new();
-        alone.membership.handle(told, Event::Connection { is_up: true, losses: 1 }, &mut out);
+        alone.membership.handle(told, MembershipEvent::Connection { is_up: true, losses: 1 }, &mut out);
         (alone, told)
     };
     for (pause_ms, told_after_ms) in [(400, 0), (400, 50), (1_900, 20)] {
@@ -323,16 +323,16 @@ fn who_lost_its_connection_while_it_was_halted_is_an_island_when_it_wakes() {
 fn who_finds_the_registry_empty_or_unreadable_is_out_and_comes_again_under_a_new_number() {
     let unreadable =
         Entry { key: VIEW_KEY.to_owned(), value: Bytes::from_static(b"nonsense"), revision: Revision(1_000) };
-    for event in [registry::Event::State(Vec::new()), registry::Event::Set(unreadable)] {
+    for event in [RegistryEvent::State(Vec::new()), RegistryEvent::Set(unreadable)] {
         let mut alone = Alone::new(7);
-        alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+        alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
         alone.run(0, 5_000);
         let (number, epoch) = (alone.membership.number(), alone.membership.view().epoch);
-        alone.handle(5_000, Event::Registry(event));
+        alone.handle(5_000, MembershipEvent::Registry(event));
         assert!(alone.has_told(|action| matches!(action, Action::VotedOut)));
         assert!(!alone.membership.is_online(5_000));
         alone.revision = 2_000;
-        alone.handle(5_001, Event::Rejoin { incarnation: 8 });
+        alone.handle(5_001, MembershipEvent::Rejoin { incarnation: 8 });
         alone.run(5_002, 10_000);
         assert!(alone.membership.number() > number);
         assert!(alone.membership.view().epoch > epoch);
@@ -342,12 +342,12 @@ fn who_finds_the_registry_empty_or_unreadable_is_out_and_comes_again_under_a_new
 #[test]
 fn who_finds_another_view_under_the_revision_that_it_knows_is_out() {
     let mut alone = Alone::new(7);
-    alone.handle(0, Event::Registry(registry::Event::State(Vec::new())));
+    alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
     alone.run(0, 5_000);
     let known = alone.membership.view().clone();
     let told = |view: &View| {
         let entry = Entry { key: VIEW_KEY.to_owned(), value: view.to_bytes(), revision: known.revision };
-        Event::Registry(registry::Event::State(vec![entry]))
+        MembershipEvent::Registry(RegistryEvent::State(vec![entry]))
     };
     alone.handle(5_000, told(&known));
     assert!(!alone.has_told(|action| matches!(action, Action::VotedOut)), "it is the one that it knows");

@@ -18,7 +18,7 @@ pub const STEP_EVERY_MS: Millis = 100;
 pub const PAUSE_MS: Millis = 150;
 /// A node that is awake is told of the loss of its connection within this time.
 pub const TOLD_WITHIN_MS: Millis = 80;
-/// A write without an answer by then may have happened or not, and is not waited for any longer.
+/// Time for which the answer to a write is awaited. A write without an answer by then may have happened or not.
 pub const ANSWER_WITHIN_MS: Millis = 1_500;
 /// Pause before a failed write is tried again.
 pub const RETRY_MS: Millis = 250;
@@ -26,16 +26,17 @@ pub const RETRY_MS: Millis = 250;
 pub const PROBE_EVERY_MS: Millis = 500;
 /// Time between probes after one found nobody.
 pub const PROBE_AGAIN_MS: Millis = 250;
-/// If several nodes seem gone at once, the bus may be to blame: they have this time to come back.
+/// Time to come back for several nodes that seem gone at once: the fault may be the bus's.
 pub const SEVERAL_SILENT_MS: Millis = 3_000;
 /// Time that a new member has to begin listening.
 pub const SETTLE_MS: Millis = 2_000;
-/// After trouble of its own, a node judges nobody to be gone for this time: others may have had the same trouble.
+/// Time for which a node that had trouble of its own judges no other node to be gone: the others may have had the same
+/// trouble.
 pub const GRACE_MS: Millis = 3_000;
-/// Changes that any node may make: the first node in the view makes them at once, each further one this much later if
-/// they are still needed.
+/// Delay of changes that any node may make: the first node in the view makes them at once, each further node this much
+/// later if they are still needed.
 pub const RANK_DELAY_MS: Millis = 200;
 /// A node proposes its own confirmation after this time for each node before it, unless another change came first.
 pub const CONFIRM_DELAY_MS: Millis = 20;
-/// Partitions handed over within this time are told in one view.
+/// Partitions that are handed over within this time are recorded in one view.
 pub const GATHER_MS: Millis = 20;

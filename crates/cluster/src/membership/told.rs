@@ -1,4 +1,4 @@
-//! The part of membership that takes in what the registry's watch tells: leases, and the view.
+//! The part of membership that takes in the reports of the registry's watch: leases, and the view.
 
 use std::sync::Arc;
 

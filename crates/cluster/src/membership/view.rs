@@ -108,7 +108,7 @@ pub struct View {
     pub revision: Revision,
     /// Epoch of this view, given to everything that changed in it.
     pub epoch: Epoch,
-    /// Number for the next node that joins.
+    /// Number that the next node to join gets.
     pub next_number: NodeNumber,
     /// The nodes, in order of their numbers.
     nodes: Vec<Node>,

@@ -1,4 +1,5 @@
-//! One connection to NATS, which is made anew for ever; its state is told to those who depend on it.
+//! The connection to NATS. A lost connection is made anew, after any number of failed attempts; watches tell its state
+//! to everything that depends on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +13,16 @@ use tokio::time::Instant;
 use super::options::{NatsError, NatsOptions};
 use crate::bus::Connection;
 
-/// Frames and requests that may wait to be written; further ones are refused.
+/// Largest number of frames and requests that wait to be written; further ones are refused.
 pub const WRITES_WAITING_MAX: usize = 2_048;
 
-/// Frames that may wait for one reader; further ones are lost and counted.
+/// Largest number of frames that wait for one reader; further ones are lost and counted.
 pub const FRAMES_WAITING_MAX: usize = 8_192;
 
-/// Interval of pings to a silent server; it is given up when it is silent at the third.
+/// Interval of pings to a silent server. The connection is given up when the third ping is due without an answer.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
-/// How long one attempt to connect may take.
+/// Time limit of one attempt to connect.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
 
 /// Pauses between attempts to connect: doubled from the first up to the last, and shortened at random by up to half.
@@ -43,7 +44,7 @@ pub struct NatsMetrics {
 
 /// The connection, shared by bus, registry, recovery data and match logs.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct NatsConnection {
     pub(super) client: Client,
     pub(super) connection: watch::Receiver<Connection>,
     /// When the connection last went up or down; `None` if it has been up from the start.
@@ -51,7 +52,7 @@ pub(super) struct Line {
     pub(super) metrics: Arc<NatsMetrics>,
 }
 
-impl Line {
+impl NatsConnection {
     /// Connects to one of the servers.
     pub(super) async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
         options.check()?;
@@ -118,7 +119,7 @@ impl Teller {
                 self.metrics.inbox_overflows.fetch_add(1, Ordering::Relaxed);
             }
             Event::LameDuckMode | Event::Draining => {}
-            Event::ServerError(error) => tracing::warn!(%error, "nats refuses something"),
+            Event::ServerError(error) => tracing::warn!(%error, "nats refused a request"),
             Event::ClientError(error) => tracing::debug!(%error, "no connection to nats yet"),
         }
     }
@@ -141,7 +142,7 @@ impl Teller {
 }
 
 /// The pause before an attempt to connect. The first attempt comes almost at once, so that nodes whose server died are
-/// away only briefly, and at random times, so that they do not all come in one moment.
+/// away only briefly. Pauses are random, so that these nodes do not all connect at the same moment.
 fn pause(attempts: usize) -> Duration {
     let doublings = u32::try_from(attempts).unwrap_or(u32::MAX).saturating_sub(1).min(16);
     let most = if attempts <= 1 { PAUSE_FIRST_MS } else { (PAUSE_FIRST_MS << doublings).min(PAUSE_LAST_MS) };

@@ -14,7 +14,7 @@ pub const REPLICAS: [usize; 3] = [1, 3, 5];
 pub struct NatsOptions {
     /// `cluster.nats`: servers of one NATS cluster, as `nats://host:port` or `tls://host:port`.
     pub urls: Vec<String>,
-    /// How to log in.
+    /// The login at the server.
     pub login: NatsLogin,
     /// `cluster.nats_ca_file`: certificates to trust instead of the system's. If set, only TLS connections are made.
     pub ca_file: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct NatsOptions {
     pub cluster: String,
     /// `cluster.nats_replicas`: number of servers that keep each value of JetStream: 1, 3 or 5.
     pub replicas: usize,
-    /// How long a request to the server may take.
+    /// Time limit of a request to the server.
     pub request_wait: Duration,
 }
 
@@ -45,7 +45,7 @@ pub enum NatsLogin {
     CredentialsFile(PathBuf),
 }
 
-/// The secrets are left out.
+/// Leaves out the secrets.
 impl fmt::Debug for NatsLogin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +57,7 @@ impl fmt::Debug for NatsLogin {
     }
 }
 
-/// The secrets are left out.
+/// Leaves out the secrets.
 impl fmt::Debug for NatsOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places: Vec<&str> = self.urls.iter().map(|url| place(url)).collect();
@@ -85,7 +85,7 @@ impl Default for NatsOptions {
     }
 }
 
-/// Why there is no usable connection to NATS.
+/// Explains why there is no usable connection to NATS.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
     /// A setting is invalid by itself.

@@ -26,12 +26,12 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Time after which JetStream forgets a reader that is gone.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
-/// Header of heartbeats: the last message that was sent to this reader.
+/// Header of heartbeats: the number of the last message that was sent to this reader.
 const LAST_SENT: &str = "Nats-Last-Consumer";
 /// Header with the subject to answer on when JetStream waits for this reader.
 const STALLED: &str = "Nats-Consumer-Stalled";
 
-/// Messages may have been missed: read from the beginning again.
+/// The error of a read that may have missed messages. The reader has to begin anew.
 #[derive(Debug)]
 pub(super) struct Interrupted(pub(super) String);
 
@@ -64,13 +64,13 @@ pub(super) enum Seen {
 impl<'a> Reading<'a> {
     /// Begins to read the keys that begin with `words`, or all keys.
     pub(super) async fn open(bucket: &'a Bucket, words: Option<&str>) -> Result<Self, Interrupted> {
-        let line = &bucket.line;
-        let connection = *line.connection.borrow();
+        let nats = &bucket.nats;
+        let connection = *nats.connection.borrow();
         if !connection.is_up {
             return Err(Interrupted("no connection to NATS".to_owned()));
         }
-        let inbox = line.client.new_inbox();
-        let messages = line.client.subscribe(inbox.clone()).await.map_err(|error| failed(&error))?;
+        let inbox = nats.client.new_inbox();
+        let messages = nats.client.subscribe(inbox.clone()).await.map_err(|error| failed(&error))?;
         let written = bucket.write(BARRIER, Expect::Anything, Change::Set(Bytes::new(), None)).await;
         let barrier = written.map_err(|error| failed(&error))?;
         let prefix = &bucket.prefix;
@@ -105,7 +105,7 @@ impl<'a> Reading<'a> {
         loop {
             let message = tokio::select! {
                 biased;
-                () = self.bucket.line.lost(self.losses) => return Err(Interrupted("connection lost".to_owned())),
+                () = self.bucket.nats.lost(self.losses) => return Err(Interrupted("connection lost".to_owned())),
                 message = tokio::time::timeout(SILENCE_MAX, self.messages.next()) => match message {
                     Ok(Some(message)) => message,
                     Ok(None) => return Err(Interrupted("the client is gone".to_owned())),
@@ -151,8 +151,8 @@ impl<'a> Reading<'a> {
         Ok(Seen::Value(Entry { key, value: message.payload, revision }))
     }
 
-    /// Checks a heartbeat for lost messages, and answers it if JetStream waits. `false` means that nothing more is to
-    /// come now.
+    /// Checks by a heartbeat whether messages were lost, and answers it if JetStream waits for that. Returns whether
+    /// JetStream waited; if not, no message is about to come.
     async fn answer(&self, message: &Message) -> Result<bool, Interrupted> {
         let header = |name: &str| message.headers.as_ref().and_then(|headers| headers.get(name));
         let is_missing = header(LAST_SENT).is_some_and(|last| last.as_str().parse() != Ok(self.count));
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         let reply = message.reply.as_ref().map(ToString::to_string);
         let reply = reply.or_else(|| header(STALLED).map(|subject| subject.as_str().to_owned()));
         let Some(reply) = reply else { return Ok(false) };
-        let answered = self.bucket.line.client.publish(reply, Bytes::new()).await;
+        let answered = self.bucket.nats.client.publish(reply, Bytes::new()).await;
         answered.map_err(|error| Interrupted(error.to_string()))?;
         Ok(true)
     }

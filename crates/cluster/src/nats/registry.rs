@@ -7,11 +7,13 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::Nats;
-use super::bucket::{Bucket, Change, Expect, Mark};
+use super::bucket::{Bucket, Change, Expect, LastMessage};
 use super::reading::{Interrupted, Reading, Seen};
-use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch, Written, check_key, check_value};
+use crate::registry::{
+    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
+};
 
-/// Attempts to create a value while the marker of an earlier removal comes or expires.
+/// Number of attempts to create a value: the marker of an earlier removal may come or expire between two requests.
 const CREATE_ATTEMPTS: u32 = 3;
 
 impl Registry for Nats {
@@ -25,10 +27,10 @@ impl Registry for Nats {
                 Err(RegistryError::Conflict) => {}
                 outcome => return outcome,
             }
-            last = match self.values.mark(key).await? {
-                Mark::Value => return Err(RegistryError::Conflict),
-                Mark::Nothing => 0,
-                Mark::At(revision) => revision,
+            last = match self.values.last_message(key).await? {
+                LastMessage::Value => return Err(RegistryError::Conflict),
+                LastMessage::Nothing => 0,
+                LastMessage::Removal(revision) => revision,
             };
         }
         Err(RegistryError::Conflict)
@@ -49,12 +51,12 @@ impl Registry for Nats {
         let bucket = self.values.clone();
         Watch::start(|events| async move {
             let mut pause = Duration::ZERO;
-            while bucket.line.up().await.is_some() {
+            while bucket.nats.up().await.is_some() {
                 match tell(&bucket, &events, &mut pause).await {
                     Ok(Unwatched) => return,
                     Err(Interrupted(reason)) => tracing::debug!(reason, "a watch begins anew"),
                 }
-                bucket.line.metrics.watch_restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                bucket.nats.metrics.watch_restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 tokio::time::sleep(pause).await;
                 pause = longer(pause);
             }
@@ -62,11 +64,15 @@ impl Registry for Nats {
     }
 }
 
-/// The owner of the watch is gone.
+/// Says that the owner of the watch is gone.
 struct Unwatched;
 
-/// Tells the state and then changes, until events may have been missed.
-async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duration) -> Result<Unwatched, Interrupted> {
+/// Tells the state and then all changes. Ends with an error when changes may have been missed.
+async fn tell(
+    bucket: &Bucket,
+    events: &mpsc::Sender<RegistryEvent>,
+    pause: &mut Duration,
+) -> Result<Unwatched, Interrupted> {
     let mut reading = Reading::open(bucket, None).await?;
     let mut entries = BTreeMap::new();
     while !reading.is_current() {
@@ -79,22 +85,23 @@ async fn tell(bucket: &Bucket, events: &mpsc::Sender<Event>, pause: &mut Duratio
     *pause = Duration::ZERO;
     let mut entries: Vec<Entry> = entries.into_values().collect();
     entries.sort_by(|one, other| one.key.cmp(&other.key));
-    let mut event = Event::State(entries);
+    let mut event = RegistryEvent::State(entries);
     loop {
         if events.send(event).await.is_err() {
             return Ok(Unwatched);
         }
         event = loop {
             match reading.next().await? {
-                Seen::Value(entry) => break Event::Set(entry),
-                Seen::Removal { key, revision } => break Event::Removed { key, revision },
+                Seen::Value(entry) => break RegistryEvent::Set(entry),
+                Seen::Removal { key, revision } => break RegistryEvent::Removed { key, revision },
                 Seen::Nothing => {}
             }
         };
     }
 }
 
-/// A longer, random pause: all nodes lose their watches at the same moment.
+/// A longer pause. Pauses are random, since all nodes lose their watches at the same moment and should not all come
+/// back in one.
 fn longer(pause: Duration) -> Duration {
     let most = (pause * 2).clamp(Duration::from_millis(50), Duration::from_secs(1));
     most.mul_f64(0.5 + fastrand::f64() / 2.0)

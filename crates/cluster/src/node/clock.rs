@@ -6,12 +6,12 @@ use std::time::Duration;
 use muster_live::Millis;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// An alarm looks at the clock this often at least, since the clock may go on while the runtime's timers rest.
+/// Longest time between two looks of an alarm at the clock: the clock may go on while the runtime's timers rest.
 const LOOK_EVERY_MS: Millis = 1_000;
 
 /// A clock that never goes back.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock(Source);
+pub struct NodeClock(Source);
 
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -20,7 +20,7 @@ enum Source {
     System,
 }
 
-impl Clock {
+impl NodeClock {
     /// The system's clock, which goes on while the machine sleeps, as leases do. Systems other than Linux give the
     /// runtime's clock.
     pub fn of_system() -> Self {
@@ -52,13 +52,13 @@ impl Clock {
 
 /// Rings at a time of the node's clock.
 pub(super) struct Alarm {
-    clock: Clock,
+    clock: NodeClock,
     due: Option<Millis>,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Alarm {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: NodeClock) -> Self {
         Self { clock, due: None, sleep: Box::pin(sleep_until(Instant::now())) }
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_systems_clock_counts_milliseconds() {
-        let (clock, start) = (Clock::of_system(), std::time::Instant::now());
+        let (clock, start) = (NodeClock::of_system(), std::time::Instant::now());
         let before = clock.now();
         while start.elapsed().as_millis() < 20 {
             std::thread::yield_now();

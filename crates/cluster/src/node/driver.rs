@@ -1,4 +1,4 @@
-//! The task of a node: passes events to its membership and its links, and carries out their actions.
+//! The task of a node: it passes events to its membership and its links, and carries out their actions.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -17,33 +17,33 @@ use super::clock::Alarm;
 use super::member_links::MemberLinks;
 use super::metrics::NodeMetrics;
 use super::outbound::{Peers, QueuedBatch};
-use super::{Authority, Clock, LEAVE_WITHIN_MS, NodeEvent, NodeOptions, Order, draw};
+use super::{LEAVE_WITHIN_MS, NodeAuthority, NodeClock, NodeCommand, NodeEvent, NodeOptions, draw};
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 use crate::link::{LinkConfig, LinksStats};
 use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
-use crate::membership::{Action, Event, Membership, RequestRef};
+use crate::membership::{Action, Membership, MembershipEvent, RequestRef};
 use crate::registry::{Registry, RegistryError, Written};
 
-/// Frames, or batches, that one turn of the loop takes in before anything else gets a turn.
+/// Largest number of frames, and of batches, that one turn of the loop takes in before other events get a turn.
 const TURN_MAX: usize = 64;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Why the node cannot go on.
+/// Explains why the node cannot go on.
 struct DriverEnd(&'static str);
 
 const BUS_GONE: DriverEnd = DriverEnd("the bus is gone for good");
 const REGISTRY_GONE: DriverEnd = DriverEnd("the registry is gone for good");
-const UNREAD: DriverEnd = DriverEnd("nobody reads its events");
+const UNREAD: DriverEnd = DriverEnd("nobody reads the events of the node");
 
 /// The state of a node's task.
 pub(super) struct Driver<N: Bus + Registry> {
     outside: Arc<N>,
-    clock: Clock,
+    clock: NodeClock,
     membership: Membership,
     link_config: LinkConfig,
     /// Writes and probes under way, each bounded in time.
-    answers: FuturesUnordered<Boxed<Event>>,
+    answers: FuturesUnordered<Boxed<MembershipEvent>>,
     /// The attempt to listen, until it succeeds.
     listening: Option<Boxed<N::Inbox>>,
     inbox: Option<N::Inbox>,
@@ -54,9 +54,9 @@ pub(super) struct Driver<N: Bus + Registry> {
     /// consecutive views are merged into one.
     pending: VecDeque<NodeEvent>,
     peers: Arc<Peers>,
-    authority: Authority,
+    authority: NodeAuthority,
     metrics: Arc<NodeMetrics>,
-    /// When the node leaves at the latest; earlier if all sent batches have arrived.
+    /// Latest time at which the node leaves. It leaves earlier if all sent batches have arrived.
     leaves_at: Option<Millis>,
     has_left: bool,
     /// The reason for which the registry refused a write, kept so that it is logged once.
@@ -69,7 +69,7 @@ impl<N: Bus + Registry> Driver<N> {
         options: NodeOptions,
         events: mpsc::Sender<NodeEvent>,
         peers: Arc<Peers>,
-        authority: Authority,
+        authority: NodeAuthority,
         metrics: Arc<NodeMetrics>,
     ) -> Self {
         let NodeOptions { node, links, clock } = options;
@@ -95,7 +95,11 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     /// Runs the node. Events on which membership depends are handled before the bulk of frames and batches.
-    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut batches: mpsc::Receiver<QueuedBatch>) {
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<NodeCommand>,
+        mut batches: mpsc::Receiver<QueuedBatch>,
+    ) {
         let mut watch = self.outside.watch();
         let mut connection = self.outside.connection();
         let now = *connection.borrow_and_update();
@@ -109,10 +113,12 @@ impl<N: Bus + Registry> Driver<N> {
                     let now = *connection.borrow_and_update();
                     self.connection(now);
                 }),
-                event = watch.next() => event.ok_or(REGISTRY_GONE).map(|event| self.step(Event::Registry(event))),
+                event = watch.next() => {
+                    event.ok_or(REGISTRY_GONE).map(|event| self.step(MembershipEvent::Registry(event)))
+                }
                 Some(event) = self.answers.next() => { self.answered(event); Ok(()) }
                 () = alarm.ring() => { self.tick(); Ok(()) }
-                Some(order) = orders.recv() => { self.order(order); Ok(()) }
+                Some(command) = commands.recv() => { self.command(command); Ok(()) }
                 inbox = maybe(&mut self.listening) => { self.listens(inbox); Ok(()) }
                 told = hand_on(&self.events, &mut self.pending), if !self.pending.is_empty() => told,
                 frame = receive(&mut self.inbox), if self.pending.is_empty() => {
@@ -131,7 +137,7 @@ impl<N: Bus + Registry> Driver<N> {
         }
     }
 
-    /// Whether the node has left and said so.
+    /// Whether the node has left, with all events passed on and all requests answered.
     fn has_ended(&self) -> bool {
         self.has_left && self.pending.is_empty() && self.answers.is_empty()
     }
@@ -143,13 +149,13 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     fn connection(&mut self, now: Connection) {
-        self.step(Event::Connection { is_up: now.is_up, losses: now.losses });
+        self.step(MembershipEvent::Connection { is_up: now.is_up, losses: now.losses });
     }
 
     fn tick(&mut self) {
         let now = self.clock.now();
         if self.membership.next_due() <= now {
-            self.step(Event::Tick);
+            self.step(MembershipEvent::Tick);
         }
         if let Some(member_links) = &mut self.member_links {
             member_links.tick(now);
@@ -159,7 +165,7 @@ impl<N: Bus + Registry> Driver<N> {
     }
 
     /// Passes an event to the membership and carries out its actions.
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: MembershipEvent) {
         let mut actions = Vec::new();
         self.membership.handle(self.clock.now(), event, &mut actions);
         // The authority is updated first, so that nobody who is told of an action sees the outdated one.
@@ -238,7 +244,7 @@ impl<N: Bus + Registry> Driver<N> {
     fn listens(&mut self, inbox: N::Inbox) {
         self.listening = None;
         self.inbox = Some(inbox);
-        self.step(Event::Listening);
+        self.step(MembershipEvent::Listening);
     }
 
     /// Makes a write to the registry and passes its result to the membership, after a bounded time at the latest.
@@ -249,7 +255,7 @@ impl<N: Bus + Registry> Driver<N> {
         let write = tokio::time::timeout(Duration::from_millis(ANSWER_WITHIN_MS), write(self.outside.clone()));
         self.answers.push(Box::pin(async move {
             let outcome = write.await.unwrap_or_else(|_| Err(RegistryError::Unknown("no answer in time".to_owned())));
-            Event::Written { request, outcome }
+            MembershipEvent::Written { request, outcome }
         }));
     }
 
@@ -257,12 +263,12 @@ impl<N: Bus + Registry> Driver<N> {
         let outside = self.outside.clone();
         self.answers.push(Box::pin(async move {
             let answer = tokio::time::timeout(Duration::from_millis(PROBE_EVERY_MS), outside.probe(node));
-            Event::Probed { request, probe: answer.await.unwrap_or(Probe::Unknown) }
+            MembershipEvent::Probed { request, probe: answer.await.unwrap_or(Probe::Unknown) }
         }));
     }
 
-    fn answered(&mut self, event: Event) {
-        if let Event::Written { outcome: Err(RegistryError::Refused(reason)), .. } = &event
+    fn answered(&mut self, event: MembershipEvent) {
+        if let MembershipEvent::Written { outcome: Err(RegistryError::Refused(reason)), .. } = &event
             && self.refusal.as_ref() != Some(reason)
         {
             tracing::error!(reason, "the registry refuses what this node writes");
@@ -271,13 +277,13 @@ impl<N: Bus + Registry> Driver<N> {
         self.step(event);
     }
 
-    fn order(&mut self, order: Order) {
-        match order {
-            Order::HandedOver { partition, epoch } => self.step(Event::HandedOver { partition, epoch }),
-            Order::Busy(is_busy) => self.step(Event::Busy(is_busy)),
-            Order::Drain => self.step(Event::Drain),
-            Order::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
-            Order::Rejoin => self.step(Event::Rejoin { incarnation: draw() }),
+    fn command(&mut self, command: NodeCommand) {
+        match command {
+            NodeCommand::HandedOver { partition, epoch } => self.step(MembershipEvent::HandedOver { partition, epoch }),
+            NodeCommand::Busy(is_busy) => self.step(MembershipEvent::Busy(is_busy)),
+            NodeCommand::Drain => self.step(MembershipEvent::Drain),
+            NodeCommand::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
+            NodeCommand::Rejoin => self.step(MembershipEvent::Rejoin { incarnation: draw() }),
         }
     }
 
@@ -286,7 +292,7 @@ impl<N: Bus + Registry> Driver<N> {
         let is_flushed = is_all_taken && self.member_links.as_ref().is_none_or(MemberLinks::is_flushed);
         if is_flushed || self.clock.now() >= at {
             self.leaves_at = None;
-            self.step(Event::Leave);
+            self.step(MembershipEvent::Leave);
             // The node was voted out before, so there is nothing to leave.
             if self.membership.number().is_none() && !self.has_left {
                 self.left();
@@ -353,7 +359,7 @@ impl<N: Bus + Registry> Driver<N> {
 
 impl<N: Bus + Registry> Drop for Driver<N> {
     fn drop(&mut self) {
-        // However the task ends, nobody renews the lease any more.
+        // After the task has ended, for whatever reason, nobody renews the lease.
         self.authority.set(None);
     }
 }

@@ -14,10 +14,16 @@ use crate::bus::{Address, Bus, BusError};
 use crate::link::{LinkConfig, LinkOutput, Links, LinksStats, token};
 use crate::membership::View;
 
+/// Another member, with which there is a link.
+struct OtherNode {
+    address: Address,
+    peer: Arc<Peer>,
+}
+
 pub(super) struct MemberLinks {
     me: Address,
     links: Links,
-    others: BTreeMap<NodeNumber, (Address, Arc<Peer>)>,
+    others: BTreeMap<NodeNumber, OtherNode>,
     peers: Arc<Peers>,
     metrics: Arc<NodeMetrics>,
     output: LinkOutput,
@@ -45,14 +51,14 @@ impl MemberLinks {
     /// Ends links to nodes that have left the view, and begins links to new ones.
     pub(super) fn follow(&mut self, view: &View) {
         let is_gone = |address: &Address| view.node(address.number).is_none_or(|node| node.address() != *address);
-        let gone: Vec<Address> = self.others.values().map(|(address, _)| *address).filter(is_gone).collect();
+        let gone: Vec<Address> = self.others.values().map(|other| other.address).filter(is_gone).collect();
         gone.iter().for_each(|address| self.end(*address));
         for address in view.nodes().iter().map(|node| node.address()) {
             if address != self.me && !self.others.contains_key(&address.number) {
                 tracing::debug!(node = address.number, "a link begins");
                 let peer = Arc::new(Peer::new(address.number));
                 self.links.open(address.number, token(self.me.incarnation, address.incarnation));
-                self.others.insert(address.number, (address, peer.clone()));
+                self.others.insert(address.number, OtherNode { address, peer: peer.clone() });
                 self.peers.begin(peer);
             }
         }
@@ -70,7 +76,7 @@ impl MemberLinks {
         let QueuedBatch { peer, batch } = taken;
         let number = peer.number;
         peer.arrived(batch.len());
-        let is_current = self.others.get(&number).is_some_and(|(_, current)| Arc::ptr_eq(current, &peer));
+        let is_current = self.others.get(&number).is_some_and(|current| Arc::ptr_eq(&current.peer, &peer));
         let is_lost = !is_current || self.links.send(now, number, batch, &mut self.output).is_err();
         self.metrics.batches_lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
     }
@@ -100,8 +106,8 @@ impl MemberLinks {
     /// Publishes the links' frames, hands on the batches that arrived, and updates how many bytes each link holds.
     pub(super) fn settle(&mut self, bus: &impl Bus, mut hand_on: impl FnMut(NodeNumber, Bytes)) {
         for (to, frame) in self.output.frames.drain(..) {
-            let Some((address, _)) = self.others.get(&to) else { continue };
-            let Err(error) = bus.send(*address, frame) else { continue };
+            let Some(other) = self.others.get(&to) else { continue };
+            let Err(error) = bus.send(other.address, frame) else { continue };
             self.metrics.frames_unsent.fetch_add(1, Ordering::Relaxed);
             if let BusError::TooLarge { bytes, bytes_max } = error
                 && !std::mem::replace(&mut self.has_told_too_large, true)
@@ -109,7 +115,7 @@ impl MemberLinks {
                 tracing::error!(
                     bytes,
                     bytes_max,
-                    "the bus takes smaller frames than when this node started: restart it"
+                    "the bus takes smaller frames than when this node started: restart the node"
                 );
             }
         }
@@ -117,9 +123,9 @@ impl MemberLinks {
             hand_on(from, batch);
         }
         self.output.congestion.clear();
-        for (number, (_, peer)) in &self.others {
+        for (number, other) in &self.others {
             let stats = self.links.stats_of(*number).unwrap_or_default();
-            peer.holds(stats.unacknowledged_bytes + stats.waiting_bytes);
+            other.peer.holds(stats.unacknowledged_bytes + stats.waiting_bytes);
         }
     }
 }

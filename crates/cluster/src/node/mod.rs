@@ -30,20 +30,20 @@ use crate::bus::{Address, Bus};
 use crate::link::LinkConfig;
 use crate::membership::{Incompatible, NodeConfig, View};
 use crate::registry::Registry;
-pub use clock::Clock;
+pub use clock::NodeClock;
 use driver::Driver;
 pub use metrics::NodeMetrics;
-pub use outbound::{NotTaken, Outbound};
+pub use outbound::{Outbound, SendError};
 
-/// Events that wait to be read. While there are so many, no frames are read.
+/// Largest number of events that wait to be read. While so many wait, no frames are read.
 pub const EVENTS_WAITING_MAX: usize = 1_024;
-/// Batches given to [`Outbound`] that the node's task has not taken up yet.
+/// Largest number of batches that were given to [`Outbound`] and that the node's task has not taken up yet.
 pub const BATCHES_WAITING_MAX: usize = 1_024;
-/// Bytes given to [`Outbound`] for one node that have not arrived there yet. A single batch may exceed the limit if
-/// half of it is free.
+/// Limit of the bytes that were given to [`Outbound`] for one node and have not arrived there yet. While half of the
+/// limit is free, a batch of any size is taken.
 pub const LINK_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Orders that wait to be carried out: one per partition that may be handed over, and a few more.
-pub const ORDERS_WAITING_MAX: usize = 1_100;
+/// Largest number of commands that wait: one for each partition that may be handed over, and a few more.
+pub const COMMANDS_WAITING_MAX: usize = 1_100;
 /// Time that a leaving node gives its sent batches to arrive.
 pub const LEAVE_WITHIN_MS: Millis = 2_000;
 
@@ -55,7 +55,7 @@ pub struct NodeOptions {
     /// Limits of the links. Frames are also kept below the limit that the bus has when the node starts.
     pub links: LinkConfig,
     /// The clock for all times of the node.
-    pub clock: Clock,
+    pub clock: NodeClock,
 }
 
 /// An event of a node, in the order in which events happened.
@@ -71,12 +71,12 @@ pub enum NodeEvent {
     /// The last view contains this node under this address. Links with all other members exist.
     Joined(Address),
     /// This node is confirmed to be in the view. It may act for the partitions that the view gives it, while
-    /// [`Authority::is_online`].
+    /// [`NodeAuthority::is_online`].
     Online,
     /// This node became an island: from now on it claims nothing and writes nothing as an owner.
     Island,
     /// This node is not in the view any more, and its links have ended. The owner of the node puts away all partitions
-    /// and all knowledge of other nodes, and then gives [`Order::Rejoin`].
+    /// and all knowledge of other nodes, and then gives [`NodeCommand::Rejoin`].
     VotedOut,
     /// This node does not join, since it is incompatible with a member.
     Refused(Incompatible),
@@ -93,23 +93,24 @@ pub enum NodeEvent {
     },
 }
 
-/// An order to the node.
+/// A command to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Tell the cluster that this node handed over a partition, with all fences, to the next owner under that owner's
-    /// epoch.
+pub enum NodeCommand {
+    /// Tell the cluster that the next owner of a partition has received everything from this node, which handed the
+    /// partition over.
     HandedOver {
         /// The partition.
         partition: Partition,
         /// Epoch of the next owner: [`Move::epoch`](crate::membership::Move::epoch).
         epoch: Epoch,
     },
-    /// Tell the cluster whether the node is overloaded, see [`Event::Busy`](crate::membership::Event::Busy).
+    /// Tell the cluster whether the node is overloaded, see
+    /// [`MembershipEvent::Busy`](crate::membership::MembershipEvent::Busy).
     Busy(bool),
     /// Give everything away.
     Drain,
     /// Leave, once all sent batches have arrived, or after [`LEAVE_WITHIN_MS`]. [`NodeEvent::Left`] comes when the
-    /// registry took the change; a caller that cannot wait for it drops the [`Node`].
+    /// registry took the change; a caller that cannot wait for it drops the [`RunningNode`].
     Leave,
     /// Join again after [`NodeEvent::VotedOut`] or [`NodeEvent::Refused`].
     Rejoin,
@@ -118,14 +119,14 @@ pub enum Order {
 /// Tells at any time and on any thread whether a node may act for the partitions that it owns. The answer turns to no
 /// in time even if the node's task does not get to run.
 #[derive(Clone, Debug)]
-pub struct Authority {
-    clock: Clock,
+pub struct NodeAuthority {
+    clock: NodeClock,
     /// End of the authority, by the clock.
     until: Arc<AtomicU64>,
 }
 
-impl Authority {
-    fn new(clock: Clock) -> Self {
+impl NodeAuthority {
+    fn new(clock: NodeClock) -> Self {
         Self { clock, until: Arc::default() }
     }
 
@@ -139,28 +140,28 @@ impl Authority {
     }
 }
 
-/// A running node. Dropping it ends its task as a crash would; [`Order::Leave`] ends it in order.
+/// A running node. Dropping it ends its task as a crash would; [`NodeCommand::Leave`] ends it in order.
 #[derive(Debug)]
-pub struct Node {
+pub struct RunningNode {
     task: AbortHandle,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<NodeCommand>,
     outbound: Outbound,
-    authority: Authority,
+    authority: NodeAuthority,
     metrics: Arc<NodeMetrics>,
 }
 
-impl Node {
+impl RunningNode {
     /// Starts a node that joins the cluster behind `outside`. The caller must be in a tokio runtime. The events end
     /// after [`NodeEvent::Left`], or when the bus or the registry is gone for good, which is logged.
     pub fn start<N: Bus + Registry>(outside: Arc<N>, options: NodeOptions) -> (Self, mpsc::Receiver<NodeEvent>) {
         let (events, read) = mpsc::channel(EVENTS_WAITING_MAX);
-        let (orders, ordered) = mpsc::channel(ORDERS_WAITING_MAX);
+        let (commands, commanded) = mpsc::channel(COMMANDS_WAITING_MAX);
         let metrics = Arc::new(NodeMetrics::default());
         let (outbound, taken) = outbound::channel(metrics.clone());
-        let authority = Authority::new(options.clock);
+        let authority = NodeAuthority::new(options.clock);
         let driver = Driver::new(outside, options, events, outbound.peers(), authority.clone(), metrics.clone());
-        let task = tokio::spawn(driver.run(ordered, taken)).abort_handle();
-        (Self { task, orders, outbound, authority, metrics }, read)
+        let task = tokio::spawn(driver.run(commanded, taken)).abort_handle();
+        (Self { task, commands, outbound, authority, metrics }, read)
     }
 
     /// The way to the other nodes.
@@ -168,13 +169,13 @@ impl Node {
         &self.outbound
     }
 
-    /// The channel of orders to the node. The node takes them up soon; a closed channel means that it has ended.
-    pub fn orders(&self) -> &mpsc::Sender<Order> {
-        &self.orders
+    /// The channel of commands to the node. The node takes them up soon; a closed channel means that it has ended.
+    pub fn commands(&self) -> &mpsc::Sender<NodeCommand> {
+        &self.commands
     }
 
     /// The node's authority to act as an owner.
-    pub fn authority(&self) -> &Authority {
+    pub fn authority(&self) -> &NodeAuthority {
         &self.authority
     }
 
@@ -184,7 +185,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for RunningNode {
     fn drop(&mut self) {
         self.task.abort();
     }

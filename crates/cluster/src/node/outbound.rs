@@ -12,7 +12,7 @@ use super::{BATCHES_WAITING_MAX, LINK_BYTES_MAX};
 use crate::NodeNumber;
 use crate::link::{BATCH_BYTES_MAX, Batch, BatchTooLarge};
 
-/// Bytes under way at or below which waiting senders are woken. The gap to the limit keeps wake-ups rare.
+/// Number of bytes under way at or below which waiting senders are woken. The gap to the limit keeps wake-ups rare.
 const ROOM_BYTES: usize = LINK_BYTES_MAX / 2;
 
 /// Takes batches for other nodes. Batches of one sender for one node arrive in the order in which they were taken.
@@ -23,13 +23,13 @@ pub struct Outbound {
     metrics: Arc<NodeMetrics>,
 }
 
-/// Why a batch was not taken.
+/// Explains why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum NotTaken {
+pub enum SendError {
     /// Too many bytes are under way to this node: give the batch again after [`Outbound::room`].
     #[error("so much is under way to this node that a batch has to wait")]
     Full(Batch),
-    /// This node has no link with the other one, and the batch is lost. A view says so, or is about to.
+    /// This node has no link with the other one, so the batch is lost. The events of the node say so, or will soon.
     #[error("there is no link with this node")]
     NoLink,
     /// The batch is larger than any link takes.
@@ -40,7 +40,7 @@ pub enum NotTaken {
 /// A batch on its way to a link.
 #[derive(Debug)]
 pub(super) struct QueuedBatch {
-    /// The destination. If its link has ended by then, the batch is lost.
+    /// The destination. If its link has ended when the batch is taken up, the batch is lost.
     pub(super) peer: Arc<Peer>,
     pub(super) batch: Batch,
 }
@@ -75,15 +75,15 @@ impl Outbound {
     /// Takes a batch to be sent. Never waits.
     ///
     /// # Errors
-    /// [`NotTaken`].
-    pub fn try_send(&self, to: NodeNumber, batch: Batch) -> Result<(), NotTaken> {
+    /// [`SendError`].
+    pub fn try_send(&self, to: NodeNumber, batch: Batch) -> Result<(), SendError> {
         let bytes = batch.len();
         if bytes > BATCH_BYTES_MAX {
             return Err(BatchTooLarge(bytes).into());
         }
         let Some(peer) = self.peers.get(to) else {
             self.metrics.batches_lost.fetch_add(1, Ordering::Relaxed);
-            return Err(NotTaken::NoLink);
+            return Err(SendError::NoLink);
         };
         let is_taken = peer.take(bytes);
         let refused = match self.batches.try_reserve() {
@@ -91,10 +91,10 @@ impl Outbound {
                 permit.send(QueuedBatch { peer, batch });
                 return Ok(());
             }
-            Err(mpsc::error::TrySendError::Closed(())) => NotTaken::NoLink,
+            Err(mpsc::error::TrySendError::Closed(())) => SendError::NoLink,
             Ok(_) | Err(mpsc::error::TrySendError::Full(())) => {
                 self.metrics.outbound_full.fetch_add(1, Ordering::Relaxed);
-                NotTaken::Full(batch)
+                SendError::Full(batch)
             }
         };
         if is_taken {
@@ -135,7 +135,8 @@ impl Peer {
         is_taken
     }
 
-    /// Moves a batch's bytes from the queue to the link. For a moment they count twice, and never not at all.
+    /// Moves a batch's bytes from the queue to the link. Between the two steps the bytes count twice. In the opposite
+    /// order they would not count at all for a moment.
     pub(super) fn arrived(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::AcqRel);
         self.queued.fetch_sub(bytes, Ordering::AcqRel);
@@ -207,7 +208,7 @@ mod tests {
 
     fn fill(outbound: &Outbound, to: NodeNumber) {
         (0..8).for_each(|_| outbound.try_send(to, batch(PART)).expect("room"));
-        assert!(matches!(outbound.try_send(to, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(to, batch(1)), Err(SendError::Full(_))));
     }
 
     #[tokio::test]
@@ -219,11 +220,11 @@ mod tests {
         let peer = taken.recv().await.expect("a batch").peer;
         // The batch moves to the link, where its bytes count too.
         peer.arrived(PART);
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::Full(_))));
         // The batch arrived at the other node.
         peer.holds(0);
         outbound.try_send(1, batch(PART)).expect("room");
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::Full(_))));
     }
 
     #[tokio::test]
@@ -253,7 +254,7 @@ mod tests {
         tokio::task::yield_now().await;
         outbound.peers.end(1);
         waiting.await.expect("no room to wait for");
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::NoLink)));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::NoLink)));
         assert_eq!(outbound.metrics.batches_lost.load(Ordering::Relaxed), 1);
     }
 
@@ -261,7 +262,7 @@ mod tests {
     async fn many_small_batches_have_a_limit_too() {
         let (outbound, mut taken) = with_peers(&[1]);
         (0..BATCHES_WAITING_MAX).for_each(|_| outbound.try_send(1, batch(1)).expect("room"));
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::Full(_))));
         taken.recv().await.expect("a batch");
         outbound.room(1).await;
         outbound.try_send(1, batch(1)).expect("room");

@@ -38,7 +38,7 @@ pub fn owner_of(key: &str) -> Option<(Partition, Epoch)> {
     Some((partition, Epoch(words.next()?.parse().ok()?)))
 }
 
-/// The value kept of a thing; `None` if the thing has ended.
+/// The value to keep for a thing; `None` if the thing has ended.
 pub fn value(node: NodeNumber, recoverable: Recoverable) -> Option<Bytes> {
     let Recoverable { epoch, key, parts } = recoverable;
     if parts.is_empty() {
@@ -95,7 +95,7 @@ mod tests {
             hidden: false,
             persistence: false,
             status: None,
-            sole_since: None,
+            only_session_since: None,
         };
         let listener = Listener { session, encoding: Encoding::Json, serial: 3 };
         CarriedParty {

@@ -15,10 +15,10 @@ pub(crate) use queue::{Queue, Sink, SinkError};
 /// The largest value, in bytes.
 pub const RECOVERY_BYTES_MAX: usize = 512 * 1024;
 
-/// Values that wait to be written at most. The same number of removals may wait besides.
+/// Largest number of values that wait to be written. The same number of removals may wait besides.
 pub const KEYS_WAITING_MAX: usize = 65_536;
 
-/// Bytes of values that wait to be written at most.
+/// Limit of the bytes of values that wait to be written.
 pub const BYTES_WAITING_MAX: usize = 64 * 1024 * 1024;
 
 /// Counters since the start.
@@ -34,7 +34,7 @@ pub struct RecoveryMetrics {
     pub retried: AtomicU64,
 }
 
-/// Why a value was not kept or could not be loaded.
+/// Explains why a value was not kept or could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
     /// [`KEYS_WAITING_MAX`] or [`BYTES_WAITING_MAX`] was reached.
@@ -62,8 +62,8 @@ pub trait Recovery: Send + Sync + 'static {
     /// Same as [`Recovery::put`].
     fn remove(&self, key: &str) -> Result<(), RecoveryError>;
 
-    /// Resolves when everything that was put or removed before is written, which takes as long as the store cannot be
-    /// reached.
+    /// Resolves when everything that was put or removed before is written. While the store cannot be reached, the
+    /// future waits.
     fn flush(&self) -> impl Future<Output = ()> + Send;
 
     /// Written values of any owner whose keys begin with `words` and a dot, with their keys.

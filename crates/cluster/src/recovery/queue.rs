@@ -1,4 +1,5 @@
-//! Writing in the background: for each key the newest entry waits, and a task writes a few entries at a time.
+//! The queue of entries that are written in the background. Only the newest entry of each key waits, and a task writes
+//! some entries at a time.
 //!
 //! The entries of a round have different keys, and a round begins only when the one before is done: so no older value
 //! overtakes a newer one.
@@ -17,7 +18,7 @@ use tokio::task::AbortHandle;
 use super::{BYTES_WAITING_MAX, KEYS_WAITING_MAX, RECOVERY_BYTES_MAX, RecoveryError, RecoveryMetrics};
 use crate::registry::check_key;
 
-/// Entries written at a time.
+/// Largest number of entries that are written at a time.
 const ROUND_MAX: usize = 64;
 
 /// The pause after a round that failed.
@@ -29,7 +30,7 @@ pub(crate) trait Sink: Send + Sync + 'static {
     fn write(&self, key: &str, value: Option<Bytes>) -> impl Future<Output = Result<(), SinkError>> + Send;
 }
 
-/// Why an entry was not written.
+/// Explains why an entry was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SinkError {
     /// The store cannot be reached now; trying again may help.
@@ -49,7 +50,7 @@ pub(crate) struct Queue {
 struct Shared {
     waiting: Mutex<WaitingEntries>,
     arrived: Notify,
-    /// Number of entries that are done with, whether written or not, in the order in which they came.
+    /// Number of entries, in the order in which they came, up to which all are finished: written, replaced or left out.
     done: watch::Sender<u64>,
     metrics: RecoveryMetrics,
 }
@@ -95,7 +96,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Resolves when all entries that were queued before are done with.
+    /// Resolves when all entries that were queued before are finished.
     pub(crate) async fn flush(&self) {
         let until = self.shared.waiting().next;
         // An error means that the task is gone and nothing will be written any more.
@@ -166,7 +167,7 @@ impl WaitingEntries {
         true
     }
 
-    /// Number of entries that are done with: all before the oldest one that waits.
+    /// Number of entries that are finished: all before the oldest one that waits.
     fn done(&self) -> u64 {
         self.entries.first_key_value().map_or(self.next, |(place, _)| *place)
     }

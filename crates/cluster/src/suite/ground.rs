@@ -14,10 +14,10 @@ use crate::hub::{Hub, Member};
 use crate::match_log::files::{FileLogs, FileOptions};
 use crate::nats::{Nats, NatsOptions};
 use crate::recovery::Recovery;
-use crate::registry::{Entry, Event, Registry, Watch};
+use crate::registry::{Entry, Registry, RegistryEvent, Watch};
 
-/// Limit of every wait: a test that takes longer hangs. Tests in process have a paused clock, so they spend no time on
-/// it.
+/// Time limit of every wait: a test that waits longer fails. Tests in process have a paused clock, so their waits take
+/// no real time.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A place where nodes meet.
@@ -28,13 +28,13 @@ pub(crate) trait Ground {
     fn join(&self) -> impl Future<Output = Joined<Self::Node>>;
 }
 
-/// A node, and its line.
+/// A node, and its connection to the place where nodes meet.
 pub(crate) struct Joined<N> {
     pub(crate) node: Arc<N>,
     pub(crate) line: Box<dyn Line>,
 }
 
-/// A line that can be broken.
+/// The connection of a node to the place where nodes meet; a test can break it.
 pub(crate) trait Line {
     /// Breaks the line in both directions.
     fn cut(&self);
@@ -93,7 +93,7 @@ impl Line for HubLine {
 /// Match logs in files, without a bus.
 pub(crate) struct FilesGround(pub(crate) FileLogs);
 
-/// Runs a test in files.
+/// Runs a test of match logs in files.
 pub(crate) fn in_files(test: impl AsyncFnOnce(FilesGround)) {
     let folder = tempfile::tempdir().expect("a folder");
     let logs = FileLogs::open(folder.path(), FileOptions::default()).expect("opened");
@@ -191,14 +191,14 @@ pub(crate) async fn until_up(node: &impl Bus, is_up: bool) {
 }
 
 /// The next event of a watch.
-pub(crate) async fn next(watch: &mut Watch) -> Event {
+pub(crate) async fn next(watch: &mut Watch) -> RegistryEvent {
     within("an event", watch.next()).await.expect("the watch goes on")
 }
 
 /// The state that a watch begins with.
 pub(crate) async fn state(watch: &mut Watch) -> Vec<Entry> {
     match next(watch).await {
-        Event::State(entries) => entries,
+        RegistryEvent::State(entries) => entries,
         event => panic!("{event:?} came before the state"),
     }
 }

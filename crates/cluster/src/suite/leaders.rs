@@ -13,23 +13,24 @@ use muster_testenv::{Nats as Server, NatsSettings};
 
 use super::ground::{NoLine, block_on, next, state, within};
 use super::node::{all_receive, all_send, together};
-use super::player::Player;
+use super::talker::Talker;
 use crate::nats::{Nats, NatsOptions};
 use crate::recovery::{Recovery, RecoveryError};
-use crate::registry::{Entry, Event, Registry, RegistryError, Revision, Watch};
+use crate::registry::{Entry, Registry, RegistryError, RegistryEvent, Revision, Watch};
 
 const KEY: &str = "view";
 
-/// Acknowledged writes before and after each kill.
+/// Number of acknowledged writes that are awaited before each kill, and again after it.
 const WRITES: usize = 100;
 
 const KILLS: usize = 2;
 
-/// Number of values, and of writes to each.
+/// Number of values.
 const KEYS: usize = 50;
+/// Number of writes to each value.
 const ROUNDS: usize = 6;
 
-/// Batches from each node to each other one.
+/// Number of batches that each node sends to each of the others at a time.
 const BATCHES: u64 = 200;
 
 /// Revisions of acknowledged writes, by the number that was written.
@@ -95,21 +96,21 @@ fn a_killed_leader_loses_nothing_that_was_kept() {
 fn nodes_whose_leader_was_killed_lose_no_batch_and_nobody() {
     let servers = Servers::start();
     block_on(async {
-        let mut players = Vec::new();
+        let mut talkers = Vec::new();
         for _ in 0..3 {
-            players.push(Player::start(servers.connect().await, Box::new(NoLine)));
+            talkers.push(Talker::start(servers.connect().await, Box::new(NoLine)));
         }
-        together(&mut players).await;
-        all_send(&mut players, BATCHES).await;
+        together(&mut talkers).await;
+        all_send(&mut talkers, BATCHES).await;
         let leader = servers.kill_leader("KV_muster_registry").await;
-        all_send(&mut players, BATCHES).await;
-        all_receive(&mut players, 2 * BATCHES).await;
-        together(&mut players).await;
+        all_send(&mut talkers, BATCHES).await;
+        all_receive(&mut talkers, 2 * BATCHES).await;
+        together(&mut talkers).await;
         leader.start_again().expect("started");
-        all_send(&mut players, BATCHES).await;
-        all_receive(&mut players, 3 * BATCHES).await;
-        for player in players {
-            assert_eq!(player.node.metrics().voted_out.load(Ordering::Relaxed), 0);
+        all_send(&mut talkers, BATCHES).await;
+        all_receive(&mut talkers, 3 * BATCHES).await;
+        for talker in talkers {
+            assert_eq!(talker.node.metrics().voted_out.load(Ordering::Relaxed), 0);
         }
     });
 }
@@ -175,9 +176,9 @@ fn number_of(entry: &Entry) -> u64 {
 async fn newer(watch: &mut Watch, last: &Entry) -> Entry {
     loop {
         let entry = match next(watch).await {
-            Event::Set(entry) => entry,
-            Event::State(mut entries) => entries.remove(0),
-            Event::Removed { .. } => panic!("nobody removes it"),
+            RegistryEvent::Set(entry) => entry,
+            RegistryEvent::State(mut entries) => entries.remove(0),
+            RegistryEvent::Removed { .. } => panic!("nobody removes it"),
         };
         if entry.revision > last.revision {
             return entry;

@@ -20,7 +20,7 @@ pub(crate) trait LogGround {
     async fn place(&self) -> Place;
 }
 
-/// A place, and its line.
+/// A place, and its connection to the logs.
 pub(crate) struct Place {
     log: Rc<dyn MatchLog>,
     line: Box<dyn Line>,
@@ -119,7 +119,7 @@ pub(crate) async fn a_former_owner_is_shut_out(ground: impl LogGround) {
     former.take(3, 1).await.expect("taken over");
     former.keep(3, b"one").await;
     owner.take(3, 2).await.expect("taken over");
-    // The former owner may not know yet that it lost the log; but none of its records are kept.
+    // The former owner may not know yet that it lost the log, but no record that it appends now is kept.
     if former.append(3, b"late").is_ok() {
         assert_eq!(former.synced(3).await, Err(LogError::Lost));
     }

@@ -6,12 +6,12 @@ pub(crate) mod ground;
 mod leaders;
 mod match_log;
 mod node;
-mod player;
 mod recovery;
 mod refusals;
 mod registry;
 mod servers;
 mod storm;
+mod talker;
 
 /// Runs tests by one function of [`ground`].
 macro_rules! run {

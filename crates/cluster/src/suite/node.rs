@@ -8,74 +8,74 @@ use muster_testenv::{Nats as Server, NatsSettings};
 use tokio::sync::mpsc;
 
 use super::ground::{Ground, HubGround, NatsGround, NoLine, block_on, in_process, within};
-use super::player::{Player, batch, options};
+use super::talker::{Talker, batch, options};
 use crate::NodeNumber;
 use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
 use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
 use crate::membership::{Compatibility, Incompatible};
-use crate::node::{LINK_BYTES_MAX, Node, NodeEvent, NotTaken, Order};
+use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, RunningNode, SendError};
 use crate::operator::{self, DrainError};
 
-/// Batches from each node to each other one.
+/// Number of batches that each node sends to each of the others.
 const BATCHES: u64 = 300;
 
-/// Waits until every player sees all others and is online.
-pub(super) async fn together(players: &mut [Player]) {
-    let count = players.len();
-    for player in players {
-        // A player's events may lag behind its authority, which tells at once when the node is not sure any more.
-        let is_sure = |player: &Player| player.is_online && player.node.authority().is_online();
-        let is_so = |player: &Player| player.nodes.len() == count && is_sure(player);
-        player.until("all nodes in the view", is_so).await;
+/// Waits until every talker sees all others and is online.
+pub(super) async fn together(talkers: &mut [Talker]) {
+    let count = talkers.len();
+    for talker in talkers {
+        // A talker's events may lag behind its authority, which tells at once when the node is not sure any more.
+        let is_sure = |talker: &Talker| talker.is_online && talker.node.authority().is_online();
+        let is_so = |talker: &Talker| talker.nodes.len() == count && is_sure(talker);
+        talker.until("all nodes in the view", is_so).await;
     }
 }
 
-async fn three(ground: &impl Ground) -> [Player; 3] {
-    let mut players = [Player::join(ground).await, Player::join(ground).await, Player::join(ground).await];
-    together(&mut players).await;
-    players
+async fn three(ground: &impl Ground) -> [Talker; 3] {
+    let mut talkers = [Talker::join(ground).await, Talker::join(ground).await, Talker::join(ground).await];
+    together(&mut talkers).await;
+    talkers
 }
 
-/// Every player sends `count` more batches to every other.
-pub(super) async fn all_send(players: &mut [Player], count: u64) {
-    let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
-    for player in players {
-        let me = player.me;
+/// Every talker sends `count` more batches to every other.
+pub(super) async fn all_send(talkers: &mut [Talker], count: u64) {
+    let numbers: Vec<NodeNumber> = talkers.iter().map(|talker| talker.me).collect();
+    for talker in talkers {
+        let me = talker.me;
         for to in numbers.iter().filter(|to| **to != me) {
-            player.send(*to, count).await;
+            talker.send(*to, count).await;
         }
     }
 }
 
-pub(super) async fn all_receive(players: &mut [Player], count: u64) {
-    let numbers: Vec<NodeNumber> = players.iter().map(|player| player.me).collect();
-    for player in players {
-        let me = player.me;
+pub(super) async fn all_receive(talkers: &mut [Talker], count: u64) {
+    let numbers: Vec<NodeNumber> = talkers.iter().map(|talker| talker.me).collect();
+    for talker in talkers {
+        let me = talker.me;
         for from in numbers.iter().filter(|from| **from != me) {
-            player.receives(*from, count).await;
+            talker.receives(*from, count).await;
         }
     }
 }
 
 pub(crate) async fn batches_between_three_nodes_arrive_in_order(ground: impl Ground) {
-    let mut players = three(&ground).await;
-    all_send(&mut players, BATCHES).await;
-    all_receive(&mut players, BATCHES).await;
-    let too_large = players[0].node.outbound().try_send(players[1].me, batch(0, BATCH_BYTES_MAX));
-    assert!(matches!(too_large, Err(NotTaken::TooLarge(_))), "{too_large:?}");
+    let mut talkers = three(&ground).await;
+    all_send(&mut talkers, BATCHES).await;
+    all_receive(&mut talkers, BATCHES).await;
+    let too_large = talkers[0].node.outbound().try_send(talkers[1].me, batch(0, BATCH_BYTES_MAX));
+    assert!(matches!(too_large, Err(SendError::TooLarge(_))), "{too_large:?}");
 }
 
 pub(crate) async fn a_node_that_is_gone_is_voted_out_and_its_links_end(ground: impl Ground) {
     let [mut one, mut two, three] = three(&ground).await;
     let (gone, authority) = (three.me, three.node.authority().clone());
     drop(three);
-    for player in [&mut one, &mut two] {
-        player.until("a view without it", |player| !player.nodes.contains(&gone)).await;
-        let sent = player.node.outbound().try_send(gone, batch(0, 100));
-        assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
+    for talker in [&mut one, &mut two] {
+        talker.until("a view without it", |talker| !talker.nodes.contains(&gone)).await;
+        let sent = talker.node.outbound().try_send(gone, batch(0, 100));
+        assert!(matches!(sent, Err(SendError::NoLink)), "{sent:?}");
         // The wait ends at once: there is no link.
-        within("no room to wait for", player.node.outbound().room(gone)).await;
+        within("no room to wait for", talker.node.outbound().room(gone)).await;
     }
     assert!(!authority.is_online(), "nobody renews its lease");
     let mut rest = [one, two];
@@ -88,13 +88,13 @@ pub(crate) async fn what_was_said_before_leaving_arrives(ground: impl Ground) {
     let gone = leaving.me;
     leaving.send(one.me, BATCHES).await;
     leaving.send(two.me, BATCHES).await;
-    leaving.order(Order::Leave).await;
-    leaving.until("it to leave", |player| player.has_left).await;
+    leaving.command(NodeCommand::Leave).await;
+    leaving.until("it to leave", |talker| talker.has_left).await;
     assert!(within("the end of the events", leaving.events.recv()).await.is_none());
     assert!(!leaving.node.authority().is_online());
-    for player in [&mut one, &mut two] {
-        player.receives(gone, BATCHES).await;
-        player.until("a view without it", |player| !player.nodes.contains(&gone)).await;
+    for talker in [&mut one, &mut two] {
+        talker.receives(gone, BATCHES).await;
+        talker.until("a view without it", |talker| !talker.nodes.contains(&gone)).await;
     }
 }
 
@@ -108,11 +108,11 @@ pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(gro
     let (gone, mut owned) = (draining.me, Vec::new());
     let name = gone.to_string();
     let drain = async {
-        draining.until("it to be drained", |player| player.is_drained).await;
-        draining.order(Order::Leave).await;
-        draining.until("it to leave", |player| player.has_left).await;
+        draining.until("it to be drained", |talker| talker.is_drained).await;
+        draining.command(NodeCommand::Leave).await;
+        draining.until("it to leave", |talker| talker.has_left).await;
     };
-    let is_gone = |player: &Player| !player.nodes.contains(&gone);
+    let is_gone = |talker: &Talker| !talker.nodes.contains(&gone);
     let (drained, (), (), ()) = tokio::join!(
         operator::drain(&*outside, &name, |_, partitions| owned.push(partitions)),
         drain,
@@ -120,7 +120,7 @@ pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(gro
         two.until("a view without it", is_gone)
     );
     drained.expect("drained");
-    // The watch may skip views that others follow at once.
+    // The operator's watch may skip views, so the test cannot expect certain numbers.
     assert!(!owned.is_empty(), "it tells how far it is");
 }
 
@@ -128,38 +128,38 @@ pub(crate) async fn a_draining_node_gives_everything_away_and_goes(ground: impl 
     let [mut one, mut two, mut draining] = three(&ground).await;
     let gone = draining.me;
     let drain = async {
-        draining.order(Order::Drain).await;
-        draining.until("it to be drained", |player| player.is_drained).await;
-        draining.order(Order::Leave).await;
-        draining.until("it to leave", |player| player.has_left).await;
+        draining.command(NodeCommand::Drain).await;
+        draining.until("it to be drained", |talker| talker.is_drained).await;
+        draining.command(NodeCommand::Leave).await;
+        draining.until("it to leave", |talker| talker.has_left).await;
     };
     // Meanwhile the others complete the moves between them.
-    let is_gone = |player: &Player| !player.nodes.contains(&gone);
+    let is_gone = |talker: &Talker| !talker.nodes.contains(&gone);
     tokio::join!(drain, one.until("a view without it", is_gone), two.until("a view without it", is_gone));
 }
 
 pub(crate) async fn nodes_that_lose_the_bus_together_are_islands_and_go_on_with_nothing_lost(ground: impl Ground) {
-    let mut players = three(&ground).await;
-    all_send(&mut players, BATCHES / 3).await;
+    let mut talkers = three(&ground).await;
+    all_send(&mut talkers, BATCHES / 3).await;
     let lines: Vec<_> =
-        players.iter_mut().map(|player| std::mem::replace(&mut player.line, Box::new(NoLine))).collect();
+        talkers.iter_mut().map(|talker| std::mem::replace(&mut talker.line, Box::new(NoLine))).collect();
     lines.iter().for_each(|line| line.cut());
-    islands(&mut players, || lines.iter().for_each(|line| line.mend())).await;
+    islands(&mut talkers, || lines.iter().for_each(|line| line.mend())).await;
 }
 
-/// Waits until the players, whose bus is away, are islands; then sends batches, calls `mend`, and sends the rest.
-async fn islands(players: &mut [Player], mend: impl FnOnce()) {
-    for player in players.iter_mut() {
-        player.until("an island", |player| player.islands > 0 && !player.is_online).await;
-        assert!(!player.node.authority().is_online());
+/// Waits until the talkers, whose bus is away, are islands; then sends batches, calls `mend`, and sends the rest.
+async fn islands(talkers: &mut [Talker], mend: impl FnOnce()) {
+    for talker in talkers.iter_mut() {
+        talker.until("an island", |talker| talker.islands > 0 && !talker.is_online).await;
+        assert!(!talker.node.authority().is_online());
     }
-    all_send(players, BATCHES / 3).await;
+    all_send(talkers, BATCHES / 3).await;
     mend();
-    together(players).await;
-    all_send(players, BATCHES / 3).await;
-    all_receive(players, BATCHES / 3 * 3).await;
-    for player in players {
-        assert_eq!(player.node.metrics().voted_out.load(Ordering::Relaxed), 0);
+    together(talkers).await;
+    all_send(talkers, BATCHES / 3).await;
+    all_receive(talkers, BATCHES / 3 * 3).await;
+    for talker in talkers {
+        assert_eq!(talker.node.metrics().voted_out.load(Ordering::Relaxed), 0);
     }
 }
 
@@ -168,10 +168,10 @@ fn nodes_whose_server_was_killed_go_on_with_nothing_lost() {
     let server = Server::start(NatsSettings::default()).expect("a server");
     block_on(async {
         let ground = NatsGround::at(server.url(), "killed");
-        let mut players = three(&ground).await;
-        all_send(&mut players, BATCHES / 3).await;
+        let mut talkers = three(&ground).await;
+        all_send(&mut talkers, BATCHES / 3).await;
         server.kill().expect("killed");
-        islands(&mut players, || server.start_again().expect("started")).await;
+        islands(&mut talkers, || server.start_again().expect("started")).await;
     });
 }
 
@@ -179,43 +179,43 @@ pub(crate) async fn a_node_cut_off_for_long_comes_again_as_another(ground: impl 
     let [mut one, mut two, mut cut] = three(&ground).await;
     let before = cut.me;
     cut.line.cut();
-    cut.until("an island", |player| player.islands > 0 && !player.is_online).await;
-    for player in [&mut one, &mut two] {
-        player.until("a view without it", |player| !player.nodes.contains(&before)).await;
-        assert!(player.is_online, "{} is no island", player.me);
+    cut.until("an island", |talker| talker.islands > 0 && !talker.is_online).await;
+    for talker in [&mut one, &mut two] {
+        talker.until("a view without it", |talker| !talker.nodes.contains(&before)).await;
+        assert!(talker.is_online, "{} is no island", talker.me);
     }
     // Batches to the nodes that voted it out are lost without an error: the node does not know yet.
     cut.send(one.me, 1).await;
     cut.line.mend();
-    cut.until("it to hear of it", |player| player.is_voted_out).await;
+    cut.until("it to hear of it", |talker| talker.is_voted_out).await;
     let sent = cut.node.outbound().try_send(one.me, batch(0, 100));
-    assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
+    assert!(matches!(sent, Err(SendError::NoLink)), "{sent:?}");
     assert_eq!(cut.node.metrics().voted_out.load(Ordering::Relaxed), 1);
-    cut.order(Order::Rejoin).await;
-    let mut players = [one, two, cut];
-    together(&mut players).await;
-    assert!(players[2].me > before);
-    all_send(&mut players, BATCHES).await;
-    all_receive(&mut players, BATCHES).await;
-    assert!(!players[0].arrived.contains_key(&before));
+    cut.command(NodeCommand::Rejoin).await;
+    let mut talkers = [one, two, cut];
+    together(&mut talkers).await;
+    assert!(talkers[2].me > before);
+    all_send(&mut talkers, BATCHES).await;
+    all_receive(&mut talkers, BATCHES).await;
+    assert!(!talkers[0].arrived.contains_key(&before));
 }
 
 pub(crate) async fn a_node_that_was_voted_out_can_leave(ground: impl Ground) {
     let [mut one, _two, mut cut] = three(&ground).await;
     let before = cut.me;
     cut.line.cut();
-    one.until("a view without it", |player| !player.nodes.contains(&before)).await;
+    one.until("a view without it", |talker| !talker.nodes.contains(&before)).await;
     cut.line.mend();
-    cut.until("it to hear of it", |player| player.is_voted_out).await;
-    cut.order(Order::Leave).await;
-    cut.until("it to leave", |player| player.has_left).await;
+    cut.until("it to hear of it", |talker| talker.is_voted_out).await;
+    cut.command(NodeCommand::Leave).await;
+    cut.until("it to leave", |talker| talker.has_left).await;
     assert!(within("the end of the events", cut.events.recv()).await.is_none());
 }
 
 pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground: impl Ground) {
     const BYTES: usize = 48 * 1024;
     let [mut one, mut two, mut slow] = three(&ground).await;
-    // Meanwhile nobody reads the events of the slow player.
+    // Meanwhile nobody reads the events of the slow talker.
     let filling = async {
         let mut taken = 0;
         loop {
@@ -224,8 +224,9 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
                     taken += 1;
                     assert!((taken as usize * BYTES) < 32 * LINK_BYTES_MAX, "nothing holds it up");
                 }
-                // The node's task must get to run. After that only the slow player holds batches back.
-                Err(NotTaken::Full(_)) => {
+                // The wait for room lets the node's task run. If that brings no room, the slow talker holds batches
+                // back.
+                Err(SendError::Full(_)) => {
                     let room = one.node.outbound().room(slow.me);
                     if tokio::time::timeout(Duration::from_secs(2), room).await.is_err() {
                         return taken;
@@ -250,10 +251,10 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
 
 pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(ground: impl Ground) {
     let there = Compatibility { wire_version: 3, readable_from: 2, keys: 7 };
-    let (first, mut told) = Node::start(ground.join().await.node, options(there));
+    let (first, mut told) = RunningNode::start(ground.join().await.node, options(there));
     until_event(&mut told, |event| matches!(event, NodeEvent::Online)).await;
     let misfit = async |compatibility| {
-        let (node, mut told) = Node::start(ground.join().await.node, options(compatibility));
+        let (node, mut told) = RunningNode::start(ground.join().await.node, options(compatibility));
         let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
         let reason = if let NodeEvent::Refused(reason) = event { Some(reason) } else { None };
         (node, told, reason)
@@ -272,7 +273,7 @@ pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(grou
     let mut attempts = tokio::time::interval(Duration::from_millis(RETRY_MS));
     loop {
         attempts.tick().await;
-        other.orders().send(Order::Rejoin).await.expect("it runs");
+        other.commands().send(NodeCommand::Rejoin).await.expect("it runs");
         let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
         // The node is refused until the lease of its predecessor has run out.
         if matches!(event, NodeEvent::Joined(_)) {
@@ -297,22 +298,22 @@ async fn until_event(events: &mut mpsc::Receiver<NodeEvent>, is_it: impl Fn(&Nod
 #[test]
 fn authority_ends_in_time_though_no_task_gets_to_run() {
     in_process(async |ground: HubGround| {
-        let players = three(&ground).await;
+        let talkers = three(&ground).await;
         // Polling once moves the clock, and nothing else runs before the check.
         let _ = tokio::time::advance(Duration::from_millis(ISLAND_AFTER_MS)).now_or_never();
-        assert!(players.iter().all(|player| !player.node.authority().is_online()));
+        assert!(talkers.iter().all(|talker| !talker.node.authority().is_online()));
     });
 }
 
 #[test]
 fn batches_arrive_in_order_over_a_bus_that_loses_and_delays() {
     in_process(async |ground: HubGround| {
-        let mut players = three(&ground).await;
+        let mut talkers = three(&ground).await;
         ground.0.set_faults(Faults { loss: 0.2, delay_max: Duration::from_millis(20) });
-        all_send(&mut players, BATCHES).await;
-        all_receive(&mut players, BATCHES).await;
+        all_send(&mut talkers, BATCHES).await;
+        all_receive(&mut talkers, BATCHES).await;
         assert!(ground.0.frames_lost() > 0);
-        let resent = players[0].node.metrics().links.borrow().sum.resent;
+        let resent = talkers[0].node.metrics().links.borrow().sum.resent;
         assert!(resent > 0);
     });
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::ground::{Ground, Joined, next, state, until_up, within};
-use crate::registry::{Entry, Event, Registry, RegistryError, Revision, VALUE_BYTES_MAX, Watch, Written};
+use crate::registry::{Entry, Registry, RegistryError, RegistryEvent, Revision, VALUE_BYTES_MAX, Watch, Written};
 
 const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
-/// Rounds of a race, and number of writers.
+/// Number of races in one test, and of updates in another.
 const ROUNDS: usize = 50;
 
 fn text(text: &'static str) -> Bytes {
@@ -20,9 +20,9 @@ fn entry(key: &str, value: &'static str, revision: Revision) -> Entry {
     Entry { key: key.to_owned(), value: text(value), revision }
 }
 
-fn removed(event: Event) -> String {
+fn removed(event: RegistryEvent) -> String {
     match event {
-        Event::Removed { key, .. } => key,
+        RegistryEvent::Removed { key, .. } => key,
         event => panic!("{event:?} is no removal"),
     }
 }
@@ -80,9 +80,9 @@ pub(crate) async fn watches_tell_the_state_then_changes_in_order(ground: impl Gr
     assert_eq!(state(&mut watch).await, [entry("a", "1", a)]);
 
     let c = one.create("c", text("3"), None).await.expect("created");
-    assert_eq!(next(&mut watch).await, Event::Set(entry("c", "3", c)));
+    assert_eq!(next(&mut watch).await, RegistryEvent::Set(entry("c", "3", c)));
     let mut a = two.update("a", text("4"), a, None).await.expect("updated");
-    assert_eq!(next(&mut watch).await, Event::Set(entry("a", "4", a)));
+    assert_eq!(next(&mut watch).await, RegistryEvent::Set(entry("a", "4", a)));
     one.delete("c", c).await.expect("deleted");
     assert_eq!(removed(next(&mut watch).await), "c");
 
@@ -91,7 +91,7 @@ pub(crate) async fn watches_tell_the_state_then_changes_in_order(ground: impl Gr
     }
     let mut told = Revision::default();
     while told != a {
-        let Event::Set(Entry { revision, .. }) = next(&mut watch).await else { panic!("no value") };
+        let RegistryEvent::Set(Entry { revision, .. }) = next(&mut watch).await else { panic!("no value") };
         assert!(revision > told, "{revision:?} came after {told:?}");
         told = revision;
     }
@@ -102,8 +102,8 @@ pub(crate) async fn values_go_when_their_time_is_over(ground: impl Ground) {
     let mut watch = two.watch();
     state(&mut watch).await;
     let lease = one.create("lease", text("1"), SECOND).await.expect("created");
-    assert_eq!(next(&mut watch).await, Event::Set(entry("lease", "1", lease)));
-    let Event::Removed { key, revision } = next(&mut watch).await else { panic!("no removal") };
+    assert_eq!(next(&mut watch).await, RegistryEvent::Set(entry("lease", "1", lease)));
+    let RegistryEvent::Removed { key, revision } = next(&mut watch).await else { panic!("no removal") };
     assert_eq!(key, "lease");
     assert!(revision > lease, "a removal is a change");
     assert_eq!(one.update("lease", text("2"), lease, SECOND).await, Err(RegistryError::Conflict));
@@ -116,7 +116,7 @@ pub(crate) async fn a_value_lives_on_by_being_written(ground: impl Ground) {
     let first = node.create("kept", text("1"), SECOND).await.expect("created");
     let renewed = node.create("renewed", text("1"), SECOND).await.expect("created");
     let first = node.update("kept", text("2"), first, None).await.expect("updated");
-    // A time to live that outlasts the test, however slow the machine.
+    // This time to live outlasts the test, even on a slow machine.
     let renewed = node.update("renewed", text("2"), renewed, Some(Duration::from_secs(600))).await.expect("updated");
     // This value was written last and expires first, so by then the others would have expired too.
     node.create("gone", text("1"), SECOND).await.expect("created");
@@ -139,10 +139,10 @@ pub(crate) async fn a_value_made_after_another_went_goes_in_time(ground: impl Gr
     assert_eq!(removed(until_removed(&mut watch).await), "lease");
 }
 
-async fn until_removed(watch: &mut Watch) -> Event {
+async fn until_removed(watch: &mut Watch) -> RegistryEvent {
     loop {
         let event = next(watch).await;
-        if matches!(event, Event::Removed { .. }) {
+        if matches!(event, RegistryEvent::Removed { .. }) {
             return event;
         }
     }
@@ -177,7 +177,7 @@ pub(crate) async fn a_lost_answer_leaves_it_unknown_and_the_write_can_be_repeate
     until_up(&*one, true).await;
     let repeated = within("an outcome", one.create("view", text("mine"), None)).await;
     assert_eq!(repeated, Err(RegistryError::Conflict), "the first had happened");
-    let Event::Set(Entry { value, revision, .. }) = next(&mut watch).await else { panic!("no value") };
+    let RegistryEvent::Set(Entry { value, revision, .. }) = next(&mut watch).await else { panic!("no value") };
     assert_eq!(value, "mine", "and the watch tells so");
 
     line.lose_answer();
@@ -186,7 +186,7 @@ pub(crate) async fn a_lost_answer_leaves_it_unknown_and_the_write_can_be_repeate
     until_up(&*one, true).await;
     let repeated = within("an outcome", one.update("view", text("mine too"), revision, None)).await;
     assert_eq!(repeated, Err(RegistryError::Conflict));
-    let Event::Set(Entry { value, .. }) = next(&mut watch).await else { panic!("no value") };
+    let RegistryEvent::Set(Entry { value, .. }) = next(&mut watch).await else { panic!("no value") };
     assert_eq!(value, "mine too");
 }
 

@@ -1,4 +1,5 @@
-//! Tests of nodes whose NATS server is killed, halted, wrong or missing, and of a node that is killed.
+//! Tests of connections to a NATS server that is killed or halted, of frames that come too fast, and of a process that
+//! is killed while it listens.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +13,7 @@ use muster_testenv::{Nats as Server, NatsSettings};
 use super::ground::{address, block_on, next, state, until_up, within};
 use crate::bus::{Bus, BusError, Inbox, Probe};
 use crate::nats::{FRAMES_WAITING_MAX, Nats, NatsInbox, NatsOptions, WRITES_WAITING_MAX};
-use crate::registry::{Event, Registry, RegistryError};
+use crate::registry::{Registry, RegistryError, RegistryEvent};
 
 fn options(url: &str) -> NatsOptions {
     NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() }
@@ -149,8 +150,8 @@ fn a_halted_server_leaves_writes_unknown() {
         }
         loop {
             let entries = match next(&mut watch).await {
-                Event::State(entries) => entries,
-                Event::Set(entry) => vec![entry],
+                RegistryEvent::State(entries) => entries,
+                RegistryEvent::Set(entry) => vec![entry],
                 event => panic!("{event:?}"),
             };
             if entries.iter().any(|entry| entry.key == key && entry.value == "mine") {
@@ -160,7 +161,7 @@ fn a_halted_server_leaves_writes_unknown() {
     });
 }
 
-/// Environment variable that tells the server's URL to the process that will be killed.
+/// Name of the environment variable with the server's URL, for the process that will be killed.
 const URL_VARIABLE: &str = "MUSTER_CLUSTER_TEST_NATS";
 
 #[test]

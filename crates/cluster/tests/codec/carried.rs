@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use muster_domain::ids::Subject;
 use muster_live::Presence;
-use muster_live::matchmaker::{CarriedPasses, CarriedTicket};
+use muster_live::matchmaker::{CarriedPasses, CarriedPool, CarriedTicket};
 use muster_live::party::{CarriedParty, PartyId};
-use muster_live::plane::{Carried, CarriedNews, CarriedPool, CarriedPresence, CarriedStream};
+use muster_live::plane::{Carried, CarriedNews, CarriedPresence, CarriedStream};
 use muster_live::rooms::{
     self, CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember, CarriedMembers,
     CarriedRoom, CarriedSeat, CarriedValue, CarriedValues, CarriedView, Summary,
@@ -20,18 +20,17 @@ every!(Carried, random,
     Carried::Stream(_) => Carried::Stream(any(random)),
     Carried::News(_) => Carried::News(any(random)),
     Carried::Party(_) => Carried::Party(Box::new(any(random))),
-    Carried::Rooms(_) => Carried::Rooms(any(random)),
-    Carried::Ticket(_) => Carried::Ticket(Box::new(any(random))),
+    Carried::Room(_) => Carried::Room(any(random)),
     Carried::Pool(_) => Carried::Pool(any(random)),
     Carried::Match(_) => Carried::Match(Box::new(any(random))),
     Carried::Added(..) => Carried::Added(any(random), any(random)),
 );
-every!(rooms::Carried, random,
-    rooms::Carried::Room(_) => rooms::Carried::Room(Box::new(any(random))),
-    rooms::Carried::Members(_) => rooms::Carried::Members(any(random)),
-    rooms::Carried::Desk(_) => rooms::Carried::Desk(any(random)),
-    rooms::Carried::Listing(_) => rooms::Carried::Listing(any(random)),
-    rooms::Carried::View(_) => rooms::Carried::View(any(random)),
+every!(rooms::CarriedRooms, random,
+    rooms::CarriedRooms::Room(_) => rooms::CarriedRooms::Room(Box::new(any(random))),
+    rooms::CarriedRooms::Members(_) => rooms::CarriedRooms::Members(any(random)),
+    rooms::CarriedRooms::Desk(_) => rooms::CarriedRooms::Desk(any(random)),
+    rooms::CarriedRooms::Listing(_) => rooms::CarriedRooms::Listing(any(random)),
+    rooms::CarriedRooms::View(_) => rooms::CarriedRooms::View(any(random)),
 );
 
 fields!(CarriedStream, random => CarriedStream {
@@ -153,10 +152,13 @@ fields!(CarriedTicket<Presence>, random => CarriedTicket {
     is_searching: any(random),
     was_cut: any(random),
 });
-fields!(CarriedPool, random => CarriedPool {
-    passes: CarriedPasses { passes: number(random), next_ms: number(random) },
-    due_ms: millis(random),
-});
+every!(CarriedPool, random,
+    CarriedPool::Ticket(_) => CarriedPool::Ticket(Box::new(any(random))),
+    CarriedPool::Rest { .. } => CarriedPool::Rest {
+        passes: CarriedPasses { passes: number(random), next_ms: number(random) },
+        due_ms: millis(random),
+    },
+);
 
 fn millis(random: &mut Random) -> Option<u64> {
     any::<bool>(random).then(|| number(random))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_cluster::codec::{Decoder, Encoder};
 use muster_domain::query::Query;
-use muster_live::party::ListQuery;
-use muster_live::plane::{Message, Up};
+use muster_live::party::{ListQuery, PartyAsk};
+use muster_live::plane::{Ask, Message, Up};
 
 use crate::messages::{any, every_message};
 use crate::random::Random;
@@ -67,7 +67,8 @@ fn no_batch_makes_its_reader_ask_for_memory_out_of_proportion() {
     }
     // Regular expressions are compiled when they are read.
     let asked = ListQuery { query: Arc::new(Query::parse(&"/(a|b|c){30}/ ".repeat(15)).unwrap()), ..any(random) };
-    let query = encode(&[(0, 1, Message::Up(Up::Parties { request: any(random), asked }))]);
+    let ask = Ask::Party(PartyAsk::List(asked));
+    let query = encode(&[(0, 1, Message::Up(Up::Ask { request: Some(any(random)), ask }))]);
     check([&query[..4], &query[4..].repeat(100)].concat());
     for empty in 0..=u8::MAX {
         check([&[0x08, 1, 0x10, 1][..], &[empty, 0].repeat(10_000)].concat());

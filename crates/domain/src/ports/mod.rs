@@ -5,7 +5,8 @@
 pub mod accounts;
 pub mod chat;
 pub mod clock;
-pub mod effects;
+pub mod job_epochs;
+pub mod keyed_writes;
 pub mod multi_update;
 pub mod notifications;
 pub mod passwords;
@@ -13,7 +14,6 @@ pub mod revocations;
 pub mod sql;
 pub mod storage;
 pub mod store;
-pub mod terms;
 pub mod wallet;
 
 use std::future::Future;

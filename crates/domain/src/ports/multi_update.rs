@@ -2,7 +2,7 @@
 
 use super::PortFuture;
 use super::accounts::AccountUpdate;
-use super::effects::WriteStamp;
+use super::keyed_writes::WriteStamp;
 use super::storage::{ObjectAck, ObjectDelete, ObjectWrite};
 use super::wallet::{WalletChange, WalletUpdate};
 use crate::ids::UserId;

@@ -1,7 +1,7 @@
 //! Revoked session tokens: durable, and read by every server of a database as one ordered feed.
 
 use super::PortFuture;
-use super::terms::Term;
+use super::job_epochs::JobEpoch;
 use crate::ids::{Subject, TokenId};
 use crate::time::Timestamp;
 
@@ -65,6 +65,6 @@ pub trait RevocationStore {
     /// All rows with a sequence above `sequence`, or revoked after `since`, in order of sequence.
     fn revocations_after(&self, sequence: i64, since: Timestamp) -> PortFuture<'_, Vec<RevocationRow>>;
 
-    /// Removes rows that expired before `now`; answers how many. Rejects a superseded term.
-    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64>;
+    /// Removes rows that expired before `now`; answers how many. Rejects a superseded epoch.
+    fn prune_revocations(&self, now: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64>;
 }

@@ -3,7 +3,7 @@
 use super::PortFuture;
 use super::accounts::AccountStore;
 use super::chat::ChatStore;
-use super::effects::EffectStore;
+use super::keyed_writes::KeyedWriteStore;
 use super::multi_update::MultiUpdateStore;
 use super::notifications::NotificationStore;
 use super::revocations::RevocationStore;
@@ -27,7 +27,7 @@ pub enum StoreError {
     /// A wallet would hold what none may hold.
     #[error("{0}")]
     Balance(Box<UnfitBalance>),
-    /// The key of an effect is known with another request: our fault, or a match that does not do the same twice.
+    /// The key of a write is known with another request: our fault, or a match that does not do the same twice.
     #[error("the effect's key belongs to another request")]
     Diverged,
     /// Connection lost, pool exhausted, disk full, serialization retries used up: trying again may succeed.
@@ -109,7 +109,7 @@ pub trait Store:
     + NotificationStore
     + WalletStore
     + MultiUpdateStore
-    + EffectStore
+    + KeyedWriteStore
     + SqlStore
 {
     /// A cheap round trip that fails when the database cannot serve reads and writes.

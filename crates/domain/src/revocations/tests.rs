@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::*;
 use crate::ids::UserId;
 use crate::ports::PortFuture;
-use crate::ports::terms::Term;
+use crate::ports::job_epochs::JobEpoch;
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
 const LATER: Timestamp = Timestamp(1_700_000_000_000_000 + 3_600_000_000);
@@ -184,7 +184,7 @@ impl RevocationStore for FakeFeed {
         Box::pin(std::future::ready(Ok(rows)))
     }
 
-    fn prune_revocations(&self, _now: Timestamp, _term: Option<Term>) -> PortFuture<'_, u64> {
+    fn prune_revocations(&self, _now: Timestamp, _job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
         Box::pin(std::future::ready(Ok(0)))
     }
 }

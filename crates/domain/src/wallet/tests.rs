@@ -62,7 +62,8 @@ fn amounts_are_whole_numbers_in_json() {
 #[test]
 fn names_and_metadata_have_their_rules() {
     let check = |name: &str, metadata: &str, expect: bool| {
-        let change = Change { user_id: ANN, changeset: amounts(&[(name, 1)]), metadata: metadata.to_owned() };
+        let change =
+            WalletChangeRequest { user_id: ANN, changeset: amounts(&[(name, 1)]), metadata: metadata.to_owned() };
         assert_eq!(super::check(&change).is_ok(), expect, "{name:.20} {metadata:.20}");
     };
     check(&"ä".repeat(64), r#"{"reason": "won"}"#, true);

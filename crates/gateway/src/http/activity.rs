@@ -1,6 +1,7 @@
-//! What an HTTP connection is doing and since when, so that one lazily set timer can enforce all timeouts.
+//! The present phase of an HTTP connection and its beginning, so that one timer, set late, can enforce all timeouts.
 //!
-//! Why not the server library's own: it makes and drops a timer per request, and knows no idle timeout.
+//! The server library's own timeout is not used: it makes and drops a timer for each request, and there is none for
+//! idle connections.
 
 use std::io;
 use std::pin::Pin;
@@ -14,29 +15,30 @@ use tokio::time::Instant;
 
 use crate::config::HttpLimits;
 
-/// The phases with a timeout each.
+/// The phases of a connection. Each but `Handling` has a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// No request is under way.
     Idle,
     /// A request's head or body is arriving.
     Reading,
-    /// The request is being handled: no limit of the connection's applies.
+    /// The request is being handled. The connection has no timeout in this phase.
     Handling,
-    /// The response is leaving.
+    /// The response is being sent, and the client takes no more of it at present.
     Writing,
 }
 
-/// Shared by a connection's I/O, its service and its timer. Atomic only because an upgrade wants `Send`.
+/// The present phase, shared by a connection's I/O, its service and its timer. Atomic only because an upgrade requires
+/// `Send`.
 #[derive(Debug)]
 pub struct Activity {
     started: Instant,
-    /// Milliseconds times four, plus the phase.
+    /// The phase's beginning in milliseconds since `started`, times four, plus the phase's number.
     state: AtomicU64,
 }
 
 impl Activity {
-    /// A connection that has just been accepted: its first request is due.
+    /// The activity of a connection that has just been accepted, and whose first request is expected.
     pub fn new(started: Instant) -> Self {
         let activity = Self { started, state: AtomicU64::new(0) };
         activity.enter(Phase::Reading);
@@ -63,7 +65,7 @@ impl Activity {
         (phase, state >> 2)
     }
 
-    /// When to ask again; `None` when the phase has lasted too long.
+    /// The time of the next check; `None` if the phase has lasted too long.
     pub fn next_check(&self, limits: &HttpLimits) -> Option<Instant> {
         let (phase, since) = self.phase();
         let now = self.now();
@@ -76,7 +78,8 @@ impl Activity {
         if now >= since + allowed {
             return None;
         }
-        // A shorter timeout may begin meanwhile, so the look is never later than the shortest.
+        // A phase with a shorter timeout may begin before the next check, so the check is no later than the shortest
+        // timeout.
         let shortest = limits.read_timeout_ms.min(limits.write_timeout_ms).max(1);
         Some(self.at((since + allowed).min(now + shortest)))
     }
@@ -86,12 +89,12 @@ impl Activity {
     }
 }
 
-/// A connection whose reads and writes are noted.
+/// A connection that notes its phase when it reads or writes.
 #[derive(Debug)]
 pub struct Watched<S> {
     /// The connection.
     pub io: S,
-    /// Where it is noted.
+    /// The present phase.
     pub activity: Arc<Activity>,
 }
 
@@ -140,7 +143,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Progress of a response leaves its connection idle; a blocked write keeps the moment it blocked.
+    /// A write that makes progress puts the connection into `Idle`. A blocked write puts it into `Writing`, which keeps
+    /// its beginning while further writes are blocked. The phases `Handling` and `Reading` stay.
     fn note_write(&self, is_progress: bool) {
         match (self.activity.phase().0, is_progress) {
             (Phase::Writing, false) | (Phase::Handling | Phase::Reading, _) => {}

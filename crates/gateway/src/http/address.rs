@@ -1,10 +1,20 @@
-//! The client's address: the peer's own, or what trusted proxies wrote, never what a client claims.
+//! The client's address: the peer's own address, or the one that trusted proxies wrote. The client's own claims do not
+//! count.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::header::{FORWARDED, HeaderMap, HeaderName, VIA};
 
-/// What proxies add to the requests that they pass on.
+/// The address of the client that made a request.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientAddress {
+    /// The IP address.
+    pub ip: IpAddr,
+    /// The port; `None` for a client behind a proxy, which does not tell it.
+    pub port: Option<u16>,
+}
+
+/// Headers that proxies add to the requests that they pass on.
 static FORWARDING: [HeaderName; 5] = [
     FORWARDED,
     HeaderName::from_static("x-forwarded-for"),
@@ -13,11 +23,19 @@ static FORWARDING: [HeaderName; 5] = [
     VIA,
 ];
 
-/// The address to which a request is attributed.
+impl ClientAddress {
+    /// Reads the address of a request's client.
+    pub fn read(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize) -> Self {
+        let ip = client_address(peer, headers, proxy_count);
+        Self { ip, port: (ip == peer.ip()).then_some(peer.port()) }
+    }
+}
+
+/// The address of the client that made a request.
 ///
-/// With `proxy_count` proxies before the server, that many entries of `X-Forwarded-For` counted from the right were
-/// written by them, and the leftmost of those names the client. A peer on a public address is no proxy of ours: it is
-/// the client, whatever it claims.
+/// With `proxy_count` proxies in front of the server, they wrote that many entries of `X-Forwarded-For`, counted from
+/// the right. The leftmost of these names the client. A peer with a public address is not one of the proxies: it is the
+/// client, whatever its headers say.
 pub fn client_address(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize) -> IpAddr {
     if proxy_count == 0 || !is_private(peer.ip()) {
         return peer.ip();
@@ -30,12 +48,13 @@ pub fn client_address(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize)
         .map(str::trim)
         .collect();
     entries.reverse();
-    // Fewer entries than proxies: the chain is shorter than configured, its left end is the client.
+    // If there are fewer entries than proxies, the request passed fewer proxies than configured, and the leftmost entry
+    // is the client.
     let entry = entries.get(proxy_count - 1).or(entries.last());
     entry.and_then(|entry| parse_entry(entry)).unwrap_or(peer.ip())
 }
 
-/// Whether a request shows that a proxy passed it on.
+/// Whether the headers show that a proxy passed the request on.
 pub fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDING.iter().any(|name| headers.contains_key(name))
 }

@@ -1,12 +1,13 @@
-//! Requests that two servers on the way may read differently. A proxy and this server must see the same requests, the
-//! same host and the same credentials, or one of them guards what the other does not get.
+//! Requests that two servers on the way may understand differently. A proxy and this server must see the same requests,
+//! hosts and credentials. Otherwise the proxy checks another request than the one that this server carries out.
 
 use http::header::{AUTHORIZATION, HOST, HeaderName, TRANSFER_ENCODING};
 use http::{HeaderMap, Version};
 
-/// Why a request is refused; its connection ends with the answer. `None`: it has one meaning.
+/// The reason why a request is refused; its connection ends after the answer. `None` if the request has only one
+/// meaning.
 pub fn refusal(version: Version, headers: &HeaderMap) -> Option<&'static str> {
-    // Only HTTP/1.1 asks for a host; probes of load balancers often speak 1.0.
+    // Only HTTP/1.1 requires a host. Health checks of load balancers often speak HTTP/1.0.
     if version == Version::HTTP_11 && count(headers, HOST) != 1 {
         return Some("A request of HTTP/1.1 has exactly one Host header.");
     }
@@ -16,8 +17,8 @@ pub fn refusal(version: Version, headers: &HeaderMap) -> Option<&'static str> {
     None
 }
 
-/// Whether nothing may follow the request on its connection. The server library drops a `Content-Length` that stands
-/// beside a `Transfer-Encoding`, so that the pair, which must end the connection, cannot be told from the encoding.
+/// Whether the connection must end after the request. A request with both `Content-Length` and `Transfer-Encoding` must
+/// end it. The server library drops the `Content-Length`, so every request with a `Transfer-Encoding` ends it.
 pub fn ends_connection(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING)
 }

@@ -1,4 +1,4 @@
-//! Reading a request's body whole, within its limits.
+//! Reads the whole body of a request, within its limits.
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -8,21 +8,21 @@ use hyper::body::{Body as _, Incoming};
 use super::compress::{self, DecompressError, Encoding, INLINE_BYTES_MAX};
 use crate::config::HttpLimits;
 
-/// Why a body is refused.
+/// The reason why a body is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// Larger than `socket.max_request_size_bytes` as it arrives.
+    /// The body as it arrives is larger than `socket.max_request_size_bytes`.
     TooBig,
-    /// Larger than `socket.decompressed_request_size_bytes` once unfolded.
+    /// The decompressed body is larger than `socket.decompressed_request_size_bytes`.
     UnfoldsTooBig,
-    /// Its encoding is not spoken here.
+    /// The body has a `Content-Encoding` that is not supported.
     UnknownEncoding,
-    /// It is not what its headers say, or ended early.
+    /// The body does not fit its headers, or ended early.
     Malformed,
 }
 
 impl BodyError {
-    /// What to tell the caller.
+    /// The sentence for the caller.
     pub fn text(self) -> &'static str {
         match self {
             Self::TooBig => "The request body is larger than socket.max_request_size_bytes.",
@@ -34,13 +34,13 @@ impl BodyError {
         }
     }
 
-    /// Whether a size was the reason.
+    /// Whether the body is too large, compressed or not.
     pub fn is_size(self) -> bool {
         matches!(self, Self::TooBig | Self::UnfoldsTooBig)
     }
 }
 
-/// Reads the body, decompressed.
+/// Reads the body and decompresses it.
 pub async fn read(headers: &HeaderMap, body: Incoming, limits: &HttpLimits) -> Result<Bytes, BodyError> {
     let encoding = compress::request_encoding(headers).ok_or(BodyError::UnknownEncoding)?;
     let raw = read_raw(body, limits.body_bytes_max).await?;
@@ -67,7 +67,7 @@ async fn read_raw(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyErr
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooBig);
     }
-    // Most bodies arrive in one piece, which is passed on as it is.
+    // Most bodies arrive in one piece, which is passed on without a copy.
     let first = next_piece(&mut body).await?.unwrap_or_default();
     if first.len() > bytes_max {
         return Err(BodyError::TooBig);

@@ -1,4 +1,4 @@
-//! gzip and deflate of bodies, with a cap on what a request may unfold to.
+//! gzip and deflate of bodies, with a limit on the decompressed size of a request.
 
 use std::io::{Read, Write};
 
@@ -8,32 +8,33 @@ use flate2::write::GzEncoder;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 
-/// Responses shorter than this leave as they are: they fit one packet either way.
+/// Shortest response that is compressed, in bytes: shorter ones fit into one packet anyway.
 pub const COMPRESS_BYTES_MIN: usize = 1_400;
-/// Bodies longer than this are (de)compressed by a worker, so that their shard goes on.
+/// Largest body, in bytes, that the shard itself compresses or decompresses. Larger ones are left to another thread, so
+/// that the shard goes on.
 pub const INLINE_BYTES_MAX: usize = 32 * 1024;
 
-/// How a request's body is encoded.
+/// The encoding of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// No encoding.
     Identity,
-    /// RFC 1952.
+    /// gzip (RFC 1952).
     Gzip,
-    /// RFC 1950, which HTTP calls deflate.
+    /// zlib (RFC 1950), which HTTP calls deflate.
     Deflate,
 }
 
-/// Why a body cannot be read.
+/// The reason why a body cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecompressError {
-    /// It unfolds to more than the cap.
+    /// The decompressed body is larger than the limit.
     TooBig,
-    /// It is not what its header says.
+    /// The body does not have the encoding that its header names.
     Malformed,
 }
 
-/// The request's `Content-Encoding`. `None`: one that is not spoken here.
+/// The encoding that the request's `Content-Encoding` names; `None` if it is not supported.
 pub fn request_encoding(headers: &HeaderMap) -> Option<Encoding> {
     match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase()).as_deref() {
         None | Some(b"" | b"identity") => Some(Encoding::Identity),
@@ -43,7 +44,7 @@ pub fn request_encoding(headers: &HeaderMap) -> Option<Encoding> {
     }
 }
 
-/// Whether the client takes gzip.
+/// Whether the client accepts gzip.
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     headers
         .get_all(ACCEPT_ENCODING)
@@ -58,9 +59,9 @@ pub fn accepts_gzip(headers: &HeaderMap) -> bool {
         })
 }
 
-/// Unfolds `body` to at most `bytes_max`.
+/// Decompresses `body` to at most `bytes_max` bytes. No more than one byte above the limit is decompressed.
 ///
-/// Errors: [`DecompressError`]; never more than the cap is held.
+/// Errors: [`DecompressError`].
 pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<Vec<u8>, DecompressError> {
     match encoding {
         Encoding::Identity => Ok(body.to_vec()),
@@ -80,7 +81,7 @@ fn read_capped(decoder: impl Read, bytes_max: usize) -> Result<Vec<u8>, Decompre
     if unfolded.len() > bytes_max { Err(DecompressError::TooBig) } else { Ok(unfolded) }
 }
 
-/// The body in gzip, at the speed that suits small JSON.
+/// Compresses a body with gzip, at the fast level that suits small JSON.
 pub fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 2), Compression::fast());
     encoder.write_all(body)?;

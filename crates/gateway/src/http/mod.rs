@@ -1,4 +1,4 @@
-//! HTTP/1.1 connections: one task each, from the first request to the last or to the socket it becomes.
+//! HTTP/1.1 connections. Each is a task of its own, until it ends or becomes a socket.
 
 pub mod activity;
 pub mod address;
@@ -30,13 +30,13 @@ use crate::shard::{ConnectionGuard, Shard};
 use crate::ws::session::{self, Opening};
 use crate::ws::stream::Transport;
 
-/// Bytes a request's head may have; beyond, it is answered with 431. The server library's least.
+/// Longest head of a request, in bytes; a longer one is answered with 431. The server library allows no lower limit.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
-/// Header lines a request may have; beyond, it is answered with 431.
+/// Most header lines of a request; a request with more is answered with 431.
 const HEADERS_MAX: usize = 64;
 
-/// Serves a connection until it ends or becomes a socket, which goes on in a task of its own: that task is a fraction
-/// of this one's size, and most connections are sockets that wait. `guard` goes wherever the connection goes.
+/// Serves a connection until it ends or becomes a socket. A socket goes on in a task of its own, which is much smaller
+/// than this one; most connections are sockets that wait. `guard` stays with the connection.
 pub async fn serve(stream: TcpStream, peer: SocketAddr, shard: Rc<Shard>, guard: ConnectionGuard) {
     let Some(tls) = shard.config.tls.clone() else {
         return serve_transport(stream, peer, shard, guard).await;
@@ -61,7 +61,7 @@ async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sh
     }
 }
 
-/// Answers requests until the connection ends, or one of them turns it into a socket.
+/// Answers requests until the connection ends, or until one of them turns it into a socket.
 async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>) -> Option<(Upgraded, Opening)> {
     let activity = Arc::new(Activity::new(Instant::now()));
     let pending: Rc<RefCell<Option<PendingSocket>>> = Rc::default();
@@ -76,7 +76,7 @@ async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sha
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
         .header_read_timeout(None)
-        // A client may end its side as soon as it has asked; what it asked for is done and answered all the same.
+        // A client may close its side after its request. The request is carried out and answered all the same.
         .half_close(true)
         .serve_connection(io, service)
         .with_upgrades();
@@ -86,7 +86,7 @@ async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sha
     Some((upgrade.await.ok()?, opening))
 }
 
-/// Drives a connection to its end, enforcing its timeouts and the end of the server.
+/// Drives a connection to its end. Enforces its timeouts, and closes it when the server stops.
 async fn drive<S, F>(
     connection: http1::UpgradeableConnection<TokioIo<Watched<S>>, F>,
     activity: &Activity,
@@ -106,7 +106,7 @@ async fn drive<S, F>(
             is_stopping = true;
             connection.as_mut().graceful_shutdown();
         }
-        // How a connection ends is the client's business: its requests were answered, or it did not stay for them.
+        // Errors of the connection are only counted: the client's requests were answered, or the client has gone.
         if let Poll::Ready(ended) = connection.as_mut().poll(context) {
             ended.unwrap_or_else(|error| shard.metrics.connection_failed(&error));
             return Poll::Ready(());

@@ -1,8 +1,8 @@
-//! One request: where it goes, and what every response carries.
+//! One HTTP request: its routing, and the headers of every response.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,44 +20,45 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use muster_api::game::{Headers, Origin};
+use muster_api::game::{Headers, RequestOrigin};
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
 use muster_api::routes::RouteRequest;
 use muster_wire::code::{self, Code};
 use muster_wire::operations::{self, RouteError};
 
 use super::activity::{Activity, Phase};
+use super::address::ClientAddress;
 use super::body::{self, BodyError};
 use super::{address, ambiguity, compress, cors};
 use crate::shard::{Shard, Working};
 use crate::ws::handshake;
 use crate::ws::session::{self, Opening};
 
-/// What every response's body is.
+/// The type of every response's body.
 pub type Body = Full<Bytes>;
 
 /// A request that turns its connection into a socket.
 pub struct PendingSocket {
-    /// The connection, once the answer has left.
+    /// The connection, which is available once the answer has been sent.
     pub upgrade: OnUpgrade,
-    /// Whose socket it becomes.
+    /// The session that the socket opens.
     pub opening: Opening,
 }
 
-/// What the requests of one connection share.
+/// Things that all requests of one connection share.
 pub struct Exchange {
-    /// The shard the connection is pinned to.
+    /// The shard of the connection.
     pub shard: Rc<Shard>,
-    /// The other end.
+    /// The address of the peer.
     pub peer: SocketAddr,
-    /// What the connection is doing.
+    /// The connection's present phase.
     pub activity: Arc<Activity>,
-    /// Where a request that became a socket is left.
+    /// A request that turns the connection into a socket is stored here.
     pub pending: Rc<RefCell<Option<PendingSocket>>>,
 }
 
 impl Exchange {
-    /// Answers a request. A panic in a handler answers 500 and harms nothing else.
+    /// Answers a request. If a handler panics, the answer is 500, and nothing else is affected.
     pub async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
         self.activity.enter(Phase::Handling);
         let accepts_gzip = compress::accepts_gzip(request.headers());
@@ -104,7 +105,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the server can do its work: it is not stopping and its database answers.
+    /// Answers whether the server can work: it is not stopping, and its database answers.
     async fn readiness(&self) -> Response<Body> {
         if self.shard.is_draining() {
             return error(Code::Unavailable, "The server is stopping.");
@@ -127,14 +128,14 @@ impl Exchange {
             Ok(body) => body,
             Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
         };
-        let address = self.client(&parts.headers);
-        let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, address));
-        // Much is done at once, and needs no task.
+        let client = self.client(&parts.headers);
+        let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, client));
+        // Many operations finish at the first poll, and need no task.
         if let Poll::Ready(response) = poll!(operation.as_mut()) {
             return response;
         }
-        // On its own, so that what a request changes is changed to the end even if its client leaves meanwhile. Game code changes
-        // things in answer to any method.
+        // The operation runs in a task of its own, so that its changes are completed even if the client goes away. This
+        // includes GET requests, because game code may change things in answer to any method.
         let working = Working::on(self.shard.clone());
         let operation = async move {
             let response = operation.await;
@@ -144,7 +145,7 @@ impl Exchange {
         let answer = tokio::task::spawn_local(operation).await;
         answer.unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The shard ends, and its tasks with it.
+            // The shard ends, and its tasks end with it.
             Err(_) => error(Code::Unavailable, "The server is stopping."),
         })
     }
@@ -161,13 +162,12 @@ impl Exchange {
         respond(HttpResponse { status: Code::InvalidArgument.http_status(), content_type: api::JSON, body })
     }
 
-    /// The client's address, and its port if it is the peer itself.
-    fn client(&self, headers: &HeaderMap) -> (IpAddr, Option<u16>) {
-        let address = address::client_address(self.peer, headers, self.shard.config.proxy_count);
-        (address, (address == self.peer.ip()).then_some(self.peer.port()))
+    /// The client's address, with its port if the client is the peer itself.
+    fn client(&self, headers: &HeaderMap) -> ClientAddress {
+        ClientAddress::read(self.peer, headers, self.shard.config.proxy_count)
     }
 
-    /// Answers a socket's handshake and leaves the connection to be taken over.
+    /// Answers the handshake of a socket, and stores the connection to be taken over.
     fn open_socket(&self, mut request: Request<Incoming>) -> Response<Body> {
         if self.shard.is_draining() {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "The server is stopping.");
@@ -205,7 +205,7 @@ impl Exchange {
         plain(status, text)
     }
 
-    /// Adds what every response carries, and compresses what is worth it.
+    /// Adds the headers of every response, and compresses the body if that is worth it.
     async fn finish(&self, mut response: Response<Body>, accepts_gzip: bool) -> Response<Body> {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return response;
@@ -215,7 +215,7 @@ impl Exchange {
         }
         let headers = response.headers_mut();
         cors::allow_origin(headers);
-        // A route of game code may say how long its answer is to be kept.
+        // Game code may set how long the answer of its route may be cached.
         if !headers.contains_key(CACHE_CONTROL) {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
@@ -227,15 +227,10 @@ impl Exchange {
     }
 }
 
-async fn run_operation(
-    shard: Rc<Shard>,
-    parts: Parts,
-    body: Bytes,
-    (address, port): (IpAddr, Option<u16>),
-) -> Response<Body> {
+async fn run_operation(shard: Rc<Shard>, parts: Parts, body: Bytes, client: ClientAddress) -> Response<Body> {
     let matched = match operations::route(parts.method.as_str(), parts.uri.path()) {
         Ok(matched) => matched,
-        Err(RouteError::NotFound) => return ask_game(&shard, &parts, &body, (address, port)).await,
+        Err(RouteError::NotFound) => return ask_game(&shard, &parts, &body, client).await,
         Err(refusal) => return respond(HttpResponse::not_routed(refusal)),
     };
     let request = HttpRequest {
@@ -243,20 +238,20 @@ async fn run_operation(
         query: parts.uri.query().unwrap_or_default(),
         body: &body,
         authorization: text_header(&parts.headers, AUTHORIZATION),
-        address: Some(address),
-        port,
+        address: Some(client.ip),
+        port: client.port,
         headers: &RequestHeaders(&parts.headers),
     };
     respond(api::call(&shard.app, request).await)
 }
 
-/// What no operation takes may be a route of game code.
-async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (IpAddr, Option<u16>)) -> Response<Body> {
+/// Asks game code about a request that is no operation: game code may have a route for it.
+async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], client: ClientAddress) -> Response<Body> {
     let (method, path) = (parts.method.as_str().to_owned(), parts.uri.path().to_owned());
     let query = parts.uri.query().unwrap_or_default();
     let headers = &RequestHeaders(&parts.headers);
     let request = RouteRequest { method, path, body: body.to_vec() };
-    let origin = Origin { address: Some(address), port, query, headers };
+    let origin = RequestOrigin { address: Some(client.ip), port: client.port, query, headers };
     match api::answer_route(&shard.app, request, origin).await {
         None => respond(HttpResponse::not_routed(RouteError::NotFound)),
         Some(Err(refusal)) => respond(refusal),
@@ -264,7 +259,7 @@ async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (I
             let mut response = Response::new(Body::from(answer.body));
             *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             for (name, value) in answer.headers {
-                // Game code is told before if they are none.
+                // Headers that are not valid are left out here. Game code was told of them before.
                 if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(&value)) {
                     response.headers_mut().append(name, value);
                 }
@@ -274,7 +269,7 @@ async fn ask_game(shard: &Shard, parts: &Parts, body: &[u8], (address, port): (I
     }
 }
 
-/// Headers as game code sees them. Values that are no text are left out.
+/// Headers as game code sees them. Values that are not text are left out.
 #[derive(Debug)]
 struct RequestHeaders<'a>(&'a HeaderMap);
 
@@ -288,9 +283,9 @@ impl Headers for RequestHeaders<'_> {
     }
 }
 
-/// Where players sign in.
+/// The beginning of the paths by which players sign in.
 const SIGN_IN: &str = "/v2/account/authenticate/";
-/// What a node says that gives everything to others.
+/// The answer of a node that is draining.
 const LEAVING: &str = "This server is draining and takes nobody new. Please connect again: another takes over.";
 
 const FORWARDED_REFUSED: &str = "This is a development server with well-known keys, and this request came through a \
@@ -298,7 +293,7 @@ const FORWARDED_REFUSED: &str = "This is a development server with well-known ke
 
 async fn gzip(response: Response<Body>) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
-    // The body is one piece that is there already.
+    // The body is complete, so collecting it never waits.
     let Some(Ok(bytes)) =
         http_body_util::BodyExt::collect(body).now_or_never().map(|done| done.map(|all| all.to_bytes()))
     else {

@@ -96,9 +96,9 @@ pub enum OutgoingError {
     Timeout(Duration),
 }
 
-/// Options of a [`Client`].
+/// Options of a [`OutgoingClient`].
 #[derive(Clone)]
-pub struct ClientOptions {
+pub struct OutgoingOptions {
     /// Whether requests may only go to the public internet.
     pub is_strict: bool,
     /// Requests under way at most. Further ones wait, and the wait counts against their timeout.
@@ -108,16 +108,16 @@ pub struct ClientOptions {
 }
 
 /// Sends the requests of one shard.
-pub struct Client {
+pub struct OutgoingClient {
     is_strict: bool,
     permits: Semaphore,
     trust: Trust,
 }
 
-impl Client {
+impl OutgoingClient {
     /// A client with a queue of its own.
-    pub fn new(options: ClientOptions) -> Self {
-        let ClientOptions { is_strict, requests_max, trust } = options;
+    pub fn new(options: OutgoingOptions) -> Self {
+        let OutgoingOptions { is_strict, requests_max, trust } = options;
         Self { is_strict, permits: Semaphore::new(requests_max), trust }
     }
 

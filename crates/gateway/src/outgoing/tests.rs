@@ -16,14 +16,14 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::exchange::RESPONSE_BYTES_MAX;
-use super::{Client, ClientOptions, OutgoingError, Request, Response, Trust};
+use super::{OutgoingClient, OutgoingError, OutgoingOptions, Request, Response, Trust};
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-fn client(is_strict: bool, requests_max: usize) -> Client {
-    Client::new(ClientOptions { is_strict, requests_max, trust: Trust::default() })
+fn client(is_strict: bool, requests_max: usize) -> OutgoingClient {
+    OutgoingClient::new(OutgoingOptions { is_strict, requests_max, trust: Trust::default() })
 }
 
 fn request(method: Method, url: &str) -> Request {
@@ -173,7 +173,7 @@ fn redirects_are_followed_with_what_is_safe_to_take_along() {
 fn what_may_not_be_reached_is_not_by_name_or_redirect_either() {
     block_on(async {
         let host = server().await;
-        let refused = async |client: Client, url: &str| {
+        let refused = async |client: OutgoingClient, url: &str| {
             let error = client.send(request(Method::GET, url)).await.unwrap_err();
             assert!(matches!(error, OutgoingError::Refused { .. }), "{url}: {error}");
         };

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use muster_live::CloseReason;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connection::{Connection, End, Phase};
+use super::connection::{Connection, ConnectionEnd, Phase};
 use super::frame::{self, FrameError, Header, Opcode};
 use super::shared::{Scratch, Traffic};
-use super::work::{Answers, MessageHandler};
+use super::work::{AnswerOutput, MessageHandler};
 
 /// Number of reads from one socket before the others of its shard have their turn.
 const READ_TURNS_MAX: u32 = 8;
@@ -77,27 +77,27 @@ where
         let handle = self.handle.clone();
         output.clear();
         self.input.is_cut_short = false;
-        let mut answers = Answers { handle: &handle, output, reply };
+        let mut answers = AnswerOutput { handle: &handle, output, reply };
         let outcome = self.go_on(&mut answers, context).and_then(|()| self.read(input, &mut answers, context));
         if !output.is_empty() {
             self.send_replies(output, context)?;
         }
         match outcome {
             Ok(()) => Ok(()),
-            Err(End::Now(reason)) => Err(reason),
-            Err(End::Close(reason, code)) => {
+            Err(ConnectionEnd::Now(reason)) => Err(reason),
+            Err(ConnectionEnd::Close(reason, code)) => {
                 self.begin_close(reason, code, context);
                 Ok(())
             }
         }
     }
 
-    fn go_on(&mut self, answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), End> {
+    fn go_on(&mut self, answers: &mut AnswerOutput<'_>, context: &mut Context<'_>) -> Result<(), ConnectionEnd> {
         let is_closing = matches!(self.phase, Phase::Closing(_));
         let may_start = !is_closing && !self.shared.is_paused() && !self.is_behind(answers);
         let outcome = self.work.go_on(may_start, answers, context);
         if !is_closing {
-            return outcome.map_err(End::close);
+            return outcome.map_err(ConnectionEnd::close);
         }
         if outcome == Err(CloseReason::Panic) {
             self.shared.traffic.panicked();
@@ -108,7 +108,7 @@ where
     }
 
     /// Whether the client has to read so much first that it is not served now.
-    fn is_behind(&self, answers: &Answers<'_>) -> bool {
+    fn is_behind(&self, answers: &AnswerOutput<'_>) -> bool {
         self.handle.outbox().borrow().bytes() + answers.output.len() > self.shared.limits.backlog_bytes_max
     }
 
@@ -117,7 +117,12 @@ where
         matches!(self.phase, Phase::Open) && (self.shared.is_paused() || self.work.is_full())
     }
 
-    fn read(&mut self, buffer: &mut [u8], answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), End> {
+    fn read(
+        &mut self,
+        buffer: &mut [u8],
+        answers: &mut AnswerOutput<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), ConnectionEnd> {
         for _ in 0..READ_TURNS_MAX {
             if self.is_behind(answers) {
                 break;
@@ -145,12 +150,12 @@ where
     }
 
     /// Reads once. Errors: the connection is lost or the client has ended it.
-    fn poll_input(&mut self, room: &mut [u8], context: &mut Context<'_>) -> Result<Poll<usize>, End> {
+    fn poll_input(&mut self, room: &mut [u8], context: &mut Context<'_>) -> Result<Poll<usize>, ConnectionEnd> {
         let mut buffer = ReadBuf::new(room);
         match Pin::new(&mut self.io).poll_read(context, &mut buffer) {
             Poll::Pending => Ok(Poll::Pending),
             Poll::Ready(Ok(())) if !buffer.filled().is_empty() => Ok(Poll::Ready(buffer.filled().len())),
-            Poll::Ready(_) => Err(End::Now(CloseReason::ConnectionLost)),
+            Poll::Ready(_) => Err(ConnectionEnd::Now(CloseReason::ConnectionLost)),
         }
     }
 
@@ -159,9 +164,9 @@ where
         &mut self,
         input: &mut [u8],
         read: usize,
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
-    ) -> Result<(), End> {
+    ) -> Result<(), ConnectionEnd> {
         if self.phase.has_lost_frames() {
             self.input.keep(&[]);
             return Ok(());
@@ -189,9 +194,9 @@ where
         start: &mut usize,
         input: &mut [u8],
         messages: &mut u32,
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
-    ) -> Result<bool, End> {
+    ) -> Result<bool, ConnectionEnd> {
         let Some(header) = frame::parse_header(&input[*start..], self.shared.limits.message_bytes_max)? else {
             return Ok(false);
         };
@@ -215,12 +220,17 @@ where
         };
         *messages += 1;
         self.handle.note_arrived();
-        self.work.take(message, answers, context).map_err(End::close)?;
+        self.work.take(message, answers, context).map_err(ConnectionEnd::close)?;
         Ok(true)
     }
 
     /// Answers control frames, collects fragments, and says which message the frame completes.
-    fn handle_frame(&mut self, header: &Header, payload: &[u8], answers: &mut Answers<'_>) -> Result<Completed, End> {
+    fn handle_frame(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        answers: &mut AnswerOutput<'_>,
+    ) -> Result<Completed, ConnectionEnd> {
         match header.opcode {
             // Nothing follows a close frame.
             Opcode::Ping if matches!(self.phase, Phase::Closing(_)) => Ok(Completed::Nothing),
@@ -234,29 +244,29 @@ where
             }
             Opcode::Close => Err(self.handle_close(payload)),
             _ if matches!(self.phase, Phase::Closing(_)) => Ok(Completed::Nothing),
-            Opcode::Continuation if !self.input.is_fragmented => Err(End::from(FrameError::Protocol)),
-            Opcode::Text | Opcode::Binary if self.input.is_fragmented => Err(End::from(FrameError::Protocol)),
+            Opcode::Continuation if !self.input.is_fragmented => Err(ConnectionEnd::from(FrameError::Protocol)),
+            Opcode::Text | Opcode::Binary if self.input.is_fragmented => Err(ConnectionEnd::from(FrameError::Protocol)),
             Opcode::Text | Opcode::Binary if header.opcode != self.work.opcode() => {
-                Err(End::close(CloseReason::WrongFrameType))
+                Err(ConnectionEnd::close(CloseReason::WrongFrameType))
             }
             _ if header.is_final && !self.input.is_fragmented => Ok(Completed::Payload),
             _ => self.add_fragment(header.is_final, payload),
         }
     }
 
-    fn handle_close(&mut self, payload: &[u8]) -> End {
+    fn handle_close(&mut self, payload: &[u8]) -> ConnectionEnd {
         if let Phase::Closing(reason) = self.phase {
-            return End::Now(reason);
+            return ConnectionEnd::Now(reason);
         }
         match frame::parse_close(payload) {
-            Ok(code) => End::Close(CloseReason::ClientClosed, code.unwrap_or(1000)),
-            Err(error) => End::from(error),
+            Ok(code) => ConnectionEnd::Close(CloseReason::ClientClosed, code.unwrap_or(1000)),
+            Err(error) => ConnectionEnd::from(error),
         }
     }
 
-    fn add_fragment(&mut self, is_final: bool, payload: &[u8]) -> Result<Completed, End> {
+    fn add_fragment(&mut self, is_final: bool, payload: &[u8]) -> Result<Completed, ConnectionEnd> {
         if self.input.fragments.len() + payload.len() > self.shared.limits.message_bytes_max {
-            return Err(End::close(CloseReason::MessageTooBig));
+            return Err(ConnectionEnd::close(CloseReason::MessageTooBig));
         }
         self.input.fragments.extend_from_slice(payload);
         self.input.is_fragmented = !is_final;

@@ -19,10 +19,11 @@ use percent_encoding::percent_decode_str;
 
 use super::connection::Connection;
 use super::handle::SocketHandle;
-use super::resume::{self, Arrival, Request};
+use super::resume::{self, ResumeRequest, UpgradedSocket};
 use super::shared::Traffic as _;
 use super::stream::Transport;
 use super::work::Work;
+use crate::http::address::ClientAddress;
 use crate::shard::{ConnectionGuard, Shard, count_session};
 
 /// The language of a client that names none.
@@ -35,8 +36,8 @@ pub struct Opening {
     /// Whether the user appears online.
     appears: bool,
     pub(super) client: Client,
-    /// Whether and which session outlives its socket.
-    pub(super) resume: Option<Request>,
+    /// The request for a session that survives its socket, if the client made one.
+    pub(super) resume: Option<ResumeRequest>,
 }
 
 /// Decides whether a socket may open.
@@ -47,7 +48,7 @@ pub fn authorise(
     app: &App,
     authorization: Option<&str>,
     query: &str,
-    (address, port): (IpAddr, Option<u16>),
+    from: ClientAddress,
 ) -> Result<Opening, (StatusCode, &'static str)> {
     let format = match parameter(query, "format") {
         None => Format::Json,
@@ -68,12 +69,12 @@ pub fn authorise(
     let resume = match parameter(query, "resume") {
         None => None,
         Some(resume) => {
-            let request = Request::read(&resume, parameter(query, "received").as_deref());
+            let request = ResumeRequest::read(&resume, parameter(query, "received").as_deref());
             Some(request.map_err(|text| (StatusCode::BAD_REQUEST, text))?)
         }
     };
     let lang = parameter(query, "lang").unwrap_or_else(|| LANG.to_owned());
-    let client = Client { address: Some(address), port, lang: Some(lang) };
+    let client = Client { address: Some(from.ip), port: from.port, lang: Some(lang) };
     Ok(Opening { claims, format, appears, client, resume })
 }
 
@@ -90,8 +91,8 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 pub fn start<S: Transport>(stream: S, early: Bytes, opening: Opening, shard: Rc<Shard>, guard: ConnectionGuard) {
     match opening.resume {
         Some(request) if shard.config.resume.grace_ms > 0 => {
-            let arrival = Arrival { stream: stream.into_stream(), early, opening, guard };
-            tokio::task::spawn_local(resume::arrive(arrival, request, shard));
+            let socket = UpgradedSocket { stream: stream.into_stream(), early, opening, guard };
+            tokio::task::spawn_local(resume::arrive(socket, request, shard));
         }
         _ => start_plain(stream, &early, opening, shard, guard),
     }
@@ -104,9 +105,9 @@ fn start_plain<S: Transport>(stream: S, early: &[u8], opening: Opening, shard: R
     if opening.resume.is_some() {
         handle.push(resume::disabled(opening.format), Delivery::Reliable);
     }
-    let session = Registered::open(shard.clone(), opening, handle.clone());
+    let session = RegisteredSession::open(shard.clone(), opening, handle.clone());
     session.begin();
-    let work = Work::new(session.handler());
+    let work = Work::new(session.message_handler());
     let mut connection = Connection::new(stream, early, work, handle, shard.sockets.clone());
     tokio::task::spawn_local(async move {
         let gauge = count_session(&shard.metrics);
@@ -137,7 +138,7 @@ pub(super) async fn finish(operation: Operation, shard: &Shard) {
 }
 
 /// A session and its handle, known to the live plane until dropped, however that happens.
-pub(super) struct Registered {
+pub(super) struct RegisteredSession {
     shard: Rc<Shard>,
     session: Rc<SocketSession>,
     handle: Rc<SocketHandle>,
@@ -145,7 +146,7 @@ pub(super) struct Registered {
     appears: bool,
 }
 
-impl Registered {
+impl RegisteredSession {
     pub(super) fn open(shard: Rc<Shard>, opening: Opening, handle: Rc<SocketHandle>) -> Self {
         let Opening { claims, format, appears, client, .. } = opening;
         let address = client.address;
@@ -177,7 +178,7 @@ impl Registered {
         self.session.reached_from(client);
     }
 
-    /// A session that was on another node before. It is on everything that it was on.
+    /// Adopts a session that was on another node before. The session still is on everything that it was on there.
     pub(super) fn adopt(
         shard: Rc<Shard>,
         session: Rc<SocketSession>,
@@ -200,11 +201,11 @@ impl Registered {
     }
 
     /// The handler of the session's messages.
-    pub(super) fn handler(&self) -> Rc<SocketSession> {
+    pub(super) fn message_handler(&self) -> Rc<SocketSession> {
         self.session.clone()
     }
 
-    /// The session went to another node.
+    /// Notes that the session went to another node.
     pub(super) fn moved(self, to: Place) {
         let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
         tracing::debug!(%session_id, %user_id, node = to.node(), "session moved");
@@ -221,7 +222,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredSession {
     fn drop(&mut self) {
         self.shard.rim.detach(self.session.key());
         self.session.close();

@@ -7,22 +7,22 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use futures_util::FutureExt as _;
-use muster_api::realtime::{Finished, Operation, Outcome, SocketSession};
+use muster_api::realtime::{Finished, MessageOutcome, Operation, SocketSession};
 use muster_live::CloseReason;
 use muster_wire::envelope::Format;
 
 use super::frame::{self, Opcode};
 use super::handle::SocketHandle;
 
-/// Messages of one socket that may wait for its running operation. At the limit the socket is not read.
+/// Limit of the messages of one socket that wait for its running operation. At the limit the socket is not read.
 pub const PENDING_MESSAGES_MAX: usize = 128;
-/// Bytes of such messages. The last message may exceed the limit.
+/// Limit of the bytes of such messages. The last message may exceed the limit.
 pub const PENDING_BYTES_MAX: usize = 64 * 1024;
 
 /// The handler of a session's messages.
 pub trait MessageHandler {
     /// Handles one message. The payload of a reply that stands at once is appended to `reply`.
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome;
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome;
 
     /// The type of frame that this session's format travels in.
     fn opcode(&self) -> Opcode;
@@ -32,7 +32,7 @@ pub trait MessageHandler {
 pub(crate) type SessionWork = Work<Rc<SocketSession>>;
 
 impl MessageHandler for Rc<SocketSession> {
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
         SocketSession::message(self, payload, reply)
     }
 
@@ -45,7 +45,7 @@ impl MessageHandler for Rc<SocketSession> {
 }
 
 /// The destination of answers during one poll of a socket.
-pub(super) struct Answers<'a> {
+pub(super) struct AnswerOutput<'a> {
     pub handle: &'a SocketHandle,
     /// Frames that leave together.
     pub output: &'a mut Vec<u8>,
@@ -58,11 +58,11 @@ pub struct Work<H> {
     handler: H,
     operation: Option<Operation>,
     /// Messages that wait; made for the first of them.
-    waiting: Option<Box<Waiting>>,
+    waiting: Option<Box<WaitingMessages>>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingMessages {
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Set when a limit is reached, and cleared when half of it is free, so that reading goes on in more than single
@@ -96,7 +96,7 @@ impl<H: MessageHandler> Work<H> {
     pub(super) fn take(
         &mut self,
         payload: &[u8],
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         if self.operation.is_none() && self.waiting.is_none() {
@@ -115,7 +115,7 @@ impl<H: MessageHandler> Work<H> {
     pub(super) fn go_on(
         &mut self,
         may_start: bool,
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         let polled = self.poll_operation(answers, context);
@@ -148,10 +148,10 @@ impl<H: MessageHandler> Work<H> {
     fn handle(
         &mut self,
         payload: &[u8],
-        answers: &mut Answers<'_>,
+        answers: &mut AnswerOutput<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        let Answers { handle, output, reply } = answers;
+        let AnswerOutput { handle, output, reply } = answers;
         reply.clear();
         let handled = handle.handling(|| self.handler.message(payload, reply));
         let Some(outcome) = handled else { return Err(CloseReason::Panic) };
@@ -160,16 +160,16 @@ impl<H: MessageHandler> Work<H> {
         }
         handle.release_own(output);
         match outcome {
-            Outcome::Done => Ok(()),
-            Outcome::Close(reason) => Err(reason),
-            Outcome::Later(operation) => {
+            MessageOutcome::Done => Ok(()),
+            MessageOutcome::Close(reason) => Err(reason),
+            MessageOutcome::Later(operation) => {
                 self.operation = Some(operation);
                 self.poll_operation(answers, context)
             }
         }
     }
 
-    fn poll_operation(&mut self, answers: &mut Answers<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
+    fn poll_operation(&mut self, answers: &mut AnswerOutput<'_>, context: &mut Context<'_>) -> Result<(), CloseReason> {
         while let Some(operation) = &mut self.operation {
             let polled = answers.handle.handling(|| operation.poll_unpin(context));
             if matches!(polled, Some(Poll::Pending)) {

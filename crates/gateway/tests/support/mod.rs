@@ -1,4 +1,4 @@
-//! A socket with a handler that does as its messages say, polled by hand.
+//! A socket polled by hand, whose handler does the things that its messages name.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::cell::{Cell, RefCell};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use muster_api::realtime::{Finished, Operation, Outcome};
+use muster_api::realtime::{Finished, MessageOutcome, Operation};
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::ws::connection::Connection;
 use muster_gateway::ws::frame::Opcode;
@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 pub const OUTBOX_FRAMES_MAX: usize = 16;
 const PIPE_BYTES: usize = 4_096;
 
-/// Runs a test where timers exist. They never fire: no time passes for which a test would wait.
+/// Runs a test in a runtime with timers. The timers never fire, because no test lasts that long.
 pub fn in_runtime(test: impl FnOnce()) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { test() });
@@ -46,7 +46,7 @@ pub fn client_frame(text: &str) -> Vec<u8> {
     frame
 }
 
-/// What short frames of a server say.
+/// The contents of short frames of a server, as texts.
 pub fn texts(mut frames: &[u8]) -> Vec<String> {
     let mut texts = Vec::new();
     while let [first, length, rest @ ..] = frames {
@@ -86,10 +86,10 @@ impl Traffic for Counters {
     }
 }
 
-/// Operations that wait to be released, by the name in their message.
+/// The gates of operations that wait, by the name in their message.
 type Gates = Rc<RefCell<HashMap<String, oneshot::Sender<()>>>>;
 
-/// Does what the first word of a message says and answers with the second.
+/// A handler that does the thing that a message's first word names, and answers the second word.
 pub struct Script {
     handle: Rc<SocketHandle>,
     shared: Rc<SocketShared<Counters>>,
@@ -97,7 +97,7 @@ pub struct Script {
 }
 
 impl MessageHandler for Script {
-    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> Outcome {
+    fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
         let text = str::from_utf8(payload).unwrap();
         let (word, name) = text.split_once(' ').unwrap_or((text, ""));
         match word {
@@ -109,18 +109,18 @@ impl MessageHandler for Script {
             }
             "ready" => {
                 let reply = name.as_bytes().to_vec();
-                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
+                return MessageOutcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
             }
-            "later" => return Outcome::Later(self.later(name.to_owned())),
-            // Has something to do that waits when its answer has left.
+            "later" => return MessageOutcome::Later(self.later(name.to_owned())),
+            // An operation that answers at once, and then has further work to wait for.
             "rest" => {
                 let (reply, rest) = (name.as_bytes().to_vec(), Some(self.later(name.to_owned())));
-                return Outcome::Later(Box::pin(async { Finished { reply, then: None, rest } }));
+                return MessageOutcome::Later(Box::pin(async { Finished { reply, then: None, rest } }));
             }
             _ => {}
         }
         reply.extend_from_slice(name.as_bytes());
-        Outcome::Done
+        MessageOutcome::Done
     }
 
     fn opcode(&self) -> Opcode {
@@ -156,7 +156,7 @@ pub struct Rig {
     pub shared: Rc<SocketShared<Counters>>,
     pub counters: Counters,
     pub metrics: Arc<GatewayMetrics>,
-    /// How often the socket was polled.
+    /// Number of polls of the socket.
     pub polls: u32,
     connection: Option<Connection<DuplexStream, Script, Counters>>,
     client: Option<DuplexStream>,
@@ -203,7 +203,6 @@ impl Rig {
         }
     }
 
-    /// Polls the socket once.
     pub fn poll(&mut self) -> Option<CloseReason> {
         self.polls += 1;
         self.woken.0.store(false, Ordering::Relaxed);
@@ -214,7 +213,7 @@ impl Rig {
         }
     }
 
-    /// Polls the socket for as long as something wakes it. Answers why it closed, if it did.
+    /// Polls the socket until nothing wakes it. Answers the reason if the socket closed.
     pub fn run(&mut self) -> Option<CloseReason> {
         while self.woken.0.load(Ordering::Relaxed) {
             if let Some(reason) = self.poll() {
@@ -224,7 +223,7 @@ impl Rig {
         None
     }
 
-    /// The rest of the operation that ran when the socket closed: its reply.
+    /// The reply of the operation that was running when the socket closed.
     pub fn finish(&mut self) -> Option<String> {
         let mut operation = self.connection.take().unwrap().into_work().into_operation()?;
         match operation.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -237,7 +236,7 @@ impl Rig {
         self.gates.borrow_mut().remove(name).unwrap().send(()).unwrap();
     }
 
-    /// Sends bytes, all of which have room.
+    /// Sends bytes, which must all fit into the connection.
     pub fn send(&mut self, bytes: &[u8]) {
         assert_eq!(self.write(bytes), bytes.len());
     }
@@ -246,7 +245,7 @@ impl Rig {
         self.send(&texts.map(client_frame).concat());
     }
 
-    /// Sends until the socket takes no more. Answers how many bytes were sent.
+    /// Sends until the socket takes no more. Answers the number of bytes sent.
     pub fn send_what_fits(&mut self, bytes: &[u8]) -> usize {
         let mut sent = 0;
         loop {
@@ -270,7 +269,7 @@ impl Rig {
         }
     }
 
-    /// What the client has been sent and not looked at.
+    /// The bytes that the client has received and not read yet.
     pub fn received(&mut self) -> Vec<u8> {
         let mut received = Vec::new();
         let mut room = [0; PIPE_BYTES];

@@ -11,15 +11,14 @@ use super::owner::MatchId;
 use super::timers::Timers;
 use crate::stream::Presence;
 
-/// The match that a call belongs to.
+/// The match that a call belongs to, and the match's stay at this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRef {
     /// The match.
     pub id: MatchId,
-    /// Number of the match's stay at this place. A match that goes away and comes back gets a new one, and returns of
-    /// calls from
-    /// an earlier stay are dropped.
-    pub life: u64,
+    /// Number of the match's stay at this place: a match that goes to another place and comes back gets another number.
+    /// Returns of calls from an earlier stay are dropped.
+    pub stay: u64,
 }
 
 /// A call of a match handler.
@@ -27,8 +26,8 @@ pub struct CallRef {
 pub struct Call {
     /// The match.
     pub id: MatchId,
-    /// Number of the match's stay at this place; see [`CallRef::life`].
-    pub life: u64,
+    /// Number of the match's stay at this place; see [`CallRef::stay`].
+    pub stay: u64,
     /// Name of the handler.
     pub handler: Arc<str>,
     /// Number of loops that have returned so far.
@@ -48,56 +47,58 @@ pub struct Call {
 impl Call {
     /// The match and stay that the call belongs to.
     pub fn reference(&self) -> CallRef {
-        CallRef { id: self.id, life: self.life }
+        CallRef { id: self.id, stay: self.stay }
     }
 
-    /// Whether the match is durable. The effects of its callbacks leave only when their inputs are in the log.
+    /// Whether the match is durable. The effects of a durable match's callback leave only when the records of the call
+    /// are durable.
     pub fn is_durable(&self) -> bool {
         self.id.is_durable()
     }
 }
 
-/// A callback of a handler, with its arguments.
+/// A callback of a handler, with its arguments. The answer is [`Outcome::GoesOn`] unless the variant names another one.
+/// [`Outcome::Over`] and [`Outcome::Failed`] may answer every callback.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Callback {
-    /// The match begins. Answered by [`Outcome::Begun`].
+    /// The match begins. The answer is [`Outcome::Begun`].
     Init {
         /// Parameters from the code that creates the match, as an encoded value.
         params: Bytes,
-        /// Moment at which the match was asked for.
+        /// Moment of the request to create the match.
         created_at: Timestamp,
     },
-    /// A player wants to join. Answered by [`Outcome::Decided`].
+    /// A player wants to join. The answer is [`Outcome::Decided`].
     JoinAttempt {
         /// The player.
         presence: Arc<Presence>,
         /// Metadata of the client's request.
         metadata: Arc<[(String, String)]>,
     },
-    /// These players have joined. Answered by [`Outcome::Goes`], as are all callbacks below except the last.
+    /// These players have joined.
     Join(Vec<Arc<Presence>>),
     /// These players have left.
     Leave(Vec<Left>),
-    /// A timer fires, before the loop of this tick. The callback may set it again.
+    /// A timer fires, before the loop of this tick. The callback may set the timer again.
     Timer {
         /// Name of the timer.
         name: Arc<str>,
         /// Data that the timer was set with.
         data: Arc<str>,
     },
-    /// A tick, with the messages of players since the last tick, in order.
+    /// A tick comes, with the messages that players have sent since the last tick, in order.
     Loop(Vec<Input>),
     /// The server stops.
     Terminate {
         /// Seconds until the match ends.
         grace_sec: u32,
     },
-    /// A signal from other game code, with its data. Answered by [`Outcome::Signalled`].
+    /// Other game code sends a signal with this data. The answer is [`Outcome::Signalled`] or [`Outcome::Refused`].
     Signal(Arc<str>),
 }
 
 impl Callback {
-    /// Name of the timer that fires, if this is a timer's callback.
+    /// Name of the timer that fires; `None` for every other callback.
     pub fn timer(&self) -> Option<&str> {
         match self {
             Self::Timer { name, .. } => Some(name),
@@ -118,7 +119,7 @@ pub struct Left {
 /// Reason for which a player left a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// The player sent a message to leave.
+    /// The player left the match, and the player's socket stayed open.
     Left,
     /// The player's socket closed.
     Disconnected,
@@ -160,13 +161,13 @@ pub enum Outcome {
         /// Label by which listings find the match.
         label: Arc<str>,
     },
-    /// The player may join, or may not for this reason.
+    /// The player may join. The error is the reason for which the player may not.
     Decided(Result<(), Arc<str>>),
     /// The match goes on.
-    Goes,
+    GoesOn,
     /// The match goes on, and answers a signal.
     Signalled(Arc<str>),
-    /// The match goes on, but its handler cannot take the signal, for this reason.
+    /// The match goes on, but its handler cannot take the signal now, for this reason.
     Refused(Arc<str>),
     /// The match is over: the callback returned no state.
     Over,
@@ -174,7 +175,7 @@ pub enum Outcome {
     Failed(Arc<str>),
 }
 
-/// An act that a callback asks for. Acts are done when the callback has returned.
+/// An act that a callback asks for. Acts are carried out when the callback has returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
     /// Sends a message to players.
@@ -185,13 +186,14 @@ pub enum Act {
     Kick(Vec<SessionId>),
     /// Sets the label.
     Label(Arc<str>),
-    /// Sets a timer, in place of another of its name. It fires at the first tick after its time.
+    /// Sets a timer, in place of an earlier one of the same name. The timer fires before the loop of the first tick at
+    /// or after its time.
     SetTimer {
         /// Name of the timer.
         name: Arc<str>,
-        /// Time until the timer fires, in milliseconds.
+        /// Time from the tick of the callback until the timer fires, in milliseconds.
         after_ms: u64,
-        /// Data that the handler is given back.
+        /// Data that the timer's callback is given.
         data: Arc<str>,
     },
     /// Removes the timer of this name.
@@ -208,7 +210,7 @@ pub struct Broadcast {
     /// Sessions of the players who get the message; `None` for all players. Sessions that are not in the match are
     /// skipped.
     pub to: Option<Vec<SessionId>>,
-    /// Player who is shown as the sender.
+    /// Player who is shown as the sender; `None` if no player is shown.
     pub sender: Option<Sender>,
     /// Whether the handler marked the message as reliable.
     pub reliable: bool,
@@ -219,7 +221,7 @@ pub struct Broadcast {
 pub struct Sender {
     /// Session of the player.
     pub session_id: SessionId,
-    /// User of the player.
+    /// User id of the player.
     pub user_id: UserId,
     /// Name of the user.
     pub username: Arc<str>,

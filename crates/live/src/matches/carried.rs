@@ -10,12 +10,13 @@ use crate::plane::{Listener, RequestRef};
 use crate::session::Millis;
 use crate::stream::Presence;
 
-/// A match at rest, with all calls that are queued for its handler. Times are in milliseconds from now.
+/// A match at rest, with all calls that are queued for its handler. Times are in milliseconds and count from the moment
+/// of the handover.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedMatch {
     /// The match without its handler's state.
     pub outline: Outline,
-    /// Listeners of the players who are still there, in the order of the players.
+    /// Listeners of the players on the match's stream, in the order in which the players entered.
     pub listeners: Vec<Listener>,
     /// Calls that are queued for the handler, in order.
     pub waiting: Vec<CarriedWaiting>,
@@ -23,7 +24,7 @@ pub struct CarriedMatch {
     pub inputs: Vec<Input>,
     /// Time until the next tick is due.
     pub due_ms: Millis,
-    /// Number of ticks since the last player left.
+    /// Number of ticks in a row at which the match had no player.
     pub empty_ticks: u64,
 }
 
@@ -38,7 +39,7 @@ pub enum CarriedWaiting {
         metadata: Arc<[(String, String)]>,
         /// Request that waits for the answer.
         reply_to: Option<RequestRef>,
-        /// Time until the request is refused as unanswered.
+        /// Time until the request is refused because no answer has come.
         left_ms: Millis,
     },
     /// A player has joined.
@@ -53,7 +54,7 @@ pub enum CarriedWaiting {
         chain: Chain,
         /// Request that waits for the answer.
         reply_to: Option<RequestRef>,
-        /// Time until the request is refused as unanswered.
+        /// Time until the request is refused because no answer has come.
         left_ms: Millis,
     },
 }

@@ -1,8 +1,8 @@
-//! Durable matches: those that outlive the process, and the machine, that runs them.
+//! Durable matches, which outlive the process and the machine that run them.
 //!
-//! Their ids name no place but a partition, which has another owner when its owner dies. The plane knows a match by its
-//! [`Outline`], which follows from the calls of the match's handler and their returns: a replay of these yields it
-//! again.
+//! The id of a durable match names a shared partition instead of a place: when the partition's owner dies, the next
+//! owner goes on with the match. The plane knows a match by its [`Outline`]. The outline follows from the calls of the
+//! match's handler and their returns alone, so a replay of the calls makes the same outline again.
 
 use std::collections::VecDeque;
 use std::ops::RangeFrom;
@@ -17,7 +17,7 @@ use super::running::checked;
 use super::timers::Timers;
 use crate::stream::Presence;
 
-/// A player whom the handler has let in and of whose leave it has not heard.
+/// A player whom the handler has let in and whose leave the handler has not heard of yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seated {
     /// The player.
@@ -28,23 +28,23 @@ pub struct Seated {
     pub is_kicked: bool,
 }
 
-/// Most bytes of broadcasts that are kept during a replay to be sent again.
-const AGAIN_BYTES_MAX: usize = 4 << 20;
+/// Limit on the bytes of broadcasts that a replay keeps, to be sent again. Above the limit the oldest broadcasts are
+/// dropped.
+const REPLAYED_BROADCASTS_BYTES_MAX: usize = 4 << 20;
 
-/// Broadcasts of a match during a replay of its calls. Whether the latest ones had left before the crash is unknown, so
-/// they are
-/// sent again.
+/// Broadcasts of a match, collected during a replay of its calls. The latest broadcasts may not have left before the
+/// crash, so all are sent again; sessions drop those that they have had.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct ReplayedBroadcasts {
     broadcasts: VecDeque<Broadcast>,
     bytes: usize,
 }
 
-impl Said {
-    /// Takes in the broadcasts of a call that was replayed. `outline` is the match after the call.
+impl ReplayedBroadcasts {
+    /// Adds the broadcasts of a call that was replayed. `outline` is the outline of the match after the call.
     pub fn returned(&mut self, callback: &Callback, outline: &Outline) {
         if let Callback::Leave(left) = callback {
-            // A player who comes back hears no broadcast from before.
+            // A player who has left and comes back must not get broadcasts from before the leave.
             let gone: Vec<SessionId> = left.iter().map(|left| left.presence.session_id).collect();
             for broadcast in &mut self.broadcasts {
                 broadcast.to.iter_mut().for_each(|to| to.retain(|session| !gone.contains(session)));
@@ -53,7 +53,7 @@ impl Said {
         self.add(outline);
     }
 
-    /// Takes in the broadcasts of the latest call in `outline`.
+    /// Adds the broadcasts that `outline` has of the latest call.
     pub fn add(&mut self, outline: &Outline) {
         let here = || outline.players.iter().map(|seated| seated.presence.session_id).collect();
         for broadcast in &outline.sent {
@@ -62,7 +62,7 @@ impl Said {
             self.bytes += broadcast.data.len();
             self.broadcasts.push_back(Broadcast { to, ..broadcast.clone() });
         }
-        while self.bytes > AGAIN_BYTES_MAX
+        while self.bytes > REPLAYED_BROADCASTS_BYTES_MAX
             && let Some(first) = self.broadcasts.pop_front()
         {
             self.bytes -= first.data.len();
@@ -75,14 +75,15 @@ impl Said {
     }
 }
 
-/// All that the server knows of a match, without its handler's state.
+/// All that the plane knows of a match that follows from the calls of its handler and their returns alone. The
+/// handler's state, which only the engine knows, is no part of the outline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
     /// The match.
     pub id: MatchId,
     /// Name of the handler.
     pub handler: Arc<str>,
-    /// Moment at which the match was asked for.
+    /// Moment of the request to create the match.
     pub created_at: Timestamp,
     /// Loops per second; 0 before the match has begun.
     pub tick_rate: u32,
@@ -96,8 +97,7 @@ pub struct Outline {
     /// Timers that the handler has set.
     pub timers: Timers,
     /// Broadcasts of the latest calls of a durable match, in order. An owner that goes on with the match sends them
-    /// again, since
-    /// they may not have left; sessions drop those that they have had.
+    /// again, since they may not have left; sessions drop those that they have had.
     pub sent: Vec<Broadcast>,
     /// Number of all broadcasts that a durable match has sent, including those of `sent`.
     pub sent_count: u64,
@@ -138,12 +138,12 @@ impl Outline {
                 self.begin(*tick_rate, label.clone());
             }
             (Callback::JoinAttempt { presence, .. }, Outcome::Decided(Ok(()))) => self.seat(presence.clone()),
-            (Callback::Join(came), Outcome::Goes) => self.note_joins(came),
-            (Callback::Leave(left), Outcome::Goes) => self.note_leaves(left),
-            (Callback::Timer { name, .. }, Outcome::Goes) => self.timers.remove(name),
-            (Callback::Loop(_), Outcome::Goes) => self.tick += 1,
+            (Callback::Join(came), Outcome::GoesOn) => self.note_joins(came),
+            (Callback::Leave(left), Outcome::GoesOn) => self.note_leaves(left),
+            (Callback::Timer { name, .. }, Outcome::GoesOn) => self.timers.remove(name),
+            (Callback::Loop(_), Outcome::GoesOn) => self.tick += 1,
             (Callback::JoinAttempt { .. }, Outcome::Decided(Err(_)))
-            | (Callback::Terminate { .. }, Outcome::Goes)
+            | (Callback::Terminate { .. }, Outcome::GoesOn)
             | (Callback::Signal(_), Outcome::Signalled(_) | Outcome::Refused(_)) => {}
             _ => return false,
         }
@@ -151,8 +151,8 @@ impl Outline {
         true
     }
 
-    /// Takes in the kicks, label and timers that a callback of this tick asks for. Answers whether the label has
-    /// changed.
+    /// Takes in the kicks, label and timers that a callback asks for. `tick` is the tick of the callback. Answers
+    /// whether the label has changed.
     pub(super) fn note_acts(&mut self, acts: &[Act], tick: u64) -> bool {
         let before = self.label.clone();
         for act in acts {
@@ -169,7 +169,8 @@ impl Outline {
         self.label != before
     }
 
-    /// Takes in the broadcasts of a callback. Answers their numbers, in order.
+    /// Takes in the broadcasts of a callback. Answers their numbers, in order. Only broadcasts of durable matches have
+    /// numbers that mean something.
     pub(super) fn note_sent(&mut self, acts: &[Act]) -> RangeFrom<u64> {
         if !self.id.is_durable() {
             return 0..;

@@ -1,4 +1,4 @@
-//! Effects of matches: what the plane is to do for them.
+//! Effects of matches, which the plane carries out.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::stream::{Presence, SessionRef};
 
 /// An effect of a match. Effects are carried out in their order.
 #[derive(Debug)]
-pub enum Effect {
+pub enum MatchEffect {
     /// Answers a request.
-    Reply(RequestRef, Result<Answer>),
+    Reply(RequestRef, Result<MatchAnswer>),
     /// Calls a handler.
     Call(Box<Call>),
     /// Removes the handler's state of the match.
-    Drop(MatchId),
+    DropState(MatchId),
     /// Puts a player on the match's stream.
     Enter(MatchId, Member),
-    /// Tells the place of a session that the session does not come to the match's stream.
+    /// Tells the place of a session that the session is not let onto the match's stream.
     Refuse(MatchId, Listener),
     /// Takes a player off the match's stream, and tells the player and the others.
     Expel(MatchId, Listener),
@@ -34,22 +34,23 @@ pub enum Effect {
         /// Sessions of the players; `None` for all.
         to: Option<Vec<SessionId>>,
         /// Event that the players are told.
-        event: Event,
-        /// Number of a broadcast of a durable match. Sessions drop a broadcast whose number they have had.
+        event: MatchEvent,
+        /// Number of the broadcast; `None` if the match is not durable. A session drops a broadcast whose number is not
+        /// greater than the number of the latest broadcast that the session had.
         number: Option<u64>,
     },
 }
 
 /// Event that players are told.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum MatchEvent {
     /// A broadcast of the handler.
     Data(Broadcast),
 }
 
 /// Answer to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum MatchAnswer {
     /// The match has begun.
     Created,
     /// The player is in the match.
@@ -69,11 +70,10 @@ pub struct Entered {
     pub label: Arc<str>,
     /// Whether the player was not in the match before.
     pub is_new: bool,
-    /// Players in the match, without the one who asked if that one is new. The owner of the stream fills them in, and
-    /// leaves out
-    /// those above its limit.
+    /// Players in the match, up to the limit on presences in an answer. A new player's own presence is left out. The
+    /// owner of the stream fills this in.
     pub presences: Arc<[Presence]>,
-    /// Number of players, with those that were left out.
+    /// Number of players, including those above the limit, but without a new player's own presence.
     pub total: usize,
     /// Session of the player.
     pub session: SessionRef,
@@ -84,11 +84,11 @@ pub struct Entered {
 pub enum MatchEnd {
     /// A callback returned no state.
     Over,
-    /// Nobody was in the match for `match.max_empty_sec`.
+    /// The match had no players for `match.max_empty_sec` seconds.
     Empty,
-    /// The server stops.
+    /// The server stops, and the time that it gave the match is over.
     Terminated,
-    /// The log at the next owner had nothing of the match.
+    /// The next owner has found nothing of the match in the log.
     Lost,
     /// A callback failed, for this reason.
     Failed(Arc<str>),

@@ -1,4 +1,4 @@
-//! Listings: matches are found by their labels.
+//! Listings of matches, which are found by their labels and by other properties that the server knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,21 +11,20 @@ use super::owner::MatchId;
 use super::running::RunningMatch;
 use crate::plane::Map;
 
-/// Most matches that one listing looks at on one shard.
+/// Limit on the matches that one listing looks at on one shard.
 pub const LISTING_SCAN_MAX: usize = 4_096;
 
 /// A request for a listing.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Query over the fields `label.<name>` of labels that are JSON objects, `label_string`, `handler_name`,
-    /// `tick_rate` and
-    /// `create_time` (seconds).
+    /// Query that a match must fit. Its fields are `label.<name>` for labels that are JSON objects, `label_string`,
+    /// `handler_name`, `tick_rate`, and `create_time` in seconds.
     pub query: Option<Arc<Query>>,
     /// Exact label that a match must have.
     pub label: Option<Arc<str>>,
-    /// Least and most players that a match may have.
+    /// Smallest and largest number of players that a match may have.
     pub sizes: (usize, usize),
-    /// Most matches that are answered.
+    /// Limit on the matches in the answer.
     pub limit: usize,
 }
 
@@ -36,7 +35,7 @@ pub struct Listed {
     pub id: MatchId,
     /// Score of the match for the query; higher fits better.
     pub score: f64,
-    /// Moment at which the match was asked for.
+    /// Moment of the request to create the match.
     pub created_at: Timestamp,
     /// Label of the match.
     pub label: Arc<str>,
@@ -55,7 +54,7 @@ impl Listed {
         Self { id, score, created_at, label, tick_rate, handler, size: running.size() }
     }
 
-    /// The order of a listing: best scores first, among equal scores the newest match.
+    /// The order of matches in a listing: the best score comes first; among equal scores the newest match comes first.
     pub fn order(&self, other: &Self) -> std::cmp::Ordering {
         let by_score = other.score.total_cmp(&self.score);
         by_score.then(other.created_at.cmp(&self.created_at)).then(self.id.cmp(&other.id))
@@ -64,7 +63,7 @@ impl Listed {
 
 /// Index of the matches of one shard, newest first.
 #[derive(Default)]
-pub(super) struct Directory {
+pub(super) struct MatchIndex {
     index: Index,
     slots: Map<MatchId, u32>,
     /// Matches by their slots in the index. Slots are given out in descending order, so that a scan finds the newest
@@ -72,7 +71,7 @@ pub(super) struct Directory {
     ids: BTreeMap<u32, MatchId>,
 }
 
-impl Directory {
+impl MatchIndex {
     /// Adds a match, or takes in its new label.
     pub(super) fn put(&mut self, outline: &Outline) {
         let slot = match self.slots.get(&outline.id) {
@@ -97,7 +96,7 @@ impl Directory {
         slot
     }
 
-    /// Gives out all slots anew, from the highest down.
+    /// Gives all matches new slots from the highest down, because slot 0 is taken and no lower slot is left.
     fn renumber(&mut self) {
         let mut index = Index::new();
         let ids: Vec<(u32, MatchId)> = std::mem::take(&mut self.ids).into_iter().collect();

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::Timestamp;
 
+use super::carried::CarriedMatch;
+use super::effect::MatchAnswer;
+use super::listing::ListQuery;
 use super::owner::{Creation, MatchId};
 use crate::party::Member;
 use crate::plane::RequestRef;
-use crate::stream::SessionRef;
+use crate::stream::{SessionRef, StreamKey};
 
 /// A join attempt of a player.
 #[derive(Clone, Debug)]
@@ -26,7 +29,7 @@ pub struct Attempt {
 /// Matches whose callbacks wait for an answer, one for the next, the first of them in front. Empty when no match waits.
 pub type Chain = Arc<[MatchId]>;
 
-/// Most callbacks that may wait for one another.
+/// Limit of the callbacks that wait for one another.
 pub const CHAIN_MAX: usize = 8;
 
 /// A request to the owner of a match.
@@ -64,6 +67,26 @@ pub enum MatchAsk {
     /// Asks for the match's entry in a listing.
     Get,
 }
+
+/// A question to the owner of matches.
+#[derive(Clone, Debug)]
+pub enum MatchesAsk {
+    /// A request to one match.
+    One {
+        /// The match's stream.
+        stream: StreamKey,
+        /// The request.
+        what: Box<MatchAsk>,
+    },
+    /// A question for the matches of this owner.
+    Find(ListQuery),
+}
+
+/// An answer of the owner of matches.
+pub type MatchesAnswer = muster_domain::Result<MatchAnswer>;
+
+/// A match on its way to its partition's next owner.
+pub type MatchPart = Box<CarriedMatch>;
 
 /// A message of a player, without its sender.
 #[derive(Clone, Debug)]

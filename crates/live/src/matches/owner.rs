@@ -11,19 +11,18 @@ use muster_domain::ids::Uuid;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{CallRef, LeaveReason, Return};
-use super::effect::{Answer, Effect, MatchEnd};
-use super::listing::{Directory, ListQuery, Listed};
+use super::effect::{MatchAnswer, MatchEffect, MatchEnd};
+use super::listing::{ListQuery, Listed, MatchIndex};
 use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk, PlayerMessage};
-use super::running::{RunningMatch, ended};
+use super::running::{RunningMatch, ended_error};
 use crate::place::{Partition, Place};
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
 use crate::stream::SessionRef;
 use crate::wheel::{Lateness, Wheel};
 
-/// Id of a match. It contains the number of the match's partition. The partition of a durable match gets another owner
-/// when its
-/// owner goes; that of any other match stays at the place where the match was made.
+/// Id of a match, which contains the number of the match's partition. The partition of a durable match goes to another
+/// owner when its owner goes. The partition of any other match is anchored: the match ends with its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MatchId(pub Uuid);
 
@@ -33,7 +32,8 @@ impl MatchId {
         Self::of_partition(Partition::anchored(place), random)
     }
 
-    /// Makes an id for a match of a partition from a random id. The match is durable if the partition is shared out.
+    /// Makes an id for a match of a partition from a random id. The match is durable if the partition is shared, and
+    /// not durable if the partition is anchored to a place.
     pub fn of_partition(partition: Partition, random: Uuid) -> Self {
         let (low, number) = (u128::from(u32::MAX), u128::from(partition.id_number()));
         Self(Uuid::from_u128(random.as_u128() & !low | number))
@@ -60,21 +60,21 @@ impl fmt::Display for MatchId {
 /// Settings for the matches of this server.
 #[derive(Clone, Debug)]
 pub struct MatchesConfig {
-    /// `match.input_queue_size`: most messages of players that wait for a tick of a match.
+    /// `match.input_queue_size`: limit on the messages of players that wait for a tick of a match.
     pub inputs_max: usize,
-    /// `match.join_attempt_queue_size`: most join attempts that are queued for a match.
+    /// `match.join_attempt_queue_size`: limit on the join attempts that are queued for a match.
     pub join_attempts_max: usize,
-    /// `match.signal_queue_size`: most signals that are queued for a match.
+    /// `match.signal_queue_size`: limit on the signals that are queued for a match.
     pub signals_max: usize,
-    /// Longest time that a join attempt or signal waits for the handler's answer, in milliseconds.
-    pub patience_ms: Millis,
+    /// Limit on the time that a join attempt or signal waits for the handler's answer, in milliseconds.
+    pub answer_wait_max_ms: Millis,
     /// `match.max_empty_sec`: seconds without players after which a match ends; 0 for never.
     pub empty_sec_max: u32,
 }
 
 impl Default for MatchesConfig {
     fn default() -> Self {
-        Self { inputs_max: 128, join_attempts_max: 128, signals_max: 10, patience_ms: 10_000, empty_sec_max: 0 }
+        Self { inputs_max: 128, join_attempts_max: 128, signals_max: 10, answer_wait_max_ms: 10_000, empty_sec_max: 0 }
     }
 }
 
@@ -85,11 +85,11 @@ pub struct Creation {
     pub handler: Arc<str>,
     /// Parameters for the first callback, as an encoded value.
     pub params: Bytes,
-    /// Moment at which the match was asked for.
+    /// Moment of the request to create the match.
     pub created_at: Timestamp,
     /// Matches whose callbacks wait for the answer.
     pub chain: Chain,
-    /// Whether the match is to be durable. Its id must be of a fitting partition, see
+    /// Whether the match is to be durable. The match's id must name a partition that fits, see
     /// [`crate::plane::Plane::match_id`].
     pub is_durable: bool,
 }
@@ -97,23 +97,24 @@ pub struct Creation {
 /// Counts of the matches of a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchStats {
-    /// Matches that there are now.
+    /// Number of matches now.
     pub matches: usize,
-    /// Matches that have begun so far.
+    /// Number of matches that have begun so far.
     pub begun: u64,
-    /// Matches that have failed so far.
+    /// Number of matches that have failed so far.
     pub failed: u64,
-    /// Messages of players that were dropped so far because too many waited for a tick.
+    /// Number of messages of players that were dropped so far because too many messages waited for a tick.
     pub inputs_dropped: u64,
-    /// Durable matches that there are now.
+    /// Number of durable matches now.
     pub durable: usize,
-    /// Durable matches that have gone on here so far, after their place or the process had died.
+    /// Number of durable matches that were resumed here from their logs so far, after a crash or a restart.
     pub resumed: u64,
-    /// Durable matches with players that have ended so far because their log had nothing of them or could not be read.
+    /// Number of durable matches that did not go on so far, because their logs had nothing of them or could not be
+    /// read.
     pub lost: u64,
-    /// Ticks that were left out so far because the tick before took too long.
+    /// Number of ticks that were left out so far because an earlier call took too long.
     pub ticks_skipped: u64,
-    /// Times between the moments at which ticks were due and those at which they had returned.
+    /// Histogram of the times from the moments at which ticks were due to the returns of their loops.
     pub lateness: Lateness,
 }
 
@@ -121,11 +122,11 @@ pub struct MatchStats {
 pub struct Matches {
     config: MatchesConfig,
     running: Map<MatchId, RunningMatch>,
-    /// Ids of the durable matches, in an order that is the same in every run of a simulation.
+    /// Ids of the durable matches by partition, in an order that is the same in every run of a simulation.
     durable: BTreeMap<Partition, BTreeSet<MatchId>>,
-    directory: Directory,
-    /// Number of stays of matches at this place so far; see [`CallRef::life`].
-    lives: u64,
+    index: MatchIndex,
+    /// Number of stays of matches at this place so far; see [`CallRef::stay`].
+    stays: u64,
     wheel: Wheel<MatchId>,
     /// Buffer for the matches that are due in one step.
     due: Vec<MatchId>,
@@ -135,14 +136,14 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// An owner without matches.
+    /// Makes an owner without matches.
     pub fn new(config: MatchesConfig) -> Self {
         Self {
             config,
             running: Map::default(),
             durable: BTreeMap::new(),
-            directory: Directory::default(),
-            lives: 0,
+            index: MatchIndex::default(),
+            stays: 0,
             wheel: Wheel::default(),
             due: Vec::new(),
             stats: MatchStats::default(),
@@ -150,7 +151,7 @@ impl Matches {
         }
     }
 
-    /// Counts and gauges.
+    /// Counts so far, and the numbers of matches now.
     pub fn stats(&self) -> MatchStats {
         let (matches, durable) = (self.running.len(), self.durable.values().map(BTreeSet::len).sum());
         MatchStats { matches, durable, ..self.stats.clone() }
@@ -163,7 +164,7 @@ impl Matches {
         id: MatchId,
         ask: MatchAsk,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         match ask {
             MatchAsk::Create(creation) => self.create(id, creation, reply_to, out),
@@ -174,43 +175,43 @@ impl Matches {
                 self.input(id, session, PlayerMessage { op_code, data, reliable, received_at });
             }
             MatchAsk::Signal { data, chain } => self.signal(now, id, data, chain, reply_to, out),
-            MatchAsk::Get => out.extend(reply_to.map(|to| Effect::Reply(to, self.get(id)))),
+            MatchAsk::Get => out.extend(reply_to.map(|to| MatchEffect::Reply(to, self.get(id)))),
         }
     }
 
-    /// Creates a match. Whether it begins depends on the answer of its first callback.
+    /// Creates a match. The answer of the first callback decides whether the match begins.
     pub(super) fn create(
         &mut self,
         id: MatchId,
         creation: Creation,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         if let Some(running) = self.running.get_mut(&id) {
             if running.is_made_by(&creation) {
                 return running.answer_creation(reply_to, out);
             }
             let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
             return;
         }
         if self.is_stopping && id.is_durable() {
             let why = Error::new(ErrorKind::Unavailable, "The server stops: it makes no more matches.");
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
             return;
         }
-        if let Some(why) = too_long(&creation.chain) {
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+        if let Some(why) = chain_too_long_error(&creation.chain) {
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
             return;
         }
-        let life = self.next_life();
-        let running = RunningMatch::new(id, life, creation, reply_to, out);
+        let stay = self.next_stay();
+        let running = RunningMatch::new(id, stay, creation, reply_to, out);
         self.insert(id, running);
     }
 
-    fn next_life(&mut self) -> u64 {
-        self.lives += 1;
-        self.lives
+    fn next_stay(&mut self) -> u64 {
+        self.stays += 1;
+        self.stays
     }
 
     fn insert(&mut self, id: MatchId, running: RunningMatch) {
@@ -221,18 +222,25 @@ impl Matches {
     }
 
     /// Takes in the join attempt of a player.
-    pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<Effect>) {
+    pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<MatchEffect>) {
         match self.running.get_mut(&attempt.id).filter(|running| running.has_begun()) {
             Some(running) => running.attempt(now, attempt, &self.config, out),
             None => {
-                out.push(Effect::Refuse(attempt.id, attempt.member.listener));
-                out.extend(attempt.reply_to.map(|to| Effect::Reply(to, Err(ended()))));
+                out.push(MatchEffect::Refuse(attempt.id, attempt.member.listener));
+                out.extend(attempt.reply_to.map(|to| MatchEffect::Reply(to, Err(ended_error()))));
             }
         }
     }
 
-    /// Takes in that a session has gone from a match's stream, or has gone before it came there.
-    pub fn gone(&mut self, now: Millis, id: MatchId, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
+    /// Takes in that a session has left a match's stream, or has gone before it came there.
+    pub fn gone(
+        &mut self,
+        now: Millis,
+        id: MatchId,
+        session: SessionRef,
+        reason: LeaveReason,
+        out: &mut Vec<MatchEffect>,
+    ) {
         if let Some(running) = self.running.get_mut(&id) {
             running.gone(now, session, reason, out);
         }
@@ -261,26 +269,26 @@ impl Matches {
         data: Arc<str>,
         chain: Chain,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         let running = self.running.get_mut(&id);
         let refused = if chain.contains(&id) {
             Some(would_wait_for_itself())
         } else if running.as_ref().is_none_or(|running| !running.has_begun()) {
-            Some(ended())
+            Some(ended_error())
         } else {
-            too_long(&chain)
+            chain_too_long_error(&chain)
         };
         match (refused, running) {
             (None, Some(running)) => running.signal(now, data, chain, reply_to, &self.config, out),
-            (why, _) => out.extend(reply_to.map(|to| Effect::Reply(to, Err(why.unwrap_or_else(ended))))),
+            (why, _) => out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why.unwrap_or_else(ended_error))))),
         }
         self.set_timer(id);
     }
 
-    /// Tells all matches except the durable ones that the server stops. Durable matches come to rest instead, see
-    /// [`Self::rest`]: they go on when the server starts again, or elsewhere.
-    pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
+    /// Tells all matches except the durable ones that the server stops. Durable matches come to rest instead (see
+    /// [`Self::rest`]), and go on at another place or when the server starts again.
+    pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<MatchEffect>) {
         let mut ids: Vec<MatchId> = self.running.keys().copied().filter(|id| !id.is_durable()).collect();
         ids.sort_unstable();
         for id in ids {
@@ -292,9 +300,9 @@ impl Matches {
     }
 
     /// Takes in the return of a call. Returns of calls from an earlier stay of the match at this place are dropped.
-    pub fn returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Vec<Effect>) {
-        let CallRef { id, life } = call;
-        let Some(running) = self.running.get_mut(&id).filter(|running| running.life == life) else { return };
+    pub fn returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Vec<MatchEffect>) {
+        let CallRef { id, stay } = call;
+        let Some(running) = self.running.get_mut(&id).filter(|running| running.stay == stay) else { return };
         let had_begun = running.has_begun();
         let after = running.returned(now, returned, out);
         if let Some(tick) = after.tick {
@@ -306,7 +314,7 @@ impl Matches {
         }
         let begins = running.has_begun() && !had_begun;
         if begins || after.is_relabelled {
-            self.directory.put(&running.outline);
+            self.index.put(&running.outline);
         }
         if begins {
             self.stats.begun += 1;
@@ -316,7 +324,7 @@ impl Matches {
 
     fn remove(&mut self, id: MatchId) -> Option<RunningMatch> {
         let running = self.running.remove(&id)?;
-        self.directory.remove(id);
+        self.index.remove(id);
         if let Some(durable) = self.durable.get_mut(&id.partition()) {
             durable.remove(&id);
             if durable.is_empty() {
@@ -326,19 +334,20 @@ impl Matches {
         Some(running)
     }
 
-    /// Moment at which the next tick, end or answer of a match is due.
+    /// Moment at which [`Self::turn`] is due next: for a tick or the end of a match, or to refuse a caller who has
+    /// waited too long.
     pub fn next_due(&self) -> Option<Millis> {
         self.wheel.next_due()
     }
 
-    /// Takes the steps of all matches that are due.
-    pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    /// Takes the steps that are due in all matches.
+    pub fn turn(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.take_due(now, &mut due);
         for id in due.drain(..) {
             let Some(running) = self.running.get_mut(&id) else { continue };
             if running.timer.take_if(|at| *at <= now).is_none() {
-                // An earlier timer has replaced this one and has fired.
+                // An earlier entry of the wheel has replaced this one and has come due before.
                 continue;
             }
             if running.next_due().is_none_or(|at| at > now) {
@@ -364,20 +373,20 @@ impl Matches {
 
     /// Matches that fit a request, in order.
     pub fn list(&self, asked: &ListQuery) -> Vec<Listed> {
-        self.directory.list(asked, |id| self.running.get(&id))
+        self.index.list(asked, |id| self.running.get(&id))
     }
 
-    /// A match as listings show it.
-    pub(super) fn get(&self, id: MatchId) -> Result<Answer> {
-        let running = self.running.get(&id).filter(|running| running.has_begun()).ok_or_else(ended)?;
-        Ok(Answer::Listed(vec![Listed::of(running, 1.0)]))
+    /// The entry of a match in a listing.
+    pub(super) fn get(&self, id: MatchId) -> Result<MatchAnswer> {
+        let running = self.running.get(&id).filter(|running| running.has_begun()).ok_or_else(ended_error)?;
+        Ok(MatchAnswer::Listed(vec![Listed::of(running, 1.0)]))
     }
 
-    fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
+    fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<MatchEffect>) {
         if let Some(running) = self.remove(id) {
             running.close(out);
             if end != MatchEnd::Lost {
-                out.push(Effect::Drop(id));
+                out.push(MatchEffect::DropState(id));
             }
         }
         match end {
@@ -393,7 +402,7 @@ fn would_wait_for_itself() -> Error {
     Error::new(ErrorKind::FailedPrecondition, why)
 }
 
-fn too_long(chain: &Chain) -> Option<Error> {
+fn chain_too_long_error(chain: &Chain) -> Option<Error> {
     let why = || format!("More than {CHAIN_MAX} matches wait for one another.");
     (chain.len() > CHAIN_MAX).then(|| Error::new(ErrorKind::ResourceExhausted, why()))
 }

@@ -1,16 +1,15 @@
-//! Timers of a match: names of calls that its handler wants at later ticks. They are plain data, so that they go
-//! wherever the
-//! match goes and last as long as it does.
+//! Timers of a match: calls of a callback that the handler wants at later ticks, by name. Timers are plain data, so
+//! that a durable match takes them along to its next owner and through crashes.
 
 use std::sync::Arc;
 
-/// Most timers that a match has at a time.
+/// Limit on the timers that a match has at a time.
 pub const TIMERS_MAX: usize = 256;
-/// Most bytes of a timer's name.
+/// Limit on the bytes of a timer's name.
 pub const TIMER_NAME_BYTES_MAX: usize = 128;
-/// Most bytes of a timer's data.
+/// Limit on the bytes of a timer's data.
 pub const TIMER_DATA_BYTES_MAX: usize = 4_096;
-/// Longest time until a timer fires: 30 days, in milliseconds.
+/// Limit on the time until a timer fires: 30 days, in milliseconds.
 pub const TIMER_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
 
 /// A timer of a match.
@@ -20,11 +19,11 @@ pub struct Timer {
     pub name: Arc<str>,
     /// Tick before whose loop the timer fires.
     pub due_tick: u64,
-    /// Data that the handler is given back.
+    /// Data that the timer's callback is given.
     pub data: Arc<str>,
 }
 
-/// The timers of a match, in the order in which they fire. Clones share what they hold.
+/// The timers of a match, in the order in which they fire. Clones share one list until one of them changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timers(Arc<Vec<Timer>>);
 
@@ -51,9 +50,9 @@ impl Timers {
         self.0.first().filter(|timer| timer.due_tick <= tick)
     }
 
-    /// Sets a timer, in place of another of its name. It fires after `after_ms` milliseconds at the earliest, and later
-    /// than at
-    /// `tick`, the tick of the callback that sets it.
+    /// Sets a timer, in place of an earlier one of the same name. `tick` is the tick of the callback that sets the
+    /// timer. The timer fires `after_ms` milliseconds after that tick, rounded up to whole ticks, and at least one tick
+    /// later.
     pub(super) fn set(&mut self, name: Arc<str>, tick: u64, tick_rate: u32, after_ms: u64, data: Arc<str>) {
         self.remove(&name);
         let ticks = (after_ms.min(TIMER_MS_MAX) * u64::from(tick_rate)).div_ceil(1_000).max(1);

@@ -1,4 +1,4 @@
-//! The pool as plain data, for the shard that is to own it next. Nothing here sends it.
+//! The pool as plain data, for the shard that is to own the pool next. The sending is not done here.
 
 use super::Matchmaker;
 use super::ticket::{NewTicket, Ticket, TicketId};
@@ -9,15 +9,15 @@ use crate::session::Millis;
 pub struct CarriedTicket<M> {
     /// The ticket as it was requested.
     pub ticket: NewTicket<M>,
-    /// How long the ticket has waited.
+    /// Time that the ticket has waited.
     pub waited_ms: Millis,
     /// Number of the first pass that the ticket takes part in.
     pub first_pass: u64,
-    /// Number of steps by which its query was widened.
+    /// Number of steps by which the query was widened.
     pub widened: u32,
     /// Whether the ticket still searches.
     pub is_searching: bool,
-    /// Whether its last search met a limit, so that another search may find more.
+    /// Whether the last search met a limit, so that another search may find more.
     pub was_cut: bool,
 }
 
@@ -31,8 +31,8 @@ pub struct CarriedPasses {
 }
 
 impl<M: Clone> Matchmaker<M> {
-    /// Takes out all tickets, the longest waiting first. A running pass is given up: the next owner's next pass does
-    /// its work, and should begin at once.
+    /// Takes out all tickets, the longest waiting first. A running pass is given up: the next pass, at the next owner,
+    /// does its work and should begin at once.
     pub fn carry_out(&mut self, now: Millis) -> (Vec<CarriedTicket<M>>, CarriedPasses) {
         self.lay_down_pass(now);
         let mut slots: Vec<u32> = self.tickets.keys().copied().collect();
@@ -49,7 +49,7 @@ impl<M: Clone> Matchmaker<M> {
     /// Adds a ticket from another owner behind the tickets that came before it.
     pub fn carry_in(&mut self, now: Millis, carried: CarriedTicket<M>) {
         let CarriedTicket { ticket, waited_ms, first_pass, widened, is_searching, was_cut } = carried;
-        // A ticket that cannot be parsed was not accepted there either.
+        // A ticket that is not in order cannot have been accepted by the former owner, so it is ignored.
         let Ok(mut ticket) = Ticket::new(ticket, first_pass, now.wrapping_sub(waited_ms)) else { return };
         if self.by_id.contains_key(&ticket.id) {
             return;
@@ -68,8 +68,9 @@ impl<M: Clone> Matchmaker<M> {
         }
     }
 
-    /// Adds a ticket whose owner died, behind the tickets that came before it. Patience and widening are as after
-    /// `waited_ms`, and the ticket searches anew. Returns whether the pool has room for it.
+    /// Adds a ticket whose pool died with its owner, behind the tickets that came before it. The ticket gets the
+    /// patience and the widening of a ticket that has waited `waited_ms`, and searches anew. Returns whether the pool
+    /// has room for the ticket.
     pub fn resume(&mut self, now: Millis, ticket: NewTicket<M>, waited_ms: Millis) -> bool {
         if self.tickets.len() >= self.config.total_tickets_max {
             return false;
@@ -89,12 +90,12 @@ impl<M: Clone> Matchmaker<M> {
         Some(self.tickets.get(slot)?.carried(now, self.active.contains(slot)))
     }
 
-    /// Counts a ticket whose owner died and that does not go on.
-    pub fn lose(&mut self) {
+    /// Counts a ticket whose pool died with its owner, and that does not go on.
+    pub fn count_lost(&mut self) {
         self.totals.lost += 1;
     }
 
-    /// Takes over the passes of another owner's pool. No pass is running.
+    /// Takes over the number and time of passes from another owner's pool. No pass may be running.
     pub fn carry_in_passes(&mut self, now: Millis, carried: CarriedPasses) {
         self.passes = carried.passes;
         self.next_pass_at = now.saturating_add(carried.next_ms);

@@ -1,6 +1,6 @@
 //! Queries and properties of tickets, translated into numbers. Field names and texts get numbers while a ticket uses
 //! them, so that checking a pair compares a few adjacent numbers. A query that cannot be translated (patterns, dates,
-//! terms without a field) is evaluated itself. Never decides differently from the query.
+//! terms without a field) is evaluated itself. A check never decides differently from its query.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -11,25 +11,30 @@ use super::pass::Budget;
 use super::ticket::Ticket;
 use super::{Map, UNINDEXED};
 
-/// Stand in place of a text's number: for a value that is a number, and for a check that accepts no text.
+/// Placeholder for the number of a text, in a fact whose value is a number.
 const NOT_A_TEXT: u32 = u32::MAX;
+/// Placeholder for the number of a text, in a check that accepts no text.
 const NO_TEXT: u32 = u32::MAX - 1;
-/// Number of comparisons that cost about one unit of a budget.
+/// Number of comparisons that cost about one unit of a [`Budget`].
 const PAIRS_PER_UNIT: usize = 32;
 
 /// One value of a ticket's document.
 #[derive(Debug)]
 struct Fact {
+    /// Number of the field's name.
     field: u32,
+    /// Number of the text; [`NOT_A_TEXT`] if the value is a number.
     text: u32,
-    /// NaN if the value is a text.
+    /// The value; NaN if it is a text.
     number: f64,
 }
 
-/// One term of a query. It accepts the text, or a number from `low` to `high`, both included.
+/// One term of a query. A value passes if it is the text, or a number from `low` to `high`, both included.
 #[derive(Debug)]
 struct Check {
+    /// Number of the field's name.
     field: u32,
+    /// Number of the text; [`NO_TEXT`] if no text passes.
     text: u32,
     low: f64,
     high: f64,
@@ -125,7 +130,7 @@ impl Names {
     }
 
     fn checks(&mut self, query: &Query) -> Option<Box<[Check]>> {
-        // Beside a `+term`, terms without a sign are only preferences.
+        // Beside a `+term`, terms without a sign are only preferences, so they are left out.
         let has_must = query.having(Occur::Must).next().is_some();
         let clauses = || query.clauses().iter().filter(|clause| !(has_must && clause.occur == Occur::Should));
         clauses().all(can_be_numbered).then(|| clauses().filter_map(|clause| self.check(clause)).collect())
@@ -182,7 +187,7 @@ fn can_be_numbered(clause: &Clause) -> bool {
     is_plain && clause.field.as_deref().is_some_and(|field| !UNINDEXED.contains(&field))
 }
 
-/// The least number within a bound.
+/// The smallest number within a lower bound.
 fn least(low: Bound<f64>) -> f64 {
     match low {
         Bound::Included(low) => low,
@@ -191,7 +196,7 @@ fn least(low: Bound<f64>) -> f64 {
     }
 }
 
-/// The greatest number within a bound.
+/// The greatest number within an upper bound.
 fn most(high: Bound<f64>) -> f64 {
     match high {
         Bound::Included(high) => high,

@@ -1,11 +1,11 @@
-//! Tickets grouped by the numbers of players that they bring and ask for. A search skips whole groups that no number of
-//! players would satisfy together with the searcher. Never skips a ticket that could be matched.
+//! Classes of tickets by the numbers of players that they bring and ask for. A search skips all tickets of such a class
+//! if no number of players satisfies both them and the searcher. A ticket that could be matched is never skipped.
 
 use muster_domain::query::{Bitmap, Candidates};
 
 use super::ticket::Ticket;
 
-/// Most combinations of counts that have a set of their own.
+/// Limit on the combinations of counts that have a set of their own.
 pub(super) const CLASSES_MAX: usize = 64;
 
 /// The numbers of players that a ticket brings and asks for.
@@ -23,7 +23,7 @@ impl Counts {
         Self { size: ticket.size(), min, max, multiple: ticket.count_multiple }
     }
 
-    /// Whether some number of players satisfies both. `least` is the fewest that satisfy this ticket.
+    /// Whether some number of players satisfies both tickets. `least` is the smallest number that satisfies this one.
     pub fn agree(self, least: u32, other: Self) -> bool {
         let low = least.max(other.min).max(self.size.saturating_add(other.size));
         let high = self.max.min(other.max);
@@ -35,7 +35,7 @@ impl Counts {
     }
 }
 
-/// The least common multiple; any number that is too large for a match, if `a` is that already.
+/// The least common multiple. If `a` does not fit 32 bits, the answer is `a`, which is too large for any match already.
 pub(super) fn common_multiple(a: u64, b: u32) -> u64 {
     u32::try_from(a).map_or(a, |a| least_common_multiple(a, b))
 }
@@ -55,9 +55,9 @@ fn least_common_multiple(a: u32, b: u32) -> u64 {
 /// Slots of tickets by their counts.
 #[derive(Default)]
 pub(super) struct CountClasses {
-    /// No set is empty.
+    /// Sets of slots by counts. No set is empty.
     classes: Vec<(Counts, Bitmap)>,
-    /// Slots of tickets that came when [`CLASSES_MAX`] combinations had sets already.
+    /// Slots of tickets that were added when [`CLASSES_MAX`] other combinations had sets already.
     others: Bitmap,
 }
 
@@ -84,7 +84,7 @@ impl CountClasses {
             return;
         };
         let (_, slots) = &mut self.classes[at];
-        // The ticket may have come before its combination got a set.
+        // The ticket may have been added before its combination got a set.
         if !slots.remove(slot) {
             self.others.remove(slot);
         } else if slots.is_empty() {
@@ -92,8 +92,8 @@ impl CountClasses {
         }
     }
 
-    /// Keeps in `candidates` only tickets whose counts agree with these. Of tickets without a set it keeps those in
-    /// `others`. `least` is the fewest players that satisfy the searcher.
+    /// Keeps in `candidates` only tickets whose counts agree with these. Tickets without a set are kept if they are in
+    /// `others`. `least` is the smallest number of players that satisfies the searcher.
     pub fn agreeing<'a>(
         &'a self,
         counts: Counts,
@@ -106,7 +106,8 @@ impl CountClasses {
             classes.map(|(_, slots)| Candidates::set(slots)).fold(Candidates::none(), Candidates::or)
         };
         if self.others.is_empty() {
-            // The sets that disagree are mostly none, so the others need not be looked at.
+            // Mostly no set disagrees, so it is cheaper to remove the sets that disagree than to unite those that
+            // agree.
             return candidates.and_not(set(false));
         }
         candidates.and(set(true).or(Candidates::set(&self.others).and(others())))
@@ -126,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Counts that differ for all numbers up to 120, which is twice as many as have a set.
+    /// Counts that differ for all numbers below 120, so almost half of them have no set.
     fn counts(number: u32) -> Counts {
         let (size, min, multiple) = (1 + number % 3, 2 + number % 8, 1 + number % 5);
         Counts { size, min, max: min + number % 7 * multiple, multiple }

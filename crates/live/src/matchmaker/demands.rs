@@ -1,5 +1,6 @@
-//! An index of the demands that tickets' queries make. A search uses it to skip tickets whose queries reject the
-//! searcher, without evaluating each query. It may keep tickets that reject, but never skips one that accepts.
+//! An index of the demands that tickets' queries make. By the index a search skips tickets whose queries reject the
+//! searcher, without evaluating each query. The search may keep tickets that reject the searcher, but never skips a
+//! ticket that accepts it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,25 +9,27 @@ use muster_domain::query::{Candidates, Clause, Document, Occur, Postings, Query,
 
 use super::ticket::Ticket;
 
-/// Most different demands (a field and a kind of condition) in the index. Further demands are checked by evaluating the
-/// query.
+/// Limit on the different demands in the index. A demand is a field with a kind of condition. Further demands are
+/// checked by evaluating the query.
 const DEMANDS_MAX: usize = 32;
 
-/// Prefixes of a field's name in the index: the field must have this value, must not have it, or must hold a number
-/// that is at least or at most this.
+/// Prefix of a field's name in the index, for a field that must have this value.
 const EQUAL: char = '=';
+/// Prefix of a field's name in the index, for a field that must not have this value.
 const DIFFERENT: char = '!';
+/// Prefix of a field's name in the index, for a field that must hold at least this number.
 const LOW: char = '>';
+/// Prefix of a field's name in the index, for a field that must hold at most this number.
 const HIGH: char = '<';
 
-/// Prefix of the text of a term with a pattern.
+/// Prefix of a demand that is the text of a term with a pattern.
 const PATTERN: char = '/';
 
 /// The demands of all tickets.
 #[derive(Default)]
 pub(super) struct Demands {
     postings: Postings,
-    /// The demanded patterns. Each is tried on a searcher once, however many tickets demand it.
+    /// The demanded patterns. Each pattern is tried on a searcher once, however many tickets demand it.
     patterns: BTreeMap<Box<str>, Clause>,
 }
 
@@ -129,7 +132,8 @@ impl Demands {
         holding.fold(Candidates::none(), Candidates::or)
     }
 
-    /// Tickets that demand a number above the greatest of these, or below the smallest.
+    /// Tickets that demand a number above the greatest of these, or, for [`HIGH`], below the smallest. Without numbers,
+    /// all tickets with the demand.
     fn out_of_reach(&self, sign: char, demand: &str, values: Values<'_>) -> Candidates<'_> {
         let numbers = values.filter_map(|value| match value {
             Value::Number(number) => Some(*number),

@@ -1,4 +1,5 @@
-//! Explanations why a ticket waits: which tickets come closest, and what keeps them apart. Changes nothing.
+//! Explanations of why a ticket waits: the tickets that come closest to a match with it, and the obstacles between
+//! them. An explanation changes nothing in the pool.
 
 use std::fmt;
 
@@ -9,9 +10,9 @@ use super::checks::is_mutual;
 use super::pass::Budget;
 use super::ticket::{Ticket, TicketId};
 
-/// Most tickets that an explanation examines, the longest waiting first.
+/// Limit on the tickets that an explanation examines, the longest waiting first.
 const EXAMINED_MAX: usize = 1_000;
-/// Most tickets named in an explanation.
+/// Limit on the tickets that an explanation names.
 pub const EXPLAINED_MAX: usize = 5;
 
 /// The reasons why a ticket waits.
@@ -26,20 +27,22 @@ pub struct Explanation {
     /// Number of players that a match needs for the ticket now: its `max_count` while it has patience, then its
     /// `min_count`.
     pub players_needed: u32,
-    /// Number of players on other tickets that it could be matched with, each by itself.
+    /// Number of players on the examined tickets without an obstacle. With each of these tickets alone, the ticket
+    /// could be matched.
     pub players_found: u32,
     /// Number of tickets that were examined.
     pub examined: u32,
-    /// The tickets closest to being a match, the fewest obstacles first.
-    pub closest: Vec<Near>,
+    /// The tickets that come closest to a match. Tickets with the fewest obstacles other than terms come first; among
+    /// these, tickets with the fewest obstacles of all kinds.
+    pub closest: Vec<NearTicket>,
 }
 
-/// A ticket that the explained one cannot be matched with.
+/// A ticket with which the explained ticket cannot be matched.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Near {
+pub struct NearTicket {
     /// The other ticket.
     pub ticket: TicketId,
-    /// All obstacles. Without these the two could be matched.
+    /// All obstacles between the two tickets. Without these obstacles the two could be matched.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -57,17 +60,17 @@ pub enum Obstacle {
         /// The values of the other ticket in that field; empty if it lacks the field.
         found: Vec<Value>,
     },
-    /// No number of players would satisfy both now.
+    /// No number of players satisfies both tickets now.
     Counts,
-    /// They have a player or the party in common.
+    /// The tickets have a player or the party in common.
     Overlap,
 }
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Counts => write!(formatter, "no number of players would do for both now"),
-            Self::Overlap => write!(formatter, "they have a player or the party in common"),
+            Self::Counts => write!(formatter, "no number of players satisfies both tickets now"),
+            Self::Overlap => write!(formatter, "the tickets have a player or the party in common"),
             Self::Term { of, term, found, .. } => {
                 write!(formatter, "ticket {} asks for {term}, and the other has ", of.0)?;
                 if found.is_empty() {
@@ -99,13 +102,14 @@ impl<M> Matchmaker<M> {
             if obstacles.is_empty() {
                 players_found = players_found.saturating_add(other.size());
             } else {
-                near.push(Near { ticket: other.id.clone(), obstacles });
+                near.push(NearTicket { ticket: other.id.clone(), obstacles });
             }
         }
-        // The sort is stable: equals stay in the order of waiting.
+        // The sort is stable, so tickets with equal keys stay in the order of waiting.
         near.sort_by_key(|near| {
-            let fixed = near.obstacles.iter().filter(|obstacle| !matches!(obstacle, Obstacle::Term { .. })).count();
-            (fixed, near.obstacles.len())
+            let besides_terms =
+                near.obstacles.iter().filter(|obstacle| !matches!(obstacle, Obstacle::Term { .. })).count();
+            (besides_terms, near.obstacles.len())
         });
         near.truncate(EXPLAINED_MAX);
         Some(Explanation {

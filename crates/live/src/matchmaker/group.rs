@@ -1,6 +1,6 @@
-//! Assembly of a group in which every ticket accepts every other, from tickets that accept the searcher: the largest
-//! possible group, preferring tickets that come first in the pool. When counts demand it, the last ticket is left out
-//! first. An assembly can be interrupted after any pair that was checked. Never changes the pool.
+//! Assembly of a group from the tickets that a search has gathered. Every ticket of the group accepts every other. The
+//! group is as large as possible, and tickets that were gathered earlier are preferred: if counts leave a ticket out,
+//! it is the last of them. An assembly can be interrupted after any pair that was checked. It never changes the pool.
 
 use super::Matchmaker;
 use super::checks::is_mutual;
@@ -8,7 +8,7 @@ use super::counts::common_multiple;
 use super::pass::Budget;
 use super::search::SlottedTicket;
 
-/// Most tickets that an assembly tries before it gives up on a better group.
+/// Limit on the tickets that an assembly tries before it gives up on a better group.
 const TRIES_MAX: u32 = 2_048;
 
 /// The state of an unfinished assembly.
@@ -18,11 +18,13 @@ pub(super) struct Assembly {
     must_be_full: bool,
     /// Whether the search ends with this assembly.
     pub is_last: bool,
+    /// Number of tickets that the assembly has tried so far.
     tries: u32,
-    /// Positions in the pool of the group's tickets, without the searcher.
+    /// Positions of the group's tickets among the gathered ones, without the searcher.
     chosen: Vec<usize>,
-    /// The next position to try, and the number of chosen tickets that are known to agree with its ticket.
+    /// The next position to try.
     at: usize,
+    /// Number of chosen tickets that are known to agree with the ticket at the next position.
     agreed: usize,
     /// The best group so far, with its number of players.
     best: Option<(u32, Vec<u32>)>,
@@ -32,21 +34,25 @@ pub(super) struct Assembly {
 pub(super) enum Assembled {
     /// The budget is spent.
     More,
+    /// The assembly is over.
     Over {
+        /// Slots of the group, the searcher's first.
         found: Option<Vec<u32>>,
         /// Whether a limit was met, so that a better group may exist.
         was_cut: bool,
     },
 }
 
-/// A ticket in a group, with totals over all tickets up to it.
+/// A ticket in a group, with totals over this ticket and all tickets before it.
 struct GroupSeat<'a, M> {
     ticket: SlottedTicket<'a, M>,
+    /// Number of players on these tickets.
     players: u32,
-    /// The most players that all of them allow, and the fewest.
+    /// Largest number of players that all these tickets allow.
     most: u32,
+    /// Smallest number of players that all these tickets allow.
     least: u32,
-    /// The number of players must be a multiple of this.
+    /// The number of players must be a multiple of this number.
     multiple: u64,
 }
 
@@ -73,35 +79,36 @@ impl<'a, M> GroupSeat<'a, M> {
         }
     }
 
-    /// Whether the number of players satisfies all of them.
+    /// Whether the number of players satisfies all these tickets.
     fn suits(&self) -> bool {
         (self.least..=self.most).contains(&self.players) && u64::from(self.players).is_multiple_of(self.multiple)
     }
 }
 
-/// Whether a searcher and another ticket make a match of the searcher's `max_count`, as is mostly the case.
+/// Whether a searcher and another ticket alone make a match of the searcher's `max_count`. Such a match needs no
+/// assembly.
 pub(super) fn is_full_pair<M>(searcher: SlottedTicket<'_, M>, other: SlottedTicket<'_, M>) -> bool {
     let pair = GroupSeat::first(searcher).next(other);
     pair.players == searcher.ticket.max_count && pair.suits()
 }
 
 impl<M> Matchmaker<M> {
-    /// Continues an assembly from the tickets in `pool`, all of which the searcher could be matched with. It looks for
-    /// a group of the searcher's `max_count`, or, if the group need not be full, for the largest one.
+    /// Continues an assembly from the gathered tickets, with all of which the searcher could be matched. The assembly
+    /// looks for a group of the searcher's `max_count`, or, if the group need not be full, for the largest group.
     pub(super) fn assemble(
         &self,
         searcher: SlottedTicket<'_, M>,
-        pool: &[SlottedTicket<'_, M>],
+        gathered: &[SlottedTicket<'_, M>],
         assembly: &mut Assembly,
         budget: &mut Budget,
     ) -> Assembled {
-        budget.spend(pool.len() as u32);
+        budget.spend(gathered.len() as u32);
         let ticket = searcher.ticket;
-        let players_from = players_from(pool);
+        let players_from = players_from(gathered);
         let first = GroupSeat::first(searcher);
-        // The searcher is not among the seats, since everybody in the pool agrees with it.
+        // The searcher is not among the seats, since all gathered tickets agree with it.
         let mut seats: Vec<GroupSeat<'_, M>> = Vec::with_capacity(assembly.chosen.len() + 1);
-        for chosen in assembly.chosen.iter().filter_map(|place| pool.get(*place)) {
+        for chosen in assembly.chosen.iter().filter_map(|place| gathered.get(*place)) {
             seats.push(seats.last().unwrap_or(&first).next(*chosen));
         }
         let least = if assembly.must_be_full { ticket.max_count } else { ticket.min_count };
@@ -110,7 +117,7 @@ impl<M> Matchmaker<M> {
             let most = last.most.min(last.players.saturating_add(players_from[assembly.at]));
             let most = most - most % ticket.count_multiple;
             let wanted = assembly.best.as_ref().map_or(least, |(players, _)| players + 1);
-            let candidate = pool.get(assembly.at).filter(|_| most >= wanted);
+            let candidate = gathered.get(assembly.at).filter(|_| most >= wanted);
             if let Some(candidate) = candidate {
                 let seat = last.next(*candidate);
                 let Some(joins) = joins(&seats, &seat, &mut assembly.agreed, budget) else { return Assembled::More };
@@ -148,7 +155,7 @@ impl Assembly {
         Self { must_be_full, is_last, ..Self::default() }
     }
 
-    /// Begins anew after the pool changed.
+    /// Begins anew after gathered tickets have left.
     pub fn start_over(&mut self) {
         *self = Self::new(self.must_be_full, self.is_last);
     }
@@ -158,7 +165,7 @@ impl Assembly {
     }
 }
 
-/// Whether a ticket agrees with everybody in a group; `None` if the budget is spent before that is known.
+/// Whether a ticket agrees with all tickets of a group; `None` if the budget is spent before that is known.
 fn joins<M>(
     seats: &[GroupSeat<'_, M>],
     seat: &GroupSeat<'_, M>,
@@ -181,10 +188,10 @@ fn joins<M>(
     Some(true)
 }
 
-/// The number of players in the pool from each position on; 0 behind its end.
-fn players_from<M>(pool: &[SlottedTicket<'_, M>]) -> Vec<u32> {
-    let mut sums = vec![0_u32; pool.len() + 1];
-    for (at, member) in pool.iter().enumerate().rev() {
+/// For each position, the number of players on the gathered tickets from there on; the last entry is 0.
+fn players_from<M>(gathered: &[SlottedTicket<'_, M>]) -> Vec<u32> {
+    let mut sums = vec![0_u32; gathered.len() + 1];
+    for (at, member) in gathered.iter().enumerate().rev() {
         sums[at] = sums[at + 1].saturating_add(member.ticket.size());
     }
     sums

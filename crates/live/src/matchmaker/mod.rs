@@ -2,8 +2,9 @@
 //!
 //! A pass starts every `interval_ms` and runs in slices, so that no other work waits for it: [`Matchmaker::begin_pass`]
 //! starts it, and [`Matchmaker::run_slice`] runs until it is done. Tickets may come and go between slices. A pass
-//! searches only for tickets that are new, that lose patience or that widen: every group that was impossible before and
-//! is possible now holds such a ticket. Time, ids and randomness come from outside.
+//! searches groups only for tickets that are new, that lose patience, that widen, or whose last search met a limit:
+//! every group that an earlier pass could not make and this pass can make holds such a ticket. Time, ids and randomness
+//! come from outside.
 
 mod carry;
 mod checks;
@@ -11,6 +12,7 @@ mod counts;
 mod demands;
 mod explain;
 mod group;
+mod message;
 mod pass;
 mod patterns;
 mod search;
@@ -29,10 +31,14 @@ use muster_domain::ids::SessionId;
 use muster_domain::query::{Candidates, Document, Postings};
 
 pub use self::carry::{CarriedPasses, CarriedTicket};
-pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
-pub use self::pass::{Match, SLICE_UNITS, Slice};
+pub use self::explain::{EXPLAINED_MAX, Explanation, NearTicket, Obstacle};
+pub(crate) use self::message::POOL;
+pub use self::message::{
+    CarriedPool, OnTicket, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketStanding, pool_partition,
+};
+pub use self::pass::{FoundMatch, SLICE_UNITS, Slice};
 pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
-pub use self::ticket::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
+pub use self::ticket::{MemberKey, NewTicket, Ticket, TicketId, TicketMember, TicketOwner, Widening};
 
 use self::checks::Names;
 use self::counts::{CountClasses, Counts};
@@ -47,11 +53,11 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 /// The shortest time between two passes, in milliseconds.
 pub const INTERVAL_MIN_MS: Millis = 100;
 
-/// Most tickets whose documents are removed from the indexes at a time. Only while a pass runs may more removed tickets
-/// wait for that.
+/// Limit on the tickets that are removed from the indexes at a time. Only while a pass runs, more tickets than this may
+/// have left the pool and still be in the indexes.
 const LEAVING_MAX: usize = 128;
 
-/// Fields that differ in every ticket and that few queries ask about, so they are not indexed.
+/// Fields that the index leaves out, because they differ in every ticket and few queries ask about them.
 const UNINDEXED: [&str; 2] = ["ticket", "created_at"];
 
 /// Settings of the matchmaker, under their configuration names.
@@ -60,13 +66,13 @@ pub struct MatchmakerConfig {
     /// `matchmaker.interval_ms`: time from the start of one pass to the start of the next; at least
     /// [`INTERVAL_MIN_MS`].
     pub interval_ms: Millis,
-    /// `matchmaker.max_intervals`: number of passes in which a ticket searches. In the last of them the ticket takes
-    /// any number of players from its `min_count` on, before that only its `max_count`. Afterwards it waits to be found
-    /// by others.
+    /// `matchmaker.max_intervals`: number of passes in which a ticket searches. In the last of these passes the ticket
+    /// takes any number of players from its `min_count` on; before, it takes only its `max_count`. Afterwards the
+    /// ticket waits to be found by searches of other tickets.
     pub max_intervals: u32,
-    /// `matchmaker.max_tickets`: most tickets of one session, and of one party.
+    /// `matchmaker.max_tickets`: limit on the tickets of one session, and of one party.
     pub max_tickets: usize,
-    /// `matchmaker.total_tickets_max`: most tickets in the pool.
+    /// `matchmaker.total_tickets_max`: limit on the tickets in the pool.
     pub total_tickets_max: usize,
 }
 
@@ -78,17 +84,18 @@ impl Default for MatchmakerConfig {
 
 /// The pool of tickets. `M` is the data that the caller keeps of a member, for example its presence.
 ///
-/// Slots of tickets are given out in ascending order and never twice, so the order of slots is the order of waiting.
+/// Each ticket has a number, its slot. Slots are given out in ascending order, so the order of slots is the order of
+/// waiting. When all numbers are used up, all tickets get new slots in the same order.
 pub struct Matchmaker<M> {
     config: MatchmakerConfig,
     tickets: Slots<Box<Ticket<M>>>,
     by_id: Map<TicketId, u32>,
     by_member: Map<MemberKey, Vec<u32>>,
-    /// Slots of tickets by owner, except tickets that their only member owns: those are in `by_member`.
-    by_owner: Map<Owner, Vec<u32>>,
+    /// Slots of tickets by owner. Tickets that their only member owns are left out, because `by_member` has them.
+    by_owner: Map<TicketOwner, Vec<u32>>,
     /// Index of the properties that tickets offer.
     documents: Postings,
-    /// Index of the demands of tickets' queries. A search skips tickets whose queries reject the searcher.
+    /// Index of the demands of tickets' queries, by which a search skips tickets that reject the searching ticket.
     demands: Demands,
     counts: CountClasses,
     patterns: Patterns,
@@ -114,7 +121,7 @@ struct LeavingTicket {
 }
 
 impl<M> Matchmaker<M> {
-    /// An empty pool.
+    /// Makes an empty pool.
     pub fn new(config: MatchmakerConfig) -> Self {
         let config = MatchmakerConfig {
             interval_ms: config.interval_ms.max(INTERVAL_MIN_MS),
@@ -145,8 +152,8 @@ impl<M> Matchmaker<M> {
     /// Adds a ticket. It takes part in the passes that begin from now on.
     ///
     /// # Errors
-    /// `InvalidArgument` with what to change, `ResourceExhausted` when its owner or the server has too many tickets,
-    /// `AlreadyExists` when the id is taken.
+    /// `InvalidArgument`, whose message says what to change, if the ticket is not in order; `ResourceExhausted` if its
+    /// owner or the pool has too many tickets; `AlreadyExists` if another ticket has its id.
     pub fn add(&mut self, new: NewTicket<M>, now: Millis) -> Result<(), Error> {
         let ticket = Box::new(Ticket::new(new, self.passes + 1, now)?);
         if let Err(error) = self.check_limits(&ticket) {
@@ -154,7 +161,10 @@ impl<M> Matchmaker<M> {
             return Err(error);
         }
         if self.by_id.contains_key(&ticket.id) {
-            return Err(Error::new(ErrorKind::AlreadyExists, "There is a ticket with this id already: make another."));
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                "There is a ticket with this id already: use another id.",
+            ));
         }
         if self.next_slot == u32::MAX {
             self.renumber();
@@ -168,7 +178,7 @@ impl<M> Matchmaker<M> {
         let own = self.owned(&ticket.owner).count();
         let message = if self.tickets.len() >= self.config.total_tickets_max {
             "The matchmaker is full: try again later.".to_owned()
-        } else if own >= self.config.max_tickets && !matches!(ticket.owner, Owner::Server(_)) {
+        } else if own >= self.config.max_tickets && !matches!(ticket.owner, TicketOwner::Server(_)) {
             format!("There are {own} tickets already, which is the most: remove one, or wait for a match.")
         } else {
             return Ok(());
@@ -177,10 +187,10 @@ impl<M> Matchmaker<M> {
     }
 
     /// Slots of the tickets of an owner.
-    fn owned(&self, owner: &Owner) -> impl Iterator<Item = u32> {
+    fn owned(&self, owner: &TicketOwner) -> impl Iterator<Item = u32> {
         let of_player = match owner {
-            Owner::Session(session_id) => self.by_member.get(&MemberKey::Session(*session_id)),
-            Owner::Party(_) | Owner::Server(_) => None,
+            TicketOwner::Session(session_id) => self.by_member.get(&MemberKey::Session(*session_id)),
+            TicketOwner::Party(_) | TicketOwner::Server(_) => None,
         };
         let is_theirs = |slot: &&u32| self.tickets.get(*slot).is_some_and(|ticket| ticket.is_of_its_player());
         let of_player = of_player.into_iter().flatten().filter(is_theirs);
@@ -254,7 +264,7 @@ impl<M> Matchmaker<M> {
         ticket
     }
 
-    /// Removes the entries of up to [`LEAVING_MAX`] tickets that left from the indexes.
+    /// Removes from the indexes the entries of up to [`LEAVING_MAX`] tickets that have left the pool.
     fn unindex(&mut self) {
         let some = self.leaving.len().saturating_sub(LEAVING_MAX);
         let leaving: Vec<_> = self.leaving.drain(some..).collect();
@@ -267,7 +277,7 @@ impl<M> Matchmaker<M> {
     ///
     /// # Errors
     /// `NotFound` if there is no such ticket, or it has another owner.
-    pub fn remove(&mut self, id: &TicketId, owner: &Owner) -> Result<Box<Ticket<M>>, Error> {
+    pub fn remove(&mut self, id: &TicketId, owner: &TicketOwner) -> Result<Box<Ticket<M>>, Error> {
         let slot = self.by_id.get(id).copied().filter(|slot| self.tickets[slot].owner == *owner);
         let removed = slot.and_then(|slot| self.take(slot));
         self.totals.removed += u64::from(removed.is_some());
@@ -281,11 +291,11 @@ impl<M> Matchmaker<M> {
     }
 
     /// Removes all tickets of an owner, for example of a party whose members changed.
-    pub fn remove_owner(&mut self, owner: &Owner) -> Vec<Box<Ticket<M>>> {
+    pub fn remove_owner(&mut self, owner: &TicketOwner) -> Vec<Box<Ticket<M>>> {
         self.remove_all(self.owned(owner).collect())
     }
 
-    #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
+    #[expect(clippy::vec_box, reason = "tickets are boxed in the pool, and handed on without a copy")]
     fn remove_all(&mut self, slots: Vec<u32>) -> Vec<Box<Ticket<M>>> {
         let removed: Vec<_> = slots.into_iter().filter_map(|slot| self.take(slot)).collect();
         self.totals.removed += removed.len() as u64;
@@ -317,7 +327,7 @@ impl<M> Matchmaker<M> {
         self.active.len()
     }
 
-    /// Applies a change to what is kept of a session, on all tickets that the session is on.
+    /// Changes the data that the caller keeps of a session, on all tickets that the session is on.
     pub fn change_session(&mut self, session_id: SessionId, mut change: impl FnMut(&mut M)) {
         let key = MemberKey::Session(session_id);
         for slot in self.by_member.get(&key).into_iter().flatten() {
@@ -337,7 +347,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// All members of all tickets, in no order.
-    pub fn members(&self) -> impl Iterator<Item = &Member<M>> {
+    pub fn members(&self) -> impl Iterator<Item = &TicketMember<M>> {
         self.tickets().flat_map(|ticket| &ticket.members)
     }
 

@@ -1,5 +1,5 @@
-//! A pass: every ticket that may have a group by now searches, the longest waiting first. It runs in slices; groups
-//! that a slice finds have left the pool when it returns. Reads no clock.
+//! A pass: every ticket that may have a group by now searches, the longest waiting first. A pass runs in slices; the
+//! groups that a slice finds have left the pool when the slice returns. Nothing here reads a clock.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use crate::session::Millis;
 pub const SLICE_UNITS: u32 = 20_000;
 /// Cost of one ticket apart from its search.
 const TICKET_UNITS: u32 = 10;
-/// Costs of widening a ticket, of taking one out of the pool, and of removing one from the indexes together with
-/// others.
+/// Cost of widening a ticket.
 const WIDEN_UNITS: u32 = 200;
+/// Cost of taking a ticket out of the pool.
 const LIFT_UNITS: u32 = 50;
+/// Cost of removing a ticket from the indexes, when others are removed together with it.
 const UNINDEX_UNITS: u32 = 20;
 
-/// The rest of a slice, in units of a few dozen nanoseconds.
+/// Work that is left to a slice, in units of a few dozen nanoseconds.
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 
@@ -47,7 +48,7 @@ pub(super) struct Pass {
     cursor: u32,
     /// The first slot of tickets that came after the pass began.
     end: u32,
-    /// When the pass began.
+    /// Moment at which the pass began.
     pub now: Millis,
     pub search: Option<Search>,
     probing: Probing,
@@ -79,7 +80,7 @@ pub enum Slice {
 
 /// Tickets whose players all accept each other. They have left the pool.
 #[derive(Debug)]
-pub struct Match<M> {
+pub struct FoundMatch<M> {
     /// The matched tickets, the longest waiting first.
     pub tickets: Vec<Box<Ticket<M>>>,
     /// Other tickets of the same players and parties, which left the pool with them.
@@ -107,7 +108,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Works on the pass for about this many units ([`SLICE_UNITS`]) and appends the groups that it finds to `matches`.
-    pub fn run_slice(&mut self, units: u32, matches: &mut Vec<Match<M>>) -> Slice {
+    pub fn run_slice(&mut self, units: u32, matches: &mut Vec<FoundMatch<M>>) -> Slice {
         let mut budget = Budget::new(units.max(1));
         while let Some(mut pass) = self.pass.take() {
             if self.step(&mut pass, &mut budget, matches) == Slice::Done {
@@ -122,7 +123,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Continues the running search, or begins the next one, within the budget.
-    fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<Match<M>>) -> Slice {
+    fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<FoundMatch<M>>) -> Slice {
         if self.leaving.len() >= LEAVING_MAX {
             self.unindex_some(budget);
             return Slice::More;
@@ -153,7 +154,7 @@ impl<M> Matchmaker<M> {
         Slice::More
     }
 
-    /// Tries the patterns that a ticket's query demands on all tickets, within the budget. Returns whether all were
+    /// Tries on all tickets the patterns that a ticket's query demands, within the budget. Returns whether all were
     /// tried.
     fn learn_patterns(&mut self, slot: u32, budget: &mut Budget) -> bool {
         let Some(ticket) = self.tickets.get(&slot) else { return true };
@@ -161,7 +162,8 @@ impl<M> Matchmaker<M> {
         self.patterns.learn(&ticket.query, &self.documents, document, self.passes, budget)
     }
 
-    /// The search of the next ticket for which something has changed. Other tickets are skipped.
+    /// The search of the next ticket that may find a group that no earlier search could find. Other tickets are
+    /// skipped.
     fn next_search(&mut self, pass: &mut Pass, budget: &mut Budget) -> NextStep {
         while let Some(slot) = self.active.range(pass.cursor..pass.end).next().copied() {
             budget.spend(TICKET_UNITS);
@@ -180,11 +182,11 @@ impl<M> Matchmaker<M> {
         NextStep::Nobody
     }
 
-    /// Whether a ticket may find a group that was impossible before. Widens the ticket if that is due.
+    /// Whether a ticket may find a group that no earlier search could find. Widens the ticket if that is due.
     fn is_worth_searching(&mut self, slot: u32, budget: &mut Budget) -> bool {
         let max_intervals = u64::from(self.config.max_intervals);
         let Some(ticket) = self.tickets.get_mut(&slot) else { return false };
-        // Renumbering lets tickets that came during a pass take part in it.
+        // The first pass may be still to come, since renumbering lets tickets that came during a pass take part in it.
         let age = self.passes.saturating_sub(ticket.first_pass);
         let loses_patience = age + 1 == max_intervals && ticket.min_count < ticket.max_count;
         let widens = age > u64::from(ticket.widened) && ticket.may_widen();
@@ -216,7 +218,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Takes a group out of the pool, with all other tickets of its players and parties.
-    fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> Match<M> {
+    fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> FoundMatch<M> {
         slots.sort_unstable();
         let tickets: Vec<_> = slots.into_iter().filter_map(|slot| self.lift(slot)).collect();
         let mut others = Vec::new();
@@ -236,10 +238,10 @@ impl<M> Matchmaker<M> {
             let completion = Completion { created_at: ticket.created_at, completed_at };
             self.totals.complete(completion, ticket.size(), waited_ms);
         }
-        Match { tickets, dropped, match_id: None }
+        FoundMatch { tickets, dropped, match_id: None }
     }
 
-    /// Removes some tickets that left the pool from the indexes.
+    /// Removes from the indexes some of the tickets that have left the pool.
     fn unindex_some(&mut self, budget: &mut Budget) {
         budget.spend(UNINDEX_UNITS * self.leaving.len().min(LEAVING_MAX) as u32);
         self.unindex();

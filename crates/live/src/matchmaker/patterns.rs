@@ -1,5 +1,6 @@
 //! Results of wildcards and regular expressions that queries share. A pattern is tried on each ticket once, a few
-//! tickets at a time, instead of once per search. A ticket in a slot never changes, so results stay true.
+//! tickets at a time, instead of once per search. The properties of the ticket in a slot never change, so results stay
+//! true.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +8,21 @@ use muster_domain::query::{Bitmap, Candidates, Clause, Document, Occur, Postings
 
 use super::pass::Budget;
 
-/// Most patterns with kept results; other patterns are tried in each search.
+/// Limit on the patterns whose results are kept. Other patterns are tried anew in each search.
 const PATTERNS_KEPT_MAX: usize = 64;
 
+/// Results of one pattern.
 #[derive(Default)]
 struct PatternResults {
+    /// Slots of tickets that fit the pattern.
     fitting: Bitmap,
-    /// Tickets in slots below this were tried.
+    /// The pattern was tried on all tickets in slots below this one.
     tried_to: u32,
     /// Number of the last pass that used the pattern.
     used_in: u64,
 }
 
-/// Results of patterns, by the text of the pattern.
+/// Results of patterns, by the texts of the patterns.
 #[derive(Default)]
 pub(super) struct Patterns {
     known: BTreeMap<Box<str>, PatternResults>,

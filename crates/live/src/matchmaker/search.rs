@@ -1,6 +1,6 @@
-//! The search of one ticket: it gathers tickets that accept it and that it accepts, best first, until they make a
-//! group. A search can be interrupted after any pair that was checked. When it continues, it sees tickets that came or
-//! went meanwhile. Never changes the pool.
+//! The search of one ticket, the searcher. A search gathers tickets that accept the searcher and that the searcher
+//! accepts, best first, until they make a group. A search can be interrupted after any pair that was checked. When it
+//! continues, it sees which tickets have come or gone meanwhile. A search never changes the pool.
 
 use std::ops::Bound;
 
@@ -13,16 +13,19 @@ use super::group::{Assembled, Assembly, is_full_pair};
 use super::pass::Budget;
 use super::ticket::Ticket;
 
-/// Bounds of the number of tickets that a search gathers: twice the players it looks for, within these.
+/// Lower bound of the limit on the tickets that a search gathers. The limit itself is twice the searcher's `max_count`.
 const POOL_MIN: usize = 64;
+/// Upper bound of the limit on the tickets that a search gathers.
 const POOL_MAX: usize = 1_024;
-/// Number of a query's unsigned terms, the heaviest, that decide who is preferred; ties go to the longest waiting.
+/// Limit on the wishes of a query. Wishes are unsigned terms, which decide which tickets are preferred; the heaviest
+/// count. Among tickets with equal wishes the longest waiting is preferred.
 const WISHES_MAX: usize = 3;
-/// Number of candidates that may reject the searcher before the index of demands is asked who else does; and number of
-/// later searches that ask it at once, when that has happened.
+/// Number of candidates that may reject the searcher before the search asks the index of demands which others do.
 const PROBES: u32 = 8;
+/// Number of searches that ask the index of demands at once, after a search in which [`PROBES`] candidates rejected the
+/// searcher.
 const UNPROBED: u32 = 15;
-/// Cost of looking up one set of a combination.
+/// Cost of looking up one set of tickets in an index, in units of a [`Budget`].
 const SET_UNITS: u32 = 8;
 
 /// The state of an unfinished search.
@@ -30,18 +33,22 @@ const SET_UNITS: u32 = 8;
 pub(super) struct Search {
     /// The slot of the searching ticket.
     pub slot: u32,
+    /// Position of the combination of wishes for which the search gathers tickets now.
     tier: usize,
+    /// The next slot at which to look for tickets of this combination.
     from: u32,
-    /// Tickets that the searcher may be matched with, best first.
-    pool: Vec<u32>,
-    /// Number of players on these.
+    /// Slots of the tickets with which the searcher may be matched, best first.
+    gathered: Vec<u32>,
+    /// Number of players on the gathered tickets.
     players: u32,
-    /// Number of players from which a group is tried.
+    /// Number of gathered players from which the next group is tried.
     try_at: u32,
+    /// Whether a limit has kept the search from looking at all tickets.
     was_cut: bool,
-    /// The group that is being tried.
+    /// Assembly of the group that is being tried.
     assembly: Option<Assembly>,
-    /// Number of candidates that may yet reject the searcher before the index of demands is asked.
+    /// Number of further candidates that may reject the searcher before the index of demands is asked; 0 if it has
+    /// been.
     probes: u32,
 }
 
@@ -50,7 +57,7 @@ pub(super) struct Search {
 pub(super) enum Progress {
     /// The budget is spent.
     More,
-    /// Slots of a group, the searcher among them.
+    /// Slots of a group, including the searcher's.
     Found(Vec<u32>),
     /// No group was found.
     Nothing {
@@ -63,8 +70,8 @@ impl Search {
     pub fn new<M>(slot: u32, ticket: &Ticket<M>, probing: &mut Probing) -> Self {
         let try_at = ticket.max_count.saturating_sub(ticket.size());
         let probes = probing.probes();
-        let (pool, assembly) = (Vec::new(), None);
-        Self { slot, tier: 0, from: 0, pool, players: 0, try_at, was_cut: false, assembly, probes }
+        let (gathered, assembly) = (Vec::new(), None);
+        Self { slot, tier: 0, from: 0, gathered, players: 0, try_at, was_cut: false, assembly, probes }
     }
 
     /// Whether a group is being tried.
@@ -73,10 +80,10 @@ impl Search {
         self.assembly.is_some()
     }
 
-    /// Adds a ticket that the searcher may be matched with. A full group is tried when there are enough players, and
+    /// Adds a ticket with which the searcher may be matched. A full group is tried when there are enough players, and
     /// again whenever their number has doubled.
     fn admit(&mut self, slot: u32, size: u32) {
-        self.pool.push(slot);
+        self.gathered.push(slot);
         self.players += size;
         if self.players >= self.try_at && self.try_at > 0 {
             self.try_at = self.players.saturating_mul(2);
@@ -89,7 +96,7 @@ impl Search {
 /// is the same either way.
 #[derive(Debug, Default)]
 pub(super) struct Probing {
-    /// Number of next searches that ask the index at once.
+    /// Number of coming searches that ask the index at once.
     skip: u32,
 }
 
@@ -102,7 +109,7 @@ impl Probing {
         0
     }
 
-    /// Notes that a search met too many candidates that reject it.
+    /// Notes that too many candidates have rejected the searcher.
     fn failed(&mut self) {
         self.skip = UNPROBED;
     }
@@ -182,15 +189,15 @@ impl<M> Matchmaker<M> {
         if let Some(progress) = self.gather(search, searcher, probing, budget) {
             return progress;
         }
-        if search.pool.is_empty() {
+        if search.gathered.is_empty() {
             return Progress::Nothing { was_cut: search.was_cut };
         }
         search.assembly = Some(Assembly::new(self.is_patient(searcher.ticket), true));
         self.try_group(search, searcher, budget).unwrap_or(Progress::More)
     }
 
-    /// Gathers tickets that the searcher may be matched with, and tries groups on the way. `None` when all are
-    /// gathered.
+    /// Gathers tickets with which the searcher may be matched, and tries groups on the way. `None` when all are
+    /// gathered, or as many as the limit allows.
     fn gather(
         &self,
         search: &mut Search,
@@ -200,8 +207,8 @@ impl<M> Matchmaker<M> {
     ) -> Option<Progress> {
         let ticket = searcher.ticket;
         let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause));
-        let pool_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
-        if search.pool.len() >= pool_max {
+        let gathered_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
+        if search.gathered.len() >= gathered_max {
             search.was_cut = true;
             return None;
         }
@@ -220,14 +227,14 @@ impl<M> Matchmaker<M> {
                 chunks = scan.chunks_read();
                 search.from = slot + 1;
                 if let Some(other) = self.admits(searcher, slot, budget) {
-                    if search.pool.is_empty() && is_full_pair(searcher, SlottedTicket { slot, ticket: other }) {
+                    if search.gathered.is_empty() && is_full_pair(searcher, SlottedTicket { slot, ticket: other }) {
                         return Some(Progress::Found(vec![search.slot, slot]));
                     }
                     search.admit(slot, other.size());
                     if let Some(progress) = self.try_group(search, searcher, budget) {
                         return Some(progress);
                     }
-                    if search.pool.len() >= pool_max {
+                    if search.gathered.len() >= gathered_max {
                         search.was_cut = true;
                         return None;
                     }
@@ -256,7 +263,7 @@ impl<M> Matchmaker<M> {
         Some(SlottedTicket { slot, ticket: self.tickets.get(&slot)? })
     }
 
-    /// Tickets that a ticket accepts, and possibly others.
+    /// Tickets that a ticket accepts, and possibly others, which a check of each pair leaves out.
     fn candidates(&self, ticket: &Ticket<M>) -> Candidates<'_> {
         let accepted = self.documents.candidates(&ticket.query);
         let accepted = self.patterns.narrow(&ticket.query, &self.documents, accepted);
@@ -278,18 +285,19 @@ impl<M> Matchmaker<M> {
         admitted.then_some(&**other)
     }
 
-    /// Whether the ticket still insists on its `max_count`.
+    /// Whether a ticket has patience: it insists on its `max_count`.
     pub(super) fn is_patient(&self, ticket: &Ticket<M>) -> bool {
         self.passes + 1 < ticket.first_pass + u64::from(self.config.max_intervals)
     }
 
-    /// The fewest players that satisfy a searching ticket.
+    /// The smallest number of players that satisfies a searching ticket.
     fn least(&self, ticket: &Ticket<M>) -> u32 {
         if self.is_patient(ticket) { ticket.max_count } else { ticket.min_count }
     }
 
-    /// Whether some number of players satisfies both. The searcher's patience counts. The other ticket may get less
-    /// than its `max_count` if a searcher that waited longer gets no less.
+    /// Whether some number of players satisfies both tickets. A searcher with patience insists on its own `max_count`.
+    /// A ticket that has patience is taken along if its `max_count` is not greater than the searcher's, though it may
+    /// then get fewer players than it waits for.
     pub(super) fn counts_agree(&self, searcher: &Ticket<M>, other: &Ticket<M>) -> bool {
         if other.max_count > searcher.max_count && self.is_patient(other) {
             return false;
@@ -297,15 +305,16 @@ impl<M> Matchmaker<M> {
         Counts::of(searcher).agree(self.least(searcher), Counts::of(other))
     }
 
-    /// Continues the group that is being tried, if there is one. `None` when that failed and the search goes on.
+    /// Continues the group that is being tried. `None` if there is no such group, or if it failed and the search goes
+    /// on.
     fn try_group(&self, search: &mut Search, searcher: SlottedTicket<'_, M>, budget: &mut Budget) -> Option<Progress> {
         let mut assembly = search.assembly.take()?;
-        let pool: Vec<_> = search.pool.iter().filter_map(|slot| self.slotted(*slot)).collect();
-        if pool.len() < search.pool.len() {
-            search.pool.retain(|slot| self.tickets.contains_key(slot));
+        let gathered: Vec<_> = search.gathered.iter().filter_map(|slot| self.slotted(*slot)).collect();
+        if gathered.len() < search.gathered.len() {
+            search.gathered.retain(|slot| self.tickets.contains_key(slot));
             assembly.start_over();
         }
-        match self.assemble(searcher, &pool, &mut assembly, budget) {
+        match self.assemble(searcher, &gathered, &mut assembly, budget) {
             Assembled::More => {
                 search.assembly = Some(assembly);
                 Some(Progress::More)

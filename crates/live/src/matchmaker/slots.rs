@@ -1,5 +1,6 @@
-//! A map from slots to values. Slots are given out in ascending order, so tickets that came one after the other are
-//! stored side by side, and a pass, which goes in that order, finds the next one nearby. Never gives out slots itself.
+//! A map from the slots of tickets to values. Slots are given out in ascending order, so tickets that came one after
+//! the other lie side by side in the map. A pass goes in that order, so it reads adjacent memory. The map itself gives
+//! out no slots.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,4 +1,4 @@
-//! Counts of what the matchmaker did, read for metrics. Nothing here decides anything.
+//! Counts of the matchmaker's work, for metrics. No decision of the matchmaker depends on them.
 
 use std::collections::VecDeque;
 
@@ -16,13 +16,13 @@ pub const WAIT_BUCKETS_MS: [Millis; 11] =
 /// A ticket that was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When the ticket was made.
+    /// Moment at which the ticket was made.
     pub created_at: Timestamp,
-    /// The beginning of the pass that matched it.
+    /// Moment at which the pass that matched the ticket began.
     pub completed_at: Timestamp,
 }
 
-/// Histogram of how long matched tickets had waited.
+/// Histogram of the times that matched tickets had waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Number of tickets in each bucket of [`WAIT_BUCKETS_MS`], not cumulative.
@@ -39,7 +39,7 @@ impl Waits {
     }
 }
 
-/// Counts since the start.
+/// Counts since the pool was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchmakerTotals {
     /// Tickets that were added.
@@ -54,10 +54,10 @@ pub struct MatchmakerTotals {
     pub matched_players: u64,
     /// Tickets that left because their players were matched on other tickets.
     pub dropped: u64,
-    /// Tickets that went on here after their owner had died.
+    /// Tickets that went on here after the pool's former owner had died.
     pub resumed: u64,
-    /// Tickets of dead owners that did not go on, because a player on them had left or was matched, or the pool was
-    /// full.
+    /// Tickets in the pool of a former owner that had died, which did not go on, because a player on them had left or
+    /// was matched, or because the pool here was full.
     pub lost: u64,
     /// Matches that were made.
     pub matches: u64,
@@ -67,9 +67,10 @@ pub struct MatchmakerTotals {
     pub searches: u64,
     /// Searches that met a limit before they had seen all tickets.
     pub searches_cut: u64,
-    /// Tickets whose combination of counts got no set because as many others as may have one.
+    /// Tickets whose combination of counts got no set of its own, because as many other combinations had sets as may
+    /// have one.
     pub unclassed: u64,
-    /// How long matched tickets had waited.
+    /// Times that matched tickets had waited.
     pub waits: Waits,
     /// The latest completions, oldest first.
     pub completions: VecDeque<Completion>,

@@ -12,56 +12,56 @@ use muster_domain::query::{Document, Query};
 use super::checks::Profile;
 use crate::session::Millis;
 
-/// Most properties of a ticket, of both kinds together.
+/// Limit on the properties of a ticket, texts and numbers together.
 pub const PROPERTIES_MAX: usize = 128;
-/// Most fields that one ticket widens.
+/// Limit on the fields that one ticket widens.
 pub const WIDENINGS_MAX: usize = 8;
 
 /// A ticket's public id, made by the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TicketId(pub Arc<str>);
 
-/// The owner of a ticket may remove it, and the tickets of one owner are counted together.
+/// The owner of a ticket, who may remove the ticket. The tickets of one owner are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Owner {
+pub enum TicketOwner {
     /// A single player.
     Session(SessionId),
     /// A party, by its public id.
     Party(Arc<str>),
-    /// Game code or an operator, under a name of their choice. Not limited by `matchmaker.max_tickets`.
+    /// Game code or an operator, under a name of their choice. `matchmaker.max_tickets` does not limit such an owner.
     Server(Arc<str>),
 }
 
-/// Identity of a member. Nobody is matched with themselves.
+/// Identity of a member. Two tickets with a member in common are not matched with each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemberKey {
     /// A connected player.
     Session(SessionId),
-    /// A stand-in on a server's ticket, under a name that the owner chose.
+    /// A member of a server's ticket, who needs no connection, under a name that the owner chose.
     Server(Arc<str>),
 }
 
 /// One player of a ticket.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Member<M> {
+pub struct TicketMember<M> {
     /// The member's identity.
     pub key: MemberKey,
     /// Data that the caller keeps of the member.
     pub presence: M,
 }
 
-/// How far a ticket's demand on a number relaxes while the ticket waits.
+/// Rule by which a ticket's demand on a number relaxes while the ticket waits.
 ///
 /// In the ticket's second pass, ranges over `field` in the ticket's query are `step` wider on either side, in its third
-/// pass twice that, and so on up to `limit`. Terms with `-` never relax. The ticket searches until its limit is
-/// reached. Demands of others on this ticket do not relax.
+/// pass twice that, and so on up to `limit`. Terms with `-` never relax. The ticket searches at least until the limit
+/// is reached. The demands of other tickets on this one do not relax.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Widening {
     /// The field, for example `properties.rank`.
     pub field: String,
     /// The step per pass; more than 0.
     pub step: f64,
-    /// The most that a range widens; not less than `step`.
+    /// Limit on the widening of a range; not less than `step`.
     pub limit: f64,
 }
 
@@ -71,12 +71,12 @@ pub struct NewTicket<M> {
     /// The id, which no other ticket has.
     pub id: TicketId,
     /// The owner.
-    pub owner: Owner,
+    pub owner: TicketOwner,
     /// All players on the ticket; they stay together.
-    pub members: Vec<Member<M>>,
-    /// The fewest players of a match, at least 2.
+    pub members: Vec<TicketMember<M>>,
+    /// The smallest number of players of a match; at least 2.
     pub min_count: u32,
-    /// The most players of a match.
+    /// The largest number of players of a match.
     pub max_count: u32,
     /// The number of players of a match must be a multiple of this, which divides both counts. 1 allows any.
     pub count_multiple: u32,
@@ -86,9 +86,9 @@ pub struct NewTicket<M> {
     pub string_properties: BTreeMap<String, String>,
     /// Numbers that others may ask about, as `properties.<name>`.
     pub numeric_properties: BTreeMap<String, f64>,
-    /// How the query relaxes.
+    /// Rules by which the query relaxes; empty if it does not.
     pub widening: Vec<Widening>,
-    /// When the ticket was made, by the time of day.
+    /// Moment at which the ticket was made.
     pub created_at: Timestamp,
 }
 
@@ -98,12 +98,12 @@ pub struct Ticket<M> {
     /// The public id.
     pub id: TicketId,
     /// The owner.
-    pub owner: Owner,
+    pub owner: TicketOwner,
     /// All players on the ticket.
-    pub members: Vec<Member<M>>,
-    /// The fewest players of a match.
+    pub members: Vec<TicketMember<M>>,
+    /// The smallest number of players of a match.
     pub min_count: u32,
-    /// The most players of a match.
+    /// The largest number of players of a match.
     pub max_count: u32,
     /// The number of players of a match must be a multiple of this.
     pub count_multiple: u32,
@@ -111,9 +111,9 @@ pub struct Ticket<M> {
     pub string_properties: BTreeMap<String, String>,
     /// Numbers that others may ask about.
     pub numeric_properties: BTreeMap<String, f64>,
-    /// When the ticket was made, by the time of day.
+    /// Moment at which the ticket was made.
     pub created_at: Timestamp,
-    /// When the ticket was added. A time before this node's clock began is counted back around zero.
+    /// Moment at which the ticket was added. A moment before this node's clock began is negative, and wraps around.
     pub(super) added_at: Millis,
     /// Number of the first pass that the ticket takes part in.
     pub(super) first_pass: u64,
@@ -121,15 +121,15 @@ pub struct Ticket<M> {
     pub(super) query: Query,
     /// The properties that queries of others ask about.
     pub(super) document: Document,
-    /// The demands of its query, as they are in the index of demands.
+    /// The demands of the query, as the index of demands has them.
     pub(super) demands: Document,
-    /// Document and query translated into numbers, while the ticket waits.
+    /// Document and query, translated into numbers while the ticket waits.
     pub(super) profile: Profile,
     /// Set if the query widens.
     pub(super) widening: Option<Box<WideningPlan>>,
     /// Number of steps by which the query was widened.
     pub(super) widened: u32,
-    /// Whether the last search met a limit, so that another one may find more.
+    /// Whether the last search met a limit, so that another search may find more.
     pub(super) was_cut: bool,
     /// Identities of all members, in ascending order.
     keys: Box<[MemberKey]>,
@@ -179,24 +179,25 @@ impl<M> Ticket<M> {
         })
     }
 
-    /// How long the ticket has waited.
+    /// Time that the ticket has waited.
     pub(super) fn waited_ms(&self, now: Millis) -> Millis {
-        // Negative for a ticket that was added after the running pass began; it counts as 0.
+        // The difference is negative for a ticket that was added after the running pass began. Such a ticket has waited
+        // 0 ms.
         Millis::try_from(now.wrapping_sub(self.added_at).cast_signed()).unwrap_or(0)
     }
 
-    /// The party that owns the ticket, if a party does.
+    /// The party that owns the ticket; `None` if a player or a server does.
     pub fn party_id(&self) -> Option<&Arc<str>> {
         match &self.owner {
-            Owner::Party(party_id) => Some(party_id),
-            Owner::Session(_) | Owner::Server(_) => None,
+            TicketOwner::Party(party_id) => Some(party_id),
+            TicketOwner::Session(_) | TicketOwner::Server(_) => None,
         }
     }
 
     /// Whether the ticket's only member owns it.
     pub(super) fn is_of_its_player(&self) -> bool {
         match (&self.owner, &*self.keys) {
-            (Owner::Session(owner), [MemberKey::Session(member)]) => owner == member,
+            (TicketOwner::Session(owner), [MemberKey::Session(member)]) => owner == member,
             _ => false,
         }
     }
@@ -263,15 +264,15 @@ fn document<M>(new: &NewTicket<M>) -> Document {
     document.push("min_count", f64::from(new.min_count));
     document.push("max_count", f64::from(new.max_count));
     document.push("ticket", &*new.id.0);
-    if let Owner::Party(party_id) = &new.owner {
+    if let TicketOwner::Party(party_id) = &new.owner {
         document.push("party_id", &**party_id);
     }
-    // Nanoseconds, as in the original; a floating-point number loses a few hundred of them.
+    // The unit is nanoseconds, as in the original. A floating-point number is exact only to a few hundred nanoseconds.
     document.push("created_at", new.created_at.0 as f64 * 1_000.0);
     document
 }
 
-/// Checks everything except the query.
+/// Checks all of a ticket except its query and the identities of its members.
 fn check<M>(new: &NewTicket<M>) -> Result<()> {
     let refuse = |message: String| Err(Error::invalid(message));
     let (min, max, multiple) = (new.min_count, new.max_count, new.count_multiple);

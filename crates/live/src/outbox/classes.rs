@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Delivery, Discarded};
 
-/// The number of a queue's first frame; high, so that frames can be put before it.
+/// The number of a queue's first frame. The number is high, so that frames put before it have numbers too.
 const FIRST: u64 = 1 << 32;
 
 /// The marks of one queue.
@@ -15,14 +15,14 @@ const FIRST: u64 = 1 << 32;
 pub(super) struct Classes {
     /// The number of the frame at the front of the queue.
     pub(super) first: u64,
-    /// The number of the last frame of each key. Looked up, never iterated.
+    /// The number of the last frame of each key. The map is never iterated, because its order differs in every run.
     latest: HashMap<u64, u64>,
     /// The number and key of each frame that has a key, in order.
     keyed: VecDeque<(u64, u64)>,
     /// Numbers of droppable frames, in order.
     droppable: VecDeque<u64>,
     /// Numbers of frames that belong to the socket and not to the session, in order.
-    pub(super) apart: VecDeque<u64>,
+    pub(super) of_socket: VecDeque<u64>,
     /// Count of the empty frames in the queue, where dropped ones were.
     pub(super) holes: usize,
     pub(super) discarded: Discarded,
@@ -35,7 +35,7 @@ impl Default for Classes {
             latest: HashMap::new(),
             keyed: VecDeque::new(),
             droppable: VecDeque::new(),
-            apart: VecDeque::new(),
+            of_socket: VecDeque::new(),
             holes: 0,
             discarded: Discarded::default(),
         }
@@ -67,17 +67,18 @@ impl Classes {
                 self.latest.remove(&key);
             }
         } else if self.droppable.pop_front_if(|droppable| *droppable == number).is_none() {
-            return self.apart.pop_front_if(|apart| *apart == number).is_some();
+            return self.of_socket.pop_front_if(|of_socket| *of_socket == number).is_some();
         }
         false
     }
 
-    /// The index of the last frame of a key.
+    /// The index of the last frame of a key; `None` if it has left the queue.
     pub(super) fn place_of(&self, key: u64) -> Option<usize> {
         self.latest.get(&key).map(|number| (number - self.first) as usize)
     }
 
-    /// Takes the mark off the oldest droppable frame, which becomes a hole, and returns its index.
+    /// Takes the mark off the oldest droppable frame, which becomes a hole, and returns its index. A front frame that
+    /// is partly written is spared; `is_front_started` says whether there is one.
     pub(super) fn drop_oldest(&mut self, is_front_started: bool) -> Option<usize> {
         let is_leaving = is_front_started && self.droppable.front() == Some(&self.first);
         let number = self.droppable.remove(usize::from(is_leaving))?;
@@ -90,7 +91,7 @@ impl Classes {
     pub(super) fn renumber(&mut self, frames: &VecDeque<Bytes>) {
         let mut keyed = self.keyed.iter_mut().peekable();
         let mut droppable = self.droppable.iter_mut().peekable();
-        let mut apart = self.apart.iter_mut().peekable();
+        let mut of_socket = self.of_socket.iter_mut().peekable();
         let kept = (self.first..).zip(frames).filter(|(_, frame)| !frame.is_empty());
         for (renumbered, (number, _)) in (self.first..).zip(kept) {
             if let Some((keyed, key)) = keyed.next_if(|(keyed, _)| *keyed == number) {
@@ -102,8 +103,8 @@ impl Classes {
                 });
             } else if let Some(droppable) = droppable.next_if(|droppable| **droppable == number) {
                 *droppable = renumbered;
-            } else if let Some(apart) = apart.next_if(|apart| **apart == number) {
-                *apart = renumbered;
+            } else if let Some(of_socket) = of_socket.next_if(|of_socket| **of_socket == number) {
+                *of_socket = renumbered;
             }
         }
         self.holes = 0;

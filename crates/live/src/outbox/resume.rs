@@ -8,8 +8,8 @@ use super::ring::{Ring, RingLimits};
 use super::{Outbox, OutboxLimits};
 
 impl Outbox {
-    /// An empty queue that keeps frames after they are sent: as many as `limits` allow, and as many more as the queue
-    /// has room for.
+    /// An empty queue that keeps frames after they are sent: as many as `limits` allow, and more while the queue has
+    /// room left.
     pub fn retaining(limits: RingLimits, queue: OutboxLimits) -> Self {
         Self { ring: Some(Box::new(Ring::new(limits, queue))), ..Self::default() }
     }
@@ -20,20 +20,20 @@ impl Outbox {
     }
 
     /// Appends a frame that belongs to the socket and not to the session: it is neither counted nor sent again.
-    pub fn push_apart(&mut self, frame: Bytes) {
+    pub fn push_for_socket(&mut self, frame: Bytes) {
         if self.is_retaining() && !frame.is_empty() {
-            self.classes.get_or_insert_default().mark_apart(self.frames.len());
+            self.classes.get_or_insert_default().mark_of_socket(self.frames.len());
         }
         self.push_unbounded(frame);
     }
 
-    /// The number of frames sent so far, whenever the client should be asked how many it has. Waiting frames are not
-    /// counted, since they may yet be left out.
+    /// The number of frames sent so far, if the client should now be asked how many of them it has. Waiting frames are
+    /// not counted, since they may yet be left out.
     pub fn question(&mut self) -> Option<u64> {
         self.ring.as_mut()?.question()
     }
 
-    /// The number of frames sent so far.
+    /// The number of frames sent so far; `None` if sent frames are not kept.
     pub fn sent(&self) -> Option<u64> {
         self.ring.as_ref().map(|ring| ring.sent())
     }
@@ -45,12 +45,12 @@ impl Outbox {
         }
     }
 
-    /// Prepares for the next socket: a frame that was partly written waits again as a whole, and frames of the socket
-    /// alone are dropped.
+    /// Prepares for the next socket: a frame that was partly written waits again as a whole, and frames that belong to
+    /// the former socket alone are dropped.
     pub fn rewind(&mut self) {
         self.bytes += std::mem::take(&mut self.front_written);
-        let apart = self.classes.as_mut().map(|classes| classes.take_apart()).unwrap_or_default();
-        for index in apart {
+        let of_socket = self.classes.as_mut().map(|classes| classes.take_of_socket()).unwrap_or_default();
+        for index in of_socket {
             self.bytes -= std::mem::take(&mut self.frames[index]).len();
         }
         self.close_holes();
@@ -61,8 +61,9 @@ impl Outbox {
         self.ring.as_ref().is_some_and(|ring| ring.holds_all_after(received))
     }
 
-    /// Begins with a new socket, whose client has the first `received` frames; called after [`Outbox::rewind`]. The
-    /// socket gets `greeting`, which is not counted, then the sent frames that the client lacks, then the waiting ones.
+    /// Begins with a new socket, whose client has the first `received` frames. The socket gets `greeting`, which is not
+    /// counted, then the sent frames that the client lacks, then the waiting ones. [`Outbox::rewind`] must be called
+    /// before.
     pub fn resume(&mut self, received: u64, greeting: Bytes) {
         let Some(ring) = &mut self.ring else { return };
         ring.acknowledge(received);
@@ -108,21 +109,21 @@ impl Outbox {
 
 impl Classes {
     /// Marks the frame that is about to be put at this index as the socket's own.
-    fn mark_apart(&mut self, index: usize) {
-        self.apart.push_back(self.first + index as u64);
+    fn mark_of_socket(&mut self, index: usize) {
+        self.of_socket.push_back(self.first + index as u64);
     }
 
     /// Notes that a frame was put before all others.
-    fn put_front(&mut self, is_apart: bool) {
+    fn put_front(&mut self, is_of_socket: bool) {
         self.first -= 1;
-        if is_apart {
-            self.apart.push_front(self.first);
+        if is_of_socket {
+            self.of_socket.push_front(self.first);
         }
     }
 
     /// Turns the socket's own frames into holes, and returns their indexes.
-    fn take_apart(&mut self) -> Vec<usize> {
-        self.holes += self.apart.len();
-        self.apart.drain(..).map(|number| (number - self.first) as usize).collect()
+    fn take_of_socket(&mut self) -> Vec<usize> {
+        self.holes += self.of_socket.len();
+        self.of_socket.drain(..).map(|number| (number - self.first) as usize).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Frames that were written and may have been lost on their way. A session that may change its socket keeps them,
-//! bounded by bytes and frames, until its client is known to have them. Never decides who may resume.
+//! within limits of bytes and frames, until its client is known to have them. Never decides who may resume.
 //!
-//! Room that the session's queue leaves free may be used as well. Otherwise a backlog would be lost by being written at
-//! once, as happens when a new socket comes for it.
+//! Kept frames may also use the room that the session's queue leaves free. A new socket takes a whole backlog at once:
+//! with the room of the ring alone, most of the backlog would be forgotten before the client has it.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use bytes::Bytes;
 
 use super::OutboxLimits;
 
-/// Most sent frames that are kept for one session.
+/// Limits of the sent frames that are kept for one session even while its queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingLimits {
-    /// `session.resume_buffer_bytes`.
+    /// The setting `session.resume_buffer_bytes`.
     pub bytes_max: usize,
-    /// `session.resume_buffer_frames`.
+    /// The setting `session.resume_buffer_frames`.
     pub frames_max: usize,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Ring {
     bytes: usize,
     /// Number of frames sent since the session opened; the last of them are in `frames`.
     sent: u64,
-    /// Whether the client was asked how many frames it has.
+    /// Whether the client was asked how many frames it has, and has not answered.
     is_asked: bool,
     pub(super) limits: RingLimits,
     queue: OutboxLimits,
@@ -49,8 +49,8 @@ impl Ring {
         self.frames.push_back(frame);
     }
 
-    /// Forgets the oldest frames while more are kept than fit beside the waiting ones. A client that lacks a forgotten
-    /// frame cannot resume any more.
+    /// Forgets the oldest frames while more are kept than the limits of ring and queue allow beside the waiting ones. A
+    /// client that lacks a forgotten frame cannot resume any more.
     pub(super) fn trim(&mut self, waiting_bytes: usize, waiting_frames: usize) {
         let bytes_max = self.limits.bytes_max + self.queue.bytes_max.saturating_sub(waiting_bytes);
         let frames_max = self.limits.frames_max + self.queue.frames_max.saturating_sub(waiting_frames);
@@ -82,7 +82,8 @@ impl Ring {
         }
     }
 
-    /// The number of frames sent, once so many are kept that the client should be asked which it has.
+    /// The number of frames sent, if the client should now be asked how many of them it has: the ring is more than half
+    /// full, and the client was not asked since its last answer.
     pub(super) fn question(&mut self) -> Option<u64> {
         let is_half_full = self.frames.len() > self.limits.frames_max / 2 || self.bytes > self.limits.bytes_max / 2;
         if self.is_asked || !is_half_full {
@@ -92,7 +93,7 @@ impl Ring {
         Some(self.sent)
     }
 
-    /// Takes out the frames that will be sent again.
+    /// Takes out all kept frames, which will be sent again and count as not sent until then.
     pub(super) fn take(&mut self) -> VecDeque<Bytes> {
         self.sent -= self.frames.len() as u64;
         self.bytes = 0;

@@ -1,4 +1,4 @@
-//! Parties as plain data, for the shard that is to own them next. Nothing here sends them.
+//! Parties as plain data, for the shard that will own them next. Nothing here sends them.
 
 use muster_domain::Timestamp;
 
@@ -18,11 +18,11 @@ pub struct CarriedParty {
     pub max_size: u16,
     /// The time at which the party was made; it orders listings.
     pub created_at: Timestamp,
-    /// Members, oldest first.
+    /// Members in the order of their arrival.
     pub members: Vec<Member>,
     /// The leader's presence.
     pub leader: Presence,
-    /// Sessions that ask to be let in, the longest waiting first.
+    /// Sessions that ask to be let in, in the order in which they asked.
     pub requests: Vec<Member>,
     /// Number of changes of membership so far.
     pub membership: u64,
@@ -54,7 +54,7 @@ impl Party {
         CarriedParty { party, settings, max_size, created_at, members, leader, requests, membership, has_tickets }
     }
 
-    /// `None` for a party without members, which cannot exist.
+    /// A party from its carried state; `None` without members, since such a party cannot exist.
     fn of_carried(carried: CarriedParty) -> Option<Self> {
         let CarriedParty { settings, max_size, members, leader, requests, membership, has_tickets, .. } = carried;
         let party = Self { settings, max_size, members, leader, requests, membership, has_tickets };

@@ -13,11 +13,11 @@ use muster_domain::query::{Document, Index, Occur, Query};
 use super::message::{Label, PartyId, Settings};
 use crate::plane::Map;
 
-/// Most parties that one shard looks at for a page. The next page goes on with the others. A query whose terms weigh
-/// differently orders only the oldest of the parties that it finds.
+/// The largest number of parties that one shard looks at for a page; the next page goes on behind them. A query whose
+/// terms weigh differently is answered from only that many parties, the oldest, and further pages find no others.
 pub const LISTING_SCAN_MAX: usize = 4_096;
 
-/// The score of all parties where all that match do so equally well.
+/// The score of every party that matches, for a query that all its matches fit equally well.
 const EQUAL: f64 = 1.0;
 
 /// A request for a page of parties.
@@ -25,26 +25,26 @@ const EQUAL: f64 = 1.0;
 pub struct ListQuery {
     /// The query; it may ask for the fields `label.<name>`, `open` and `max_size`.
     pub query: Arc<Query>,
-    /// Only open parties (true) or only closed ones (false).
+    /// Whether only open parties (true) or only closed ones (false) are listed; `None` for both.
     pub open: Option<bool>,
-    /// The page begins behind this place.
-    pub after: Option<Place>,
-    /// Most parties of the page.
+    /// The place behind which the page begins; `None` for the first page.
+    pub after: Option<ListingPosition>,
+    /// The largest number of parties on the page.
     pub limit: usize,
 }
 
-/// The place of a party in a listing. The best match comes first, and the oldest among equals.
+/// The place of a party in a listing. The best match comes first, and the oldest party among equal matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    /// How well the party matches the query.
+pub struct ListingPosition {
+    /// The score of the party for the query; better matches have higher scores.
     pub score: f64,
-    /// When the party was made.
+    /// The time at which the party was made.
     pub created_at: Timestamp,
     /// The party's id.
     pub party: PartyId,
 }
 
-impl Place {
+impl ListingPosition {
     /// The order of two places in a listing.
     pub fn order(&self, other: &Self) -> Ordering {
         let by_score = other.score.total_cmp(&self.score);
@@ -56,12 +56,12 @@ impl Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     /// The party's place in the listing.
-    pub place: Place,
-    /// Whether anybody may join without being let in.
+    pub place: ListingPosition,
+    /// Whether sessions may join without being let in by the leader.
     pub open: bool,
     /// Number of seats.
     pub max_size: u16,
-    /// The label by which players find it.
+    /// The label by which players find the party.
     pub label: Label,
 }
 
@@ -70,14 +70,14 @@ pub struct Listed {
 pub struct Page {
     /// The parties in the order of the listing.
     pub parties: Vec<Listed>,
-    /// The last place that was looked at, if there may be more parties behind it.
-    pub until: Option<Place>,
+    /// The place behind which the next page begins, if parties behind it may have been left out.
+    pub until: Option<ListingPosition>,
 }
 
 impl Page {
     /// Merges the pages of several shards into one with at most `limit` parties.
     pub fn merge(pages: Vec<Page>, limit: usize) -> Self {
-        let until = pages.iter().filter_map(|page| page.until).min_by(Place::order);
+        let until = pages.iter().filter_map(|page| page.until).min_by(ListingPosition::order);
         let mut parties: Vec<Listed> = pages.into_iter().flat_map(|page| page.parties).collect();
         if let Some(until) = until {
             parties.retain(|listed| listed.place.order(&until).is_le());
@@ -104,7 +104,7 @@ struct Entry {
 impl Entry {
     fn listed(&self, score: f64) -> Listed {
         Listed {
-            place: Place { score, created_at: self.created_at, party: self.party },
+            place: ListingPosition { score, created_at: self.created_at, party: self.party },
             open: self.open,
             max_size: self.max_size,
             label: self.label.clone(),
@@ -112,23 +112,24 @@ impl Entry {
     }
 }
 
-/// The parties of one shard, oldest first. Hidden parties are not in the index.
+/// The parties of one shard, oldest first. Hidden ones are known too, but the index that queries search lacks them.
 #[derive(Default)]
-pub(super) struct Directory {
+pub(super) struct PartyIndex {
     index: Index,
     /// Parties by slot in the index. Slots are given out in ascending order.
     entries: BTreeMap<u32, Entry>,
     slots: Map<PartyId, u32>,
     by_age: BTreeMap<Timestamp, u32>,
     next_slot: u32,
-    /// Whether slots no longer follow age, because another shard's party came that is older than ones before it.
+    /// Whether slots no longer follow age, because a party of another shard was added that is older than some before
+    /// it.
     is_unsorted: bool,
 }
 
-impl Directory {
-    /// Adds a new party.
+impl PartyIndex {
+    /// Adds a new party at the end of listings.
     pub(super) fn add(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
-        // A new party is made the youngest, even if the clock went back, so that slots follow age.
+        // The new party gets a later time than all others, even if the clock went back, so that slots follow age.
         let latest = self.by_age.last_key_value().map_or(created_at, |(latest, _)| Timestamp(latest.0 + 1));
         self.insert(party, settings, max_size, created_at.max(latest));
     }
@@ -203,13 +204,13 @@ impl Directory {
         (self.index, self.next_slot, self.is_unsorted) = (index, next_slot, false);
     }
 
-    /// A page of the parties that were asked for.
+    /// The page of parties that a request asks for.
     pub(super) fn list(&mut self, asked: &ListQuery) -> Page {
         if self.is_unsorted {
             self.renumber();
         }
         let [shoulds, musts] = [Occur::Should, Occur::Must].map(|occur| asked.query.having(occur).count());
-        // With other queries, all parties that match do so equally well.
+        // Any other query scores all its matches equally.
         let weighs = shoulds > 1 || (shoulds == 1 && musts > 0);
         if weighs { self.list_weighed(asked) } else { self.list_by_age(asked) }
     }

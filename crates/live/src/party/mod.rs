@@ -1,8 +1,8 @@
 //! Parties: groups of players that stay together between matches, led by one of them.
 //!
 //! [`Parties`] is the state machine of all parties that one shard owns. A request goes in, a reply and effects come
-//! out; effects also say who is told what. The plane owns the party's stream: it puts members on the stream and takes
-//! them off as the effects say, and reports sessions that left. Nothing here knows of wire formats.
+//! out; effects also say which sessions get which messages. The plane owns the party's stream: it puts members on the
+//! stream and takes them off as the effects say, and reports sessions that left. Nothing here knows of wire formats.
 
 mod carry;
 mod listing;
@@ -14,12 +14,15 @@ mod state;
 mod tests;
 
 pub use carry::CarriedParty;
-pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, Page, Place};
-pub use message::{Effect, Event, Label, Member, PartyId, Person, Refusal, Reply, Request, Settings, Snapshot};
+pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, ListingPosition, Page};
+pub use message::{
+    Label, Member, PartyAnswer, PartyAsk, PartyEffect, PartyEvent, PartyId, PartyPart, PartyRefusal, PartyReply,
+    PartyRequest, Person, Settings, Snapshot,
+};
 pub use parties::Parties;
 
-/// Most members of a party.
+/// The largest number of members of a party.
 pub const PARTY_SIZE_MAX: u16 = 256;
 
-/// Most bytes of a party's label.
+/// The largest number of bytes of a party's label.
 pub const LABEL_BYTES_MAX: usize = 2048;

@@ -1,4 +1,4 @@
-//! One shard's part of the live plane: its sessions, the things it owns, and what it tells other shards.
+//! One shard's part of the live plane: its sessions, the things that it owns, and its messages to other shards.
 //!
 //! A step takes an event and the time, changes the state, and leaves its effects in [`Effects`]. It never waits.
 //! Messages from one shard to another arrive in the order in which they were sent; that is all a plane relies on.
@@ -8,6 +8,7 @@
 
 mod changes;
 mod effect;
+mod kinds;
 mod lanes;
 mod message;
 mod options;
@@ -18,28 +19,22 @@ mod sound;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-pub use changes::moves::{Claim, ClaimRefusal, Departed, Moved, Rebind};
-pub use changes::recovery::{RECOVERY_INTERVAL_MS, RECOVERY_WAIT_MS, Recoverable};
-pub use effect::{Effect, Effects, HandlerOrder};
-pub use lanes::{DOWN_CREDITS, UP_CREDITS};
+pub use changes::recovery::RECOVERY_WAIT_MS;
+pub use effect::{AskedMatch, Effect, Effects, EndedTicket, HandlerOrder, Matched};
 pub use message::{
-    Audience, Condition, Down, Frames, Join, JoinRefusal, Joined, LaneKind, Listener, LocalAudience, Message, Publish,
-    Reply, RequestRef, Standing, Up,
+    AddedAsk, AddedWhat, Answer, Ask, Audience, Belongings, Carried, CarriedNews, CarriedPresence, CarriedStream,
+    Claim, ClaimRefusal, Condition, Departed, Down, Errand, Frames, Join, JoinRefusal, Joined, Kind, LaneKind,
+    Listener, LocalAudience, Message, Moved, Order, Publish, Rebind, Recover, Recoverable, RecoveryKey, Reply,
+    RequestRef, Standing, Told, Up, Whom,
 };
 pub(crate) use options::Timer;
-pub use options::{JoinOptions, PlaneConfig, PlaneStats};
+pub use options::{DOWN_CREDITS, JoinOptions, PlaneConfig, PlaneStats, SLICE_DELIVERIES, UP_CREDITS};
 pub use owners::Owning;
-pub use owners::asked_matches::AskedMatch;
 pub use owners::match_logs::{DURABLE_PARTITIONS, MATCH_RECOVERY_WAIT_MS};
-pub use owners::owned::{AddedAsk, Owned};
-pub use owners::pool::{Matched, PoolAsk, PoolReply, PoolStats, pool_partition};
-pub use owners::streams::{CarriedNews, CarriedPresence, CarriedStream};
-pub use owners::things::{Carried, CarriedPool, Kind, Recover, RecoveryKey, Told};
-pub use sessions::SLICE_DELIVERIES;
-pub use sessions::orders::{Errand, Order, Whom};
-pub use sessions::tickets::{DepartedHoldings, EndedTicket, OnTicket, TicketStanding};
+pub use owners::owned::Owned;
+pub use owners::rebuilding::RECOVERY_INTERVAL_MS;
+
+pub use crate::matchmaker::{CarriedPool, OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding, pool_partition};
 
 use changes::Changes;
 use lanes::Traffic as _;
@@ -91,18 +86,12 @@ impl Plane {
         }
     }
 
-    /// Adds a kind of things, before there is any session. Questions to them are [`Up::Added`]; their streams have the
-    /// mode of the kind.
-    pub fn add(&mut self, things: Box<dyn Owned>) {
-        self.owners.things.added.push(things);
-    }
-
     /// The place of this plane.
     pub fn place(&self) -> Place {
         self.sessions.me
     }
 
-    /// The part of public ids behind the dot.
+    /// The part of public ids behind the dot: the same on all nodes of a cluster.
     pub fn node(&self) -> &Arc<str> {
         &self.config.node
     }
@@ -123,12 +112,13 @@ impl Plane {
         self.sessions.registry.open(info, Session::new(username, encoding))
     }
 
-    /// A session closed: it is on no stream any more, and receives nothing.
+    /// Closes a session. It is on no stream any more, and receives nothing.
     pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
         self.forget_holdings(now, key, out);
         for (stream, forgotten) in self.sessions.close(key) {
             self.tell_forgotten(now, stream, forgotten, LeaveReason::Disconnected, out);
         }
+        self.assert_settled();
     }
 
     /// The open sessions of this shard.
@@ -164,7 +154,8 @@ impl Plane {
         self.sessions.registry.get(key).is_some_and(|session| session.streams.len() >= self.config.session_streams_max)
     }
 
-    /// Whether a session hears a stream: it was let onto it, and was not taken off again as far as its shard knows.
+    /// Whether a session hears a stream: the session was let onto the stream, and was not taken off again as far as its
+    /// shard knows.
     pub fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
         self.sessions.hears(key, stream)
     }
@@ -227,15 +218,16 @@ impl Plane {
         Some(Member { presence: Presence { persistence, ..presence }, listener })
     }
 
-    /// Takes a session from a stream. Answers whether it was there.
+    /// Takes a session from a stream. Answers whether the session was on the stream.
     pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
         let forgotten = self.sessions.forget(key, &stream);
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
-    /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
+    /// Takes a session's presence from a stream that the session goes on hearing. Answers whether the session was on
+    /// the stream.
     pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
-        // A session that heard the stream by its join hears it by itself from now on, whatever comes of the join.
+        // A session that heard the stream by its join hears it by a listen from now on, whatever comes of the join.
         if let Some(listener) = self.sessions.listener(key, &stream)
             && self.sessions.note_listen(key, &stream, self.config.session_streams_max).is_ok()
         {
@@ -249,7 +241,7 @@ impl Plane {
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
-    /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
+    /// Lets a session hear a stream without being on it. The answer to `request` is [`Reply::Presences`], or
     /// [`Reply::Joined`] with the refusal.
     pub fn listen(
         &mut self,
@@ -288,6 +280,14 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(stream.partition()), up, out);
     }
 
+    /// Sends a question to the owner of the thing that it is about. The answer to `request` is [`Reply::Answer`].
+    /// Questions that are not about one thing are for [`Self::ask_place`].
+    pub fn ask_thing(&mut self, now: Millis, ask: Ask, request: Option<RequestRef>, out: &mut Effects) {
+        if let Some(partition) = ask.partition() {
+            self.send_up(now, self.sessions.routes.owner(partition), Up::Ask { request, ask }, out);
+        }
+    }
+
     /// Sends a message to a place as an owner.
     pub fn ask_place(&mut self, now: Millis, place: Place, up: Up, out: &mut Effects) {
         self.send_up(now, place, up, out);
@@ -298,31 +298,13 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
-    /// Brings a session to the stream of a thing of an added kind, if the thing lets it. The answer is
-    /// [`Reply::Added`], or [`Reply::Joined`] if the session cannot come anywhere.
-    pub fn come_to_added(
-        &mut self,
-        now: Millis,
-        key: SessionKey,
-        stream: StreamKey,
-        ask: Bytes,
-        request: RequestRef,
-        out: &mut Effects,
-    ) {
-        if let Some(member) = self.set_out(key, &stream, false, request, out) {
-            let owner = self.sessions.routes.owner(stream.partition());
-            let (request, comer) = (Some(request), Some(Box::new(member)));
-            self.send_up(now, owner, Up::Added { request, stream, comer, ask }, out);
-        }
-    }
-
-    /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a
-    /// refusal that says to ask again, and the matchmaker here matches nobody.
+    /// Sets whether this node is an island. An island refuses questions to other nodes at once with an answer that says
+    /// to ask again, and its matchmaker matches nobody.
     pub fn set_island(&mut self, is_island: bool) {
         self.is_island = is_island;
     }
 
-    /// Whether this node is an island: there is no way to the other nodes for now.
+    /// Whether this node is an island.
     pub fn is_island(&self) -> bool {
         self.is_island
     }
@@ -337,7 +319,7 @@ impl Plane {
         self.push_of_tickets(session, payload, Vec::new(), out);
     }
 
-    /// A message from another shard.
+    /// Takes a message from another shard.
     pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Effects) {
         let Some(message) = self.admit(from, message) else { return };
         match message {
@@ -351,6 +333,7 @@ impl Plane {
                 self.release_held(now, out);
             }
         }
+        self.assert_settled();
     }
 
     fn receive_down(&mut self, now: Millis, from: Place, down: Down, out: &mut Effects) {
@@ -364,9 +347,9 @@ impl Plane {
         self.leave_others(now, out);
     }
 
-    /// When the plane wants to be turned next, if nothing happens before.
+    /// The time when the plane is to be turned next, if nothing happens before.
     pub fn next_due(&self) -> Option<Millis> {
-        [self.wheel.next_due(), self.owners.things.matches.matches.next_due()].into_iter().flatten().min()
+        [self.wheel.next_due(), self.owners.things.next_due()].into_iter().flatten().min()
     }
 
     /// Runs everything that is due.
@@ -377,35 +360,37 @@ impl Plane {
             let (mut owning, things) = self.owning(now, out);
             match timer {
                 Timer::Tell(stream) => owning.tell_kept(&stream),
-                Timer::Match => things.pool.begin_pass(&mut owning),
-                Timer::Rooms => things.rooms.turn(&mut owning),
+                Timer::Thing(kind) => things.turn(&mut owning, kind),
                 Timer::Keep => self.keep_changed(now, out),
                 Timer::RecoveryLate => self.recover_without(now, out),
             }
         }
         self.due = due;
         let (mut owning, things) = self.owning(now, out);
-        things.matches.turn(&mut owning);
+        things.turn_due(&mut owning);
         things.all_mut().for_each(|things| things.set_timers(&mut owning));
         self.assert_sound();
+        self.assert_settled();
     }
 
-    /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
+    /// Goes on with long work, one slice. Answers whether there is more. Other work of the shard is done between
+    /// slices.
     pub fn run_slice(&mut self, out: &mut Effects) -> bool {
         let more = self.sessions.run_slice(out);
         let more = self.sessions.run_for_all(out) || more;
         let (mut owning, things) = self.owning(0, out);
-        let more = things.pool.run_pass(&mut owning) || more;
+        let more = things.run_slice(&mut owning) || more;
         self.assert_sound();
+        self.assert_settled();
         more
     }
 
     /// Whether there is long work to go on with.
     pub fn is_busy(&self) -> bool {
-        self.sessions.is_busy() || self.owners.things.pool.is_passing()
+        self.sessions.is_busy() || self.owners.things.is_busy()
     }
 
-    /// Whether sockets should not be read for now: their messages would have to wait here.
+    /// Whether the shard should not read its sockets for now, because their messages would have to wait here.
     pub fn is_congested(&self) -> bool {
         self.sessions.lanes.waiting() != (0, 0) || !self.owners.held.is_empty() || self.changes.kept_back() > 0
     }
@@ -414,15 +399,10 @@ impl Plane {
     pub fn stats(&self) -> PlaneStats {
         let (up_waiting, down_waiting) = self.sessions.lanes.waiting();
         let Owners { streams, things, held } = &self.owners;
-        let Things { parties, rooms, pool, matches, .. } = things;
-        let (tickets, active_tickets) = pool.len();
-        PlaneStats {
+        let mut stats = PlaneStats {
             sessions: self.sessions.registry.len(),
             streams: streams.len(),
             presences: streams.presences,
-            parties: parties.len(),
-            rooms: rooms.stats(),
-            matches: matches.stats(),
             heard_streams: self.sessions.heard_streams(),
             up_waiting,
             down_waiting,
@@ -432,21 +412,20 @@ impl Plane {
             strangers: streams.strangers,
             misdirected: self.changes.misdirected,
             recoveries_late: self.changes.late,
-            tickets,
-            active_tickets,
-            asked_matches: pool.asked.len(),
-            matchmaker: pool.totals().clone(),
             lateness: self.wheel.lateness().clone(),
-        }
+            ..PlaneStats::default()
+        };
+        things.count(&mut stats);
+        stats
     }
 
-    /// Everybody on a stream that this shard owns, hidden ones included.
+    /// The presences on a stream that this shard owns, hidden ones included.
     pub fn owned_presences(&self, stream: &StreamKey) -> impl Iterator<Item = &Presence> {
         self.owners.streams.presences(stream)
     }
 
-    /// Tells the owner of a stream that a session is not on it any more, or hears it no more. Answers whether the
-    /// session was on the stream.
+    /// Tells the owner of a stream that a session is no longer on the stream, or no longer hears it. Answers whether
+    /// the session was on the stream.
     fn tell_forgotten(
         &mut self,
         now: Millis,
@@ -518,21 +497,12 @@ impl Plane {
                 things.unheard(&mut owning, &stream);
             }
             Up::Publish(publish) => owning.publish(&publish),
-            Up::Party { request, stream, ask } => things.parties.ask(&mut owning, request, &stream, *ask),
-            Up::Parties { request, asked } => things.parties.list(&mut owning, request, &asked),
-            Up::Rooms(ask) => things.rooms.ask(&mut owning, *ask),
-            Up::Match { request, stream, ask } => things.matches.ask(&mut owning, request, &stream, *ask),
-            Up::FindMatches { request, asked } => things.matches.find(&mut owning, request, &asked),
+            Up::Ask { request, ask } => things.ask(&mut owning, request, ask),
             Up::Count { request, streams } => owning.count(request, &streams),
             Up::List { request, stream, with_hidden, skip, limit } => {
                 owning.list(request, &stream, with_hidden, skip, limit);
             }
             Up::Matches { request, limit, sizes } => owning.list_matches(request, limit, sizes),
-            Up::Pool { request, ask } => things.pool.ask(&mut owning, request, ask),
-            Up::Added { request, stream, comer, ask } => {
-                let comer = comer.map(|member| *member);
-                things.ask_added(&mut owning, AddedAsk { request, stream: &stream, comer, ask: &ask });
-            }
             Up::Passed { partitions } => self.passed(now, from, &partitions, out),
             Up::Heard { partitions } => self.heard(from, &partitions, out),
             Up::Claim { request, claim } => out.push(Effect::Depart(request, claim)),
@@ -555,8 +525,8 @@ impl Plane {
         self.assert_sound();
     }
 
-    /// Lets sessions that came to a match or a party leave the others where they may be in one only, and tells owners
-    /// of strays. A leave needs no credit, so the way down stays free.
+    /// Takes sessions that came to a match or a party off other ones, where a session may be in one only, and tells
+    /// owners of strays. Leaves need no credit, so the way down stays free.
     fn leave_others(&mut self, now: Millis, out: &mut Effects) {
         while let Some(stray) = self.sessions.strays.pop() {
             self.send_stray_away(now, stray, out);

@@ -1,5 +1,6 @@
-//! The state of an owner of rooms as plain data, in pieces of bounded size, for the next owner. Times are given as
-//! milliseconds that remain, since every node has a clock of its own. Nothing here decides who the next owner is.
+//! The state of an owner of rooms as plain data, in pieces of bounded size, for the next owner. Points in time are
+//! given as the milliseconds until then, since every node has a clock of its own. Nothing here decides who the next
+//! owner is.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use muster_domain::UserId;
 use muster_domain::ids::{SessionId, Subject};
 
 use super::directory::Directory;
-use super::message::{Owner, Report, RoomId, ViewKey};
+use super::message::{Report, RoomId, RoomOwner, ViewKey};
 use super::owner::Rooms;
 use super::password::PasswordDigest;
 use super::path::RoomPath;
@@ -17,18 +18,19 @@ use super::variables::Value;
 use crate::plane::Listener;
 use crate::session::Millis;
 
-/// Most rooms of a desk, or changed rooms of a view, in one piece.
+/// The largest number of rooms of a desk, or of changed rooms of a view, in one piece.
 pub(super) const PIECE_ROOMS_MAX: usize = 1_000;
 
-/// Most members of a room in one piece; each may have four kilobytes of variables.
+/// The largest number of members of a room in one piece; each may have four kilobytes of variables.
 pub(super) const PIECE_MEMBERS_MAX: usize = 100;
 
-/// Most listed rooms in one piece; each may have more than thirty kilobytes of properties and variables.
+/// The largest number of listed rooms in one piece; each may have more than thirty kilobytes of properties and
+/// variables.
 pub(super) const PIECE_LISTED_MAX: usize = 25;
 
 /// One piece of the state of an owner of rooms.
 #[derive(Clone, Debug)]
-pub enum Carried {
+pub enum CarriedRooms {
     /// A room without its members.
     Room(Box<CarriedRoom>),
     /// Members of a room; sent after the room.
@@ -41,14 +43,14 @@ pub enum Carried {
     View(CarriedView),
 }
 
-impl Carried {
-    /// The owner whose state this is a piece of.
-    pub fn owner(&self) -> Owner {
+impl CarriedRooms {
+    /// The owner that the piece belongs to.
+    pub fn owner(&self) -> RoomOwner {
         match self {
-            Self::Room(room) => Owner::Room(room.id),
-            Self::Members(members) => Owner::Room(members.room),
-            Self::Desk(desk) => Owner::Desk(desk.template.clone()),
-            Self::Listing(_) | Self::View(_) => Owner::Directory,
+            Self::Room(room) => RoomOwner::Room(room.id),
+            Self::Members(members) => RoomOwner::Room(members.room),
+            Self::Desk(desk) => RoomOwner::Desk(desk.template.clone()),
+            Self::Listing(_) | Self::View(_) => RoomOwner::Directory,
         }
     }
 }
@@ -76,7 +78,7 @@ pub struct CarriedRoom {
     pub password: Option<PasswordDigest>,
     /// Number of seats.
     pub capacity: u32,
-    /// Most spectators.
+    /// The largest number of spectators.
     pub spectators_max: u32,
     /// Held seats, in the order of their deadlines.
     pub held: Vec<CarriedSeat>,
@@ -86,15 +88,15 @@ pub struct CarriedRoom {
     pub owner: Option<UserId>,
     /// The user who made the room; `None` if a desk did.
     pub creator: Option<UserId>,
-    /// Properties: values that only the room's owner changes.
+    /// The room's properties, which only its owner changes.
     pub properties: CarriedValues,
-    /// Variables: values that members change.
+    /// The room's variables, which members change.
     pub variables: CarriedValues,
     /// Users who gave wrong passwords, the least recent first.
     pub attempts: Vec<CarriedAttempts>,
-    /// Users who are kept out and for how long, in the order in which that ends.
+    /// Users who are kept out, each with the time until that ends, in the order of these times.
     pub barred: Vec<(UserId, Millis)>,
-    /// How long the room stays open while it is empty.
+    /// Time for which the room is kept open while nobody is in it.
     pub empty_ms: Millis,
     /// Time until the room closes because it is empty.
     pub closes_ms: Option<Millis>,
@@ -103,7 +105,7 @@ pub struct CarriedRoom {
     /// For a room that a desk fills: the number of the desk's players that were let in or refused, and the last report
     /// to the desk.
     pub desk: Option<(i64, Report)>,
-    /// Time until the directory must be told of the room; `None` if it knows the room as it is.
+    /// Time until the directory must be told of changes of the room; `None` if the directory knows of all.
     pub listed_ms: Option<Millis>,
     /// Number of members, who are sent after the room.
     pub members: usize,
@@ -127,7 +129,7 @@ pub struct CarriedAttempts {
     pub subject: Subject,
     /// Number of wrong passwords.
     pub count: u32,
-    /// Time until they no longer count.
+    /// Time until the wrong passwords no longer count.
     pub left_ms: Millis,
 }
 
@@ -171,7 +173,7 @@ pub struct CarriedMember {
     pub username: Arc<str>,
     /// The session's public id.
     pub session_id: SessionId,
-    /// The member's session, and how it hears the room's stream.
+    /// The member's session, with the encoding and serial number by which it hears the room's stream.
     pub listener: Listener,
     /// The seat; `None` for spectators.
     pub seat: Option<u32>,
@@ -221,7 +223,7 @@ pub struct CarriedListing {
 pub struct CarriedListed {
     /// The room's slot, which pages refer to.
     pub slot: u32,
-    /// Players sent to the room since the directory last heard of it.
+    /// Number of players sent to the room since the directory last heard of the room.
     pub promised: u32,
     /// The room as its owner last described it.
     pub summary: Arc<Summary>,
@@ -234,76 +236,77 @@ pub struct CarriedView {
     pub view: ViewKey,
     /// Revision of the last push to the watchers.
     pub revision: u64,
-    /// Whether the next push must say that the watchers were told by a directory whose state is lost.
+    /// Whether the next push must say that the lobby begins anew, because the state of an earlier directory is lost.
     pub anew: bool,
     /// Time until the waiting changes are pushed, if there are any.
     pub due_ms: Option<Millis>,
-    /// Time until another push is allowed.
+    /// Time until the view's budget allows another push.
     pub next_ms: Millis,
     /// Some of the changed rooms, the one that waits longest first.
     pub changed: Vec<RoomId>,
 }
 
 impl Rooms {
-    /// Takes out the state of the chosen owners. Sessions are told nothing, and the timers of these owners are dropped.
-    pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(&Owner) -> bool) -> Vec<Carried> {
+    /// Takes out the state of the chosen owners, and drops their timers. Sessions are told nothing.
+    pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(&RoomOwner) -> bool) -> Vec<CarriedRooms> {
         let mut parts = Vec::new();
-        let mut rooms: Vec<RoomId> = self.rooms.keys().copied().filter(|room| is_one(&Owner::Room(*room))).collect();
-        // Rooms that the directory must hear of come first, in that order; the others follow by id, so that the order
-        // is the same in every run.
+        let mut rooms: Vec<RoomId> =
+            self.rooms.keys().copied().filter(|room| is_one(&RoomOwner::Room(*room))).collect();
+        // Rooms whose changes the directory must hear of come first, in the order of the changes. The others follow by
+        // id, so that the order is the same in every run.
         rooms.sort_by_cached_key(|room| (self.changed.get_index_of(room).unwrap_or(usize::MAX), *room));
         for id in &rooms {
             parts.extend(self.carried_room(now, *id));
         }
         rooms.into_iter().for_each(|id| self.drop_room(id));
-        let is_carried = |template: &Arc<str>| is_one(&Owner::Desk(template.clone()));
+        let is_carried = |template: &Arc<str>| is_one(&RoomOwner::Desk(template.clone()));
         for (template, desk) in self.desks.extract_if(.., |template, _| is_carried(template)) {
-            parts.extend(desk.carried(&template).map(Carried::Desk));
+            parts.extend(desk.carried(&template).map(CarriedRooms::Desk));
         }
-        if is_one(&Owner::Directory) {
+        if is_one(&RoomOwner::Directory) {
             let next = self.directory.successor();
             let directory: Directory = std::mem::replace(&mut self.directory, next);
-            parts.extend(directory.carried().map(Carried::Listing));
-            parts.extend(directory.carried_views(now).map(Carried::View));
+            parts.extend(directory.carried().map(CarriedRooms::Listing));
+            parts.extend(directory.carried_views(now).map(CarriedRooms::View));
         }
         parts
     }
 
     /// One room with its members, in pieces.
-    pub(super) fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = Carried> {
+    pub(super) fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = CarriedRooms> {
         let room = self.rooms.get(&id);
         let is_news = self.changed.contains(&id);
         let listed_ms = self.tell_at.filter(|_| is_news).map(|at| at.saturating_sub(now));
-        let of_room = move |room: &Room| Carried::Room(Box::new(CarriedRoom { listed_ms, ..room.carried(now) }));
-        let members = room.into_iter().flat_map(Room::carried_members).map(Carried::Members);
+        let of_room = move |room: &Room| CarriedRooms::Room(Box::new(CarriedRoom { listed_ms, ..room.carried(now) }));
+        let members = room.into_iter().flat_map(Room::carried_members).map(CarriedRooms::Members);
         room.map(of_room).into_iter().chain(members)
     }
 
     /// Takes in the pieces of another owner's state, in order. Sessions are told nothing.
-    pub fn carry_in(&mut self, now: Millis, carried: Carried) {
+    pub fn carry_in(&mut self, now: Millis, carried: CarriedRooms) {
         match carried {
-            Carried::Room(room) => self.carry_in_room(now, *room),
-            Carried::Members(CarriedMembers { room: id, members }) => {
+            CarriedRooms::Room(room) => self.carry_in_room(now, *room),
+            CarriedRooms::Members(CarriedMembers { room: id, members }) => {
                 if let Some(room) = self.rooms.get_mut(&id) {
                     room.take_in(members);
                     let due = room.next_due();
                     self.set_due(id, due);
                 }
             }
-            Carried::Desk(carried) => {
+            CarriedRooms::Desk(carried) => {
                 // A node that does not have the template has no desk for it either.
                 if let Ok(desk) = self.desk(&carried.template) {
                     desk.take_in(carried);
                 }
             }
-            Carried::Listing(listing) => self.directory.take_in(listing),
-            Carried::View(view) => self.directory.take_in_view(now, view),
+            CarriedRooms::Listing(listing) => self.directory.take_in(listing),
+            CarriedRooms::View(view) => self.directory.take_in_view(now, view),
         }
     }
 
     fn carry_in_room(&mut self, now: Millis, carried: CarriedRoom) {
         let (id, listed_ms) = (carried.id, carried.listed_ms);
-        // An impossible room was not made by any node, so it is skipped.
+        // No node makes a room with impossible settings, so such a room is left out.
         let Ok(room) = Room::of_carried(now, carried) else { return };
         self.drop_room(id);
         if let Some(creator) = room.creator {

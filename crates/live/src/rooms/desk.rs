@@ -1,9 +1,9 @@
 //! The desk of a template places players in the template's rooms. It fills one room of each size before it opens the
 //! next.
 //!
-//! A desk counts the seats that it sends players to, so that a crowd that comes at once is spread before any of it has
-//! arrived. The owner of a room has the last word: a player whom a room refuses is placed elsewhere. A desk never fills
-//! rooms that players made themselves.
+//! A desk counts the seats that it sends players to, so that a crowd that comes at once is spread over rooms before any
+//! of its players has arrived. The owner of a room decides in the end: a player whom a room refuses is placed
+//! elsewhere. A desk never fills rooms that players made themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::carry::{CarriedDesk, CarriedFilling, PIECE_ROOMS_MAX};
-use super::effect::Effect;
+use super::effect::RoomEffect;
 use super::limits::ATTEMPTS_MAX;
-use super::message::{Across, Origin, Owner, Place, Report, Request, RoomId, Seat};
+use super::message::{Origin, OwnerMessage, Placement, Report, Request, RoomId, RoomOwner, Seat};
 use super::template::Template;
 use crate::plane::Map;
 
-/// The order in which rooms are filled: fewest free seats first, then the oldest.
+/// The rank by which rooms are filled: number of free seats, then age, then id. The lowest rank comes first.
 type Rank = (u32, u64, RoomId);
 
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ struct DeskRoom {
 }
 
 impl DeskRoom {
-    /// Seats that will be free once every player on the way has arrived.
+    /// Number of seats that will be free once all players on their way have arrived; 0 for a room that takes nobody.
     fn free(&self) -> u32 {
         let taken = self.sent + self.report.offset;
         if self.report.open { u32::try_from(i64::from(self.size) - taken).unwrap_or(0) } else { 0 }
@@ -43,7 +43,7 @@ impl DeskRoom {
 pub(super) struct Desk {
     template: Arc<Template>,
     rooms: Map<RoomId, DeskRoom>,
-    /// Rooms with free seats, by their size.
+    /// Rooms with free seats, by number of seats.
     part_filled: BTreeMap<u32, BTreeSet<Rank>>,
     opened: u64,
 }
@@ -57,7 +57,7 @@ impl Desk {
     ///
     /// # Errors
     /// `InvalidArgument` for a size that the template does not have, `Unavailable` when too many rooms refused.
-    pub(super) fn place(&mut self, request: Request<Place>, out: &mut Vec<Effect>) -> Result<()> {
+    pub(super) fn place(&mut self, request: Request<Placement>, out: &mut Vec<RoomEffect>) -> Result<()> {
         let Request { caller, reply_to, what: place } = request;
         let size = self.template.size(place.size, place.random)?;
         if place.tried.len() >= ATTEMPTS_MAX {
@@ -73,7 +73,7 @@ impl Desk {
         };
         self.update(room, |known| known.sent += 1);
         let what = Seat { room, origin: Origin::Desk { place, open } };
-        out.push(Effect::Send(Owner::Room(room), Across::Seat(Request { caller, reply_to, what })));
+        out.push(RoomEffect::Send(RoomOwner::Room(room), OwnerMessage::Seat(Request { caller, reply_to, what })));
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl Desk {
         }
     }
 
-    /// Removes the rooms that are gone.
+    /// Removes the chosen rooms, so that no more players are sent there.
     pub(super) fn forget(&mut self, is_gone: impl Fn(&RoomId) -> bool) {
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
         gone.into_iter().for_each(|room| self.closed(room));
@@ -126,12 +126,12 @@ impl Desk {
         self.opened = self.opened.max(carried.opened);
     }
 
-    /// Whether the desk knows no room, as a new desk would.
+    /// Whether the desk knows no room, so that it can be dropped.
     pub(super) fn is_unused(&self) -> bool {
         self.rooms.is_empty()
     }
 
-    fn best(&self, place: &Place) -> Option<RoomId> {
+    fn best(&self, place: &Placement) -> Option<RoomId> {
         let first = |ranks: &BTreeSet<Rank>| ranks.iter().find(|(_, _, room)| !place.tried.contains(room)).copied();
         let best = match place.size {
             Some(size) => first(self.part_filled.get(&size)?),

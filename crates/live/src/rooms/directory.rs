@@ -1,8 +1,8 @@
 //! The directory lists every room that is not hidden, as the room's owner last described it, and finds rooms by path
 //! and filter. It also runs the lobby, which tells watchers of changes.
 //!
-//! The directory lags a little behind the rooms, so it promises no seats: whoever it sends to a room asks there for a
-//! seat.
+//! The directory hears of changes a little later than they happen, so it promises no seats: a player whom it sends to a
+//! room asks the room for a seat.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use muster_domain::query::{Candidates, Document, Index, Query};
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_LISTED_MAX};
-use super::effect::{Effect, LobbyDelta, Page};
+use super::effect::{LobbyDelta, Page, RoomEffect};
 use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
 use super::lobby::{DuePush, Lobby};
 use super::message::{Find, RoomId, ViewKey};
@@ -20,23 +20,23 @@ use crate::place::Epoch;
 use crate::plane::Map;
 use crate::session::Millis;
 
-/// Most rooms that one search looks at; the next page goes on behind them.
+/// The largest number of rooms that one search looks at; the next page goes on behind them.
 const LOOKED_AT_MAX: usize = 5_000;
 
-/// Bits of an integer that JavaScript keeps exact.
+/// Number of bits up to which JavaScript keeps integers exact.
 const SAFE_BITS: u32 = 53;
 
-/// Bits of a revision that hold the epoch. The remaining 24 bits suffice for 48 days of a change every 250 ms in one
-/// epoch.
+/// Number of bits of a revision that hold the epoch. The remaining 24 bits suffice for 48 days of a push every 250 ms
+/// in one epoch.
 const EPOCH_BITS: u32 = 29;
 
-/// The field of a room's document that holds its path and all paths above.
+/// The field of a room's document that holds the room's path and all paths above it.
 const WITHIN: &str = "within";
 
 #[derive(Debug)]
 struct ListedRoom {
     summary: Arc<Summary>,
-    /// Players sent to the room since the directory last heard of it.
+    /// Number of players sent to the room since the directory last heard of the room.
     promised: u32,
 }
 
@@ -51,7 +51,8 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// A directory that replaces one whose state is lost. Its revisions of views are higher than those of the other.
+    /// A directory that replaces one whose state is lost. Its views begin at revisions higher than those of the lost
+    /// directory, so that watchers do not take its pushes for old ones.
     pub(super) fn following(epoch: Epoch) -> Self {
         let first = (epoch.0 % (1 << EPOCH_BITS)) << (SAFE_BITS - EPOCH_BITS);
         Self { lobby: Lobby::beginning(first), ..Self::default() }
@@ -84,7 +85,8 @@ impl Directory {
             if self.slots.contains_key(&summary.id) {
                 continue;
             }
-            // A slot that is in use here is replaced, since pages refer to slots.
+            // An arriving room gets another slot if its own is in use here. The rooms here keep theirs, since pages
+            // refer to slots.
             let slot = if self.rooms.contains_key(&slot) { self.take_slot() } else { slot };
             self.slots.insert(summary.id, slot);
             self.index.insert(slot, document(&summary));
@@ -97,9 +99,9 @@ impl Directory {
         self.lobby.carried(now)
     }
 
-    /// Adds a view whose watchers another directory told before.
+    /// Adds a view whose watchers were told of its rooms by another directory.
     pub(super) fn take_in_view(&mut self, now: Millis, view: CarriedView) {
-        // A filter that cannot be read was not accepted there either.
+        // No directory accepts a filter that cannot be read, so such a view never existed.
         if let Ok(query) = parse(&view.view.filter) {
             self.lobby.take_in(now, view, query);
         }
@@ -162,7 +164,7 @@ impl Directory {
         Ok(page)
     }
 
-    /// A room that fits and has a free seat, and further rooms to try if that one is full meanwhile.
+    /// A room that fits the search and has a free seat, and further rooms to try if that one is full by then.
     ///
     /// # Errors
     /// `NotFound` when no room fits, `InvalidArgument` for a filter that cannot be read.
@@ -199,7 +201,7 @@ impl Directory {
 
     /// Adds a view that is already watched; its watchers are told anew of every room that it shows.
     pub(super) fn adopt_view(&mut self, now: Millis, view: ViewKey) {
-        // A filter that cannot be read was not accepted before either.
+        // No directory accepts a filter that cannot be read, so such a view never existed.
         let Ok(query) = parse(&view.filter) else { return };
         let is_shown = |id: &RoomId| {
             let document = self.slots.get(id).and_then(|slot| self.index.document(*slot));
@@ -217,8 +219,8 @@ impl Directory {
         self.lobby.next_due()
     }
 
-    /// Tells the views that are due.
-    pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    /// Pushes the changes of the views that are due.
+    pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<RoomEffect>) {
         while let Some(DuePush { view, query, revision, anew, changed }) = self.lobby.take_due(now) {
             let mut delta = LobbyDelta { revision, anew, ..LobbyDelta::default() };
             for id in changed {
@@ -230,12 +232,12 @@ impl Directory {
                     None => delta.gone.push(id),
                 }
             }
-            out.push(Effect::Lobby { view, delta });
+            out.push(RoomEffect::Lobby { view, delta });
         }
     }
 
-    /// Passes rooms that fit to `show`, in order, until `show` returns false or [`LOOKED_AT_MAX`] rooms were looked at.
-    /// Returns the slot behind which the next page begins, if there may be more rooms.
+    /// Passes rooms that fit the search to `show`, in order, until `show` returns false or [`LOOKED_AT_MAX`] rooms were
+    /// looked at. Returns the slot behind which the next page begins, if there may be more rooms.
     fn look(
         &self,
         query: &Query,
@@ -326,7 +328,7 @@ fn document(room: &Summary) -> Document {
     }
     for (prefix, values) in [("properties", &room.properties), ("variables", &room.variables)] {
         for (name, value) in values {
-            // Values with too many parts are cut: the first parts can still be found.
+            // A value with too many parts is indexed by its first parts alone.
             let _ = document.push_json_text(&format!("{prefix}.{name}"), value.as_json());
         }
     }

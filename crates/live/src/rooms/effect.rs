@@ -1,12 +1,12 @@
-//! Results of requests to owners of rooms: answers, events for those who are in a room or watch the lobby, and messages
-//! for other owners. Delivers nothing itself.
+//! Results of requests to owners of rooms: answers, events for sessions that are in a room or watch the lobby, and
+//! messages for other owners. Delivers nothing itself.
 
 use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
 use muster_domain::{Result, UserId};
 
-use super::message::{Across, Owner, RoomId, ViewKey};
+use super::message::{OwnerMessage, RoomId, RoomOwner, ViewKey};
 use super::state::{RoomState, Summary};
 use super::variables::Delta;
 use crate::plane::{Listener, RequestRef};
@@ -15,7 +15,7 @@ use crate::stream::SessionRef;
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum RoomAnswer {
     /// The request was carried out.
     Done,
     /// Variables were changed; they are at this version now.
@@ -37,7 +37,7 @@ pub struct Reserved {
     pub room: Arc<Summary>,
     /// The seat.
     pub seat: u32,
-    /// How long the seat is held.
+    /// Time for which the seat is held.
     pub held_ms: Millis,
 }
 
@@ -63,10 +63,10 @@ pub struct Page {
 
 /// Receivers of an event, among the sessions in a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum RoomAudience {
     /// All sessions in the room.
     All,
-    /// These sessions only.
+    /// Only the given sessions.
     Only(Vec<SessionRef>),
 }
 
@@ -81,18 +81,18 @@ pub struct Actor {
     pub username: Arc<str>,
 }
 
-/// Why a session was taken out of a room.
+/// The reason for which a session was taken out of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
     /// The user left by another session or over HTTP.
     Left,
-    /// The owner threw the user out.
+    /// The room's owner threw the user out.
     Kicked,
     /// The same user joined by another session.
     Replaced,
 }
 
-/// Why a room closed.
+/// The cause for which a room closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseCause {
     /// The room was empty for long enough.
@@ -103,9 +103,9 @@ pub enum CloseCause {
     Lost,
 }
 
-/// Something that happened in a room, for those in it. Joins and leaves are told as events of the room's stream.
+/// An event in a room, for the sessions in it. Joins and leaves are told as events of the room's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RoomEvent {
     /// A member said something to all.
     Message(Actor, Arc<str>),
     /// A member said something to the receivers alone.
@@ -129,7 +129,8 @@ pub enum Event {
 /// Changes of a view since its last push, merged.
 #[derive(Clone, Debug, Default)]
 pub struct LobbyDelta {
-    /// Grows by 1 with each push of the view; by more where the directory has moved to another owner.
+    /// The number of the push. Each push of a view has the next number, unless the directory's former state was lost:
+    /// then the numbers go on from a higher one.
     pub revision: u64,
     /// Whether the directory's former state was lost: rooms that neither this push nor the next ones name are gone.
     pub anew: bool,
@@ -141,16 +142,16 @@ pub struct LobbyDelta {
 
 /// One thing that an owner of rooms asks the plane to do.
 #[derive(Debug)]
-pub enum Effect {
+pub enum RoomEffect {
     /// Answer a request.
-    Reply(RequestRef, Result<Answer>),
+    Reply(RequestRef, Result<RoomAnswer>),
     /// Put a session on the room's stream, or change the seat that its presence there shows.
     Track {
         /// The room's id.
         room: RoomId,
-        /// The member of that session.
+        /// The member whose presence it is.
         who: Actor,
-        /// The session, and how it hears the stream.
+        /// The session, with the encoding and serial number by which it hears the stream.
         listener: Listener,
         /// The member's seat; `None` for spectators.
         seat: Option<u32>,
@@ -159,9 +160,9 @@ pub enum Effect {
     Untrack {
         /// The room's id.
         room: RoomId,
-        /// The session, and how it hears the stream.
+        /// The session, with the encoding and serial number by which it hears the stream.
         listener: Listener,
-        /// Whether the others are told that it left.
+        /// Whether the other members are told that the session left.
         seen: bool,
     },
     /// Tell an event to sessions in a room.
@@ -169,9 +170,9 @@ pub enum Effect {
         /// The room's id.
         room: RoomId,
         /// The receivers.
-        to: To,
+        to: RoomAudience,
         /// The event.
-        event: Event,
+        event: RoomEvent,
     },
     /// Push changes to those who watch a view of the lobby.
     Lobby {
@@ -181,5 +182,5 @@ pub enum Effect {
         delta: LobbyDelta,
     },
     /// Send a message to another owner of rooms, desks or the directory.
-    Send(Owner, Across),
+    Send(RoomOwner, OwnerMessage),
 }

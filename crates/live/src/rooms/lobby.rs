@@ -25,7 +25,7 @@ struct View {
     next_at: Millis,
     /// Revision of the last push.
     revision: u64,
-    /// Whether the next push must say that the watchers were told by a directory whose state is lost.
+    /// Whether the next push must say that the lobby begins anew, because the state of an earlier directory is lost.
     anew: bool,
     due: Option<Millis>,
 }
@@ -43,7 +43,7 @@ pub(super) struct DuePush {
     pub query: Arc<Query>,
     pub revision: u64,
     pub anew: bool,
-    /// Rooms that appeared, changed or went.
+    /// Rooms that appeared, changed, closed or no longer fit the view.
     pub changed: Vec<RoomId>,
 }
 
@@ -132,7 +132,8 @@ impl Lobby {
         }
     }
 
-    /// Notes in all views that a room changed. `before` is `None` for a new room, `after` for one that closed.
+    /// Notes a change of a room in all views that showed the room or show it now. `before` is `None` for a new room,
+    /// `after` for one that closed.
     pub(super) fn changed(&mut self, now: Millis, id: RoomId, before: Option<&Document>, after: Option<&Document>) {
         for (key, view) in &mut self.views {
             let shown = |document: &&Document| shows(&key.path, &view.query, document);

@@ -2,7 +2,7 @@
 //!
 //! Each room has one owner, the owner of its stream. One desk per template places players who ask for any seat, and one
 //! directory lists the rooms. The rules are pure: ids and random numbers come in with requests, time is an argument,
-//! and effects go out as data. They know no wire format: JSON values pass through as text.
+//! and effects go out as data. The rules know no wire format: JSON values pass through as text.
 
 mod carry;
 mod desk;
@@ -24,8 +24,8 @@ mod tests;
 mod variables;
 
 pub use carry::{
-    Carried, CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember,
-    CarriedMembers, CarriedRoom, CarriedSeat, CarriedValue, CarriedValues, CarriedView,
+    CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember, CarriedMembers,
+    CarriedRoom, CarriedRooms, CarriedSeat, CarriedValue, CarriedValues, CarriedView,
 };
 pub use directory::check_view;
 pub use effect::*;

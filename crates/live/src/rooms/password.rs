@@ -1,5 +1,5 @@
-//! Passwords of rooms. They are kept as digests only, can be guessed only slowly, and end with their room. Never keeps
-//! the text of a password.
+//! Passwords of rooms. Only digests of them are kept, guesses are slowed down, and a password ends with its room. Never
+//! keeps the text of a password.
 
 use indexmap::IndexMap;
 use muster_domain::ids::{Subject, UserId, Uuid};
@@ -40,12 +40,13 @@ impl PasswordDigest {
         Self(bytes)
     }
 
-    /// The digest's bytes, for other nodes. They must not be shown to anybody.
+    /// The digest's bytes, for other nodes. Nobody else may see them.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether both digests are equal. The time it takes tells nothing of where they differ.
+    /// Whether both digests are equal. The comparison always takes the same time, so that the time does not reveal
+    /// where digests differ.
     fn fits(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
@@ -55,7 +56,7 @@ impl PasswordDigest {
 #[derive(Clone, Copy, Debug, Default)]
 struct WrongPasswords {
     count: u32,
-    /// The time from which they no longer count.
+    /// The time from which the wrong passwords no longer count.
     until: Millis,
 }
 

@@ -1,5 +1,5 @@
-//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it. Never
-//! delivers anything: that is left to effects.
+//! One room: its members, seats and variables, and the events that members are told. Only its owner changes it.
+//! Messages leave as effects; nothing here delivers them.
 
 mod carry;
 mod entry;
@@ -13,9 +13,9 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
-use super::effect::{Actor, Answer, CloseCause, Effect, Event, To};
+use super::effect::{Actor, CloseCause, RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
 use super::limits::{MEMBERS_LISTED_MAX, PROPERTIES_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX};
-use super::message::{Across, Caller, Creation, Owner, Report, RoomAction, RoomId};
+use super::message::{Caller, Creation, OwnerMessage, Report, RoomAction, RoomId, RoomOwner};
 use super::password::{Attempts, PasswordDigest};
 use super::path::RoomPath;
 use super::seats::{Reservations, Seats};
@@ -23,17 +23,19 @@ use super::state::{MemberState, RoomState, Summary};
 use super::variables::{Editor, Named, ValueLimits, Variables};
 use crate::plane::Listener;
 use crate::session::Millis;
+use crate::stream::SessionRef;
 
 type Users<T> = IndexMap<UserId, T, foldhash::fast::RandomState>;
 
-/// Most properties and variables of a room.
+/// Limits of a room's properties.
 const PROPERTIES: ValueLimits = ValueLimits { count_max: PROPERTIES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
+/// Limits of a room's variables.
 const VARIABLES: ValueLimits = ValueLimits { count_max: ROOM_VARIABLES_MAX, bytes_max: ROOM_VALUES_BYTES_MAX };
 
 /// A user in the room. Each user is in it by one session.
 #[derive(Debug)]
 struct Member {
-    /// The member's session, and how it hears the room's stream.
+    /// The member's session, with the encoding and serial number by which it hears the room's stream.
     listener: Listener,
     session_id: SessionId,
     username: Arc<str>,
@@ -53,14 +55,14 @@ struct DeskLink {
     reported: Report,
 }
 
-/// How soon the directory must hear of a change.
+/// The urgency with which the directory must hear of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ListingUrgency {
-    /// Not at all: the directory knows the present state.
+    /// The directory knows the present state.
     None,
-    /// Within [`super::limits::LISTING_INTERVAL_MS`]: counts and variables changed.
+    /// The directory must hear of changed counts and variables within [`super::limits::LISTING_INTERVAL_MS`].
     Soon,
-    /// At once: the room opened, or others may enter now.
+    /// The directory must hear at once that the room opened, or that its owner changed its settings.
     Now,
 }
 
@@ -94,7 +96,7 @@ pub(super) struct Room {
     attempts: Attempts,
     barred: Users<Millis>,
     empty_ms: Millis,
-    /// Set while the room is empty.
+    /// The time at which the room closes because it is empty; `None` while somebody is in it or holds a reservation.
     closes_at: Option<Millis>,
     ends_at: Option<Millis>,
     desk: Option<DeskLink>,
@@ -154,14 +156,14 @@ impl Room {
     /// Carries out a caller's request.
     ///
     /// # Errors
-    /// A refusal; the room is unchanged.
+    /// A refusal; the room is unchanged, but a wrong password is counted.
     pub(super) fn act(
         &mut self,
         now: Millis,
         caller: &Caller,
         action: RoomAction,
-        out: &mut Vec<Effect>,
-    ) -> Result<Answer> {
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         match action {
             RoomAction::Create(_) => Err(Error::new(ErrorKind::AlreadyExists, "There is such a room already.")),
             RoomAction::Join(entry, listener) => self.join(now, caller, entry, listener, out),
@@ -177,8 +179,9 @@ impl Room {
         }
     }
 
-    /// Ends expired reservations, tells the desk how full the room is, and returns why the room must close, if it must.
-    pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<Effect>) -> Option<CloseCause> {
+    /// Ends expired reservations, and tells the desk how full the room is. Returns the cause for which the room must
+    /// close now, if it must.
+    pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<RoomEffect>) -> Option<CloseCause> {
         while let Some(expired) = self.reservations.take_expired(now) {
             self.seats.free(expired.seat);
             self.changed(ListingUrgency::Soon);
@@ -192,23 +195,23 @@ impl Room {
         self.closes_at.is_some_and(|at| at <= now).then_some(CloseCause::Empty)
     }
 
-    /// When the room must be settled next, if nothing happens before.
+    /// The time at which the room must be settled next, if nothing happens before.
     pub(super) fn next_due(&self) -> Option<Millis> {
         let dues = [self.reservations.next_due(), self.ends_at, self.closes_at];
         dues.into_iter().flatten().min().filter(|_| self.awaited == 0)
     }
 
     /// Tells all members that the room closes, and takes them off its stream.
-    pub(super) fn close(&mut self, cause: CloseCause, out: &mut Vec<Effect>) {
+    pub(super) fn close(&mut self, cause: CloseCause, out: &mut Vec<RoomEffect>) {
         if !self.members.is_empty() {
-            out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Closed(cause) });
+            out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event: RoomEvent::Closed(cause) });
         }
         for member in self.members.values() {
-            out.push(Effect::Untrack { room: self.id, listener: member.listener, seen: false });
+            out.push(RoomEffect::Untrack { room: self.id, listener: member.listener, seen: false });
         }
         self.members.clear();
         if let Some(desk) = &self.desk {
-            out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Closed(self.id)));
+            out.push(RoomEffect::Send(RoomOwner::Desk(desk.template.clone()), OwnerMessage::Closed(self.id)));
         }
     }
 
@@ -249,15 +252,21 @@ impl Room {
         }
     }
 
-    fn look(&mut self, caller: &Caller) -> Answer {
+    /// The sessions of the members.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = SessionRef> {
+        self.members.values().map(|member| member.listener.session)
+    }
+
+    fn look(&mut self, caller: &Caller) -> RoomAnswer {
         let seat = self.member(caller).map(|member| member.seat);
         match seat {
             Ok(seat) => self.joined(caller.user_id, seat),
-            Err(_) => Answer::Room(Box::new(self.state(None))),
+            Err(_) => RoomAnswer::Room(Box::new(self.state(None))),
         }
     }
 
-    /// The caller's member: found by session, or for a request over HTTP by user.
+    /// The member that makes a request. A request over a socket must come from the member's own session; a request over
+    /// HTTP is known by its user alone.
     fn member(&mut self, caller: &Caller) -> Result<&mut Member> {
         let member = self.members.get_mut(&caller.user_id);
         let is_same =
@@ -274,8 +283,9 @@ impl Room {
         Err(Error::new(ErrorKind::PermissionDenied, "Only the room's owner may do this."))
     }
 
-    /// Makes the player who has been in the room longest its owner, if the present owner has gone.
-    fn pass_ownership(&mut self, out: &mut Vec<Effect>) {
+    /// Makes the player who has been in the room longest its owner, if the present owner has neither a seat nor a
+    /// reservation.
+    fn pass_ownership(&mut self, out: &mut Vec<RoomEffect>) {
         let is_here = |user: UserId| {
             self.members.get(&user).is_some_and(|member| member.seat.is_some()) || self.reservations.get(user).is_some()
         };
@@ -288,36 +298,40 @@ impl Room {
             self.owner = oldest;
             self.changed(ListingUrgency::Soon);
             if !self.members.is_empty() {
-                out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Owner(oldest) });
+                out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event: RoomEvent::Owner(oldest) });
             }
         }
     }
 
-    /// Tells the desk that fills the room how full it is, if `is_other` says that the desk is a new one.
-    pub(super) fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
+    /// Introduces the room to the desk that fills it, with the number of taken seats, if `is_other` says that the desk
+    /// is a new one.
+    pub(super) fn introduce(&mut self, is_other: impl Fn(&RoomOwner) -> bool, out: &mut Vec<RoomEffect>) {
         let Some(desk) = &mut self.desk else { return };
-        let owner = Owner::Desk(desk.template.clone());
+        let owner = RoomOwner::Desk(desk.template.clone());
         if is_other(&owner) {
             let report = Report { offset: i64::from(self.seats.taken()), open: self.open };
             (desk.handled, desk.reported) = (0, report);
             let (room, size) = (self.id, self.seats.capacity());
-            out.push(Effect::Send(owner, Across::Filling { room, size, report }));
+            out.push(RoomEffect::Send(owner, OwnerMessage::Filling { room, size, report }));
         }
     }
 
     /// Tells the desk that fills the room how full it is, even if that has not changed.
-    pub(super) fn report_anew(&mut self, out: &mut Vec<Effect>) {
+    pub(super) fn report_anew(&mut self, out: &mut Vec<RoomEffect>) {
         let Some(desk) = &mut self.desk else { return };
         desk.reported = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
-        out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Report(self.id, desk.reported)));
+        out.push(RoomEffect::Send(
+            RoomOwner::Desk(desk.template.clone()),
+            OwnerMessage::Report(self.id, desk.reported),
+        ));
     }
 
-    fn report(&mut self, out: &mut Vec<Effect>) {
+    fn report(&mut self, out: &mut Vec<RoomEffect>) {
         let Some(desk) = &mut self.desk else { return };
         let report = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
         if report != desk.reported {
             desk.reported = report;
-            out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Report(self.id, report)));
+            out.push(RoomEffect::Send(RoomOwner::Desk(desk.template.clone()), OwnerMessage::Report(self.id, report)));
         }
     }
 
@@ -336,8 +350,8 @@ impl Member {
         Actor { session_id: self.session_id, user_id, username: self.username.clone() }
     }
 
-    fn track(&self, room: RoomId, user_id: UserId) -> Effect {
-        Effect::Track { room, who: self.actor(user_id), listener: self.listener, seat: self.seat }
+    fn track(&self, room: RoomId, user_id: UserId) -> RoomEffect {
+        RoomEffect::Track { room, who: self.actor(user_id), listener: self.listener, seat: self.seat }
     }
 
     fn state(&self, user_id: UserId, with_private: bool) -> MemberState {

@@ -1,4 +1,4 @@
-//! The seats of a room: which are taken, and which are held for a user until a deadline.
+//! The seats of a room: the taken ones, and those that are held for a user until a deadline.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use muster_domain::UserId;
 use super::carry::CarriedSeat;
 use crate::session::Millis;
 
-/// Seats numbered from 1 to the capacity. Never holds who sits where.
+/// Seats numbered from 1 to the capacity. Never knows the users on them.
 #[derive(Clone, Debug)]
 pub(super) struct Seats {
     /// One bit for each seat, set when the seat is taken or held.
@@ -84,7 +84,8 @@ pub(super) struct Reservation {
     pub(super) until: Millis,
 }
 
-/// All reservations of a room. All last equally long, so their deadlines come in the order in which they were made.
+/// All reservations of a room. Every one lasts equally long, so their deadlines come in the order in which they were
+/// made.
 #[derive(Debug, Default)]
 pub(super) struct Reservations {
     by_user: BTreeMap<UserId, Reservation>,
@@ -97,20 +98,20 @@ impl Reservations {
         self.by_user.get(&user).copied()
     }
 
-    /// Holds a seat for a user, or prolongs the hold. `until` is never before that of an earlier call.
+    /// Holds a seat for a user, or prolongs the hold. `until` must not be earlier than in any call before.
     pub(super) fn hold(&mut self, user: UserId, seat: u32, until: Millis) {
         self.by_user.insert(user, Reservation { seat, until });
         self.deadlines.push_back((until, user));
     }
 
-    /// Removes a reservation whose seat is taken now.
+    /// Removes a user's reservation. Its seat stays occupied: the caller gives it to the user or frees it.
     pub(super) fn remove(&mut self, user: UserId) -> Option<Reservation> {
         let removed = self.by_user.remove(&user);
         self.drop_stale();
         removed
     }
 
-    /// Takes out one reservation whose deadline has passed.
+    /// Takes out one reservation whose deadline has passed. The caller frees its seat.
     pub(super) fn take_expired(&mut self, now: Millis) -> Option<Reservation> {
         self.drop_stale();
         let (_, user) = *self.deadlines.front().filter(|(until, _)| *until <= now)?;

@@ -29,9 +29,9 @@ pub struct Summary {
     pub free: u32,
     /// Number of spectators.
     pub spectators: u32,
-    /// Most spectators.
+    /// The largest number of spectators.
     pub spectators_max: u32,
-    /// Whether it has a password.
+    /// Whether the room has a password.
     pub locked: bool,
     /// Whether players without a reservation may come.
     pub open: bool,
@@ -43,7 +43,7 @@ pub struct Summary {
     pub variables: Vec<Named>,
 }
 
-/// A room as its members see it when they join.
+/// A room as one user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomState {
     /// The public part.
@@ -57,7 +57,7 @@ pub struct RoomState {
     pub members_total: usize,
 }
 
-/// A member as the others see it.
+/// A member of a room as one user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {
     /// The member's session and user.

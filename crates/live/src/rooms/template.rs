@@ -1,5 +1,5 @@
-//! Templates: settings for rooms of one kind. They come from the configuration; the template `default` always exists.
-//! Templates never change while the server runs.
+//! Templates: settings for rooms of one kind. Templates come from the configuration, and never change while the server
+//! runs; the template `default` always exists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::session::Millis;
 /// Name of the template that always exists.
 pub const DEFAULT_TEMPLATE: &str = "default";
 
-/// Number of seats where nobody asked for another number.
+/// Number of seats of a room if no number is asked for.
 pub const DEFAULT_CAPACITY: u32 = 8;
 
 /// Settings for rooms of one kind.
@@ -25,19 +25,19 @@ pub struct Template {
     pub name: Arc<str>,
     /// Least and greatest number of seats; each room has one number in this range.
     pub sizes: (u32, u32),
-    /// Most spectators.
+    /// The largest number of spectators.
     pub spectators_max: u32,
-    /// Path of all its rooms.
+    /// Path of all rooms of the template.
     pub path: RoomPath,
-    /// How long an empty room is kept.
+    /// Time for which an empty room is kept.
     pub empty_ms: Millis,
-    /// How long a room is kept in any case; `None` for no limit.
+    /// Time for which a room is kept in any case; `None` for no limit.
     pub life_ms: Option<Millis>,
-    /// Whether its rooms are in no listing and no lobby.
+    /// Whether rooms of the template are in no listing and no lobby.
     pub hidden: bool,
-    /// Whether the first player of a room becomes its owner; otherwise its rooms have no owner.
+    /// Whether the first player of a room becomes its owner; otherwise rooms of the template have no owner.
     pub owned: bool,
-    /// Whether its rooms survive a crash of the node that owns them.
+    /// Whether rooms of the template survive a crash of the node that owns them.
     pub recover: bool,
 }
 
@@ -85,7 +85,7 @@ impl Template {
     pub fn size(&self, asked: Option<u32>, random: u32) -> Result<u32> {
         let (smallest, largest) = self.sizes;
         match asked {
-            // The remainder favours small numbers by less than 10,000 / 2^32.
+            // The remainder favours small numbers, but by less than 10,000 / 2^32.
             None => Ok(smallest + random % (largest - smallest + 1)),
             Some(size) if (smallest..=largest).contains(&size) => Ok(size),
             Some(_) => {

@@ -1,4 +1,4 @@
-//! Named values: a room's properties and variables, and those of its players. Knows nothing of receivers.
+//! Named values: a room's properties and variables, and those of its players. Never knows who receives them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use muster_domain::{Error, ErrorKind, Result, UserId};
 use super::carry::{CarriedValue, CarriedValues};
 use super::limits::{VALUE_BYTES_MAX, VARIABLE_NAME_BYTES_MAX};
 
-/// JSON text of a value. Whoever makes a value has checked that it is JSON; nothing here parses it.
+/// JSON text of a value. The maker of a value has checked that the text is JSON; nothing here parses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value(Arc<str>);
 
@@ -36,13 +36,13 @@ pub type Named = (Arc<str>, Value);
 /// Limits of a set of values.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueLimits {
-    /// Most values in the set.
+    /// The largest number of values in the set.
     pub count_max: usize,
-    /// Most bytes of all names and values together.
+    /// The largest number of bytes of all names and values together.
     pub bytes_max: usize,
 }
 
-/// A change of several values at once; all of it is applied, or nothing.
+/// A change of several values at once. Either all of it is applied or none of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// New values by name.
@@ -67,7 +67,7 @@ pub struct Delta {
     pub unset: Vec<Arc<str>>,
 }
 
-/// The outcome of a change; values that were already as wanted are not part of it.
+/// The outcome of a change. Values that the change did not alter are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// Version of the values after the change.

@@ -13,7 +13,7 @@ use super::journal::Journal;
 use super::open_log::OpenLog;
 use super::recording::Recorder;
 
-/// Time between two looks for matches that could not go on for too long.
+/// Time between two searches for matches that could not go on for too long.
 const AGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 /// The open logs of a shard.
@@ -21,12 +21,12 @@ pub struct Logs {
     match_log: Rc<dyn MatchLog>,
     recorder: Option<Rc<dyn Recorder>>,
     open: RefCell<BTreeMap<Partition, Rc<OpenLog>>>,
-    /// The last look for matches that could not go on for too long.
+    /// The moment of the last search for matches that could not go on for too long.
     aged_at: Cell<Timestamp>,
 }
 
 impl Logs {
-    /// No open logs yet. With a recorder, matches are recorded too.
+    /// A value without open logs. With a recorder, recordings of matches are made too.
     pub fn new(match_log: Rc<dyn MatchLog>, recorder: Option<Rc<dyn Recorder>>) -> Rc<Self> {
         Rc::new(Self { match_log, recorder, open: RefCell::default(), aged_at: Cell::default() })
     }
@@ -40,7 +40,7 @@ impl Logs {
         self.match_log.clone()
     }
 
-    /// The epoch since which this place writes a log; the first of all epochs if the log is not open.
+    /// The epoch since which this place writes a log; the default epoch if the log is not open.
     pub(crate) fn epoch(&self, partition: Partition) -> Epoch {
         self.get(partition).map(|log| log.epoch).unwrap_or_default()
     }
@@ -50,8 +50,8 @@ impl Logs {
         self.open.borrow().get(&partition).cloned()
     }
 
-    /// The open log of a partition since an epoch. It is a new one if there is none, or that is closed or of an earlier
-    /// epoch.
+    /// The open log of a partition since an epoch. If there is none, or it is closed or of an earlier epoch, a new one
+    /// is opened.
     pub(crate) fn open(&self, partition: Partition, epoch: Epoch) -> Rc<OpenLog> {
         let mut open = self.open.borrow_mut();
         let former = open.get(&partition);
@@ -77,7 +77,8 @@ impl Logs {
         self.get(partition).is_some_and(|log| log.is_resuming())
     }
 
-    /// Ends matches that could not go on for too long. Does nothing if the last look was a short time ago.
+    /// Ends matches that could not go on for too long. Does nothing if the last search was less than [`AGE_INTERVAL`]
+    /// ago.
     pub(crate) fn age(&self, now: Timestamp) {
         let since = now.0.saturating_sub(self.aged_at.get().0);
         if u128::try_from(since).is_ok_and(|since| since >= AGE_INTERVAL.as_micros()) {

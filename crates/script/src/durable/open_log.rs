@@ -1,8 +1,8 @@
 //! The log of a partition while this place may write it: from the moment that the place takes it over until it is
 //! released or fails.
 //!
-//! A match writes to the open log with which it began or was resumed here. Once that is closed the match can write
-//! nothing more, even if this place owns the partition again by then: it writes another open log.
+//! A match writes only to the open log with which it began or was resumed here. Once that open log is closed, the match
+//! can write nothing more. If this place takes the partition over again, it opens another log for it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,14 @@ use muster_domain::Timestamp;
 use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RecordNumber};
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 use tokio::sync::OnceCell;
 
 use super::parts;
 use super::record::id_bytes;
 
-/// Time for which matches that cannot go on are kept, until modules are loaded with which they can.
+/// Time for which the records of a match that cannot go on are kept. If modules that fit are loaded in that time, the
+/// match goes on.
 pub const STRANDED_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The log of one partition, from one epoch on.
@@ -32,22 +33,22 @@ pub struct OpenLog {
     is_taken: OnceCell<()>,
     /// The records that the log held when it was taken over.
     found: RefCell<Vec<Bytes>>,
-    /// Set once the matches in the log were resumed. The first caller is told which these are.
+    /// Set once the matches in the log were resumed. Only the caller that resumed them gets their outlines.
     pub(crate) resumed: OnceCell<()>,
     is_resuming: Cell<bool>,
     /// Set once the resumed matches are durable under this place. Nothing is trimmed before.
     is_settled: Cell<bool>,
-    /// Why the log cannot be written any more.
+    /// The reason why the log cannot be written any more; `None` while it can.
     closed: RefCell<Option<LogError>>,
     /// The records that each match needs.
     needed: RefCell<BTreeMap<MatchId, Need>>,
     /// Matches that run here, and those whose end is not known to be in the log.
     running: RefCell<BTreeSet<MatchId>>,
-    /// Matches of an earlier open log that failed. They have ended, and the log does not say so yet.
+    /// Matches of an earlier open log, which has failed. They have ended, but the log does not say so yet.
     given_up: BTreeSet<MatchId>,
     /// Matches whose end the log has not taken yet, with the reason of the end.
     unended: RefCell<BTreeMap<MatchId, String>>,
-    /// Matches that cannot go on, and the moment since when.
+    /// Matches that cannot go on, each with the moment since which it cannot.
     stranded: RefCell<BTreeMap<MatchId, Timestamp>>,
 }
 
@@ -86,7 +87,7 @@ impl OpenLog {
         })
     }
 
-    /// Takes the log over, unless that was done.
+    /// Takes the log over, unless it is taken over already.
     ///
     /// # Errors
     /// When another place owns the log, or it cannot be read.
@@ -118,7 +119,7 @@ impl OpenLog {
     /// Checks that the log can be written.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why the log cannot be written.
     pub(crate) fn check(&self) -> Result<(), LogError> {
         self.closed.borrow().clone().map_or(Ok(()), Err)
     }
@@ -132,7 +133,7 @@ impl OpenLog {
         self.closed.borrow_mut().get_or_insert(why);
     }
 
-    /// Closes the log if the outcome says that it has failed or is lost.
+    /// Closes the log if the outcome says that the log has failed or is lost.
     fn noted<T>(&self, outcome: Result<T, LogError>) -> Result<T, LogError> {
         if let Err(error @ (LogError::Failed(_) | LogError::Lost)) = &outcome {
             self.close(error.clone());
@@ -140,12 +141,13 @@ impl OpenLog {
         outcome
     }
 
-    /// Writes records of a match. A reader finds all of them or none. Answers the number of the first one.
-    pub(super) fn append(&self, records: &[Bytes]) -> Result<RecordNumber, LogError> {
+    /// Writes one record of a match, which is given in parts. A reader takes it only with all its parts. Answers the
+    /// number of the first part.
+    pub(super) fn append(&self, parts: &[Bytes]) -> Result<RecordNumber, LogError> {
         self.check()?;
         let mut first = None;
-        for record in records {
-            let number = self.noted(self.match_log.append(self.partition, record))?;
+        for part in parts {
+            let number = self.noted(self.match_log.append(self.partition, part))?;
             first.get_or_insert(number);
         }
         Ok(first.unwrap_or_default())
@@ -165,12 +167,12 @@ impl OpenLog {
         self.running.borrow_mut().insert(id);
     }
 
-    /// Notes that a match runs here no more: its end is in the log, or it goes on at another time.
+    /// Notes that a match does not run here any more: its end is in the log, or it is resumed later.
     pub(crate) fn leave(&self, id: MatchId) {
         self.running.borrow_mut().remove(&id);
     }
 
-    /// Matches that have ended without a record of that, because the log had failed.
+    /// Matches that have ended although no record says so, because the log has failed.
     pub(super) fn left_over(&self) -> BTreeSet<MatchId> {
         if !self.has_failed() {
             return BTreeSet::new();
@@ -182,7 +184,8 @@ impl OpenLog {
         self.given_up.contains(&id)
     }
 
-    /// Notes that a match needs its records from this one on, which is durable. Trims records that no match needs.
+    /// Notes the number of the first record that a match needs, and trims records that no match needs. Once the log is
+    /// settled, a record that replaces earlier ones must be durable before its number is noted.
     pub(crate) fn need(&self, id: MatchId, from: RecordNumber) {
         self.needed.borrow_mut().insert(id, Need::From(from));
         self.write_ends();
@@ -211,7 +214,7 @@ impl OpenLog {
         loop {
             let next = self.unended.borrow().first_key_value().map(|(id, why)| (*id, why.clone()));
             let Some((id, why)) = next else { return };
-            let record = wire::Record { match_id: id_bytes(id.0), what: Some(What::Ended(wire::Ended { why })) };
+            let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Ended(wire::Ended { why })) };
             if self.append(&[record.to_bytes().into()]).is_err() {
                 // The records of the match stay until its end is written.
                 return;
@@ -234,7 +237,7 @@ impl OpenLog {
         stranded_at: Option<Timestamp>,
     ) -> Result<(), LogError> {
         let carried = wire::Carried { records, stranded_at: stranded_at.map(|at| at.0) };
-        let record = wire::Record { match_id: id_bytes(id.0), what: Some(What::Carried(carried)) };
+        let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Carried(carried)) };
         let written = parts::split(&record).and_then(|parts| self.append(&parts));
         self.needed_from(id, written)?;
         if let Some(at) = stranded_at {
@@ -277,20 +280,20 @@ impl OpenLog {
         }
     }
 
-    /// Ends matches that could not go on for too long.
+    /// Ends matches that could not go on for more than [`STRANDED_KEPT`].
     pub(super) fn give_up_stranded(&self, now: Timestamp) {
         let old: Vec<MatchId> =
             self.stranded.borrow().iter().filter(|(_, since)| is_given_up(**since, now)).map(|(id, _)| *id).collect();
         for id in old {
             tracing::error!(%id, "a durable match cannot go on for too long: it is given up");
             self.stranded.borrow_mut().remove(&id);
-            // After an error the next owner finds the match in the log, and how old it is.
+            // If that fails, the next owner finds in the log since when the match cannot go on, and ends it.
             let _ = self.end(id, "it could not go on for too long");
         }
     }
 }
 
-/// Whether a match that could not go on since then is kept no longer.
+/// Whether a match that cannot go on since `since` is kept no longer.
 pub(crate) fn is_given_up(since: Timestamp, now: Timestamp) -> bool {
     u128::try_from(now.0.saturating_sub(since.0)).is_ok_and(|age| age > STRANDED_KEPT.as_micros())
 }

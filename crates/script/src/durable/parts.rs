@@ -7,13 +7,13 @@ use bytes::Bytes;
 use muster_domain::{Error, Result};
 use muster_live::matches::LogError;
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 
-/// Most bytes of a part.
+/// Limit on the bytes of a part.
 const PART_BYTES: usize = 8 << 20;
 
-/// Most bytes of a record with all its parts. That is room for a state with the messages of one callback, or for a
-/// state with the records since, and for more.
+/// Limit on the bytes of a record with all its parts. With the default limits of game code, a snapshot with the
+/// messages of one callback has fewer bytes, and so has a snapshot with the records since.
 pub const WHOLE_BYTES_MAX: usize = 48 << 20;
 
 /// The bytes of a record for the log, in parts if it is large.
@@ -34,7 +34,7 @@ pub(crate) fn split(record: &wire::Record) -> std::result::Result<Vec<Bytes>, Lo
         let bytes = whole.slice(number * PART_BYTES..whole.len().min((number + 1) * PART_BYTES));
         let part =
             wire::Part { number: u32::try_from(number).unwrap_or(u32::MAX), is_last: number + 1 == count, bytes };
-        wire::Record { match_id: record.match_id.clone(), what: Some(What::Part(part)) }.to_bytes().into()
+        wire::Record { match_id: record.match_id.clone(), what: Some(RecordKind::Part(part)) }.to_bytes().into()
     };
     Ok((0..count).map(part).collect())
 }
@@ -55,14 +55,16 @@ struct Unfinished {
 }
 
 impl Joiner {
-    /// Takes the next record of the log. Answers a whole one, if this is one or the last part of one.
+    /// Takes the next record of the log. Answers a whole record, if this is one or the last part of one.
     ///
     /// # Errors
     /// When the record cannot be read.
     pub(crate) fn take(&mut self, record: Bytes) -> Result<Option<wire::Record>> {
         let record = read(record)?;
         let before = self.unfinished.remove(&record.match_id);
-        let Some(What::Part(wire::Part { number, is_last, bytes })) = record.what else { return Ok(Some(record)) };
+        let Some(RecordKind::Part(wire::Part { number, is_last, bytes })) = record.what else {
+            return Ok(Some(record));
+        };
         let mut record_so_far = before.filter(|_| number > 0).unwrap_or_default();
         if number != record_so_far.parts {
             // The first parts are missing: their writer died before it had written all.
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     fn ended(id: u8, bytes: usize) -> wire::Record {
-        let what = What::Ended(wire::Ended { why: "x".repeat(bytes) });
+        let what = RecordKind::Ended(wire::Ended { why: "x".repeat(bytes) });
         wire::Record { match_id: vec![id; 16].into(), what: Some(what) }
     }
 

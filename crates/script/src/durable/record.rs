@@ -14,18 +14,19 @@ use muster_wire::match_log as wire;
 use super::seed::SEED_BYTES;
 use crate::value::Value;
 
-/// Facts that a match was made with, and that never change.
+/// The facts of a match that are set when it is created and never change.
 #[derive(Clone)]
-pub(crate) struct Origin {
+pub(crate) struct MatchOrigin {
     pub(crate) handler: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) seed: [u8; SEED_BYTES],
-    /// Name of the node, and version of the server, that made the match.
+    /// Name of the node that created the match.
     pub(crate) node: Arc<str>,
+    /// Version of the server on that node.
     pub(crate) version: Arc<str>,
 }
 
-/// A call of a callback.
+/// The record of a call of a callback.
 pub(crate) struct Called {
     /// Serial number of the call in its match.
     pub(crate) call: u64,
@@ -36,8 +37,8 @@ pub(crate) struct Called {
 
 /// The answer of a host function to a call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct HostAnswer {
-    /// Count of host functions that the call has asked before.
+pub(crate) struct RecordedAnswer {
+    /// Position of the function among those that the call asked, from 0. Functions without a record are not counted.
     pub(crate) ordinal: u32,
     pub(crate) function: String,
     pub(crate) answer: Result<Value>,
@@ -45,7 +46,7 @@ pub(crate) struct HostAnswer {
 
 /// A snapshot of a match after a call.
 pub(crate) struct Snapshot {
-    pub(crate) origin: Origin,
+    pub(crate) origin: MatchOrigin,
     /// Count of calls so far, without the first callback.
     pub(crate) calls: u64,
     pub(crate) state: Bytes,
@@ -72,7 +73,7 @@ pub(super) fn match_id(bytes: &[u8]) -> Result<MatchId> {
     id(bytes, "match").map(MatchId)
 }
 
-impl Origin {
+impl MatchOrigin {
     pub(super) fn to_wire(&self) -> wire::Origin {
         let (handler, created_at) = (self.handler.to_string(), self.created_at.0);
         let (node, version) = (self.node.to_string(), self.version.to_string());
@@ -97,7 +98,7 @@ fn presence_to_wire(presence: &Presence) -> wire::Presence {
         hidden: presence.hidden,
         persistence: presence.persistence,
         status: presence.status.as_deref().map(str::to_owned),
-        sole_since: presence.sole_since.map(|since| since.0),
+        sole_since: presence.only_session_since.map(|since| since.0),
     }
 }
 
@@ -111,7 +112,7 @@ fn presence_of_wire(wire: wire::Presence) -> Result<Arc<Presence>> {
         hidden: wire.hidden,
         persistence: wire.persistence,
         status: wire.status.map(Arc::from),
-        sole_since: wire.sole_since.map(Timestamp),
+        only_session_since: wire.sole_since.map(Timestamp),
     }))
 }
 
@@ -229,7 +230,7 @@ const KINDS: [(ErrorKind, u32); 10] = [
     (ErrorKind::Unauthenticated, 16),
 ];
 
-impl HostAnswer {
+impl RecordedAnswer {
     pub(super) fn to_wire(call: u64, ordinal: u32, function: &str, answer: &Result<Value>) -> wire::Answered {
         use wire::answered::Answer;
         let answer = match answer {
@@ -258,7 +259,7 @@ impl HostAnswer {
 }
 
 impl Snapshot {
-    pub(super) fn to_wire(origin: &Origin, calls: u64, state: &[u8], outline: &Outline) -> wire::Snapshot {
+    pub(super) fn to_wire(origin: &MatchOrigin, calls: u64, state: &[u8], outline: &Outline) -> wire::Snapshot {
         let seated = |seated: &Seated| wire::Seated {
             presence: Some(presence_to_wire(&seated.presence)),
             has_joined: seated.has_joined,
@@ -279,7 +280,7 @@ impl Snapshot {
     }
 
     pub(super) fn of_wire(id: MatchId, wire: wire::Snapshot) -> Result<Self> {
-        let origin = Origin::of_wire(wire.origin)?;
+        let origin = MatchOrigin::of_wire(wire.origin)?;
         let seated = |seated: wire::Seated| {
             let presence = presence_of_wire(part(seated.presence, "presence")?)?;
             Ok(Seated { presence, has_joined: seated.has_joined, is_kicked: seated.is_kicked })

@@ -6,43 +6,44 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::effects::{EffectKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::{HostAnswer, Origin};
+use super::record::{MatchOrigin, RecordedAnswer};
 use super::seed::Chance;
-use crate::host::{Arguments, Current, Effect, Host, HostFunction, HostFuture, Run, Started};
+use crate::host::{Arguments, Current, EffectClass, Host, HostAnswer, HostFunction, HostFuture, Run};
 use crate::value::Value;
 
-/// Most writes of one host function that have keys of their own.
+/// Limit on the writes of one call of a host function that have keys of their own; further writes share the last key.
 const WRITES_PER_FUNCTION: u32 = 64;
 
 /// One call of a callback of a recorded match.
 pub(crate) struct RecordedCall {
     journal: Rc<Journal>,
-    /// The facts that the match was made with.
-    pub(crate) origin: Rc<Origin>,
+    /// The facts of the match that were set when it was created.
+    pub(crate) origin: Rc<MatchOrigin>,
     /// Serial number of the call in its match.
     number: u64,
     now: Timestamp,
     pub(crate) chance: Chance,
     /// Whether the call is repeated: it was made before, by this or another process.
-    is_again: bool,
+    is_replayed: bool,
     /// Whether the call must have no effects, because a recording is replayed.
     is_sealed: bool,
-    /// The answers of the host when this call was made before, in order. Each is taken as the call asks for it again.
-    known: RefCell<VecDeque<HostAnswer>>,
-    /// Count of the host functions that the call has asked for an answer which goes to the log.
+    /// The answers of the host when this call was made before, in order. Each is removed when the repeated call asks
+    /// for it.
+    known: RefCell<VecDeque<RecordedAnswer>>,
+    /// Count of the calls of host functions whose answers go to the log.
     asked: Cell<u32>,
-    /// Count of writes by the latest of these functions.
+    /// Count of the writes of the latest of these calls.
     writes: Cell<u32>,
     /// Events for listeners. They leave when everything that led to them is durable.
     events: RefCell<Vec<Event>>,
-    /// Set when the log did not take an answer of the host. The call fails then, because it would have another answer
-    /// when repeated.
+    /// Set when the log did not take an answer of the host. The call fails then, because it might get another answer
+    /// when it is repeated.
     unlogged: RefCell<Option<LogError>>,
     /// Set when the repeated call differs from the one that was made before.
     diverged: RefCell<Option<String>>,
@@ -51,7 +52,7 @@ pub(crate) struct RecordedCall {
 /// A call that was made before.
 pub(crate) struct FormerCall {
     /// The answers of the host to it, in order.
-    pub(crate) answers: Vec<HostAnswer>,
+    pub(crate) answers: Vec<RecordedAnswer>,
     /// Whether the call must have no effects, because a recording is replayed.
     pub(crate) is_sealed: bool,
 }
@@ -60,13 +61,13 @@ impl RecordedCall {
     /// A call with this number, which is repeated if there is a former one.
     pub(crate) fn new(
         journal: Rc<Journal>,
-        origin: Rc<Origin>,
+        origin: Rc<MatchOrigin>,
         number: u64,
         now: Timestamp,
         chance: Chance,
         former: Option<FormerCall>,
     ) -> Rc<Self> {
-        let is_again = former.is_some();
+        let is_replayed = former.is_some();
         let former = former.unwrap_or(FormerCall { answers: Vec::new(), is_sealed: false });
         Rc::new(Self {
             journal,
@@ -74,7 +75,7 @@ impl RecordedCall {
             number,
             now,
             chance,
-            is_again,
+            is_replayed,
             is_sealed: former.is_sealed,
             known: RefCell::new(former.answers.into()),
             asked: Cell::default(),
@@ -91,11 +92,11 @@ impl RecordedCall {
     }
 
     /// Whether the call is repeated.
-    pub(crate) fn is_again(&self) -> bool {
-        self.is_again
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.is_replayed
     }
 
-    /// How the repeated call differs from the one that was made before, if it does.
+    /// The difference between the repeated call and the one that was made before, if there is one.
     pub(crate) fn diverged(&self) -> Option<String> {
         let left = self.known.borrow().front().map(|left| format!("it did not call {} again", left.function));
         self.diverged.borrow().clone().or(left)
@@ -118,7 +119,7 @@ impl RecordedCall {
     /// Checks that all answers of the host are in the log.
     ///
     /// # Errors
-    /// Why one is not.
+    /// The reason why an answer is not in the log.
     pub(crate) fn check(&self) -> std::result::Result<(), LogError> {
         self.unlogged.borrow().clone().map_or(Ok(()), Err)
     }
@@ -136,7 +137,7 @@ impl RecordedCall {
         // The latest function that was asked is the one that writes.
         let ordinal = self.asked.get().saturating_sub(1) * WRITES_PER_FUNCTION + write.min(WRITES_PER_FUNCTION - 1);
         let tick = i64::try_from(self.number).unwrap_or(i64::MAX);
-        WriteStamp { now: self.now, effect: Some(EffectKey { match_id: self.journal.match_id(), tick, ordinal }) }
+        WriteStamp { now: self.now, key: Some(WriteKey { match_id: self.journal.match_id(), tick, ordinal }) }
     }
 
     /// Calls a host function. If the call is repeated, the function answers what it answered before.
@@ -148,13 +149,18 @@ impl RecordedCall {
         host: &Rc<Host>,
         function: &HostFunction,
         arguments: Arguments,
-    ) -> Result<Started> {
+    ) -> Result<HostAnswer> {
         match function.effect {
-            Effect::Pure | Effect::Chance | Effect::Tells => return function.run(host, arguments),
+            EffectClass::Pure | EffectClass::Chance | EffectClass::Reports => return function.run(host, arguments),
             // The former call has logged the line.
-            Effect::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
-            Effect::Log => return function.run(host, arguments),
-            Effect::Reads | Effect::Asks | Effect::Writes | Effect::WritesKeyed | Effect::Local | Effect::Players => {}
+            EffectClass::Log if self.is_replayed => return Ok(HostAnswer::Ready(Value::Nil)),
+            EffectClass::Log => return function.run(host, arguments),
+            EffectClass::Reads
+            | EffectClass::AsksServer
+            | EffectClass::Writes
+            | EffectClass::WritesKeyed
+            | EffectClass::Local
+            | EffectClass::Players => {}
         }
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);
@@ -164,7 +170,7 @@ impl RecordedCall {
                 let told = format!("it called {} where it had called {}", function.name, before.function);
                 return Err(self.diverge(told));
             }
-            return before.answer.map(Started::Now);
+            return before.answer.map(HostAnswer::Ready);
         }
         if self.is_sealed {
             return Err(self.diverge(format!("it called {} and had not", function.name)));
@@ -183,7 +189,7 @@ impl RecordedCall {
             (true, _) => {
                 // All records before the effect must be durable first, or a repeated call might not ask for the effect.
                 let (durable, run) = (self.journal.synced(Duration::ZERO), function.run);
-                Ok(Started::Later(Box::pin(async move {
+                Ok(HostAnswer::Pending(Box::pin(async move {
                     durable.await.map_err(lost)?;
                     // Another place may own the match by now.
                     journal.check().map_err(lost)?;
@@ -195,12 +201,12 @@ impl RecordedCall {
             (_, Run::Now(run)) => {
                 let answer = run(&host, arguments);
                 keep(&answer)?;
-                answer.map(Started::Now)
+                answer.map(HostAnswer::Ready)
             }
             (_, Run::NotYet) => function.run(&host, arguments),
             (_, Run::Later(run)) => {
                 let asked = run(host, arguments);
-                Ok(Started::Later(keeping(asked, keep)))
+                Ok(HostAnswer::Pending(keeping(asked, keep)))
             }
         }
     }
@@ -218,14 +224,14 @@ fn lost(error: LogError) -> Error {
     Error::new(ErrorKind::Unavailable, "The match cannot go on: its log cannot be written.").because(error.to_string())
 }
 
-/// A clock that stands while a callback of a recorded match runs.
+/// A clock that stands still while a callback of a recorded match runs.
 pub struct MatchClock {
     clock: Rc<dyn Clock>,
     current: Current,
 }
 
 impl MatchClock {
-    /// A clock that shows the time of another one outside of such callbacks.
+    /// A clock that shows the time of `clock` outside of callbacks of recorded matches.
     pub fn new(clock: Rc<dyn Clock>, current: Current) -> Self {
         Self { clock, current }
     }
@@ -244,7 +250,7 @@ pub struct MatchEntropy {
 }
 
 impl MatchEntropy {
-    /// Randomness of another source outside of such callbacks.
+    /// Randomness that is drawn from `entropy` outside of callbacks of recorded matches.
     pub fn new(entropy: Rc<dyn Entropy>, current: Current) -> Self {
         Self { entropy, current }
     }

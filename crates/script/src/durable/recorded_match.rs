@@ -5,14 +5,16 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::Timestamp;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return, Said};
+use muster_live::matches::{
+    Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, ReplayedBroadcasts, Return,
+};
 
 use super::journal::Journal;
-use super::record::{Called, HostAnswer, Origin, Snapshot};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot};
 use super::recorded_call::{FormerCall, RecordedCall};
 use super::seed::{Chance, Seed};
 
-/// Seconds of ticks after which the next snapshot of a match is due.
+/// Longest time from a snapshot of a match until the next one is due, in seconds by the ticks of the match.
 pub const SNAPSHOT_SEC: u32 = 5;
 
 /// Callbacks after which the next snapshot is due even if fewer ticks have passed.
@@ -21,7 +23,7 @@ const SNAPSHOT_CALLS: u64 = 4_096;
 /// One recorded match.
 pub(crate) struct RecordedMatch {
     pub(crate) journal: Rc<Journal>,
-    origin: Rc<Origin>,
+    origin: Rc<MatchOrigin>,
     seed: Seed,
     outline: RefCell<Outline>,
     /// Count of calls so far, without the first callback.
@@ -29,9 +31,10 @@ pub(crate) struct RecordedMatch {
     is_over: Cell<bool>,
     /// Set while a recording is replayed: calls must have no effects.
     is_sealed: Cell<bool>,
-    /// When the next snapshot is due.
+    /// The point at which the next snapshot is due.
     snapshot_due: Cell<SnapshotDue>,
-    /// Accepted attempts whose records are not known to be durable: the join behind them waits for all.
+    /// Accepted join attempts whose records are not known to be durable. The join that follows waits for their records
+    /// too.
     held_back: RefCell<Vec<Rc<RecordedCall>>>,
 }
 
@@ -44,7 +47,7 @@ struct SnapshotDue {
 
 impl RecordedMatch {
     /// A match that begins with its first callback.
-    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, origin: Origin) -> Rc<Self> {
+    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, origin: MatchOrigin) -> Rc<Self> {
         Self::with(journal, origin, outline, 0)
     }
 
@@ -56,7 +59,7 @@ impl RecordedMatch {
         resumed
     }
 
-    fn with(journal: Rc<Journal>, origin: Origin, outline: Outline, calls: u64) -> Rc<Self> {
+    fn with(journal: Rc<Journal>, origin: MatchOrigin, outline: Outline, calls: u64) -> Rc<Self> {
         Rc::new(Self {
             journal,
             seed: Seed::new(origin.seed),
@@ -84,12 +87,12 @@ impl RecordedMatch {
         RecordedCall::new(self.journal.clone(), self.origin.clone(), number, now, chance, former)
     }
 
-    fn former(&self, answers: Vec<HostAnswer>) -> FormerCall {
+    fn former(&self, answers: Vec<RecordedAnswer>) -> FormerCall {
         FormerCall { answers, is_sealed: self.is_sealed.get() }
     }
 
-    /// Writes a call before it is made. For the first callback it answers the number of its record too, from which on
-    /// the match needs its records.
+    /// Writes the record of a call, before the call is made. For the first callback it answers the number of that
+    /// record too, which is the first one that the match needs.
     pub(crate) fn begin(
         &self,
         call: &Call,
@@ -105,9 +108,9 @@ impl RecordedMatch {
         Ok((self.recorded_call(number, now, None), None))
     }
 
-    /// Repeats the first callback with the answers of the host to it. Modules that run for a snapshot take part in the
-    /// same call, without answers.
-    pub(crate) fn repeat_first(&self, answers: Vec<HostAnswer>) -> Rc<RecordedCall> {
+    /// Repeats the first callback with the answers of the host to it. A match that goes on from a snapshot runs its
+    /// modules first; they run in such a call too, without answers.
+    pub(crate) fn repeat_first(&self, answers: Vec<RecordedAnswer>) -> Rc<RecordedCall> {
         self.recorded_call(0, self.origin.created_at, Some(self.former(answers)))
     }
 
@@ -120,11 +123,11 @@ impl RecordedMatch {
         let outline = self.outline.borrow();
         let Outline { id, ref handler, tick_rate, ref label, ref timers, .. } = *outline;
         let (handler, label, timers, chain) = (handler.clone(), label.clone(), timers.clone(), Chain::default());
-        Call { id, life: 0, handler, tick, tick_rate, label, chain, timers, callback }
+        Call { id, stay: 0, handler, tick, tick_rate, label, chain, timers, callback }
     }
 
     /// Repeats a call with the answers of the host to it.
-    pub(crate) fn repeat(&self, called: Called, answers: Vec<HostAnswer>) -> (Call, Rc<RecordedCall>) {
+    pub(crate) fn repeat(&self, called: Called, answers: Vec<RecordedAnswer>) -> (Call, Rc<RecordedCall>) {
         self.calls.set(called.call);
         let call = self.call(called.tick, called.callback);
         (call, self.recorded_call(called.call, called.now, Some(self.former(answers))))
@@ -135,9 +138,9 @@ impl RecordedMatch {
         self.outline.borrow_mut().returned(callback, returned)
     }
 
-    /// Adds the messages of a repeated callback to `said`, since they may not have left before.
-    pub(crate) fn say_again(&self, callback: &Callback, said: &mut Said) {
-        said.returned(callback, &self.outline.borrow());
+    /// Adds the messages of a repeated callback to `replayed`, since they may not have left when it was first called.
+    pub(crate) fn collect_broadcasts(&self, callback: &Callback, replayed: &mut ReplayedBroadcasts) {
+        replayed.returned(callback, &self.outline.borrow());
     }
 
     /// Notes an accepted attempt, whose events are reported when its join is durable.
@@ -150,8 +153,9 @@ impl RecordedMatch {
         self.held_back.take()
     }
 
-    /// Whether a snapshot is due after a callback. A snapshot falls after a join attempt rather than after its join,
-    /// because messages of an attempt leave with the join: the snapshot after the attempt, or its record, holds them.
+    /// Whether a snapshot is due after a callback. The messages of a join attempt leave only with those of its join. A
+    /// snapshot after the join would hold the messages of the join alone and replace the record of the attempt, so a
+    /// snapshot that would be due after the join is written after the attempt.
     pub(crate) fn is_snapshot_due(&self, callback: &Callback) -> bool {
         let due = self.snapshot_due.get();
         match callback {
@@ -192,7 +196,7 @@ impl RecordedMatch {
     }
 
     /// The serial number of the latest call. Once a snapshot after it is durable, no call up to it is repeated, so the
-    /// outcomes of its keyed writes are not needed any more.
+    /// outcomes of their keyed writes are not needed any more.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.get()
     }

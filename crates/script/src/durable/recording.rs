@@ -9,8 +9,8 @@ use super::record::{broadcast_to_wire, id_bytes};
 
 /// Makes recordings.
 pub trait Recorder {
-    /// Begins the recording of a match, or another part of it if the match is resumed. `None` if it cannot, which was
-    /// logged.
+    /// Begins the recording of a match, or another part of it if the match is resumed. `None` if that fails; the
+    /// failure was logged then.
     fn begin(&self, id: MatchId) -> Option<Box<dyn Recording>>;
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn returned(call: u64, Return { outcome, acts }: &Return) -> wire::Re
         Outcome::Begun { tick_rate, label } => format!("begins with {tick_rate} ticks a second, label {label:?}"),
         Outcome::Decided(Ok(())) => "lets in".to_owned(),
         Outcome::Decided(Err(why)) => format!("does not let in: {why}"),
-        Outcome::Goes => "goes on".to_owned(),
+        Outcome::GoesOn => "goes on".to_owned(),
         Outcome::Signalled(answer) => format!("answers {answer:?}"),
         Outcome::Refused(why) => format!("cannot be asked: {why}"),
         Outcome::Over => "is over".to_owned(),

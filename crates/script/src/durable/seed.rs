@@ -39,6 +39,7 @@ impl Seed {
 /// A sequence of random blocks. No two sequences of a match have a block in common.
 #[derive(Clone, Copy)]
 struct Sequence {
+    /// Kind of the sequence, so that sequences of different kinds have no block in common.
     kind: u8,
     /// Only the lower seven bytes count.
     of: u64,
@@ -51,7 +52,8 @@ impl Sequence {
         Self { kind: 0, of: call, part: 0 }
     }
 
-    /// The sequence of a host function, which is not called when its call is repeated.
+    /// The sequence of a host function whose answer goes to the log, so that it is not called when its call is
+    /// repeated.
     fn of_function(call: u64, ordinal: u32) -> Self {
         Self { kind: 1, of: call, part: ordinal }
     }
@@ -70,7 +72,7 @@ pub(crate) struct Chance {
     call: u64,
     sequence: Cell<Sequence>,
     blocks: Cell<u64>,
-    /// The sequence of the host function that runs, and its position.
+    /// The sequence of the host function that runs, and the number of its next block.
     inner: Cell<Option<(Sequence, u64)>>,
 }
 
@@ -111,7 +113,7 @@ impl Chance {
         self.seed.block(self.sequence.get(), number)
     }
 
-    /// Draws from the sequence of a number from now on, which game code chose as its seed.
+    /// From now on draws from the sequence of a number that game code chose as its seed.
     pub(crate) fn reseed(&self, chosen: f64) {
         self.sequence.set(Sequence::chosen(chosen));
         self.blocks.set(0);
@@ -120,7 +122,7 @@ impl Chance {
     /// Draws a number from 0 to below 1, of 53 random bits.
     pub(crate) fn fraction(&self) -> f64 {
         let [a, b, c, d, e, f, g, h, ..] = self.next();
-        // Exact in a double.
+        // The 53 bits are exact in a double.
         (u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 11) as f64 / (1_u64 << 53) as f64
     }
 

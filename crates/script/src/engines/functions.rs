@@ -1,4 +1,4 @@
-//! Functions and hooks of one language, without its types.
+//! Functions and hooks of one language, behind a trait that does not name the types of the language.
 
 use muster_api::game::GameFunctions;
 use muster_api::hooks::Hooks;
@@ -6,17 +6,17 @@ use muster_api::hooks::Hooks;
 use super::{AnyProgram, LocalFuture, typed};
 use crate::functions::Functions;
 use crate::machine::Machine;
-use crate::machine::registry::Names;
+use crate::machine::registered::Names;
 
 /// The functions and hooks of one shard's code in one language.
 pub trait EngineFunctions: GameFunctions + Hooks {
-    /// Shows the names that the modules have registered. They change by [`renew`](Self::renew) only.
+    /// Shows the names that the modules have registered. Only [`renew`](Self::renew) changes them.
     fn see_names(&self, see: &mut dyn FnMut(&Names));
 
-    /// Calls that begin from now on are of this program. Calls under way end in their own.
+    /// Has this program take the calls that begin from now on. Calls under way end in the program in which they began.
     fn renew<'a>(&'a self, program: &AnyProgram, generation: u64) -> LocalFuture<'a, ()>;
 
-    /// Starts the machines that are to be there before calls need them.
+    /// Starts machines before calls need them, if the language has this.
     fn warm_up(&self) -> LocalFuture<'_, ()>;
 
     /// Runs scheduled functions that are due, if this shard is the one that runs them. Answers when the next one is

@@ -1,4 +1,4 @@
-//! Matches of one language, without its types.
+//! The matches of one language as traits without type parameters, so that code for all languages can call them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use muster_live::plane::HandlerOrder;
 use muster_wire::match_log as wire;
 
 use super::{AnyProgram, LocalFuture};
-use crate::durable::history::Course;
+use crate::durable::history::CallHistory;
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
 use crate::durable::transcript::Transcript;
@@ -19,7 +19,7 @@ use crate::matches::replay::{Played, Replayed};
 
 /// The matches of one shard's code in one language.
 pub trait EngineMatches {
-    /// Matches that begin from now on are of this program. Others go on in their own.
+    /// Sets the program of matches that begin from now on. Running matches keep their own program.
     fn renew(&self, program: &AnyProgram, generation: u64);
 
     /// Whether the modules have a match handler of this name.
@@ -28,51 +28,54 @@ pub trait EngineMatches {
     /// Whether matches of this handler are durable.
     fn is_durable(&self, handler: &str) -> bool;
 
-    /// Carries out an order for a match, on the runtime's local tasks. A call of the callback that begins a match makes
-    /// it here. Any other order for a match that is not here is given back.
+    /// Carries out an order for a match, on the runtime's local tasks. The call of a match's first callback creates the
+    /// match in a machine of this language. Any other order for a match that is in none of these machines is returned,
+    /// and so is an order about a partition.
     fn order(self: Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder>;
 
     /// Tells the plane that a call has failed.
     fn fail(&self, call: CallRef, why: Arc<str>);
 
-    /// The durable ones; none for a language whose matches cannot be written to a log.
+    /// The durable matches; `None` for a language whose matches cannot be written to a log.
     fn durable(&self) -> Option<&dyn EngineDurableMatches>;
 }
 
 /// The durable matches of one shard's code in one language.
 pub trait EngineDurableMatches: EngineMatches {
-    /// Goes on with a match from what its log has of it. Answers what the plane is told of the match; nothing if it
-    /// ended with its last call.
+    /// Resumes a match from the records of its log. Answers its outline for the plane; `None` if the match ended with
+    /// its last call.
     ///
     /// # Errors
-    /// Why the match cannot go on.
+    /// The reason why the match cannot go on.
     fn resume<'a>(
         &'a self,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &'a [wire::Record],
     ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>>;
 
-    /// Plays a recording again, and shows each call. It ends where the code does something else than was recorded.
+    /// Replays a recording, and passes each call to `on_call`. The replay ends with the first call that differs from the
+    /// recorded one.
     ///
     /// # Errors
-    /// Why the match cannot begin.
+    /// The reason why the match cannot begin.
     fn replay<'a>(
         &'a self,
         transcript: Transcript,
-        see: &'a mut dyn FnMut(Played<'_>),
+        on_call: &'a mut dyn FnMut(Played<'_>),
     ) -> LocalFuture<'a, Result<Replayed, Arc<str>>>;
 
-    /// Writes the states of all durable matches of a partition to its log, so that they go on elsewhere at once.
+    /// Writes snapshots of all durable matches of a partition to its log, so that the next owner need not repeat their
+    /// calls.
     ///
     /// # Errors
     /// When the log fails.
     fn keep_all(&self, partition: Partition) -> Result<(), LogError>;
 
-    /// Drops all matches of a partition without a word to their log.
+    /// Drops all durable matches of a partition without writing to their log.
     fn forget_all(&self, partition: Partition);
 
-    /// Drops all matches that write to this log, without a word to it.
+    /// Drops all matches that write to this log, without writing to it.
     fn forget_of(&self, log: &Rc<OpenLog>);
 }
 
@@ -80,18 +83,18 @@ impl<M: MatchMachine> EngineDurableMatches for GameMatches<M> {
     fn resume<'a>(
         &'a self,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &'a [wire::Record],
     ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>> {
-        Box::pin(self.resume(journal, course, records))
+        Box::pin(self.resume(journal, history, records))
     }
 
     fn replay<'a>(
         &'a self,
         transcript: Transcript,
-        see: &'a mut dyn FnMut(Played<'_>),
+        on_call: &'a mut dyn FnMut(Played<'_>),
     ) -> LocalFuture<'a, Result<Replayed, Arc<str>>> {
-        Box::pin(self.replay(transcript, see))
+        Box::pin(self.replay(transcript, on_call))
     }
 
     fn keep_all(&self, partition: Partition) -> Result<(), LogError> {

@@ -7,8 +7,8 @@ use muster_domain::{Result, Timestamp};
 use super::records::{object, of_json, of_time, record, some_text, texts};
 use super::refusals::NO_ACCOUNT;
 use super::{
-    AMOUNTS, Arguments, Effect, Go, Host, HostFunction, JavaScript, ROW, RecordType, Run, TEXTS, Type, field, flag,
-    maybe, not_yet, only, optional, required,
+    AMOUNTS, Arguments, EffectClass, GoShape, Host, HostFunction, JavaScriptShape, ROW, RecordType, Run, TEXTS, Type,
+    field, flag, maybe, not_yet, only, optional, required,
 };
 use crate::value::Value;
 
@@ -75,7 +75,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "the account: user, user_id, wallet, devices, and where there are any email, custom_id, verify_time, \
                  disable_time",
         errors: &[NO_ACCOUNT],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -92,8 +92,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("user_ids", TEXTS)],
         results: &[only(Type::List(&ACCOUNT))],
         answers: "the accounts that exist, each as account_get_id answers it",
-        effect: Effect::Reads,
-        go: Go::by_hand("AccountsGetId"),
+        effect: EffectClass::Reads,
+        go: GoShape::by_hand("AccountsGetId"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
@@ -114,7 +114,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_update_id",
-        doc: "Changes what is given of an account.",
+        doc: "Changes an account. Arguments that are left out leave their part of the account as it is.",
         parameters: &[
             required("user_id", Type::Text),
             optional("metadata", Type::Object),
@@ -126,8 +126,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("avatar_url", Type::Text),
         ],
         errors: &[NO_ACCOUNT],
-        effect: Effect::Writes,
-        javascript: JavaScript::ordered(&[
+        effect: EffectClass::Writes,
+        javascript: JavaScriptShape::ordered(&[
             "user_id",
             "username",
             "display_name",
@@ -142,9 +142,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_delete_id",
-        doc: "Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.",
+        doc: "Deletes an account and all data that names its player, and closes the player's sockets. With recorded, \
+              the server keeps the account's id and the time of the deletion.",
         parameters: &[required("user_id", Type::Text), flag("recorded", false)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (user_id, recorded) = (parse_user_id(&arguments.text()?)?, arguments.flag());
@@ -156,12 +157,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_export_id",
-        doc: "Exports all that is stored of a player.",
+        doc: "Exports all data that the server stores about a player.",
         parameters: &[required("user_id", Type::Text)],
         results: &[only(Type::Text)],
         answers: "a JSON text",
         errors: &[NO_ACCOUNT],
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 Ok(Value::text(account::export(&*host.store, parse_user_id(&arguments.text()?)?).await?))
@@ -171,11 +172,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_random",
-        doc: "Reads the public part of accounts drawn at random, at most 1,000.",
+        doc: "Reads the public part of accounts that are drawn at random, 1,000 accounts at most.",
         parameters: &[required("count", Type::Number)],
         results: &[only(Type::List(&USER))],
         answers: "users",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let count = arguments.integer().unwrap_or_default();
@@ -187,11 +188,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_id",
-        doc: "Reads the public part of accounts.",
+        doc: "Reads the public part of the accounts with these ids.",
         parameters: &[optional("user_ids", TEXTS), optional("facebook_ids", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let ids = texts(arguments.any(), "user ids")?;
@@ -204,11 +205,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_username",
-        doc: "Reads the public part of accounts, by their names.",
+        doc: "Reads the public part of the accounts with these usernames.",
         parameters: &[required("usernames", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let names = texts(arguments.any(), "usernames")?;

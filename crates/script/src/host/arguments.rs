@@ -1,4 +1,4 @@
-//! Arguments of a call of a host function: checked against its row, then read one after the other.
+//! Arguments of a call of a host function. They are checked against the function's row, then read one after the other.
 
 use muster_domain::{Error, Result};
 
@@ -6,14 +6,15 @@ use super::row::HostFunction;
 use super::types::Type;
 use crate::value::Value;
 
-/// The arguments of a call, of the types that the row says. Those that were left out are at their defaults.
+/// The arguments of a call, each of the type that the function's row names. Arguments that were left out have their
+/// defaults.
 pub struct Arguments(std::vec::IntoIter<Value>);
 
 impl Arguments {
     /// Checks arguments against a function's parameters.
     ///
     /// # Errors
-    /// `InvalidArgument` in the words of Lua's own functions.
+    /// `InvalidArgument` for an argument of another type, in the words of Lua's own functions.
     pub fn check(function: &HostFunction, mut values: Vec<Value>) -> Result<Self> {
         values.resize(function.parameters.len(), Value::Nil);
         for (index, (parameter, value)) in function.parameters.iter().zip(&mut values).enumerate() {
@@ -31,12 +32,12 @@ impl Arguments {
         Ok(Self(values.into_iter()))
     }
 
-    /// The next one.
+    /// The next argument.
     pub fn any(&mut self) -> Value {
         self.0.next().unwrap_or(Value::Nil)
     }
 
-    /// The next one, a text of any bytes; empty when it was left out.
+    /// The next argument, a text of any bytes; empty when it was left out.
     pub fn bytes(&mut self) -> Vec<u8> {
         match self.any() {
             Value::Bytes(bytes) => bytes,
@@ -44,7 +45,7 @@ impl Arguments {
         }
     }
 
-    /// The next one, a text that may be missing.
+    /// The next argument, a text that may be missing.
     ///
     /// # Errors
     /// `InvalidArgument` for bytes that are no UTF-8.
@@ -55,7 +56,7 @@ impl Arguments {
         }
     }
 
-    /// The next one, a text; empty when it was left out.
+    /// The next argument, a text; empty when it was left out.
     ///
     /// # Errors
     /// As [`Arguments::text_or_none`].
@@ -63,7 +64,7 @@ impl Arguments {
         Ok(self.text_or_none()?.unwrap_or_default())
     }
 
-    /// The next one, a whole number that may be missing. The digits behind the point are cut off.
+    /// The next argument, a number that may be missing. Its digits behind the point are cut off.
     pub fn integer(&mut self) -> Option<i32> {
         match self.any() {
             Value::Number(number) => Some(number as i32),
@@ -71,7 +72,7 @@ impl Arguments {
         }
     }
 
-    /// The next one, a moment in seconds since 1970 that may be missing.
+    /// The next argument, a moment in seconds since 1970 that may be missing.
     pub fn seconds(&mut self) -> Option<i64> {
         match self.any() {
             Value::Number(number) => Some(number as i64),
@@ -79,7 +80,7 @@ impl Arguments {
         }
     }
 
-    /// The next one, a truth value that may be missing.
+    /// The next argument, a truth value that may be missing.
     pub fn flag_or_none(&mut self) -> Option<bool> {
         match self.any() {
             Value::Flag(flag) => Some(flag),
@@ -87,16 +88,17 @@ impl Arguments {
         }
     }
 
-    /// The next one, a truth value; its row has a default if it may be left out.
+    /// The next argument, a truth value. A parameter that may be left out has a default in the row, and is false
+    /// without one.
     pub fn flag(&mut self) -> bool {
         self.flag_or_none().unwrap_or_default()
     }
 }
 
-/// The text of bytes.
+/// Bytes as a text.
 ///
 /// # Errors
 /// `InvalidArgument` for bytes that are no UTF-8.
 pub(super) fn text_of(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Error::invalid("A text is expected, not other bytes."))
+    String::from_utf8(bytes).map_err(|_| Error::invalid("A text must be valid UTF-8."))
 }

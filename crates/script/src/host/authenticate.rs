@@ -1,6 +1,5 @@
-//! Signing in on behalf of players, and making tokens for them. Wrong passwords from game code count like those of
-//! players, so
-//! that a game cannot be used to guess them.
+//! The functions that sign players in and make tokens for them. Wrong passwords from game code count like those from
+//! players, so that passwords cannot be guessed through game code.
 
 use std::rc::Rc;
 
@@ -14,8 +13,8 @@ use super::records::entries;
 use super::refusals::{BANNED, NO_ACCOUNT, TOO_MANY_PASSWORDS};
 use super::sessions::Signing;
 use super::{
-    Arguments, Effect, Field, Go, Host, HostFunction, Parameter, ROW, Refusal, Run, Type, field, flag, not_yet,
-    optional, required, text_of,
+    Arguments, DocumentedError, EffectClass, Field, GoShape, Host, HostFunction, Parameter, ROW, Run, Type, field,
+    flag, not_yet, optional, required, text_of,
 };
 use crate::value::Value;
 
@@ -23,36 +22,36 @@ const USERNAME: Parameter = optional("username", Type::Text);
 const CREATE: Parameter = flag("create", true);
 const LOGIN: &[Field] = &[field("user_id", Type::Text), field("username", Type::Text), field("created", Type::Flag)];
 const LOGIN_IN_WORDS: &str = "the user's id, the user's name, and whether the account was made";
-const SIGN_IN: &[Refusal] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
-const NAME_TAKEN: Refusal = (ErrorKind::AlreadyExists, "the username is taken");
+const SIGN_IN: &[DocumentedError] = &[NO_ACCOUNT, NAME_TAKEN, BANNED];
+const NAME_TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "the username is taken");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "authenticate_device",
-        doc: "Finds the account of a device, or makes it.",
+        doc: "Finds the account of a device, or makes one.",
         parameters: &[required("id", Type::Text), USERNAME, CREATE],
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
         errors: SIGN_IN,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Device))),
         ..ROW
     },
     HostFunction {
         name: "authenticate_custom",
-        doc: "Finds the account of an id of the studio's own, or makes it.",
+        doc: "Finds the account of a custom id, which the studio has chosen, or makes one.",
         parameters: &[required("id", Type::Text), USERNAME, CREATE],
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
         errors: SIGN_IN,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(by_identifier(host, arguments, Identifier::Custom))),
         ..ROW
     },
     HostFunction {
         name: "authenticate_email",
-        doc: "Finds the account of an e-mail address and checks its password, or makes it. Without an address the name leads to \
-              the account.",
+        doc: "Finds the account of an e-mail address and checks its password, or makes an account. If the address is \
+              empty, the account is found by its username.",
         parameters: &[required("email", Type::Text), required("password", Type::Text), USERNAME, CREATE],
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
@@ -64,7 +63,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::ResourceExhausted, "too many wrong passwords came for the account"),
             TOO_MANY_PASSWORDS,
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (email, password) = (arguments.text()?, arguments.text()?);
@@ -77,7 +76,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "authenticate_token_generate",
-        doc: "Makes a session token for a user. Without a name it has the account's, without a time the usual life.",
+        doc: "Makes a session token for a user. Without a username the token has the account's username. Without \
+              expires_at the token expires as one of a player who signs in.",
         parameters: &[
             required("user_id", Type::Text),
             USERNAME,
@@ -85,10 +85,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("vars", Type::Map(&Type::Text)),
         ],
         results: &[field("token", Type::Text), field("exp", Type::Number)],
-        answers: "a session token, and when it expires",
+        answers: "a session token, and the moment at which it expires",
         errors: &[NO_ACCOUNT, BANNED],
-        effect: Effect::Reads,
-        go: Go::arguments(&[("expires_at", "exp")]),
+        effect: EffectClass::Reads,
+        go: GoShape::arguments(&[("expires_at", "exp")]),
         run: Run::Later(|host, arguments| Box::pin(token(host, arguments))),
         ..ROW
     },

@@ -1,4 +1,4 @@
-//! Chat channels. Game code may speak anywhere, as anybody or as the server, and read everything.
+//! Chat channels. Game code may send to all channels, as any user or as the server, and read all messages.
 
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
@@ -10,8 +10,8 @@ use muster_domain::{Error, Result};
 
 use super::records::{object, of_time, record};
 use super::{
-    Arguments, Effect, Go, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe, number, only,
-    optional, required,
+    Arguments, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, Type, field, flag, maybe,
+    number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -55,8 +55,9 @@ const CHANNEL_MESSAGE: Type = Type::Record(&RecordType {
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "channel_id_build",
-        doc: "Names a channel as players would find it: a room by its name (type 1), the conversation of sender and target (2), \
-              or a group's (3). A sender must be one who may join it.",
+        doc: "Makes the id of a channel: the room with the target as its name (type 1), the conversation of the \
+              sender with the target (type 2), or the channel of the target, a group (type 3). If a sender is given, \
+              the sender must be allowed to join the channel.",
         parameters: &[
             optional("sender_id", Type::Text),
             required("target", Type::Text),
@@ -64,8 +65,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(Type::Text)],
         answers: "the channel's id",
-        effect: Effect::Reads,
-        go: Go::arguments(&[("type", "chanType")]),
+        effect: EffectClass::Reads,
+        go: GoShape::arguments(&[("type", "chanType")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let sender = some_user(&arguments.text()?)?;
@@ -83,11 +84,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_message_send",
-        doc: "Says something in a channel, by default as the server and to be kept. Those who are there have it at once.",
+        doc: "Sends a message to a channel. The players in the channel get the message at once. Without a sender, the \
+              message comes from the server. The server stores the message unless persist is false.",
         parameters: &[required("channel_id", Type::Text), required("content", Type::Object), SENDER, USERNAME, PERSIST],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let channel = Channel::parse(&arguments.text()?)?;
@@ -99,7 +101,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_message_update",
-        doc: "Changes what this sender said in a channel.",
+        doc: "Changes a message that this sender sent to a channel.",
         parameters: &[
             required("channel_id", Type::Text),
             required("message_id", Type::Text),
@@ -110,7 +112,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
@@ -124,7 +126,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_message_remove",
-        doc: "Removes what this sender said in a channel.",
+        doc: "Removes a message that this sender sent to a channel.",
         parameters: &[
             required("channel_id", Type::Text),
             required("message_id", Type::Text),
@@ -134,7 +136,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (channel, id) = (Channel::parse(&arguments.text()?)?, arguments.text()?);
@@ -146,7 +148,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_messages_list",
-        doc: "Lists what was said in a channel, oldest first unless asked otherwise.",
+        doc: "Lists the stored messages of a channel, the oldest first unless forward is false.",
         parameters: &[
             required("channel_id", Type::Text),
             number("limit", MESSAGE_PAGE_MAX as f64),
@@ -159,9 +161,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             maybe("prev_cursor", Type::Text),
             maybe("cacheable_cursor", Type::Text),
         ],
-        answers: "the messages, the cursors of the next and the previous page if there are such, and one for what is newer, \
-                 whenever it is asked for",
-        effect: Effect::Reads,
+        answers: "the messages, the cursors of the next and the previous page if there are such pages, \
+                 and a cursor by which newer messages can be asked for at any time",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, arguments| Box::pin(async move { list(&host, arguments).await })),
         ..ROW
     },
@@ -175,7 +177,8 @@ fn content(arguments: &mut Arguments) -> Result<String> {
     Ok(object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned()))
 }
 
-/// Says something as the sender whom the next arguments name, and tells those in the channel.
+/// Has `act` send, change or remove a message as the sender whom the next arguments name, and shows the outcome to
+/// those in the channel.
 async fn say(
     host: std::rc::Rc<Host>,
     mut arguments: Arguments,
@@ -191,9 +194,8 @@ async fn say(
     Ok(acknowledged)
 }
 
-/// The acknowledgement of a message. Its values stand under the names of the documentation, and in camel case, which
-/// modules
-/// in the wild read.
+/// The acknowledgement of a message. The values stand under the documented names, and under the same names in camel
+/// case, because existing modules read those.
 fn acknowledgement(message: &Message) -> Value {
     let channel_id = || Value::text(message.channel.to_string());
     let message_id = || Value::text(message.id.to_string());

@@ -1,6 +1,5 @@
 //! AES in cipher feedback mode (CFB-128). Encrypted bytes begin with the 16 random bytes of their initialization
-//! vector. A
-//! receiver cannot see whether they were changed on the way.
+//! vector. A receiver cannot see whether the bytes were changed on the way.
 
 use aes::cipher::consts::U16;
 use aes::cipher::{AsyncStreamCipher, BlockCipher, BlockEncryptMut, BlockSizeUser, Key, KeyInit, KeyIvInit};
@@ -8,13 +7,16 @@ use aes::{Aes128, Aes256};
 use cfb_mode::{Decryptor, Encryptor};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{
+    Arguments, EffectClass, Host, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, only, required,
+};
 use crate::value::Value;
 
 const BLOCK_BYTES: usize = 16;
 
-/// JavaScript decrypts a text in base 64, and gets a text.
-const FROM_BASE64: JavaScript = JavaScript { takes_base64: true, ..JavaScript::answering(JavaScriptAnswer::Text) };
+/// The shape of functions that decrypt: JavaScript gives a text in base 64 and gets a text.
+const FROM_BASE64: JavaScriptShape =
+    JavaScriptShape { takes_base64: true, ..JavaScriptShape::answering(JavaScriptAnswer::Text) };
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -23,18 +25,18 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
-        effect: Effect::Chance,
-        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
+        effect: EffectClass::Chance,
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes128>),
         ..ROW
     },
     HostFunction {
         name: "aes128_decrypt",
-        doc: "Decrypts what aes128_encrypt encrypted with this key.",
+        doc: "Decrypts bytes that aes128_encrypt encrypted with this key.",
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
-        answers: "the bytes",
-        effect: Effect::Pure,
+        answers: "the decrypted bytes",
+        effect: EffectClass::Pure,
         javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes128>),
         ..ROW
@@ -45,18 +47,18 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the encrypted bytes",
-        effect: Effect::Chance,
-        javascript: JavaScript::answering(JavaScriptAnswer::Base64),
+        effect: EffectClass::Chance,
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Base64),
         run: Run::Now(encrypt::<Aes256>),
         ..ROW
     },
     HostFunction {
         name: "aes256_decrypt",
-        doc: "Decrypts what aes256_encrypt encrypted with this key.",
+        doc: "Decrypts bytes that aes256_encrypt encrypted with this key.",
         parameters: &[required("input", Type::Bytes), required("key", Type::Text)],
         results: &[only(Type::Bytes)],
-        answers: "the bytes",
-        effect: Effect::Pure,
+        answers: "the decrypted bytes",
+        effect: EffectClass::Pure,
         javascript: FROM_BASE64,
         run: Run::Now(decrypt::<Aes256>),
         ..ROW

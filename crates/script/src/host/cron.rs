@@ -1,9 +1,9 @@
-//! Moments by cron expressions.
+//! The functions that find moments by cron expressions.
 
 use muster_domain::cron::Cron;
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, only, required};
+use super::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 const TIMESTAMP: Parameter = required("timestamp", Type::Number);
@@ -11,21 +11,21 @@ const TIMESTAMP: Parameter = required("timestamp", Type::Number);
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "cron_next",
-        doc: "The first moment after another that a cron expression names, in UTC.",
+        doc: "Finds the first moment after the timestamp that a cron expression names, in UTC.",
         parameters: &[required("expression", Type::Text), TIMESTAMP],
         results: &[only(Type::Number)],
-        answers: "seconds since 1970",
-        effect: Effect::Pure,
+        answers: "the moment, in seconds since 1970",
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| find(arguments, Cron::next)),
         ..ROW
     },
     HostFunction {
         name: "cron_prev",
-        doc: "The last moment before another that a cron expression names, in UTC.",
+        doc: "Finds the last moment before the timestamp that a cron expression names, in UTC.",
         parameters: &[required("expression", Type::Text), TIMESTAMP],
         results: &[only(Type::Number)],
-        answers: "seconds since 1970",
-        effect: Effect::Pure,
+        answers: "the moment, in seconds since 1970",
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| find(arguments, Cron::previous)),
         ..ROW
     },

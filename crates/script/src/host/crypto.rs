@@ -1,4 +1,4 @@
-//! Digests.
+//! Digests and authentication codes.
 
 use hmac::{Hmac, Mac};
 use md5::Md5;
@@ -6,37 +6,37 @@ use muster_domain::Error;
 use sha2::{Digest, Sha256};
 
 use super::encoding::hex;
-use super::{Effect, HostFunction, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "md5_hash",
-        doc: "The MD5 digest of a text. It protects nothing against anybody.",
+        doc: "Computes the MD5 digest of a text. MD5 is broken: the digest is no protection against attackers.",
         parameters: &[required("input", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the digest in hexadecimal",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Md5::digest(arguments.bytes()))))),
         ..ROW
     },
     HostFunction {
         name: "sha256_hash",
-        doc: "The SHA-256 digest of a text.",
+        doc: "Computes the SHA-256 digest of a text.",
         parameters: &[required("input", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the digest in hexadecimal",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&Sha256::digest(arguments.bytes()))))),
         ..ROW
     },
     HostFunction {
         name: "hmac_sha256_hash",
-        doc: "The authentication code of a text under a key, by HMAC with SHA-256.",
+        doc: "Computes the authentication code of a text under a key, by HMAC with SHA-256.",
         parameters: &[required("input", Type::Bytes), required("key", Type::Bytes)],
         results: &[only(Type::Bytes)],
         answers: "the code's 32 bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let (input, key) = (arguments.bytes(), arguments.bytes());
             let mut code = Hmac::<Sha256>::new_from_slice(&key).map_err(|error| Error::invalid(error.to_string()))?;

@@ -1,4 +1,5 @@
-//! The call of game code that a shard runs now: how much of the host it has used, and which callbacks wait for it.
+//! The call of game code that a shard runs now: the call's use of the host, and the matches whose callbacks wait for
+//! the call.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -13,12 +14,13 @@ use crate::durable::recorded_call::RecordedCall;
 use crate::machine::limits::Limits;
 use crate::metrics::ScriptMetrics;
 
-/// Bytes that the server writes around a line, about. They count too, since many empty lines are much.
+/// Approximate number of bytes that the server writes around a line of the log. They count too, because many empty
+/// lines fill a log as well.
 pub(crate) const LINE_OVERHEAD_BYTES: usize = 64;
 
-/// How much of the host one call has used.
+/// The use that one call has made of the host, and the limits of that use.
 pub struct Meter {
-    /// The matches whose callbacks wait for this call, its own among them.
+    /// The matches whose callbacks wait for this call. If the call is a callback of a match, that match is among them.
     chain: Chain,
     calls: Cell<u32>,
     calls_max: u32,
@@ -29,7 +31,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// For a call, and the matches whose callbacks wait for it.
+    /// The meter of a call that is not recorded. `chain` holds the matches whose callbacks wait for the call.
     pub(crate) fn new(chain: Chain, limits: &Limits) -> Rc<Self> {
         let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
         Rc::new(Self {
@@ -50,7 +52,7 @@ impl Meter {
     }
 }
 
-/// The call of game code that a shard runs now. Clones name the same call.
+/// The call of game code that a shard runs now. All clones of a value always show the same call.
 #[derive(Clone)]
 pub struct Current(Rc<RefCell<Rc<Meter>>>);
 
@@ -61,7 +63,7 @@ impl Default for Current {
 }
 
 impl Current {
-    /// Runs a call, which is the current one whenever it has its turn.
+    /// Runs a call. Whenever the call has its turn, it is the current call.
     pub(crate) async fn during<T>(&self, meter: Rc<Meter>, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|context| {
@@ -83,14 +85,14 @@ impl Current {
         self.0.borrow().chain.clone()
     }
 
-    /// The recorded call, if this is a callback of a recorded match.
+    /// The current call as a recorded call, if it is a callback of a recorded match.
     pub(crate) fn recorded_call(&self) -> Option<Rc<RecordedCall>> {
         self.0.borrow().recorded_call.clone()
     }
 
-    /// Whether this is a callback of a recorded match that is repeated.
-    pub(crate) fn is_again(&self) -> bool {
-        self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_again())
+    /// Whether the current call is a replayed callback of a recorded match.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_replayed())
     }
 
     /// Counts a call of a host function.
@@ -112,7 +114,8 @@ impl Current {
         Err(Error::new(ErrorKind::ResourceExhausted, why))
     }
 
-    /// Whether a line of so many bytes, with its fields, may go to the log. The log says when the first one may not.
+    /// Counts a line of so many bytes, with its fields, and answers whether it may go to the log. A warning in the log
+    /// stands in place of the first line that may not.
     pub(crate) fn may_log(&self, bytes: usize, metrics: &ScriptMetrics) -> bool {
         let meter = self.0.borrow();
         let (before, most) = (meter.log_bytes.get(), meter.log_bytes_max);

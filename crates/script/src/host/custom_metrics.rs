@@ -3,7 +3,7 @@
 use muster_domain::{Error, Result};
 
 use super::records::named_texts;
-use super::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, optional, required};
+use super::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, optional, required};
 use crate::process::MetricKind;
 use crate::value::Value;
 
@@ -14,25 +14,25 @@ const TAGS: Parameter = optional("tags", Type::Map(&Type::Text));
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "metrics_counter_add",
-        doc: "Adds to a total on the page of metrics.",
+        doc: "Adds the delta to a counter on the page of metrics.",
         parameters: &[required("name", Type::Text), TAGS, required("delta", Type::Number)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Counter, arguments, 1.0)),
         ..ROW
     },
     HostFunction {
         name: "metrics_gauge_set",
-        doc: "Sets a value on the page of metrics.",
+        doc: "Sets a gauge on the page of metrics to the value.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Gauge, arguments, 1.0)),
         ..ROW
     },
     HostFunction {
         name: "metrics_timer_record",
-        doc: "Notes a duration, in nanoseconds, in a distribution on the page of metrics, which is in seconds.",
+        doc: "Adds a duration, given in nanoseconds, to a timer on the page of metrics, which shows seconds.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
-        effect: Effect::Log,
+        effect: EffectClass::Log,
         run: Run::Now(|host, arguments| host.process.custom.take(MetricKind::Timer, arguments, NANOS_PER_SEC)),
         ..ROW
     },

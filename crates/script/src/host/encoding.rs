@@ -1,10 +1,12 @@
-//! JSON, base 16 and 64, and ids.
+//! JSON, texts in base 16 and base 64, and ids.
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use muster_domain::{Error, Result};
 
-use super::{Arguments, Effect, HostFunction, JavaScript, Parameter, ROW, Run, Type, flag, only, optional, required};
+use super::{
+    Arguments, EffectClass, HostFunction, JavaScriptShape, Parameter, ROW, Run, Type, flag, only, optional, required,
+};
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
@@ -13,11 +15,11 @@ const PADDING: Parameter = flag("padding", true);
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "json_encode",
-        doc: "Writes a value as JSON. A table with a first element is a list, any other an object.",
+        doc: "Writes a value as JSON. A table with a first element becomes a list, any other table an object.",
         parameters: &[optional("value", Type::Any)],
         results: &[only(Type::Text)],
         answers: "the JSON text",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let text = serde_json::to_vec(&arguments.any());
             text.map(Value::Bytes).map_err(|error| Error::invalid(format!("not a value that JSON has: {error}")))
@@ -30,7 +32,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Any)],
         answers: "the value",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let json = arguments.bytes();
             Allowance::check_json(&json).map_err(Error::invalid)?;
@@ -44,7 +46,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the hexadecimal text",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| Ok(Value::text(hex(&arguments.bytes())))),
         ..ROW
     },
@@ -54,7 +56,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             unhex(&arguments.bytes()).map(Value::Bytes).ok_or_else(|| Error::invalid("not a valid base16 string"))
         }),
@@ -62,63 +64,65 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64_encode",
-        doc: "Writes bytes in base 64, with padding unless told otherwise.",
+        doc: "Writes bytes in base 64. The text has padding unless padding is false.",
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| encode(&base64::alphabet::STANDARD, arguments)),
         ..ROW
     },
     HostFunction {
         name: "base64_decode",
-        doc: "Reads a text in base 64, with padding unless told otherwise.",
+        doc: "Reads a text in base 64. The text must have padding, or must have none if padding is false.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, arguments| decode(&base64::alphabet::STANDARD, arguments)),
         ..ROW
     },
     HostFunction {
         name: "base64url_encode",
-        doc: "Writes bytes in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        doc: "Writes bytes in the form of base 64 that may stand in URLs. The text has padding unless padding is \
+              false.",
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
-        effect: Effect::Pure,
-        javascript: JavaScript::named(&["base64UrlEncode"]),
+        effect: EffectClass::Pure,
+        javascript: JavaScriptShape::named(&["base64UrlEncode"]),
         run: Run::Now(|_, arguments| encode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
     HostFunction {
         name: "base64url_decode",
-        doc: "Reads a text in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        doc: "Reads a text in the form of base 64 that may stand in URLs. The text must have padding, or \
+              must have none if padding is false.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Pure,
-        javascript: JavaScript::named(&["base64UrlDecode"]),
+        effect: EffectClass::Pure,
+        javascript: JavaScriptShape::named(&["base64UrlDecode"]),
         run: Run::Now(|_, arguments| decode(&base64::alphabet::URL_SAFE, arguments)),
         ..ROW
     },
     HostFunction {
         name: "uuid_v4",
-        doc: "A new random id.",
+        doc: "Makes a new random id.",
         results: &[only(Type::Text)],
         answers: "the id as text",
-        effect: Effect::Chance,
-        javascript: JavaScript::named(&["uuidv4"]),
+        effect: EffectClass::Chance,
+        javascript: JavaScriptShape::named(&["uuidv4"]),
         run: Run::Now(|host, _| Ok(Value::text(host.entropy.uuid().to_string()))),
         ..ROW
     },
     HostFunction {
         name: "uuid_bytes_to_string",
-        doc: "The text of an id that is given as its 16 bytes.",
+        doc: "Writes an id, given as its 16 bytes, as a text.",
         parameters: &[required("bytes", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the id as text",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::from_slice(&arguments.bytes());
             id.map(|id| Value::text(id.to_string())).map_err(|_| Error::invalid("not a valid UUID byte string"))
@@ -127,11 +131,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_string_to_bytes",
-        doc: "The bytes of an id that is given as text.",
+        doc: "Reads the text of an id into its 16 bytes.",
         parameters: &[required("id", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the id's 16 bytes",
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Now(|_, mut arguments| {
             let id = uuid::Uuid::try_parse_ascii(&arguments.bytes());
             id.map(|id| Value::Bytes(id.as_bytes().to_vec())).map_err(|_| Error::invalid("not a valid UUID string"))

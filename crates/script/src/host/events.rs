@@ -4,38 +4,38 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use muster_api::events::{check, dated};
-use muster_api::game::{Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, Invocation, Occasion};
 use muster_domain::{Error, Result};
 use muster_wire::Timestamp;
 use muster_wire::api::Event;
 
 use super::records::named_texts;
-use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, Type, flag, optional, required};
+use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, Type, flag, optional, required};
 use crate::value::Value;
 
 /// Game code of one language as a listener to events.
-pub(crate) trait Reports {
-    /// Whether it has functions for such events.
+pub(crate) trait EventListener {
+    /// Whether this game code has functions for such events.
     fn hears_of(&self, occasion: Occasion) -> bool;
-    /// Queues an event for its functions.
+    /// Queues an event for the functions of this game code.
     fn tell(self: Rc<Self>, occasion: Occasion, invocation: Invocation, event: Event);
 }
 
-/// Passes an event that game code of one language reports on to the game code of all languages on the shard.
+/// Passes the events that game code reports to the game code of all languages on the shard.
 #[derive(Default)]
-pub struct Reporter {
-    listeners: RefCell<Vec<Weak<dyn Reports>>>,
+pub struct EventReporter {
+    listeners: RefCell<Vec<Weak<dyn EventListener>>>,
 }
 
-impl Reporter {
-    pub(crate) fn add(&self, listener: Weak<dyn Reports>) {
+impl EventReporter {
+    pub(crate) fn add(&self, listener: Weak<dyn EventListener>) {
         self.listeners.borrow_mut().push(listener);
     }
 
     pub(crate) fn report(&self, event: &Event) {
         let listeners: Vec<_> = self.listeners.borrow().iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
-            let invocation = Invocation { mode: Mode::Event, ..Invocation::default() };
+            let invocation = Invocation { mode: ExecutionMode::Event, ..Invocation::default() };
             listener.tell(Occasion::Reported, invocation, event.clone());
         }
     }
@@ -43,15 +43,16 @@ impl Reporter {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "event",
-    doc: "Reports an event to the functions registered for events. Nobody waits until they have heard of it.",
+    doc: "Reports an event to the functions that are registered for events. The caller does not wait for these \
+          functions.",
     parameters: &[
         required("name", Type::Text),
         optional("properties", Type::Map(&Type::Text)),
         optional("timestamp", Type::Number),
         flag("external", false),
     ],
-    effect: Effect::Tells,
-    go: Go::by_hand("Event"),
+    effect: EffectClass::Reports,
+    go: GoShape::by_hand("Event"),
     run: Run::Now(event),
     ..ROW
 }];

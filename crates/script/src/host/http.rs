@@ -9,22 +9,22 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::named_texts;
 use super::{
-    Arguments, Effect, Host, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, field, flag, number, optional,
-    required,
+    Arguments, EffectClass, Host, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, field, flag, number,
+    optional, required,
 };
 use crate::value::Value;
 
 /// The timeout of a request that names none, in milliseconds.
 const HTTP_TIMEOUT_DEFAULT_MS: f64 = 5_000.0;
 
-/// The longest timeout; longer ones are cut to it.
+/// The longest timeout; longer ones are cut to this one.
 const HTTP_TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /// A request of game code to another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpRequest {
+pub struct OutgoingRequest {
     /// The address, with scheme and host.
     pub url: String,
     /// The method, in capitals.
@@ -33,15 +33,15 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
     /// The body; empty for none.
     pub body: Vec<u8>,
-    /// The time for everything, from looking up the name to the last byte.
+    /// The time for the whole request, from the look-up of the server's name to the last byte of the response.
     pub timeout: Duration,
-    /// Whether any certificate is taken.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
 }
 
 /// The response of another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpResponse {
+pub struct OutgoingResponse {
     /// The status.
     pub code: u16,
     /// Names and values of headers, as they came.
@@ -51,20 +51,21 @@ pub struct HttpResponse {
 }
 
 /// A response that is to come.
-pub type HttpFuture<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse>> + 'a>>;
+pub type HttpFuture<'a> = Pin<Box<dyn Future<Output = Result<OutgoingResponse>> + 'a>>;
 
-/// The way to other servers. The implementation decides which addresses may be asked, and how much.
+/// The way to other servers. The implementation decides which addresses may be asked, and limits size and number of
+/// requests.
 pub trait HttpClient {
     /// Sends a request and awaits the response.
-    fn send(&self, request: HttpRequest) -> HttpFuture<'_>;
+    fn send(&self, request: OutgoingRequest) -> HttpFuture<'_>;
 }
 
-/// No way to other servers: every request is refused.
+/// A substitute for a way to other servers: it refuses every request.
 #[derive(Clone, Copy, Debug)]
 pub struct NoHttp;
 
 impl HttpClient for NoHttp {
-    fn send(&self, _request: HttpRequest) -> HttpFuture<'_> {
+    fn send(&self, _request: OutgoingRequest) -> HttpFuture<'_> {
         let message = "This server makes no requests to others.";
         Box::pin(std::future::ready(Err(Error::new(ErrorKind::FailedPrecondition, message))))
     }
@@ -72,7 +73,8 @@ impl HttpClient for NoHttp {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "http_request",
-    doc: "Asks another server. The timeout is in milliseconds, 5,000 without one. Insecure requests take any certificate.",
+    doc: "Sends an HTTP request to another server and waits for the answer. The timeout is in milliseconds, by \
+          default 5,000. An insecure request accepts any certificate.",
     parameters: &[
         required("url", Type::Text),
         required("method", Type::Text),
@@ -83,8 +85,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     results: &[field("code", Type::Number), field("headers", Type::Map(&Type::Text)), field("body", Type::Text)],
     answers: "the status, the headers by name, and the body",
-    effect: Effect::Asks,
-    javascript: JavaScript::answering(JavaScriptAnswer::Response),
+    effect: EffectClass::AsksServer,
+    javascript: JavaScriptShape::answering(JavaScriptAnswer::Response),
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
     ..ROW
 }];
@@ -101,7 +103,7 @@ async fn request(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         _ => return Err(Error::invalid("expects timeout to be above 0")),
     };
     let (timeout, insecure) = (timeout.min(HTTP_TIMEOUT_MAX), arguments.flag());
-    let response = host.http.send(HttpRequest { url, method, headers, body, timeout, insecure }).await?;
+    let response = host.http.send(OutgoingRequest { url, method, headers, body, timeout, insecure }).await?;
     let headers = of_headers(response.headers);
     Ok(Value::Results(vec![Value::Number(response.code.into()), headers, Value::Bytes(response.body)]))
 }

@@ -2,20 +2,20 @@
 
 use muster_domain::{Error, ErrorKind};
 
-use super::{Effect, HostFunction, ROW, Run, Type, number, only, optional, required};
+use super::{EffectClass, HostFunction, ROW, Run, Type, number, only, optional, required};
 use crate::value::Value;
 
-/// The longest time to live; a longer one means that the value is kept without an end.
+/// Limit of the time to live. A value with this time or a longer one is kept without an end.
 const FOREVER_SEC: f64 = 1e10;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "localcache_get",
-        doc: "Reads what all game code of this process keeps under a key.",
+        doc: "Reads the value that this process keeps under a key for all game code.",
         parameters: &[required("key", Type::Text), optional("default", Type::Any)],
         results: &[only(Type::Any)],
-        answers: "a copy of the value; without one the default",
-        effect: Effect::Reads,
+        answers: "a copy of the value; the default if no value is kept under the key",
+        effect: EffectClass::Reads,
         run: Run::Now(|host, mut arguments| {
             let (key, default) = (arguments.bytes(), arguments.any());
             let found = host.process.cache.get(&key, host.clock.now());
@@ -25,10 +25,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "localcache_put",
-        doc: "Keeps a copy of a value for all game code of this process, for so many seconds, or without an end if they are 0.",
+        doc: "Keeps a copy of a value under a key for all game code of this process. The copy is deleted after \
+              ttl seconds; a copy with a ttl of 0 is kept as long as the process runs.",
         parameters: &[required("key", Type::Text), optional("value", Type::Any), number("ttl", 0.0)],
         errors: &[(ErrorKind::ResourceExhausted, "the cache is full")],
-        effect: Effect::Local,
+        effect: EffectClass::Local,
         run: Run::Now(|host, mut arguments| {
             let (key, value) = (arguments.bytes(), arguments.any());
             let seconds = match arguments.any() {
@@ -44,9 +45,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "localcache_delete",
-        doc: "Forgets what is kept under a key.",
+        doc: "Deletes the value that this process keeps under a key.",
         parameters: &[required("key", Type::Text)],
-        effect: Effect::Local,
+        effect: EffectClass::Local,
         run: Run::Now(|host, mut arguments| {
             host.process.cache.delete(&arguments.bytes());
             Ok(Value::Nil)
@@ -55,8 +56,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "localcache_clear",
-        doc: "Forgets everything that is kept in this process.",
-        effect: Effect::Local,
+        doc: "Deletes all values that this process keeps under keys.",
+        effect: EffectClass::Local,
         run: Run::Now(|host, _| {
             host.process.cache.clear();
             Ok(Value::Nil)

@@ -1,4 +1,4 @@
-//! Matches, as other game code reaches them.
+//! The functions by which game code creates, finds and signals matches.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,21 +11,23 @@ use muster_live::matches::{Chain, Creation};
 use muster_wire::api::{ListMatchesRequest, Match};
 
 use super::records::record;
-use super::{Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required};
+use super::{
+    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, number, only, optional, required,
+};
 use crate::value::Value;
 
 type MatchFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 /// Matches of all nodes.
 pub trait Matches {
-    /// Makes a match. Answers its public id once its first callback has returned.
+    /// Creates a match. Answers the match's public id once its first callback has returned.
     fn create(&self, id: Uuid, creation: Creation) -> MatchFuture<'_, String>;
     /// Finds a match by its public id.
     fn get<'a>(&'a self, id: &'a str) -> MatchFuture<'a, Option<Match>>;
     /// Lists the matches that fit a request.
     fn list(&self, asked: ListMatchesRequest) -> MatchFuture<'_, Vec<Match>>;
-    /// Sends a signal to a match's handler, and answers its reply. The callbacks of the matches in the chain wait for
-    /// it.
+    /// Sends a signal to a match's handler, and answers the reply. The callbacks of the matches in `chain` wait for
+    /// that reply.
     fn signal<'a>(&'a self, id: &'a str, data: &'a str, chain: Chain) -> MatchFuture<'a, String>;
 }
 
@@ -47,7 +49,7 @@ impl Matches for Live {
     }
 }
 
-/// No matches, for code that runs before there can be any.
+/// A substitute for matches while modules are loaded, when no match can run yet: it refuses every call.
 #[derive(Clone, Copy, Debug)]
 pub struct NoMatches;
 
@@ -93,7 +95,8 @@ const MATCH: Type = Type::Record(&RecordType {
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "match_create",
-        doc: "Makes a match whose callbacks the module of this name has. It is there once match_init has returned.",
+        doc: "Makes a match whose callbacks are in the module of this name. The match exists once its match_init has \
+              returned.",
         parameters: &[required("module", Type::Text), optional("params", Type::Object)],
         results: &[only(Type::Text)],
         answers: "the match's id",
@@ -102,8 +105,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::ResourceExhausted, "too many matches wait for one another"),
             (ErrorKind::Unavailable, "the server stops or has lost its cluster"),
         ],
-        effect: Effect::Writes,
-        go: Go::by_hand("MatchCreate"),
+        effect: EffectClass::Writes,
+        go: GoShape::by_hand("MatchCreate"),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {
@@ -122,11 +125,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "match_get",
-        doc: "A match by its id: its label, its number of players, and of one that game code runs its handler and tick rate.",
+        doc: "Reads a match: its label and its number of players, and the handler and tick rate if game code runs the \
+              match.",
         parameters: &[required("id", Type::Text)],
         results: &[maybe("", MATCH)],
-        answers: "the match, or nothing if there is none",
-        effect: Effect::Reads,
+        answers: "the match, or nothing if no match has this id",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = arguments.text()?;
@@ -137,7 +141,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "match_list",
-        doc: "Lists matches, one if no limit is given.",
+        doc: "Lists matches. Without a limit the list has at most one match.",
         parameters: &[
             number("limit", 1.0),
             optional("authoritative", Type::Flag),
@@ -147,8 +151,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("query", Type::Text),
         ],
         results: &[only(Type::List(&MATCH))],
-        answers: "matches, the best first and among equals the newest",
-        effect: Effect::Reads,
+        answers: "the matches, the best first, and the newest first among equally good ones",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let limit = arguments.integer();
@@ -164,16 +168,16 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "match_signal",
-        doc: "Says something to the handler of a match, and waits for its answer.",
+        doc: "Sends a signal to the handler of a match, and waits for the handler's answer.",
         parameters: &[required("id", Type::Text), optional("data", Type::Text)],
         results: &[only(Type::Text)],
-        answers: "what match_signal of the handler answered",
+        answers: "the answer of the handler's match_signal",
         errors: &[
             (ErrorKind::NotFound, "there is no such match"),
             (ErrorKind::ResourceExhausted, "the match does not answer in time, or too many signals wait for it"),
             (ErrorKind::FailedPrecondition, "the match waits for this call itself"),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
             Box::pin(async move {

@@ -1,6 +1,5 @@
-//! The host table: every function that game code may call, once for all languages, one file per feature. What a row
-//! says and
-//! what is made from it stands in `row`.
+//! The host table: every function that game code may call, once for all languages, one file per feature. The type of
+//! its rows is in `row`.
 
 mod accounts;
 mod arguments;
@@ -49,7 +48,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
 use muster_live::matches::{Chain, LogError};
@@ -58,16 +57,16 @@ pub use arguments::Arguments;
 use arguments::text_of;
 pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
-pub use events::Reporter;
-pub(crate) use events::Reports;
-pub use http::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
-pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of};
+pub(crate) use events::EventListener;
+pub use events::EventReporter;
+pub use http::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
+pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of, print};
 pub use matches::{Matches, NoMatches};
-pub use notifications::WALKS_MAX;
+pub use notifications::SENDS_TO_ALL_MAX;
 pub use players::{NoPlayers, Players, Soon};
 pub use row::{
-    DefaultValue, Effect, Go, HostFunction, HostFuture, JavaScript, JavaScriptAnswer, Parameter, ROW, Refusal, Run,
-    Started,
+    DefaultValue, DocumentedError, EffectClass, GoShape, HostAnswer, HostFunction, HostFuture, JavaScriptAnswer,
+    JavaScriptShape, Parameter, ROW, Run,
 };
 use row::{flag, not_yet, number};
 pub(crate) use row::{optional, required};
@@ -79,15 +78,15 @@ use types::{AMOUNTS, TEXTS, field, maybe, only};
 pub use types::{Field, RecordType, Type};
 
 use crate::durable::open_log::OpenLog;
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
 
-/// The means of host functions.
+/// The parts of the server that host functions work with.
 pub struct Host {
-    /// Wall clock.
+    /// Wall clock. In a call of a recorded match it shows the moment of the call.
     pub clock: Rc<dyn Clock>,
-    /// Randomness.
+    /// Randomness. In a call of a recorded match it follows from the match's seed.
     pub entropy: Rc<dyn Entropy>,
     /// The database.
     pub store: Rc<dyn Store>,
@@ -101,14 +100,14 @@ pub struct Host {
     pub process: Arc<Process>,
     /// The means to sign players in and out.
     pub signing: Signing,
-    /// The part of public ids behind the dot.
+    /// The ending of public ids behind the dot, which is the same on all nodes of a cluster.
     pub node: Arc<str>,
     /// Takes events that game code reports.
-    pub reporter: Rc<Reporter>,
+    pub reporter: Rc<EventReporter>,
     /// Runs work that goes on after a call has answered.
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
-    /// How many notifications to everybody are being written, at most [`WALKS_MAX`].
-    pub walks: Rc<Cell<usize>>,
+    /// Count of the notifications to everybody that are being written, at most [`SENDS_TO_ALL_MAX`].
+    pub sends_to_all: Rc<Cell<usize>>,
     /// The call that runs now.
     pub current: Current,
     /// The match handlers that the modules have.
@@ -116,25 +115,26 @@ pub struct Host {
 }
 
 impl Host {
-    /// The node and version that contexts name. A recorded match sees those where it was made.
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        let around = self.process.around.clone();
+    /// The facts about the server that the context of a call tells. The calls of a recorded match are told the node and
+    /// version of the server that created the match.
+    pub(crate) fn facts(&self) -> ServerFacts {
+        let facts = self.process.facts.clone();
         match self.current.recorded_call() {
             Some(call) => {
                 let (node, version) = (call.origin.node.clone(), call.origin.version.clone());
-                Surroundings { node, version, ..around }
+                ServerFacts { node, version, ..facts }
             }
-            None => around,
+            None => facts,
         }
     }
 
-    /// The moment of a write, and in a durable match its key.
+    /// The stamp of a write: its moment, and in a durable match the key under which the write happens once.
     fn stamp(&self) -> WriteStamp {
         self.current.recorded_call().map_or_else(|| WriteStamp::at(self.clock.now()), |call| call.stamp())
     }
 }
 
-/// The refusal of a durable match on a server that cannot keep its log.
+/// Error of a durable match on a server that keeps no log of matches.
 pub(crate) const NO_LOG: &str = "this server keeps no log of matches";
 
 /// The match handlers of a shard's game code. They are set after the code was loaded.
@@ -142,14 +142,13 @@ pub(crate) const NO_LOG: &str = "this server keeps no log of matches";
 pub struct Handlers(Rc<OnceCell<Weak<LanguageMatches>>>);
 
 impl Handlers {
-    /// Sets the matches, once.
+    /// Sets the matches of all languages. Further calls have no effect.
     pub fn set(&self, matches: &Rc<LanguageMatches>) {
         self.0.get_or_init(|| Rc::downgrade(matches));
     }
 
-    /// Opens the log of a partition before a durable match is made there. The callbacks of the matches in the chain
-    /// wait
-    /// for it.
+    /// Opens the log of a partition before a durable match is created there. `chain` holds the matches whose callbacks
+    /// wait for the new match.
     pub(crate) async fn open(&self, partition: Partition, chain: &Chain) -> std::result::Result<Rc<OpenLog>, LogError> {
         let matches = self.0.get().and_then(Weak::upgrade);
         match matches {
@@ -158,7 +157,7 @@ impl Handlers {
         }
     }
 
-    /// Whether matches of this name outlive the process.
+    /// Whether matches of this handler are durable.
     fn is_durable(&self, handler: &str) -> bool {
         self.0.get().and_then(Weak::upgrade).is_some_and(|matches| matches.is_durable(handler))
     }

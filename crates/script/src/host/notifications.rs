@@ -1,4 +1,4 @@
-//! Notifications. Game code may send to anybody, and read, change and delete anybody's.
+//! Notifications. Game code may send them to any user, and read, change and delete those of any user.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,13 +13,13 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, object, of_json, of_time, record, texts};
 use super::{
-    Arguments, Effect, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, number,
-    only, optional, required,
+    Arguments, EffectClass, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe,
+    number, only, optional, required,
 };
 use crate::value::Value;
 
-/// Most persistent notifications to everybody that one shard writes at a time.
-pub const WALKS_MAX: usize = 4;
+/// Limit on the persistent notifications to everybody that one shard writes at the same time.
+pub const SENDS_TO_ALL_MAX: usize = 4;
 
 const NOTIFICATION_REQUEST: Type = Type::Record(&RecordType {
     name: "NotificationRequest",
@@ -62,14 +62,15 @@ const NOTIFICATION: Type = Type::Record(&RecordType {
     ],
 });
 
-/// Ids and user come in either order: the original's languages differ in that.
+/// The ids of notifications. They may stand before or after the user, because the original's languages differ in that.
 const IDS: Parameter = required("ids", Type::Either(&TEXTS, &Type::Text));
 const USER: Parameter = optional("user_id", Type::Either(&Type::Text, &TEXTS));
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "notification_send",
-        doc: "Sends a notification. One that is persistent waits until it is deleted; others reach who is connected.",
+        doc: "Sends a notification to a user. A persistent notification is stored until somebody deletes it; any \
+              other reaches only a user who is connected.",
         parameters: &[
             required("user_id", Type::Text),
             required("subject", Type::Text),
@@ -78,7 +79,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("sender_id", Type::Text),
             flag("persistent", false),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -90,10 +91,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_send",
-        doc: "Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and \
-              persistent.",
+        doc: "Sends notifications, all or none. Each notification has user_id, subject, content and code, and may \
+              have sender_id and persistent.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_REQUEST))],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let records = Record::list(arguments.any(), "notifications")?;
@@ -105,30 +106,30 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notification_send_all",
-        doc: "Sends a notification to everybody: to who is connected, or if it is persistent to every user, which goes on after \
-              the function has answered.",
+        doc: "Sends a notification to all users who are connected. A persistent notification goes to all users there \
+              are, and the server goes on sending it after the function has returned.",
         parameters: &[
             required("subject", Type::Text),
             required("content", Type::Object),
             required("code", Type::Number),
             flag("persistent", false),
         ],
-        errors: &[(ErrorKind::Unavailable, "as many of these are being written as may be at a time")],
-        effect: Effect::Writes,
+        errors: &[(ErrorKind::Unavailable, "too many persistent notifications to all users are being written")],
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(send_all(host, arguments))),
         ..ROW
     },
     HostFunction {
         name: "notifications_list",
-        doc: "Lists the persistent notifications of a user, 1 to 1,000 of them.",
+        doc: "Lists the persistent notifications of a user. The limit is 1 to 1,000.",
         parameters: &[
             required("user_id", Type::Text),
             number("limit", NOTIFICATION_SERVER_PAGE_DEFAULT as f64),
             optional("cursor", Type::Text),
         ],
         results: &[field("notifications", Type::List(&NOTIFICATION)), maybe("cursor", Type::Text)],
-        answers: "the notifications that wait for a user, oldest first, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        answers: "the notifications, the oldest first, and the cursor of the next page if there is one",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
@@ -144,11 +145,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_get_id",
-        doc: "Reads persistent notifications by their ids; with a user only those of that user.",
+        doc: "Reads the persistent notifications with these ids. If a user is given, only that user's notifications \
+              are read.",
         parameters: &[IDS, USER],
         results: &[only(Type::List(&NOTIFICATION))],
-        answers: "those of the notifications that there are, in the order asked for",
-        effect: Effect::Reads,
+        answers: "the notifications that exist, in the order of their ids in the request",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let (ids, user_id) = ids_and_user(arguments)?;
@@ -161,7 +163,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         name: "notifications_delete",
         doc: "Deletes notifications, each named by user_id and notification_id.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_DELETE_REQUEST))],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let mut by_user = std::collections::BTreeMap::<UserId, Vec<String>>::new();
@@ -182,9 +184,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_delete_id",
-        doc: "Deletes notifications by their ids; with a user only those of that user.",
+        doc: "Deletes the notifications with these ids. If a user is given, only that user's notifications are \
+              deleted.",
         parameters: &[IDS, USER],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let (ids, user_id) = ids_and_user(arguments)?;
@@ -196,9 +199,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_update",
-        doc: "Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.",
+        doc: "Changes persistent notifications, all or none. Each update has the notification's id, and those of \
+              subject, content and sender that change.",
         parameters: &[required("updates", Type::List(&NOTIFICATION_UPDATE))],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let updates = Record::list(arguments.any(), "updates")?;
@@ -217,7 +221,8 @@ async fn send(host: &Host, new: Vec<NewNotification>) -> Result<Value> {
     Ok(Value::Nil)
 }
 
-/// Reads the arguments from subject, content and code on. A notification to one user may have a sender behind them.
+/// Reads the arguments subject, content, code and persistent, and between the last two a sender if `has_sender`. The
+/// receiver is left as the system user: callers set it, or send to everybody.
 fn to_new(arguments: &mut Arguments, has_sender: bool) -> Result<NewNotification> {
     let subject = arguments.text()?;
     let content = object(arguments.any(), "content")?.unwrap_or_else(|| "{}".to_owned());
@@ -248,7 +253,7 @@ fn to_update(mut update: Record) -> Result<NotificationUpdate> {
     })
 }
 
-/// The sender of this id; the server for an empty one.
+/// Parses the id of a sender. An empty one stands for the system user.
 fn sender(id: &str) -> Result<UserId> {
     if id.is_empty() { Ok(UserId::SYSTEM) } else { parse_user_id(id) }
 }
@@ -276,7 +281,7 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         }
         return Ok(Value::Nil);
     }
-    let walk = Walk::begin(&host)?;
+    let sending = SendToAll::begin(&host)?;
     let writing = host.clone();
     (host.spawn)(Box::pin(async move {
         let Host { store, clock, entropy, players, .. } = &*writing;
@@ -284,18 +289,18 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         if let Err(error) = notifications::send_to_all(&**store, &**clock, &**entropy, new, push).await {
             tracing::error!(%error, "a notification to everybody did not reach everybody");
         }
-        drop(walk);
+        drop(sending);
     }));
     Ok(Value::Nil)
 }
 
-/// A notification that is being written for everybody. It counts in [`Host::walks`] until it is dropped.
-struct Walk(Rc<Cell<usize>>);
+/// A notification that is being written for every user. It counts in [`Host::sends_to_all`] until this value is dropped.
+struct SendToAll(Rc<Cell<usize>>);
 
-impl Walk {
+impl SendToAll {
     fn begin(host: &Host) -> Result<Self> {
-        let count = &host.walks;
-        if count.get() >= WALKS_MAX {
+        let count = &host.sends_to_all;
+        if count.get() >= SENDS_TO_ALL_MAX {
             let message = "As many notifications to everybody are being written as may be. Try again later.";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
@@ -304,7 +309,7 @@ impl Walk {
     }
 }
 
-impl Drop for Walk {
+impl Drop for SendToAll {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }

@@ -1,9 +1,9 @@
-//! Listings of parties.
+//! The function that lists parties.
 
 use muster_wire::api::ListPartiesRequest;
 
 use super::records::record;
-use super::{Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, optional};
+use super::{EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, optional};
 use crate::value::Value;
 
 const PARTY: Type = Type::Record(&RecordType {
@@ -19,7 +19,7 @@ const PARTY: Type = Type::Record(&RecordType {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "party_list",
-    doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first.",
+    doc: "Lists parties that are not hidden, the best match first. The limit is 1 to 100.",
     parameters: &[
         optional("limit", Type::Number),
         optional("open", Type::Flag),
@@ -28,8 +28,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     results: &[field("parties", Type::List(&PARTY)), maybe("cursor", Type::Text)],
     answers: "the parties: party_id, open, hidden, max_size, label; and the cursor of the next page if there is one",
-    effect: Effect::Reads,
-    go: Go::by_hand("PartyList"),
+    effect: EffectClass::Reads,
+    go: GoShape::by_hand("PartyList"),
     run: Run::Later(|host, mut arguments| {
         Box::pin(async move {
             let limit = arguments.integer();

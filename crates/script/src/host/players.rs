@@ -17,8 +17,7 @@ use muster_wire::realtime::Envelope;
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// The connected players on all shards and nodes. Futures of methods that send resolve when there is room for more, so
-/// that a
-/// loop of game code does not fill the memory.
+/// that a loop of game code does not fill the memory.
 pub trait Players {
     /// For each of these users, whether they show a status.
     fn are_online<'a>(&'a self, users: &'a [UserId]) -> Soon<'a, Vec<bool>>;
@@ -26,7 +25,8 @@ pub trait Players {
     /// Sends each notification to its receiver's sockets.
     fn notify(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
-    /// Does the same for many receivers, most of whom may have no socket.
+    /// Sends each notification to its receiver's sockets. Receivers without a socket are found first, all together,
+    /// because most of many receivers may have none.
     fn notify_connected(&self, notifications: Vec<Notification>) -> Soon<'_, ()>;
 
     /// Sends a notification to every socket; resolves when all places have sent it.
@@ -36,14 +36,13 @@ pub trait Players {
     fn say(&self, message: Said) -> Soon<'_, ()>;
 
     /// Sends an envelope to the sessions on a stream: to all of them, or to those that are named. An envelope that is
-    /// not reliable
-    /// may be dropped for sessions that do not read fast enough.
+    /// not reliable may be dropped for sessions that do not read fast enough.
     fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) -> Soon<'_, ()>;
 
     /// Counts the presences on a stream, hidden ones included.
     fn count<'a>(&'a self, stream: &'a StreamKey) -> Soon<'a, usize>;
 
-    /// Lists the presences on a stream, hidden ones included. More than `max` are an error.
+    /// Lists the presences on a stream, hidden ones included. A stream with more than `max` presences is an error.
     fn list<'a>(&'a self, stream: &'a StreamKey, max: usize) -> Soon<'a, Result<Vec<Presence>>>;
 
     /// Makes all sessions on a stream leave it.
@@ -118,9 +117,8 @@ impl Players for Live {
     }
 }
 
-/// Waits until an envelope is on its way. On a congested lane it asks the stream's owner something, who answers only
-/// after all
-/// that was sent before; on a busy shard it lets others have a turn.
+/// Waits until there is room for another envelope. If lanes are congested, the stream's owner is asked for a count,
+/// which it answers after everything that was sent before. If the shard is busy, other tasks have a turn.
 async fn pace(live: &Live, stream: &StreamKey) {
     if live.look(|plane| plane.is_congested()) {
         live.count(std::slice::from_ref(stream)).await;

@@ -1,4 +1,5 @@
-//! Reading the tables that host functions take, and making those that they answer.
+//! Conversions between the tables of game code and the types of the server: host functions take such tables, and answer
+//! them.
 
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
@@ -37,7 +38,7 @@ impl Record {
         found.map_or(Value::Nil, |(_, value)| std::mem::replace(value, Value::Nil))
     }
 
-    /// A text; empty when missing.
+    /// A text; empty when it is missing.
     pub(super) fn text(&mut self, name: &str) -> Result<String> {
         match self.take(name) {
             Value::Nil => Ok(String::new()),
@@ -46,7 +47,7 @@ impl Record {
         }
     }
 
-    /// A whole number.
+    /// The whole part of a number; `None` when it is missing.
     pub(super) fn integer(&mut self, name: &str) -> Result<Option<i32>> {
         match self.take(name) {
             Value::Nil => Ok(None),
@@ -55,7 +56,7 @@ impl Record {
         }
     }
 
-    /// A truth value.
+    /// A truth value; `None` when it is missing.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
         match self.take(name) {
             Value::Nil => Ok(None),
@@ -64,7 +65,7 @@ impl Record {
         }
     }
 
-    /// A table, as JSON.
+    /// A table as JSON; `None` when it is missing.
     pub(super) fn object(&mut self, name: &str) -> Result<Option<String>> {
         object(self.take(name), name)
     }
@@ -80,7 +81,7 @@ impl Record {
     }
 }
 
-/// The values of a list. Any empty table is an empty list.
+/// The values of a list. Nil and an empty table are an empty list; any other value is a list of one.
 pub(super) fn list(value: Value) -> Vec<Value> {
     match value {
         Value::List(values) => values,
@@ -90,7 +91,7 @@ pub(super) fn list(value: Value) -> Vec<Value> {
     }
 }
 
-/// The texts of a list.
+/// The texts of a list, or of a single text.
 pub(super) fn texts(value: Value, what: &str) -> Result<Vec<String>> {
     let text = |value| match value {
         Value::Bytes(bytes) => text_of(bytes),
@@ -99,7 +100,7 @@ pub(super) fn texts(value: Value, what: &str) -> Result<Vec<String>> {
     list(value).into_iter().map(text).collect()
 }
 
-/// The entries of a table with names, or none where there is no table.
+/// The entries of a table with names; none for nil and an empty list.
 pub(super) fn entries(value: Value, what: &str) -> Result<Vec<(String, Value)>> {
     match value {
         Value::Map(entries) => Ok(entries),
@@ -109,7 +110,7 @@ pub(super) fn entries(value: Value, what: &str) -> Result<Vec<(String, Value)>> 
     }
 }
 
-/// Texts by name; numbers and flags are written as such.
+/// Texts by name. Numbers and flags become texts.
 pub(super) fn named_texts(value: Value, what: &str) -> Result<Vec<(String, String)>> {
     let text = |(name, value)| match value {
         Value::Bytes(bytes) => Ok((name, text_of(bytes)?)),
@@ -120,7 +121,7 @@ pub(super) fn named_texts(value: Value, what: &str) -> Result<Vec<(String, Strin
     entries(value, what)?.into_iter().map(text).collect()
 }
 
-/// A table as JSON.
+/// A table as JSON; `None` for nil.
 pub(super) fn object(value: Value, what: &str) -> Result<Option<String>> {
     match value {
         Value::Nil => Ok(None),
@@ -147,7 +148,7 @@ pub(super) fn of_amounts(amounts: Amounts) -> Value {
     Value::Map(amounts.into_iter().map(|(name, amount)| (name, Value::Number(amount as f64))).collect())
 }
 
-/// The table of a JSON text that the database holds.
+/// The value of a JSON text that the database holds; nil for a text that is no JSON.
 pub(super) fn of_json(text: &str) -> Value {
     serde_json::from_str(text).map_or(Value::Nil, Value::from_json)
 }
@@ -162,7 +163,7 @@ pub(super) fn record<const N: usize>(entries: [(&'static str, Value); N]) -> Val
     Value::Record(entries.into_iter().filter(|(_, value)| *value != Value::Nil).collect())
 }
 
-/// Whether a key is one of our names as JavaScript writes it: `userId` for `user_id`.
+/// Whether a key is a name of the server as JavaScript writes it: `userId` for `user_id`.
 fn is_camel_case_of(key: &str, name: &str) -> bool {
     let mut wanted = name.split('_');
     let first = wanted.next().unwrap_or_default();

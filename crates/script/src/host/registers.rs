@@ -1,4 +1,5 @@
-//! Functions of Lua that register others. JavaScript and Go have them as methods of the initializer.
+//! Functions by which Lua registers functions and indexes. JavaScript and Go register them by methods of the
+//! initializer.
 
 use super::{HostFunction, not_yet};
 

@@ -1,6 +1,5 @@
-//! A row of the host table: everything that there is to say of one function. Bindings, declarations, the reference page
-//! and
-//! Go's methods are made from it.
+//! The type of the rows of the host table. Bindings, declarations, the reference page and Go's methods are made from
+//! the rows.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,34 +12,34 @@ use super::arguments::Arguments;
 use super::types::{Field, Type};
 use crate::value::Value;
 
-/// A function that game code may call.
+/// A function that game code may call: one row of the host table.
 pub struct HostFunction {
-    /// Its name in Lua. In JavaScript it is the same in camel case, in Go the method with the same letters.
+    /// Name of the function in Lua. JavaScript has the same name in camel case, and Go a method with the same letters.
     pub name: &'static str,
-    /// Its purpose, in a sentence or two.
+    /// Purpose of the function, in a sentence or two.
     pub doc: &'static str,
-    /// Its parameters, in Lua's order.
+    /// Parameters in Lua's order.
     pub parameters: &'static [Parameter],
-    /// Its results, in order. Lua gets several as several, JavaScript as one object with their names.
+    /// Results in order. Lua gets several results as several values, JavaScript as one object with the results' names.
     pub results: &'static [Field],
-    /// Its results in words, to stand behind "answers"; empty when it has none.
+    /// Results in words, to stand behind "answers"; empty when there are none.
     pub answers: &'static str,
-    /// The refusals that game code may meet beside those of arguments that do not fit.
-    pub errors: &'static [Refusal],
-    /// Effect of the function on the world.
-    pub effect: Effect,
-    /// Where JavaScript's function differs from what follows by rule.
-    pub javascript: JavaScript,
-    /// Where Go's method differs from what follows by rule.
-    pub go: Go,
-    /// Its code.
+    /// The errors that game code may meet, besides those for arguments that do not fit.
+    pub errors: &'static [DocumentedError],
+    /// Class of the function's effect on the world.
+    pub effect: EffectClass,
+    /// Differences of JavaScript's function from the form by rule.
+    pub javascript: JavaScriptShape,
+    /// Differences of Go's method from the form by rule.
+    pub go: GoShape,
+    /// Code of the function.
     pub run: Run,
 }
 
-/// A refusal: its kind, and when it comes.
-pub type Refusal = (ErrorKind, &'static str);
+/// An error in the documentation of a function: the kind of the error, and the case in which it comes.
+pub type DocumentedError = (ErrorKind, &'static str);
 
-/// A row with nothing but defaults, for the end of others: `HostFunction { name: "time", ..ROW }`.
+/// The defaults of a row. Rows take from it the fields that they do not name: `HostFunction { name: "time", ..ROW }`.
 pub const ROW: HostFunction = HostFunction {
     name: "",
     doc: "",
@@ -48,13 +47,13 @@ pub const ROW: HostFunction = HostFunction {
     results: &[],
     answers: "",
     errors: &[],
-    effect: Effect::Pure,
-    javascript: JavaScript::BY_RULE,
-    go: Go::BY_RULE,
+    effect: EffectClass::Pure,
+    javascript: JavaScriptShape::BY_RULE,
+    go: GoShape::BY_RULE,
     run: Run::NotYet,
 };
 
-/// The row of a function that is not built yet. Calling it is an error with code 12.
+/// The row of a function that is not built yet. Calling the function is an error with code 12.
 pub(super) const fn not_yet(name: &'static str) -> HostFunction {
     HostFunction { name, ..ROW }
 }
@@ -62,12 +61,12 @@ pub(super) const fn not_yet(name: &'static str) -> HostFunction {
 /// The answer of a host function that is to come.
 pub type HostFuture = Pin<Box<dyn Future<Output = Result<Value>>>>;
 
-/// How a host function runs.
+/// The code of a host function, by whether the caller waits for the answer.
 #[derive(Clone, Copy)]
 pub enum Run {
-    /// It answers at once.
+    /// The function answers at once.
     Now(fn(&Host, Arguments) -> Result<Value>),
-    /// Its caller waits.
+    /// The function answers later, and the caller waits.
     Later(fn(Rc<Host>, Arguments) -> HostFuture),
     /// The function is not built yet.
     NotYet,
@@ -77,7 +76,7 @@ impl Run {
     /// Runs the function and waits until it has answered.
     ///
     /// # Errors
-    /// When it refuses.
+    /// When the function refuses.
     pub(crate) async fn to_its_end(self, host: Rc<Host>, arguments: Arguments) -> Result<Value> {
         match self {
             Self::Now(run) => run(&host, arguments),
@@ -92,19 +91,19 @@ fn not_built() -> Error {
 }
 
 /// A host function that was called.
-pub enum Started {
-    /// It has answered.
-    Now(Value),
-    /// Its caller waits.
-    Later(HostFuture),
+pub enum HostAnswer {
+    /// The answer.
+    Ready(Value),
+    /// An answer that is to come, for which the caller waits.
+    Pending(HostFuture),
 }
 
 impl HostFunction {
-    /// Calls the function for game code, with arguments as they came.
+    /// Calls the function for game code, with arguments that are not checked yet.
     ///
     /// # Errors
-    /// When the call has used too many functions, the arguments do not fit, or the function refuses.
-    pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<Started> {
+    /// When the call has called host functions too often, the arguments do not fit, or the function refuses.
+    pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<HostAnswer> {
         host.current.count(&host.process.metrics)?;
         let arguments = Arguments::check(self, values)?;
         match host.current.recorded_call() {
@@ -113,12 +112,12 @@ impl HostFunction {
         }
     }
 
-    /// Whether its caller may have to wait.
-    pub(crate) fn waits(&self) -> bool {
+    /// Whether the caller may have to wait.
+    pub(crate) fn may_wait(&self) -> bool {
         matches!(self.run, Run::Later(_))
     }
 
-    /// Whether it is built.
+    /// Whether the function is built.
     pub fn is_built(&self) -> bool {
         !matches!(self.run, Run::NotYet)
     }
@@ -126,11 +125,11 @@ impl HostFunction {
     /// Calls the function with arguments that were checked.
     ///
     /// # Errors
-    /// When it refuses.
-    pub(crate) fn run(&self, host: &Rc<Host>, arguments: Arguments) -> Result<Started> {
+    /// When the function refuses.
+    pub(crate) fn run(&self, host: &Rc<Host>, arguments: Arguments) -> Result<HostAnswer> {
         match self.run {
-            Run::Now(run) => run(host, arguments).map(Started::Now),
-            Run::Later(run) => Ok(Started::Later(run(host.clone(), arguments))),
+            Run::Now(run) => run(host, arguments).map(HostAnswer::Ready),
+            Run::Later(run) => Ok(HostAnswer::Pending(run(host.clone(), arguments))),
             Run::NotYet => Err(not_built()),
         }
     }
@@ -139,11 +138,9 @@ impl HostFunction {
 /// A parameter of a host function.
 #[derive(Clone, Copy)]
 pub struct Parameter {
-    /// Its name.
     pub name: &'static str,
-    /// Its type.
     pub of: Type,
-    /// Whether it may be left out.
+    /// Whether the argument may be left out.
     pub is_optional: bool,
     /// Value of the argument when it is left out.
     pub default: DefaultValue,
@@ -152,7 +149,7 @@ pub struct Parameter {
 /// Value of an argument that is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
-    /// Nothing; the function's sentence says what that means.
+    /// No value. The `doc` of the function says what the function does without the argument.
     Nothing,
     /// A truth value.
     Flag(bool),
@@ -190,55 +187,55 @@ impl DefaultValue {
     }
 }
 
-/// Effect of a host function on the world. A durable match treats a replayed call by it.
+/// The class of a host function's effect on the world. A durable match decides by it what to do with the function in a
+/// replayed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It does nothing: the same arguments have the same result.
+pub enum EffectClass {
+    /// No effect: the same arguments always have the same result.
     Pure,
-    /// It draws from the clock or from randomness.
+    /// A draw from the clock or from randomness.
     Chance,
-    /// It writes to the server's log or metrics.
+    /// A write to the server's log or metrics.
     Log,
-    /// It tells functions that are registered for events.
-    Tells,
-    /// It reads what others may change.
+    /// A report to functions that are registered for events.
+    Reports,
+    /// A read of data that others may change.
     Reads,
-    /// It asks another server, where that may change something.
-    Asks,
-    /// It changes what others may read.
+    /// A request to another server, which may change something there.
+    AsksServer,
+    /// A change of data that others may read.
     Writes,
-    /// It changes what others may read by a keyed write: in a durable match it happens once.
+    /// A change of data that others may read, by a keyed write: in a durable match the change happens once.
     WritesKeyed,
-    /// It changes what this process keeps in memory for its game code.
+    /// A change of values that this process keeps in memory for its game code.
     Local,
-    /// It does something with connected players: their streams, their sessions, what they are sent.
+    /// An effect on connected players: on their streams, on their sessions, or on the messages that they get.
     Players,
 }
 
-impl Effect {
-    /// Whether it changes something, here or on another server.
+impl EffectClass {
+    /// Whether a function of this class changes something, on this server or on another.
     pub(crate) fn is_change(self) -> bool {
-        self == Self::Asks || self.is_write()
+        self == Self::AsksServer || self.is_write()
     }
 
-    /// Whether it changes what others may read.
+    /// Whether a function of this class changes data of this server or reaches its players.
     pub(crate) fn is_write(self) -> bool {
         matches!(self, Self::Writes | Self::WritesKeyed | Self::Local | Self::Players)
     }
 }
 
-/// Where JavaScript's function differs from what follows by rule.
+/// Differences of JavaScript's function from the form by rule.
 ///
-/// By rule its name is in camel case, its arguments stand in Lua's order, bytes are answered as an `ArrayBuffer`, a
-/// result
-/// that is missing is `null`, and several results are an object with their names in camel case.
+/// By rule the name is in camel case, arguments stand in Lua's order, bytes are answered as an `ArrayBuffer`, a missing
+/// result is `null`, and several results are an object with their names in camel case.
 #[derive(Clone, Copy, Debug)]
-pub struct JavaScript {
-    /// The names under which it is found; none for the one by rule.
+pub struct JavaScriptShape {
+    /// The names of the function; empty for the name by rule.
     pub names: &'static [&'static str],
-    /// The parameters in JavaScript's order; none for Lua's.
+    /// The parameters in JavaScript's order; empty for Lua's order.
     pub order: &'static [&'static str],
-    /// Whether the first argument is a text in base 64, of which the function gets the bytes.
+    /// Whether the first argument is a text in base 64. The function gets the bytes that the text encodes.
     pub takes_base64: bool,
     /// Form of the answer.
     pub answer: JavaScriptAnswer,
@@ -247,61 +244,61 @@ pub struct JavaScript {
 /// Form of a function's results in JavaScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JavaScriptAnswer {
-    /// As the rule says.
+    /// The form by rule.
     ByRule,
-    /// The only result's bytes, as a text.
+    /// The bytes of the only result, as a text.
     Text,
-    /// The only result's bytes, as a text in base 64.
+    /// The bytes of the only result, as a text in base 64.
     Base64,
-    /// Status, headers and body of a response. Each header is a list.
+    /// Status, headers and body of an HTTP response. The values of each header are a list.
     Response,
 }
 
-impl JavaScript {
-    /// No difference.
+impl JavaScriptShape {
+    /// The shape by rule.
     pub const BY_RULE: Self = Self { names: &[], order: &[], takes_base64: false, answer: JavaScriptAnswer::ByRule };
 
-    /// Other names.
+    /// The shape by rule, with other names.
     pub(super) const fn named(names: &'static [&'static str]) -> Self {
         Self { names, ..Self::BY_RULE }
     }
 
-    /// Arguments in another order.
+    /// The shape by rule, with arguments in another order.
     pub(super) const fn ordered(order: &'static [&'static str]) -> Self {
         Self { order, ..Self::BY_RULE }
     }
 
-    /// Another answer.
+    /// The shape by rule, with another form of the answer.
     pub(super) const fn answering(answer: JavaScriptAnswer) -> Self {
         Self { answer, ..Self::BY_RULE }
     }
 }
 
-/// Where Go's method of nakama-common's `NakamaModule` differs from what follows by rule.
+/// Differences of Go's method, which is one of `NakamaModule` in nakama-common, from the form by rule.
 ///
-/// By rule its name has the letters of the function's, and each argument goes to the parameter with the letters of its
-/// name.
-/// `sdk/go/internal/generate` knows the rules for types. A function without a method of its letters has none in Go.
+/// By rule the name has the letters of the function's name, and each argument goes to the parameter with the letters of
+/// the argument's name. `sdk/go/internal/generate` knows the rules for types. A function whose letters no method of
+/// `NakamaModule` has is not in Go, unless its method is written by hand.
 #[derive(Clone, Copy, Debug)]
-pub struct Go {
-    /// The method that is written by hand in `sdk/go`, if it is one.
+pub struct GoShape {
+    /// Name of the method, if it is written by hand in `sdk/go`.
     pub by_hand: Option<&'static str>,
-    /// Names of arguments that differ: the function's parameter, and Go's.
+    /// Arguments whose names differ: the name of the function's parameter, and Go's name.
     pub arguments: &'static [(&'static str, &'static str)],
-    /// The function of `sdk/go` that turns a refusal into an error of nakama-common; empty for none.
+    /// Name of the function of `sdk/go` that turns a refusal into an error of nakama-common; empty for none.
     pub error: &'static str,
 }
 
-impl Go {
-    /// No difference.
+impl GoShape {
+    /// The shape by rule.
     pub const BY_RULE: Self = Self { by_hand: None, arguments: &[], error: "" };
 
-    /// Arguments with other names.
+    /// The shape by rule, with other names of arguments.
     pub(super) const fn arguments(arguments: &'static [(&'static str, &'static str)]) -> Self {
         Self { arguments, ..Self::BY_RULE }
     }
 
-    /// A method that is written by hand.
+    /// The shape of a method that is written by hand.
     pub(super) const fn by_hand(method: &'static str) -> Self {
         Self { by_hand: Some(method), ..Self::BY_RULE }
     }

@@ -1,6 +1,6 @@
 //! Satori, the original maker's service for live operations.
 
-use super::{Go, HostFunction, not_yet};
+use super::{GoShape, HostFunction, not_yet};
 
 pub(super) static FUNCTIONS: &[HostFunction] =
-    &[HostFunction { go: Go::by_hand("GetSatori"), ..not_yet("get_satori") }];
+    &[HostFunction { go: GoShape::by_hand("GetSatori"), ..not_yet("get_satori") }];

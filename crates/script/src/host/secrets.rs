@@ -4,16 +4,16 @@ use bcrypt::Version;
 use muster_domain::{Error, Result};
 
 use super::refusals::BUSY;
-use super::{Effect, HostFunction, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, ROW, Run, Type, only, required};
 use crate::value::Value;
 
-/// Cost of new hashes. Each step doubles the time.
+/// Cost of new hashes. A cost that is higher by one doubles the time.
 const BCRYPT_COST: u32 = 10;
 
-/// Highest cost of a hash that is compared: one more would take seconds.
+/// Highest cost of a hash that is compared. A hash with a higher cost would take seconds.
 const BCRYPT_COST_MAX: u32 = 15;
 
-/// The most random bytes at a time.
+/// The largest number of random bytes of one call.
 const RANDOM_BYTES_MAX: f64 = 1_048_576.0;
 
 const SALT_BYTES: usize = 16;
@@ -21,12 +21,12 @@ const SALT_BYTES: usize = 16;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "bcrypt_hash",
-        doc: "A hash of a password of at most 72 bytes by bcrypt, with a random salt.",
+        doc: "Hashes a password by bcrypt, with a random salt. The password has at most 72 bytes.",
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Text)],
         answers: "the hash",
         errors: &[BUSY],
-        effect: Effect::Chance,
+        effect: EffectClass::Chance,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let input = arguments.bytes();
@@ -39,12 +39,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "bcrypt_compare",
-        doc: "Whether a hash by bcrypt is that of a password.",
+        doc: "Checks a password against its hash by bcrypt.",
         parameters: &[required("hash", Type::Text), required("plaintext", Type::Text)],
         results: &[only(Type::Flag)],
-        answers: "whether it is",
+        answers: "whether the password is right",
         errors: &[BUSY],
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (hash, plaintext) = (arguments.text()?, arguments.bytes());
@@ -55,11 +55,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "secure_random_bytes",
-        doc: "Random bytes that nobody can foretell.",
+        doc: "Makes random bytes that nobody can foretell.",
         parameters: &[required("length", Type::Number)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
-        effect: Effect::Chance,
+        effect: EffectClass::Chance,
         run: Run::Now(|host, mut arguments| {
             let length = match arguments.any() {
                 Value::Number(length) if (0.0..=RANDOM_BYTES_MAX).contains(&length) => length as usize,
@@ -76,7 +76,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 fn hash(input: &[u8], salt: [u8; SALT_BYTES]) -> Result<Value> {
     let parts = bcrypt::non_truncating_hash_with_salt(input, BCRYPT_COST, salt);
     let parts = parts.map_err(|error| Error::invalid(format!("cannot hash the input: {error}")))?;
-    // The original writes this version's mark. It means the same.
+    // The original marks its hashes with this version, which means the same as the library's newer version.
     Ok(Value::text(parts.format_for_version(Version::TwoA)))
 }
 

@@ -1,4 +1,4 @@
-//! Sessions: ending them, and who may not have any.
+//! Sessions: the functions that end them, and those that ban and pardon users.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_api::keys::Keys;
 use muster_api::orders::{CloseReason, Errand, Named};
 use muster_api::session;
-use muster_domain::account::{self, Ending, parse_user_id};
+use muster_domain::account::{self, AccountEnding, parse_user_id};
 use muster_domain::auth::SignIn;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::{UserId, UserIdForm};
@@ -17,10 +17,10 @@ use muster_domain::{Error, Result};
 
 use super::records::texts;
 use super::streams::parse_session_id;
-use super::{Arguments, Effect, Go, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
+use super::{Arguments, EffectClass, GoShape, Host, HostFunction, ROW, Run, TEXTS, Type, number, optional, required};
 use crate::value::Value;
 
-/// Most users that are banned or pardoned by one call.
+/// Limit on the users that one call bans or pardons.
 pub const USERS_BANNED_MAX: usize = 1_000;
 
 /// The highest reason that the protocol has for a presence that leaves.
@@ -44,7 +44,7 @@ pub struct Signing {
 }
 
 impl Host {
-    /// Game code has no address, so wrong passwords count by account only.
+    /// The parts of a sign-in. Game code has no address, so wrong passwords count by account only.
     pub(super) fn sign_in(&self) -> SignIn<'_> {
         SignIn {
             store: &*self.store,
@@ -57,19 +57,20 @@ impl Host {
         }
     }
 
-    pub(super) fn ending(&self) -> Ending<'_> {
+    pub(super) fn ending(&self) -> AccountEnding<'_> {
         let Signing { sessions, revocations, .. } = &self.signing;
-        Ending { sessions, revocations, clock: &*self.clock }
+        AccountEnding { sessions, revocations, clock: &*self.clock }
     }
 }
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "session_disconnect",
-        doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
+        doc: "Closes the socket of a session, on whichever node the socket is. The session's token stays valid. The \
+              reason is a number of the protocol, 0 to 4.",
         parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
-        effect: Effect::Players,
-        go: Go::by_hand("SessionDisconnect"),
+        effect: EffectClass::Players,
+        go: GoShape::by_hand("SessionDisconnect"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let session = parse_session_id(&arguments.text()?)?;
@@ -84,13 +85,14 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "session_logout",
-        doc: "Voids the tokens given, or without any all of the user's. Their sockets close.",
+        doc: "Voids the given tokens of a user, or all tokens of the user if none is given, and closes their \
+              sockets.",
         parameters: &[
             required("user_id", Type::Text),
             optional("token", Type::Text),
             optional("refresh_token", Type::Text),
         ],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
@@ -106,9 +108,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_ban_id",
-        doc: "Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.",
+        doc: "Bans users, at most 1,000 at once. Banned users cannot sign in, their tokens are void, and their \
+              sockets get a notification and close.",
         parameters: &[required("user_ids", TEXTS)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 for user_id in users(&mut arguments)? {
@@ -121,9 +124,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_unban_id",
-        doc: "Pardons users, at most 1,000 at once. They sign in anew.",
+        doc: "Lifts the ban of users, at most 1,000 at once. The users have to sign in again.",
         parameters: &[required("user_ids", TEXTS)],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 for user_id in users(&mut arguments)? {

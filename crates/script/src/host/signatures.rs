@@ -1,4 +1,4 @@
-//! Signatures that other services ask for: tokens, and signed bytes.
+//! Signatures for other services: tokens, and signatures of bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,19 +11,19 @@ use rustls_pki_types::pem::PemObject;
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::refusals::BUSY;
-use super::{Effect, HostFunction, JavaScript, JavaScriptAnswer, ROW, Run, Type, only, required};
+use super::{EffectClass, HostFunction, JavaScriptAnswer, JavaScriptShape, ROW, Run, Type, only, required};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "jwt_generate",
-        doc: "A JSON web token. The algorithm is HS256, HS384 or HS512 with a secret as its key, or RS256, RS384 or RS512 with \
-              an RSA key in PEM.",
+        doc: "Makes a JSON web token. The algorithm is HS256, HS384 or HS512 with a secret as its key, or RS256, \
+              RS384 or RS512 with an RSA key in PEM.",
         parameters: &[required("algorithm", Type::Text), required("key", Type::Text), required("claims", Type::Object)],
         results: &[only(Type::Text)],
         answers: "the token",
         errors: &[BUSY],
-        effect: Effect::Pure,
+        effect: EffectClass::Pure,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (algorithm, key, claims) = (arguments.text()?, arguments.bytes(), arguments.any());
@@ -39,8 +39,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::Bytes)],
         answers: "the signature's bytes",
         errors: &[BUSY],
-        effect: Effect::Pure,
-        javascript: JavaScript::answering(JavaScriptAnswer::Text),
+        effect: EffectClass::Pure,
+        javascript: JavaScriptShape::answering(JavaScriptAnswer::Text),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (input, key) = (arguments.bytes(), arguments.bytes());

@@ -1,10 +1,10 @@
-//! Statements to the database.
+//! SQL statements of game code to the database.
 
 use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
 
 use super::records::list;
-use super::{Arguments, Effect, HostFunction, ROW, Run, Type, field, only, optional, required};
+use super::{Arguments, EffectClass, HostFunction, ROW, Run, Type, field, only, optional, required};
 use crate::value::{Value, whole};
 
 const MICROS_PER_SEC: f64 = 1e6;
@@ -12,11 +12,12 @@ const MICROS_PER_SEC: f64 = 1e6;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "sql_exec",
-        doc: "Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2.",
+        doc: "Runs a statement of SQL in a transaction of its own. The statement names its parameters $1, $2 and so \
+              on.",
         parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
         results: &[field("rows_affected", Type::Number)],
-        answers: "how many rows were changed",
-        effect: Effect::Writes,
+        answers: "the number of rows that were changed",
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = read(&mut arguments)?;
@@ -28,11 +29,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "sql_query",
-        doc: "Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2.",
+        doc: "Runs a statement of SQL in a transaction of its own, and reads its rows. The statement names its \
+              parameters $1, $2 and so on.",
         parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
         results: &[only(Type::List(&Type::Object))],
-        answers: "the rows, each with its values by the columns' names",
-        effect: Effect::Writes,
+        answers: "the rows; each has its values by the names of the columns",
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = read(&mut arguments)?;

@@ -1,10 +1,10 @@
-//! Storage objects. Game code may read and write whatever there is.
+//! Storage objects. Game code may read and write all of them, whatever their permissions.
 
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
 use muster_domain::limits::STORAGE_PAGE_DEFAULT;
-use muster_domain::multi_update;
+use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::storage::{
     Authority, Object, ObjectAck, ObjectDelete, ObjectId, ReadPermission, WritePermission,
 };
@@ -13,7 +13,8 @@ use muster_domain::{Error, ErrorKind, Result};
 
 use super::records::{Record, of_json, of_time, record};
 use super::{
-    Effect, Go, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional, required,
+    EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, maybe, not_yet, number, only, optional,
+    required,
 };
 use crate::value::Value;
 
@@ -75,14 +76,15 @@ pub(super) const STORAGE_WRITE_ACK: Type = Type::Record(&RecordType {
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "storage_read",
-        doc: "Reads objects, each named by collection, key and user_id; without user_id they are the server's own.",
+        doc: "Reads objects. Each is named by collection, key and user_id; an object named without user_id is the \
+              server's own.",
         parameters: &[required("object_ids", Type::List(&STORAGE_READ_REQUEST))],
         results: &[only(Type::List(&STORAGE_OBJECT))],
         answers: "the objects that exist, each with collection, key, user_id, value, version, permission_read, \
                  permission_write, create_time, update_time",
         errors: &[(ErrorKind::ResourceExhausted, "the objects are too large to be read at once")],
-        effect: Effect::Reads,
-        go: Go::arguments(&[("object_ids", "reads")]),
+        effect: EffectClass::Reads,
+        go: GoShape::arguments(&[("object_ids", "reads")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = |mut id: Record| Ok((id.text("collection")?, id.text("key")?, id.text("user_id")?));
@@ -95,35 +97,36 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "storage_write",
-        doc: "Writes objects, all or none. Each has collection, key, user_id, value (a table), and where needed version, \
-              permission_read and permission_write.",
+        doc: "Writes objects, all or none. Each has collection, key, user_id and value (a table), and may have \
+              version, permission_read and permission_write.",
         parameters: &[required("objects", Type::List(&STORAGE_WRITE_REQUEST))],
         results: &[only(Type::List(&STORAGE_WRITE_ACK))],
-        answers: "for each object its collection, key, user_id and version, in the order asked for",
-        effect: Effect::WritesKeyed,
-        go: Go { error: "rejected", ..Go::arguments(&[("objects", "writes")]) },
+        answers: "collection, key, user_id and version of each object, in the order of the request",
+        effect: EffectClass::WritesKeyed,
+        go: GoShape { error: "rejected", ..GoShape::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "objects")?;
                 let writes = objects.into_iter().map(to_write).collect::<Result<_>>()?;
-                let request = multi_update::Request { writes, ..multi_update::Request::default() };
-                let (acks, _) = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
-                Ok(Value::List(acks.into_iter().map(of_ack).collect()))
+                let request = MultiUpdateRequest { writes, ..MultiUpdateRequest::default() };
+                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                Ok(Value::List(made.acks.into_iter().map(of_ack).collect()))
             })
         }),
         ..ROW
     },
     HostFunction {
         name: "storage_delete",
-        doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
+        doc: "Deletes objects, all or none. Each is named by collection, key and user_id, and may have the version \
+              that it must be at.",
         parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
-        effect: Effect::WritesKeyed,
-        go: Go { error: "rejected", ..Go::arguments(&[("object_ids", "deletes")]) },
+        effect: EffectClass::WritesKeyed,
+        go: GoShape { error: "rejected", ..GoShape::arguments(&[("object_ids", "deletes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let objects = Record::list(arguments.any(), "object ids")?;
                 let deletes = objects.into_iter().map(to_delete).collect::<Result<_>>()?;
-                let request = multi_update::Request { deletes, ..multi_update::Request::default() };
+                let request = MultiUpdateRequest { deletes, ..MultiUpdateRequest::default() };
                 multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
                 Ok(Value::Nil)
             })
@@ -132,7 +135,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "storage_list",
-        doc: "Lists the objects of a collection: those of a user, or everybody's. With a caller only what that player may read.",
+        doc: "Lists the objects of a collection: the objects of a user, or of all users if none is given. If a caller \
+              is given, only objects that this player may read are listed.",
         parameters: &[
             optional("user_id", Type::Text),
             required("collection", Type::Text),
@@ -142,7 +146,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[field("objects", Type::List(&STORAGE_OBJECT)), maybe("cursor", Type::Text)],
         answers: "the objects, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (user_id, collection) = (arguments.text()?, arguments.text()?);
@@ -162,7 +166,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ..ROW
     },
     not_yet("storage_index_list"),
-    HostFunction { go: Go::by_hand("StorageWriteRetry"), ..not_yet("storage_write_retry") },
+    HostFunction { go: GoShape::by_hand("StorageWriteRetry"), ..not_yet("storage_write_retry") },
 ];
 
 fn owner(record: &mut Record) -> Result<UserId> {
@@ -172,7 +176,7 @@ fn owner(record: &mut Record) -> Result<UserId> {
     }
 }
 
-/// An object to write, with its owner.
+/// Reads an object to write, with its owner.
 pub(super) fn to_write(mut object: Record) -> Result<(UserId, WriteRequest)> {
     let owner = owner(&mut object)?;
     let value = object.object("value")?.ok_or_else(|| Error::invalid("expects value to be a table"))?;
@@ -187,7 +191,7 @@ pub(super) fn to_write(mut object: Record) -> Result<(UserId, WriteRequest)> {
     Ok((owner, request))
 }
 
-/// An object to delete.
+/// Reads the id and version of an object to delete.
 pub(super) fn to_delete(mut object: Record) -> Result<ObjectDelete> {
     let user_id = owner(&mut object)?;
     let id = ObjectId { collection: object.text("collection")?, key: object.text("key")?, user_id };

@@ -1,4 +1,5 @@
-//! Streams: any session may be brought to any stream, on whichever node it is, and anything may be sent there.
+//! Streams. Game code may bring any session of any node to a stream, and send any message to the sessions on it. Only
+//! rooms and the lobby decide themselves who comes to their streams and leaves them.
 
 use std::rc::Rc;
 
@@ -12,20 +13,21 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    Arguments, Effect, Go, Host, HostFunction, Parameter, ROW, RecordType, Refusal, Run, TEXTS, Type, field, flag,
-    maybe, only, optional, required,
+    Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, Parameter, ROW, RecordType, Run, TEXTS, Type,
+    field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
 
-/// Most bytes of a stream's label.
+/// The largest number of bytes of a stream's label.
 pub const STREAM_LABEL_BYTES_MAX: usize = 1_024;
-/// Most bytes of a presence's status, where game code sets it. It is shown to everybody on the stream.
+/// The largest number of bytes of a status that game code sets for a presence. The status is shown to everybody on the
+/// stream.
 pub const STREAM_STATUS_BYTES_MAX: usize = 8_192;
-/// Most bytes that are sent to a stream at once.
+/// The largest number of bytes of one message to a stream.
 pub const STREAM_DATA_BYTES_MAX: usize = 1 << 20;
-/// Most presences of a listing. A machine's memory ends before.
+/// The largest number of presences in a listing. A longer listing would fill most of a machine's memory.
 pub const STREAM_LIST_MAX: usize = 100_000;
-/// Most users that a session is told to follow at once.
+/// The largest number of users that one call has a session follow.
 pub const STATUS_FOLLOW_MAX: usize = 1_000;
 
 const STREAM: Parameter = required("stream", STREAM_KEY);
@@ -65,17 +67,17 @@ const PRESENCE: Type = Type::Record(&RecordType {
     ],
 });
 
-const NO_SESSION: Refusal = (ErrorKind::NotFound, "the user has no such session");
+const NO_SESSION: DocumentedError = (ErrorKind::NotFound, "the user has no such session");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "stream_user_list",
-        doc: "Lists who is on a stream.",
+        doc: "Lists the presences on a stream.",
         parameters: &[STREAM, flag("include_hidden", true), flag("include_not_hidden", true)],
         results: &[only(Type::List(&PRESENCE))],
         answers: "the presences: user_id, session_id, username, node, hidden, persistence, status",
-        errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000")],
-        effect: Effect::Reads,
+        errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000 presences")],
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -89,11 +91,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_get",
-        doc: "Looks up a session on a stream.",
+        doc: "Finds the presence of a session on a stream.",
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
         results: &[maybe("", PRESENCE)],
-        answers: "the presence as stream_user_list answers it, or nil",
-        effect: Effect::Reads,
+        answers: "the presence in the form of stream_user_list, or nil",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (named, stream) = (named(&mut arguments)?, stream(&mut arguments)?);
@@ -109,7 +111,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_join",
-        doc: "Brings a session to a stream.",
+        doc: "Puts a session on a stream.",
         parameters: &[
             required("user_id", Type::Text),
             required("session_id", Type::Text),
@@ -119,9 +121,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             STATUS,
         ],
         results: &[only(Type::Flag)],
-        answers: "whether the session was not there before",
+        answers: "whether the session was not on the stream before",
         errors: &[NO_SESSION],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, false).await.map(Value::Flag) })
         }),
@@ -129,7 +131,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_update",
-        doc: "Changes as what a session is on a stream.",
+        doc: "Changes the status and flags of a session's presence on a stream.",
         parameters: &[
             required("user_id", Type::Text),
             required("session_id", Type::Text),
@@ -139,7 +141,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             STATUS,
         ],
         errors: &[NO_SESSION],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| {
             Box::pin(async move { join(&host, arguments, true).await.map(|_| Value::Nil) })
         }),
@@ -147,12 +149,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_leave",
-        doc: "Takes a session from a stream.",
+        doc: "Takes a session off a stream.",
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
+                let (named, stream) = (named(&mut arguments)?, without_owner_rules(stream(&mut arguments)?)?);
                 host.players.order(named, Errand::Leave(stream)).await?;
                 Ok(Value::Nil)
             })
@@ -161,16 +163,16 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_kick",
-        doc: "Takes a session, named by user_id and session_id, from a stream.",
+        doc: "Takes a session, named by user_id and session_id, off a stream.",
         parameters: &[required("presence", PRESENCE_OF_USER), STREAM],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let presence = arguments.any();
                 let mut presence = Record::of(presence, "the presence")?;
                 let user = Some(presence.user_id("user_id")?);
                 let named = Named { user, session: parse_session_id(&presence.text("session_id")?)? };
-                let stream = own_rules(stream(&mut arguments)?)?;
+                let stream = without_owner_rules(stream(&mut arguments)?)?;
                 host.players.order(named, Errand::Leave(stream)).await?;
                 Ok(Value::Nil)
             })
@@ -179,11 +181,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_count",
-        doc: "Counts who is on a stream.",
+        doc: "Counts the presences on a stream.",
         parameters: &[STREAM],
         results: &[only(Type::Number)],
-        answers: "how many presences there are, hidden ones included",
-        effect: Effect::Reads,
+        answers: "the number of presences, hidden ones included",
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -194,12 +196,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_close",
-        doc: "Takes everybody from a stream.",
+        doc: "Takes all sessions off a stream.",
         parameters: &[STREAM],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
-                let stream = own_rules(stream(&mut arguments)?)?;
+                let stream = without_owner_rules(stream(&mut arguments)?)?;
                 host.players.close_stream(&stream).await?;
                 Ok(Value::Nil)
             })
@@ -208,9 +210,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_send",
-        doc: "Sends a text to those on a stream: to all of them, or to those among the presences given.",
+        doc: "Sends a text to the sessions on a stream. If presences are given, only those of them that are on the \
+              stream get the text.",
         parameters: &[STREAM, required("data", Type::Text), PRESENCES, RELIABLE],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (stream, data) = (stream(&mut arguments)?, arguments.text()?);
@@ -225,10 +228,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_send_raw",
-        doc: "Sends a message of the realtime protocol, as its JSON would be, to those on a stream.",
+        doc: "Sends a message of the realtime protocol to the sessions on a stream. The envelope is a table in the \
+              form of the message's JSON. If presences are given, only those of them that are on the stream get the \
+              message.",
         parameters: &[STREAM, required("envelope", Type::Object), PRESENCES, RELIABLE],
-        effect: Effect::Players,
-        go: Go::by_hand("StreamSendRaw"),
+        effect: EffectClass::Players,
+        go: GoShape::by_hand("StreamSendRaw"),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;
@@ -248,23 +253,22 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "status_follow",
-        doc: "Has a session hear the status of users, at most 1,000 at once.",
+        doc: "Lets a session hear the status of users, at most 1,000 at once.",
         parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Follow).await })),
         ..ROW
     },
     HostFunction {
         name: "status_unfollow",
-        doc: "Has a session hear the status of users no more.",
+        doc: "Lets a session no longer hear the status of users.",
         parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
-        effect: Effect::Players,
+        effect: EffectClass::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Unfollow).await })),
         ..ROW
     },
 ];
 
-/// Reads the id of a session.
 pub(super) fn parse_session_id(id: &str) -> Result<SessionId> {
     id.parse().map_err(|_| Error::invalid("The session ID is not a valid UUID."))
 }
@@ -296,8 +300,8 @@ fn stream(arguments: &mut Arguments) -> Result<StreamKey> {
     Ok(StreamKey::new(mode, subject, subcontext, &label))
 }
 
-/// Refuses the streams of rooms and the lobby: players come and go there by the rules of their owners.
-fn own_rules(stream: StreamKey) -> Result<StreamKey> {
+/// Refuses the streams of rooms and of the lobby, because their owners decide by their own rules who comes and goes.
+fn without_owner_rules(stream: StreamKey) -> Result<StreamKey> {
     match stream.mode {
         mode::ROOM | mode::LOBBY => Err(Error::invalid(
             "Streams of modes 201 and 202 are rooms and the lobby: players come and go by their rules.",
@@ -326,13 +330,13 @@ fn of_presence(host: &Host, presence: Presence) -> Value {
 }
 
 async fn join(host: &Rc<Host>, mut arguments: Arguments, replaces: bool) -> Result<bool> {
-    let (named, stream) = (named(&mut arguments)?, own_rules(stream(&mut arguments)?)?);
+    let (named, stream) = (named(&mut arguments)?, without_owner_rules(stream(&mut arguments)?)?);
     let (hidden, persistence) = (arguments.flag(), arguments.flag());
     let status = arguments.text_or_none()?;
     if status.as_ref().is_some_and(|status| status.len() > STREAM_STATUS_BYTES_MAX) {
         return Err(Error::invalid(format!("A status must be at most {STREAM_STATUS_BYTES_MAX} bytes long.")));
     }
-    // A presence on a status stream has a status, if only an empty one.
+    // A presence on a status stream always has a status, which may be empty.
     let status = status.filter(|status| !status.is_empty()).or((stream.mode == mode::STATUS).then(String::new));
     let errand = Errand::Join { stream, hidden, persistence, status, replaces };
     match host.players.order(named, errand).await? {
@@ -341,7 +345,7 @@ async fn join(host: &Rc<Host>, mut arguments: Arguments, replaces: bool) -> Resu
     }
 }
 
-/// The sessions of a list of presences; `None` for everybody on the stream.
+/// The sessions of a list of presences; `None`, for everybody on the stream, if the list is empty.
 fn receivers(presences: Value) -> Result<Option<Vec<SessionId>>> {
     let presences = Record::list(presences, "presences")?;
     let ids = presences.into_iter().map(|mut presence| parse_session_id(&presence.text("session_id")?));

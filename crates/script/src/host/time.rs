@@ -1,6 +1,6 @@
-//! The clock.
+//! The function that reads the clock.
 
-use super::{Effect, HostFunction, ROW, Run, Type, only};
+use super::{EffectClass, HostFunction, ROW, Run, Type, only};
 use crate::value::Value;
 
 const MILLIS_PER_SEC: i64 = 1_000;
@@ -8,10 +8,10 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "time",
-    doc: "The present moment.",
+    doc: "Reads the present time.",
     results: &[only(Type::Number)],
     answers: "milliseconds since 1970",
-    effect: Effect::Chance,
+    effect: EffectClass::Chance,
     run: Run::Now(|host, _| {
         let now = host.clock.now();
         let millis = now.seconds() * MILLIS_PER_SEC + i64::from(now.nanos()) / NANOS_PER_MILLI;

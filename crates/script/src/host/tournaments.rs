@@ -1,6 +1,6 @@
 //! Tournaments and their records.
 
-use super::{HostFunction, JavaScript, not_yet};
+use super::{HostFunction, JavaScriptShape, not_yet};
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     not_yet("tournament_add_attempt"),
@@ -9,7 +9,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     not_yet("tournament_join"),
     not_yet("tournament_list"),
     HostFunction {
-        javascript: JavaScript::named(&["tournamentRanksDisable", "tournamentsRanksDisable"]),
+        javascript: JavaScriptShape::named(&["tournamentRanksDisable", "tournamentsRanksDisable"]),
         ..not_yet("tournament_ranks_disable")
     },
     not_yet("tournament_record_delete"),

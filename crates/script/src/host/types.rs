@@ -21,35 +21,35 @@ pub enum Type {
     List(&'static Self),
     /// Values of one type, by names that the studio chose.
     Map(&'static Self),
-    /// Values by names that are ours.
+    /// Values by names that the server defines.
     Record(&'static RecordType),
-    /// A value of the first type or of the second. The function checks which.
+    /// A value of the first type or of the second. The function finds out which of them it is.
     Either(&'static Self, &'static Self),
 }
 
-/// Texts.
+/// A list of texts.
 pub(super) const TEXTS: Type = Type::List(&Type::Text);
 
-/// Whole numbers by name, of wallets.
+/// Amounts of a wallet: whole numbers by name.
 pub(super) const AMOUNTS: Type = Type::Map(&Type::Number);
 
-/// A table with names that are ours: what stands behind them are its fields.
+/// A table whose names the server defines.
 #[derive(Debug)]
 pub struct RecordType {
-    /// Its name in declarations.
+    /// Name of the type in declarations.
     pub name: &'static str,
-    /// Its fields, in the order in which they are documented.
+    /// Fields of the table, in the order in which they are documented.
     pub fields: &'static [Field],
 }
 
 /// A named value: a field of a record, or a result of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its name. A function's only result has an empty one, unless JavaScript gets it inside an object.
+    /// Name of the value. The only result of a function has an empty name, unless JavaScript gets the result inside an
+    /// object.
     pub name: &'static str,
-    /// Its type.
     pub of: Type,
-    /// Whether it may be missing.
+    /// Whether the value may be missing.
     pub is_optional: bool,
 }
 
@@ -69,7 +69,8 @@ pub(super) const fn only(of: Type) -> Field {
 }
 
 impl Type {
-    /// Whether an argument of this type may be such a value. Elements of tables are read, and refused, by the function.
+    /// Whether an argument of this type may be such a value. The elements of a table are not looked at: the function
+    /// checks them as it reads them.
     pub(crate) fn takes(&self, value: &Value) -> bool {
         match self {
             Self::Text | Self::Bytes => matches!(value, Value::Bytes(_) | Value::Number(_)),
@@ -82,7 +83,7 @@ impl Type {
         }
     }
 
-    /// Name of this type in refusals. `table` is what the language calls one.
+    /// Name of this type in refusals. `table` is the word for tables in the language of the game code.
     pub(crate) fn expected(&self, table: &'static str) -> &'static str {
         match self {
             Self::Text | Self::Bytes => "string",

@@ -1,13 +1,13 @@
-//! Wallets, their ledger, and several kinds of things changed together.
+//! Wallets, their ledger, and multi-updates, which change accounts, objects and wallets together.
 
 use muster_api::cursors;
 use muster_domain::account::parse_user_id;
 use muster_domain::ids::UserId;
 use muster_domain::limits::LEDGER_PAGE_MAX;
-use muster_domain::multi_update;
+use muster_domain::multi_update::{self, MultiUpdateRequest};
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::wallet::{LedgerItem, WalletChange};
-use muster_domain::wallet::{self, Change};
+use muster_domain::wallet::{self, WalletChangeRequest};
 use muster_domain::{ErrorKind, Result};
 
 use super::accounts::USER_UPDATE_ACCOUNT;
@@ -15,8 +15,8 @@ use super::records::{Record, amounts, object, of_amounts, of_json, of_time, reco
 use super::refusals::NO_ACCOUNT;
 use super::storage::{STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write};
 use super::{
-    AMOUNTS, Arguments, Effect, Go, HostFunction, ROW, RecordType, Refusal, Run, Type, field, flag, maybe, number,
-    only, optional, required,
+    AMOUNTS, Arguments, DocumentedError, EffectClass, GoShape, HostFunction, ROW, RecordType, Run, Type, field, flag,
+    maybe, number, only, optional, required,
 };
 use crate::value::Value;
 
@@ -44,14 +44,14 @@ const WALLET_LEDGER_ITEM: Type = Type::Record(&RecordType {
     ],
 });
 
-/// The wallet holds less than is taken away.
-pub(super) const BELOW_ZERO: Refusal = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
+/// Error of a change that takes more from a wallet than the wallet holds.
+pub(super) const BELOW_ZERO: DocumentedError = (ErrorKind::FailedPrecondition, "an amount would fall below zero");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "wallet_update",
-        doc: "Adds amounts to a player's wallet; less than nothing takes away. Nothing changes if anything would fall below zero. \
-              The ledger gets a line if it is asked for.",
+        doc: "Adds amounts to a player's wallet; negative amounts are taken away. If an amount would fall below zero, \
+              nothing changes. The change is written into the ledger if update_ledger is true.",
         parameters: &[
             required("user_id", Type::Text),
             required("changeset", AMOUNTS),
@@ -59,15 +59,15 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             flag("update_ledger", false),
         ],
         results: &[field("updated", AMOUNTS), field("previous", AMOUNTS)],
-        answers: "what the wallet holds then, and what it held before",
+        answers: "the wallet after the change, and the wallet before it",
         errors: &[NO_ACCOUNT, BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;
                 let changeset = amounts(arguments.any(), "changeset")?;
                 let metadata = object(arguments.any(), "metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
-                let change = Change { user_id, changeset, metadata };
+                let change = WalletChangeRequest { user_id, changeset, metadata };
                 let ledger = arguments.flag();
                 let changed = wallet::update(&*host.store, &*host.entropy, change, ledger, host.stamp()).await?;
                 Ok(Value::Results(vec![of_amounts(changed.updated), of_amounts(changed.previous)]))
@@ -77,12 +77,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "wallets_update",
-        doc: "Changes wallets, all or none. Each update has user_id, changeset, and where needed metadata.",
+        doc: "Changes wallets, all or none. Each update has user_id and changeset, and may have metadata.",
         parameters: &[required("updates", Type::List(&WALLET_UPDATE)), flag("update_ledger", false)],
         results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
-        answers: "for each wallet its user_id, updated and previous",
+        answers: "user_id, updated and previous of each wallet",
         errors: &[BELOW_ZERO],
-        effect: Effect::WritesKeyed,
+        effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let changes = to_changes(arguments.any())?;
@@ -95,7 +95,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "wallet_ledger_list",
-        doc: "Lists the changes of a player's wallet that were written into the ledger.",
+        doc: "Lists the items of the ledger: the changes of a player's wallet that were written into it.",
         parameters: &[
             required("user_id", Type::Text),
             number("limit", LEDGER_PAGE_MAX as f64),
@@ -103,7 +103,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         ],
         results: &[field("items", Type::List(&WALLET_LEDGER_ITEM)), maybe("cursor", Type::Text)],
         answers: "the items, newest first, and the cursor of the next page if there is one",
-        effect: Effect::Reads,
+        effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user = arguments.text()?;
@@ -119,12 +119,12 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "wallet_ledger_update",
-        doc: "Adds metadata to that of an item of the ledger.",
+        doc: "Adds metadata to the metadata of an item of the ledger.",
         parameters: &[required("item_id", Type::Text), required("metadata", Type::Object)],
         results: &[only(WALLET_LEDGER_ITEM)],
         answers: "the item",
         errors: &[(ErrorKind::NotFound, "there is no such item")],
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let id = arguments.text()?;
@@ -137,7 +137,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "multi_update",
-        doc: "Changes accounts, objects and wallets together, all or nothing.",
+        doc: "Changes accounts, objects and wallets together: if one change fails, nothing is changed.",
         parameters: &[
             optional("account_updates", Type::List(&USER_UPDATE_ACCOUNT)),
             optional("storage_writes", Type::List(&STORAGE_WRITE_REQUEST)),
@@ -149,28 +149,28 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             field("storage_write_acks", Type::List(&STORAGE_WRITE_ACK)),
             field("wallet_update_acks", Type::List(&WALLET_UPDATE_RESULT)),
         ],
-        answers: "what became of the written objects, and of the wallets",
+        answers: "the results of the written objects, as of storage_write, and of the wallets, as of wallets_update",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
-        effect: Effect::WritesKeyed,
-        go: Go { error: "rejected", ..Go::BY_RULE },
+        effect: EffectClass::WritesKeyed,
+        go: GoShape { error: "rejected", ..GoShape::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let request = to_request(arguments)?;
-                let (acks, changed) = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
-                let acks = Value::List(acks.into_iter().map(of_ack).collect());
-                Ok(Value::Results(vec![acks, of_changes(changed)]))
+                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                let acks = Value::List(made.acks.into_iter().map(of_ack).collect());
+                Ok(Value::Results(vec![acks, of_changes(made.wallets)]))
             })
         }),
         ..ROW
     },
 ];
 
-fn to_request(mut arguments: Arguments) -> Result<multi_update::Request> {
+fn to_request(mut arguments: Arguments) -> Result<MultiUpdateRequest> {
     let records = |value, what| Record::list(value, what);
     let accounts = records(arguments.any(), "account updates")?;
     let writes = records(arguments.any(), "storage writes")?;
     let deletes = records(arguments.any(), "storage deletes")?;
-    Ok(multi_update::Request {
+    Ok(MultiUpdateRequest {
         accounts: accounts.into_iter().map(to_account).collect::<Result<_>>()?,
         writes: writes.into_iter().map(to_write).collect::<Result<_>>()?,
         deletes: deletes.into_iter().map(to_delete).collect::<Result<_>>()?,
@@ -194,10 +194,14 @@ fn to_account(mut account: Record) -> Result<(UserId, AccountUpdate)> {
     Ok((account.user_id("user_id")?, AccountUpdate { metadata, ..update }))
 }
 
-fn to_changes(value: Value) -> Result<Vec<Change>> {
+fn to_changes(value: Value) -> Result<Vec<WalletChangeRequest>> {
     let change = |mut update: Record| {
         let metadata = update.object("metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
-        Ok(Change { user_id: update.user_id("user_id")?, changeset: update.amounts("changeset")?, metadata })
+        Ok(WalletChangeRequest {
+            user_id: update.user_id("user_id")?,
+            changeset: update.amounts("changeset")?,
+            metadata,
+        })
     };
     Record::list(value, "wallet updates")?.into_iter().map(change).collect()
 }

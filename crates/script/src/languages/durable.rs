@@ -13,7 +13,7 @@ use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
 use super::{Durable, LanguageMatches};
-use crate::durable::history::{self, Course, History, LogContents};
+use crate::durable::history::{self, CallHistory, History, LogContents};
 use crate::durable::open_log::{OpenLog, is_given_up};
 use crate::durable::transcript::Transcript;
 use crate::engines::EngineDurableMatches;
@@ -24,14 +24,14 @@ use crate::matches::replay::{Played, Replayed};
 struct Stranded {
     id: MatchId,
     records: Vec<wire::Record>,
-    /// The moment since when, if a former owner had found that.
+    /// The moment since which it cannot go on, if a former owner has written one to the log.
     since: Option<Timestamp>,
     why: Arc<str>,
 }
 
 impl LanguageMatches {
     /// Resumes the matches of partitions that belong to this place from now on, and tells the owner which these are.
-    /// Most partitions never had a durable match. Their logs are taken over when the first one is made.
+    /// The log of a partition that never had a durable match is taken over when its first one is made.
     pub async fn take_over(self: &Rc<Self>, partitions: Vec<(Partition, Epoch)>) {
         let Some(durable) = &self.durable else { return };
         let written = durable.logs.match_log().partitions().await;
@@ -46,7 +46,7 @@ impl LanguageMatches {
     }
 
     /// Opens the log of a partition before a match is made there, and resumes the matches in it, which another place
-    /// may have written meanwhile. `chain` holds the matches whose callbacks wait for the new one.
+    /// may have written before. `chain` holds the matches whose callbacks wait for the new one.
     pub(crate) async fn open(self: &Rc<Self>, partition: Partition, chain: &Chain) -> Result<Rc<OpenLog>, LogError> {
         let Some(durable) = &self.durable else { return Err(LogError::Failed(NO_LOG.to_owned())) };
         let epoch = durable.unwritten.borrow_mut().remove(&partition);
@@ -64,7 +64,7 @@ impl LanguageMatches {
         Ok(log)
     }
 
-    /// Takes over logs that have failed before, since one has worked now.
+    /// Takes over logs that have failed before. It is called when one log works, since the others may work again too.
     fn open_failed(self: &Rc<Self>, durable: &Durable) {
         let failed = durable.logs.failed();
         if failed.is_empty() {
@@ -96,8 +96,8 @@ impl LanguageMatches {
         durable.owner.taken_over(partition, epoch, matches);
     }
 
-    /// Resumes the matches of a log, unless that was done; further callers wait meanwhile. Answers the matches to the
-    /// first caller, and none to others.
+    /// Resumes the matches of a log, unless they were resumed already; other callers wait meanwhile. Only the caller
+    /// that resumed them gets the matches, others get none.
     async fn opened(&self, durable: &Durable, log: &Rc<OpenLog>) -> Result<Vec<Outline>, LogError> {
         let mut matches = Vec::new();
         let resume = async {
@@ -143,16 +143,16 @@ impl LanguageMatches {
                 log.end(id, "its log had failed")?;
                 continue;
             }
-            let History { course, stranded_at, records } = history;
-            let resumed = match course {
-                Ok(course) => self.resume_one(durable, log, id, course, &records).await,
+            let History { calls, stranded_at, records } = history;
+            let resumed = match calls {
+                Ok(calls) => self.resume_one(durable, log, id, calls, &records).await,
                 Err(error) => Err(error.message.as_ref().into()),
             };
             match resumed {
                 Ok(outline) => matches.extend(outline),
                 Err(why) => {
                     log.leave(id);
-                    // The reason may be that the log has failed.
+                    // The match may have failed only because the log has failed.
                     log.check()?;
                     let stranded = Stranded { id, records, since: stranded_at, why };
                     self.strand(durable, log, stranded)?;
@@ -172,7 +172,7 @@ impl LanguageMatches {
         self.engines.iter().filter_map(|engine| engine.durable())
     }
 
-    /// The first of these whose modules have a handler.
+    /// The first engine whose matches can be durable and whose modules have the handler.
     fn durable_engine(&self, handler: &str) -> Result<&dyn EngineDurableMatches, Arc<str>> {
         let found = self.durable_engines().find(|engine| engine.has_handler(handler));
         found.ok_or_else(|| format!("the modules have no match '{handler}'").into())
@@ -183,12 +183,12 @@ impl LanguageMatches {
         durable: &Durable,
         log: &Rc<OpenLog>,
         id: MatchId,
-        course: Course,
+        calls: CallHistory,
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
-        let handler = course.handler().clone();
+        let handler = calls.handler().clone();
         let engine = self.durable_engine(&handler)?;
-        engine.resume(durable.logs.journal(id, log.clone()), course, records).await
+        engine.resume(durable.logs.journal(id, log.clone()), calls, records).await
     }
 
     /// Keeps the records of a match that cannot go on, or ends it if it could not for too long.
@@ -211,9 +211,13 @@ impl LanguageMatches {
     ///
     /// # Errors
     /// When the modules have no handler for the match, or it cannot begin.
-    pub async fn replay(&self, transcript: Transcript, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
+    pub async fn replay(
+        &self,
+        transcript: Transcript,
+        on_call: &mut dyn FnMut(Played<'_>),
+    ) -> Result<Replayed, Arc<str>> {
         let engine = self.durable_engine(transcript.handler())?;
-        engine.replay(transcript, see).await
+        engine.replay(transcript, on_call).await
     }
 
     /// Releases the log of a partition once snapshots of its matches are durable.
@@ -227,14 +231,14 @@ impl LanguageMatches {
             }
         };
         if let Err(error) = snapshots.await {
-            // The records so far are enough to resume the matches, only it takes longer.
+            // The matches can be resumed from the records so far, but that takes longer.
             tracing::warn!(partition = partition.number(), %error, "states of durable matches are not kept as a whole");
         }
         self.forget(partition);
         durable.owner.released(partition);
     }
 
-    /// Drops the durable matches of a partition without writing to their log, and closes it.
+    /// Drops the durable matches of a partition without writing to their log, and closes the log.
     pub(super) fn forget(&self, partition: Partition) {
         let Some(durable) = &self.durable else { return };
         self.durable_engines().for_each(|engine| engine.forget_all(partition));

@@ -10,6 +10,8 @@ use std::slice;
 
 use mlua::{Function, Lua, Result, Table, ffi};
 
+use super::format;
+
 /// Most bytes of a format: of packed data, and of times.
 const FORMAT_BYTES_MAX: usize = 64 << 10;
 
@@ -33,9 +35,10 @@ type Look = unsafe fn(*mut ffi::lua_State) -> std::result::Result<Option<c_int>,
 type Builtin = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
 /// The replaced builtins: library, name, and the function that replaces it. An empty library means the globals.
-const REPLACED: [(&str, &CStr, Builtin); 7] = [
+const REPLACED: [(&str, &CStr, Builtin); 8] = [
     ("", c"setfenv", looked_at::<ENVIRONMENT>),
     ("string", c"find", looked_at::<FIND>),
+    ("string", c"format", looked_at::<TEXT>),
     ("string", c"split", looked_at::<SPLIT>),
     ("string", c"pack", looked_at::<FORMAT>),
     ("string", c"packsize", looked_at::<FORMAT>),
@@ -47,7 +50,8 @@ const FIND: usize = 0;
 const SPLIT: usize = 1;
 const FORMAT: usize = 2;
 const ENVIRONMENT: usize = 3;
-const LOOKS: [Look; 4] = [find, split, format, environment];
+const TEXT: usize = 4;
+const LOOKS: [Look; 5] = [find, split, short_format, environment, format_text];
 
 /// Indexes of a replacement's upvalues: the builtin's address, and the address of the machine's table of globals.
 const ORIGINAL: c_int = 1;
@@ -96,7 +100,7 @@ unsafe extern "C-unwind" fn looked_at<const LOOK: usize>(state: *mut ffi::lua_St
 ///
 /// # Safety
 /// The bytes must not be used after the argument has left the stack.
-unsafe fn text<'a>(state: *mut ffi::lua_State, index: c_int) -> Option<&'a [u8]> {
+pub(super) unsafe fn text<'a>(state: *mut ffi::lua_State, index: c_int) -> Option<&'a [u8]> {
     // SAFETY: the bytes live as long as the text. Only texts are read, so Luau converts no number in place.
     unsafe {
         if ffi::lua_type(state, index) != ffi::LUA_TSTRING {
@@ -183,10 +187,16 @@ unsafe fn split(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>
     if pieces > PIECES_MAX { Err(c"string.split: too many pieces") } else { Ok(None) }
 }
 
-unsafe fn format(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
+unsafe fn short_format(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
     // SAFETY: the argument stays on the stack until this function returns.
     let format = unsafe { text(state, 1) };
     if format.is_some_and(|format| format.len() > FORMAT_BYTES_MAX) { Err(c"the format is too long") } else { Ok(None) }
+}
+
+/// Has `string.format` take what the original's takes, see [`format`].
+unsafe fn format_text(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
+    // SAFETY: this is called from a function of C with the state that runs.
+    unsafe { format::prepare(state).map(|()| None) }
 }
 
 /// Refuses environments that are not a call's own: a function whose globals are the machine's belongs to all instances,

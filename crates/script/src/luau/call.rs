@@ -13,7 +13,7 @@ use super::vm::{Vm, plain};
 use super::{messages, values};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallArgument, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -21,29 +21,29 @@ use crate::value::Value;
 
 /// The arguments of a call behind its context. `written` is the argument that was written together with the context;
 /// messages are read here.
-fn given(lua: &Lua, given: Given, written: LuaValue) -> Result<MultiValue> {
-    let Given::Messages(messages) = given else { return written.into_lua_multi(lua) };
+fn arguments_behind_context(lua: &Lua, argument: CallArgument, written: LuaValue) -> Result<MultiValue> {
+    let CallArgument::Messages(messages) = argument else { return written.into_lua_multi(lua) };
     let read = |json: Option<Vec<u8>>| json.map_or(Ok(LuaValue::Nil), |json| messages::read(lua, &json));
     messages.into_iter().map(read).collect()
 }
 
 /// A function's result in the form that its caller wants.
-fn meaning(lua: &Lua, value: LuaValue, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
+fn meaning(lua: &Lua, value: LuaValue, result_type: ResultType) -> std::result::Result<Option<Vec<u8>>, Failure> {
     let unfit = |told: String| Failure::new(Code::Internal, told);
-    match (wanted, value) {
-        (Wanted::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
-        (Wanted::Text, LuaValue::String(text)) => Ok(Some(text.as_bytes().to_vec())),
-        (Wanted::Value, value) => {
+    match (result_type, value) {
+        (ResultType::Nothing, _) | (_, LuaValue::Nil) => Ok(None),
+        (ResultType::Text, LuaValue::String(text)) => Ok(Some(text.as_bytes().to_vec())),
+        (ResultType::Value, value) => {
             let value = values::read(lua, value).map_err(|error| unfit(plain(&error)))?;
             Ok(Some(value.encode()))
         }
-        (Wanted::Text, other) => {
+        (ResultType::Text, other) => {
             Err(unfit(format!("The function returned a {}; it may return a string or nothing.", kind(&other))))
         }
-        (Wanted::Message, LuaValue::Table(table)) => messages::write(lua, table)
+        (ResultType::Message, LuaValue::Table(table)) => messages::write(lua, table)
             .map(Some)
             .map_err(|told| unfit(format!("The hook returned no message: {told}."))),
-        (Wanted::Message, other) => {
+        (ResultType::Message, other) => {
             Err(unfit(format!("The hook returned no message: a {} instead of a table.", kind(&other))))
         }
     }
@@ -61,15 +61,21 @@ impl Machine for Vm {
 
     type Program = Program;
     const LANGUAGE: &'static str = "Lua";
-    /// The first call starts a machine: that takes less than a millisecond.
+    /// The first call starts a machine, which takes less than a millisecond.
     const STARTS_EARLY: bool = false;
     const FORM: WriteOptions = messages::FORM;
 
     async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        Self::load(&program.modules, host, limits).await
+        Self::load(&program.modules, &program.uses, host, limits).await
     }
 
-    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
+    async fn call(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+        limits: &Limits,
+    ) -> CallOutcome {
         let Some(function) = self.registered.borrow().find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
@@ -79,22 +85,22 @@ impl Machine for Vm {
         };
         seat.budget.at(self.file_of(&function));
         let (lua, host, contexts) = (self.lua.clone(), self.host.clone(), self.contexts.clone());
-        let CallInput { invocation, given: given_to_it } = input;
+        let CallInput { invocation, argument } = input;
         let call = move |seat: &Seat| -> Result<MultiValue> {
-            let (context, written) = contexts.of_call(&lua, &invocation, &given_to_it, &host.process.around)?;
+            let (context, written) = contexts.of_call(&lua, &invocation, &argument, &host.process.facts)?;
             seat.context.replace(Some(context.clone()));
-            let mut arguments = given(&lua, given_to_it, written)?;
+            let mut arguments = arguments_behind_context(&lua, argument, written)?;
             arguments.push_front(LuaValue::Table(context));
             arguments.push_front(LuaValue::Function(function));
             seat.call(arguments)
         };
         let ran = self.run(seat, limits.call_time, call).await;
         if ran.is_over {
-            return End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
+            return CallOutcome { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         let results = ran.result.map_err(|told| Failure::new(Code::Internal, told));
         let value = results.and_then(|results| outcome(&self.lua, results));
-        ended(value.and_then(|value| meaning(&self.lua, value, wanted)))
+        ended(value.and_then(|value| meaning(&self.lua, value, result_type)))
     }
 }
 
@@ -103,10 +109,10 @@ fn kind(value: &LuaValue) -> &'static str {
     if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
 
-fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
+fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> CallOutcome {
     let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
-    End { result, breach }
+    CallOutcome { result, breach }
 }
 
 /// The result of a protected call, whose values are `true` and a result, or `false` and an error.

@@ -2,7 +2,7 @@
 //! any more, each raises the error again. Otherwise code that Luau calls without asking for the time, such as
 //! metamethods that are functions of C, could catch the end again and again.
 
-#![expect(unsafe_code, reason = "what catches errors can only be called on the stack that it was called with from C")]
+#![expect(unsafe_code, reason = "a function that catches errors must be a function of C, which works on Luau's stack")]
 
 use std::ffi::{CStr, c_int};
 

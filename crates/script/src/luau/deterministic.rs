@@ -9,7 +9,8 @@ use mlua::{Function, Lua, MultiValue, Result, Value as LuaValue};
 use crate::durable::recorded_call::RecordedCall;
 use crate::host::Current;
 
-/// Source of the replacing builtins; it takes functions that read the match's clock and random numbers.
+/// Source of a chunk that replaces the builtins. Its arguments are functions that read the match's clock and random
+/// numbers.
 const BUILTINS: &str = include_str!("deterministic.lua");
 
 /// Replaces the functions in a machine's libraries.

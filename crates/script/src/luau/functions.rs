@@ -1,5 +1,5 @@
-//! The functions of the host table as functions of C, which Luau calls directly. A function that waits puts the call's
-//! stack aside in here, with nothing but Luau's code below it.
+//! The functions of the host table as functions of C, which Luau calls directly. A function that waits puts the stack
+//! of its call aside in this file, with only Luau's code below it on the stack.
 
 #![expect(
     unsafe_code,
@@ -16,7 +16,7 @@ use mlua::{Function, Lua, Result, Table, ffi};
 use super::interrupt::{raise_at_caller, seat_of};
 use super::json;
 use super::raw::{Pen, Reader};
-use crate::host::{Host, HostFunction, Started, functions};
+use crate::host::{Host, HostAnswer, HostFunction, functions};
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
@@ -42,7 +42,8 @@ type Ended = std::result::Result<c_int, String>;
 /// A way to run a bound function, directly on Luau's stack.
 type Form = unsafe fn(*mut ffi::lua_State, &Bound) -> Ended;
 
-/// The functions with a form of their own, which makes no values of the host. All others run by [`by_values`].
+/// The function of C for a host function that needs no values of the host; `None` for all others, which run by
+/// [`by_values`].
 fn own_form(name: &str) -> Option<ffi::lua_CFunction> {
     match name {
         "json_encode" => Some(enter::<ENCODE>),
@@ -102,8 +103,8 @@ unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
     let begin = || function.start(host, values).map_err(|error| error.message.into_owned());
     let started = catch_unwind(AssertUnwindSafe(begin)).map_err(|_| FAULT)??;
     let value = match started {
-        Started::Now(value) => value,
-        Started::Later(awaited) => {
+        HostAnswer::Ready(value) => value,
+        HostAnswer::Pending(awaited) => {
             // SAFETY: the caller passes the running state. The seat lives as long as its call.
             let seat = unsafe { seat_of(state) }.ok_or_else(|| format!("{}: nothing runs", function.name))?;
             seat.fiber.wait(awaited).map_err(|error| error.message.into_owned())?
@@ -113,6 +114,8 @@ unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
     Ok(unsafe { results(state, &value) })
 }
 
+/// Reads a function's arguments from the stack.
+///
 /// # Safety
 /// The conditions of [`by_values`] must hold.
 unsafe fn arguments(state: *mut ffi::lua_State, function: &HostFunction) -> std::result::Result<Vec<Value>, String> {

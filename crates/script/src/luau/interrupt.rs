@@ -1,7 +1,7 @@
 //! The interrupt by which running code of Luau leaves its stack at the end of a slice, or learns that its call is to
 //! end. Luau calls it directly, as a function of C. mlua's own callbacks note which coroutine runs, and forget it in
 //! the order of a stack, but calls that are put aside end in any order. So no call may be put aside below a callback of
-//! mlua: it happens only here and, for calls that wait, in `functions.rs`.
+//! mlua. Calls are put aside only here and, when they wait, in `functions.rs`.
 
 #![expect(
     unsafe_code,
@@ -17,7 +17,7 @@ use mlua::{Lua, Thread, ffi};
 
 use super::seat::Seat;
 use crate::machine::budget::{OVER, Step};
-use crate::process::clock::Alarm;
+use crate::process::clock::SliceAlarm;
 
 /// The error of a call that nobody waits for any more.
 const GIVEN_UP: &str = "the call was given up";
@@ -34,13 +34,13 @@ unsafe impl Sync for Interrupt {}
 impl Interrupt {
     fn put(&self, function: *mut ()) {
         // SAFETY: the callbacks live as long as the machine, see `Send`. The field is an aligned pointer that may be
-        // null. Luau reads it as one word, which no supported machine tears.
+        // null. Luau reads it as one word, which every supported processor reads as a whole.
         let field = unsafe { AtomicPtr::from_ptr(ptr::addr_of_mut!((*self.0.as_ptr()).interrupt).cast::<*mut ()>()) };
         field.store(function, Ordering::Relaxed);
     }
 }
 
-impl Alarm for Interrupt {
+impl SliceAlarm for Interrupt {
     fn ring(&self) {
         self.put(interrupt as *mut ());
     }
@@ -51,7 +51,7 @@ impl Alarm for Interrupt {
 }
 
 /// The alarm by which the clock interrupts a machine; `None` if Luau has no callbacks.
-pub(super) fn alarm(lua: &Lua) -> Option<Arc<dyn Alarm>> {
+pub(super) fn alarm(lua: &Lua) -> Option<Arc<dyn SliceAlarm>> {
     let callbacks = lua.exec_raw_lua(|raw| {
         // SAFETY: mlua passes the state of an open machine.
         NonNull::new(unsafe { ffi::lua_callbacks(raw.state()) })
@@ -131,6 +131,8 @@ pub(super) unsafe fn raise_at_caller(state: *mut ffi::lua_State, told: String) -
     }
 }
 
+/// Raises an error with this text.
+///
 /// # Safety
 /// The state must be the one that runs. Frames of Rust between here and Luau's code must hold nothing that has to be
 /// dropped.

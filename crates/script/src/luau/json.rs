@@ -1,7 +1,7 @@
 //! The host functions `json_decode` and `json_encode`. Both work directly on Luau's stack, without an intermediate
 //! value.
 
-#![expect(unsafe_code, reason = "values are pushed and read one by one where Luau has them")]
+#![expect(unsafe_code, reason = "values are pushed and read one by one on Luau's stack")]
 
 use std::ffi::c_int;
 use std::fmt;
@@ -34,7 +34,7 @@ pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Return
     let number;
     let json = match reader.kind(1) {
         ffi::LUA_TSTRING => reader.bytes(1),
-        // Wherever a text is expected, a number is taken as its text.
+        // As everywhere in Lua, a number stands for its text where a text is expected.
         ffi::LUA_TNUMBER => {
             number = reader.number(1).to_string();
             number.as_bytes()

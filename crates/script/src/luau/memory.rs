@@ -1,7 +1,7 @@
 //! Measures the memory that each match of a machine holds. Luau counts bytes by category: allocations of a coroutine
 //! count for the coroutine's category, all others for the common one.
 
-#![expect(unsafe_code, reason = "mlua has categories by names only, and does not read them")]
+#![expect(unsafe_code, reason = "mlua knows categories by name only, and does not read how many bytes they hold")]
 
 use std::ffi::c_int;
 

@@ -1,5 +1,6 @@
-//! Messages of the protocol as tables of Lua, converted from and to JSON without knowing their types: the reader of the
-//! JSON checks it. Numbers of 64 bits are texts, as in the original, since Lua's numbers cannot hold them.
+//! Messages of the protocol as tables of Lua, converted from and to JSON. The conversion does not know the types of
+//! messages; whoever reads the JSON checks it. Numbers of 64 bits are texts, as in the original, since Lua's numbers
+//! cannot hold them.
 
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use muster_wire::json::{JsonError, Mode, Reader, WriteOptions, Writer};
@@ -8,8 +9,8 @@ use super::values;
 use super::vm::plain;
 use crate::value::{Value, whole};
 
-/// Longer messages are refused. A machine's memory does not bound them, since a table that stands in many places of
-/// another is written as often.
+/// Limit on the bytes of a message; longer messages are refused. The memory of the machine does not limit them, because
+/// a table is written at each place that refers to it.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// The form of messages in Lua: names with underscores, without fields at their defaults.
@@ -60,7 +61,7 @@ fn unreadable(error: JsonError) -> mlua::Error {
 /// The JSON of a message's table.
 ///
 /// # Errors
-/// A sentence, for a value that has no form outside of Lua, is nested too deeply, or is too long.
+/// A sentence that says so, for a value that has no form outside of Lua, is nested too deeply, or is too long.
 pub(super) fn write(lua: &Lua, table: Table) -> std::result::Result<Vec<u8>, String> {
     let value = values::read(lua, LuaValue::Table(table)).map_err(|error| plain(&error))?;
     let mut out = Vec::new();

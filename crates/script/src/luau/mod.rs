@@ -2,7 +2,7 @@
 //!
 //! A [`vm::Vm`] is one machine with all modules of a [`program::Program`] loaded. A [`seat`](seat) is the place of one
 //! call in a machine: a native stack, a coroutine and a budget. The seat is put aside while its call waits and when its
-//! slice of time is over. This engine registers and binds; what functions of the host do stands in
+//! slice of time is over. This engine only binds the functions of the host; their work is done in
 //! [`host`](crate::host).
 
 mod builtins;
@@ -10,6 +10,8 @@ mod call;
 mod catching;
 mod context;
 mod deterministic;
+mod dialect;
+mod format;
 mod functions;
 mod instance;
 mod interrupt;
@@ -18,10 +20,12 @@ pub(crate) mod language;
 pub mod matches;
 mod memory;
 mod messages;
+mod own;
 pub mod program;
 mod raw;
 mod register;
 mod run_once;
 mod seat;
+mod uses;
 mod values;
 pub mod vm;

@@ -2,8 +2,10 @@
 -- a maker of `require`, a runner of all modules, and a binder of `run_once`.
 --
 -- Game code that may be put aside is called from here, never from a callback of mlua.
-local move_max = ...
+local move_max, say = ...
 local error, pcall, select, type, rawget, tonumber, move = error, pcall, select, type, rawget, tonumber, table.move
+local tostring, tonumber, setfenv, setmetatable, concat, sort = tostring, tonumber, setfenv, setmetatable, table.concat, table.sort
+local find, gsub = string.find, string.gsub
 
 -- Luau cannot be interrupted while it moves elements, and truncates places to whole numbers of 32 bits.
 local function is_place(number)
@@ -16,6 +18,65 @@ table.move = function(from, first, last, to, into)
         error("table.move: too many elements", 2)
     end
     return move(from, first, last, to, into or from)
+end
+
+-- Names of Lua 5.0 that the original's interpreter still has.
+string.gfind = string.gmatch
+
+math.mod = function(dividend, divisor)
+    return dividend % divisor
+end
+
+-- Sorts by merging, which takes any comparator and moves no element twice in one pass.
+local function merge_sort(list, is_before)
+    local count, width = #list, 1
+    local from, into = list, {}
+    while width < count do
+        for first = 1, count, 2 * width do
+            local left, right = first, first + width
+            local left_end, right_end = math.min(right, count + 1), math.min(first + 2 * width, count + 1)
+            for place = first, right_end - 1 do
+                if left < left_end and (right >= right_end or not is_before(from[right], from[left])) then
+                    into[place] = from[left]
+                    left = left + 1
+                else
+                    into[place] = from[right]
+                    right = right + 1
+                end
+            end
+        end
+        from, into = into, from
+        width = 2 * width
+    end
+    if from ~= list then
+        for place = 1, count do
+            list[place] = from[place]
+        end
+    end
+end
+
+-- Luau refuses comparators that contradict themselves, such as `<=`; the original's interpreter sorts by them somehow.
+table.sort = function(list, is_before)
+    if is_before == nil then
+        return sort(list)
+    end
+    local is_done, why = pcall(sort, list, is_before)
+    if is_done then
+        return
+    end
+    if type(why) ~= "string" or not find(why, "invalid order function for sorting", 1, true) then
+        error(why, 0)
+    end
+    merge_sort(list, is_before)
+end
+
+-- Writes to the log; `say` finds out the place of the caller.
+print = function(...)
+    local texts = {}
+    for index = 1, select("#", ...) do
+        texts[index] = tostring((select(index, ...)))
+    end
+    say(concat(texts, "\t"))
 end
 
 local function finish(is_done, ...)
@@ -39,7 +100,7 @@ end
 -- Makes the `require` of one instance. `loaded` holds the values that modules returned, and false while a module runs.
 -- `chunk` returns a module's function in an environment, and the file that was at work before; `leave` makes that file
 -- current again when the module has run.
-local function make_require(chunk, leave, loaded, environment)
+local function make_require(chunk, leave, loaded, environment, preload)
     return function(name)
         local known = loaded[name]
         if known == false then
@@ -48,7 +109,12 @@ local function make_require(chunk, leave, loaded, environment)
         if known ~= nil then
             return known
         end
-        local run, before = chunk(name, environment)
+        local run, before
+        if preload and preload[name] then
+            run = preload[name]
+        else
+            run, before = chunk(name, environment)
+        end
         if not run then
             error("module '" .. name .. "' not found", 2)
         end
@@ -60,7 +126,8 @@ local function make_require(chunk, leave, loaded, environment)
             error(result, 0)
         end
         if result == nil then
-            result = true
+            -- A module may have put its value there itself, by `module` or `package.loaded`.
+            result = loaded[name] or true
         end
         loaded[name] = result
         return result
@@ -80,6 +147,79 @@ local function require_all(require, ...)
     return durable
 end
 
+-- Gives an instance the functions that load code, and `package`. `compile` makes a function of source in an environment;
+-- `chunk` and `leave` are those of `make_require`; `path` is where modules are looked for, in words.
+local function add_own_functions(compile, chunk, leave, loaded, environment, path)
+    local package = { loaded = loaded, path = path, cpath = "", config = "", preload = {}, loaders = {} }
+
+    local function loadstring(source, name)
+        if type(source) ~= "string" then
+            error("bad argument #1 to 'loadstring' (string expected, got " .. type(source) .. ")", 2)
+        end
+        return compile(source, tostring(name or source), environment)
+    end
+
+    local function load(source, name)
+        if type(source) == "function" then
+            local parts = {}
+            for part in source do
+                if part == "" then
+                    break
+                end
+                parts[#parts + 1] = part
+            end
+            source = concat(parts)
+        elseif type(source) ~= "string" then
+            error("bad argument #1 to 'load' (function expected, got " .. type(source) .. ")", 2)
+        end
+        return compile(source, tostring(name or source), environment)
+    end
+
+    -- The function of a file, which is one of the modules.
+    local function loadfile(file)
+        local name = gsub(gsub(gsub(tostring(file), "^%./", ""), "%.lua$", ""), "[/\\]", ".")
+        local run, before = chunk(name, environment)
+        if not run then
+            return nil, "can not open file: " .. tostring(file) .. " (it is none of the folder of modules)"
+        end
+        leave(before)
+        return run
+    end
+
+    local function dofile(file)
+        local run, why = loadfile(file)
+        if not run then
+            error(why, 2)
+        end
+        return run()
+    end
+
+    local function module(name, ...)
+        local made = loaded[name] or rawget(environment, name)
+        if type(made) ~= "table" then
+            made = {}
+        end
+        loaded[name] = made
+        environment[name] = made
+        made._M, made._NAME, made._PACKAGE = made, name, gsub(name, "[^%.]*$", "")
+        setfenv(2, made)
+        for index = 1, select("#", ...) do
+            (select(index, ...))(made)
+        end
+    end
+
+    package.seeall = function(made)
+        setmetatable(made, { __index = environment })
+    end
+    loaded._G = environment
+    for name, library in { string = string, table = table, math = math, os = os } do
+        loaded[name] = rawget(environment, name) or library
+    end
+    environment.load, environment.loadstring, environment.loadfile = load, loadstring, loadfile
+    environment.dofile, environment.module, environment.package = dofile, module, package
+    return package.preload
+end
+
 local function bind_once(begin)
     return function(run)
         local is_done, context = begin(run)
@@ -92,4 +232,4 @@ local function bind_once(begin)
     end
 end
 
-return { bind = bind, protected = protected, make_require = make_require, require_all = require_all, bind_once = bind_once }
+return { add_own_functions = add_own_functions, bind = bind, protected = protected, make_require = make_require, require_all = require_all, bind_once = bind_once }

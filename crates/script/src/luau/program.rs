@@ -9,17 +9,21 @@ use std::sync::Arc;
 use mlua::chunk::Compiler;
 use muster_live::matches::Chain;
 
+use super::dialect;
+use super::uses::Uses;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
-use crate::machine::{Code, LoadError};
+use crate::machine::registered::Names;
+use crate::machine::{LoadError, ProgramCode};
 use crate::process::Process;
 use crate::process::stuck::digest;
 
 const EXTENSION: &str = "lua";
 /// A file with this line among its first comments allows calls of its functions to be under way at once in one machine.
 const CONCURRENT: &[u8] = b"--!concurrent";
+/// Part of Luau's error for a write to a library that instances share.
+const READONLY: &str = "attempt to modify a readonly table";
 /// Most bytes of a file; larger ones are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -38,6 +42,7 @@ pub(super) struct Module {
 #[derive(Default)]
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
+    pub(super) uses: Uses,
     names: Names,
 }
 
@@ -50,13 +55,24 @@ impl Program {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
         files.sort();
-        let process = &host.process;
-        let modules =
-            files.iter().filter_map(|file| compile(folder, file, process).transpose()).collect::<Result<_, _>>()?;
+        let sources = files.iter().filter_map(|file| read(folder, file, &host.process).transpose());
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let mut uses = Uses::default();
+        sources.iter().for_each(|source| uses.add(&source.text));
+        match Self::run(&sources, uses.clone(), host, limits).await {
+            // Not every write to a library can be seen in the source: the modules run once more, each with its own.
+            Err(why) if why.0.contains(READONLY) => Self::run(&sources, uses.with_all_written(), host, limits).await,
+            result => result,
+        }
+    }
+
+    /// Compiles and runs modules.
+    async fn run(sources: &[Source], uses: Uses, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError> {
+        let modules = sources.iter().map(|source| source.compile(&uses)).collect::<Result<_, _>>()?;
         let meter = Meter::new(Chain::default(), limits);
-        let names = host.current.during(meter, Vm::load(&modules, host, limits)).await?.names(&modules);
+        let names = host.current.during(meter, Vm::load(&modules, &uses, host, limits)).await?.names(&modules);
         names.warn_of_unbuilt();
-        Ok(Self { modules, names })
+        Ok(Self { modules, names, uses })
     }
 
     /// The ids of functions that the modules register, in lower case.
@@ -75,7 +91,7 @@ impl Program {
     }
 }
 
-impl Code for Program {
+impl ProgramCode for Program {
     fn names(&self) -> &Names {
         &self.names
     }
@@ -98,30 +114,57 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Compiles a file. `None` for a file that stopped the server when it ran before.
-fn compile(folder: &Path, path: &Path, process: &Process) -> Result<Option<Module>, LoadError> {
+/// A file of Lua.
+struct Source {
+    /// The name for `require`.
+    name: String,
+    /// The name in errors.
+    file: String,
+    text: Vec<u8>,
+}
+
+impl Source {
+    fn compile(&self, uses: &Uses) -> Result<Module, LoadError> {
+        let Self { name, file, text } = self;
+        let code = compile_source(text, uses).map_err(|why| LoadError(format!("{file}:{why}")))?;
+        Ok(Module { name: name.clone(), file: file.clone(), code, is_concurrent: is_concurrent(text) })
+    }
+}
+
+/// Reads a file. `None` for a file that stopped the server when it ran before.
+fn read(folder: &Path, path: &Path, process: &Process) -> Result<Option<Source>, LoadError> {
     let failed = |error: &dyn std::fmt::Display| LoadError(format!("cannot read {}: {error}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
     if length > FILE_BYTES_MAX {
         return Err(failed(&format!("it has more than {FILE_BYTES_MAX} bytes")));
     }
-    let source = std::fs::read(path).map_err(|error| failed(&error))?;
+    let text = std::fs::read(path).map_err(|error| failed(&error))?;
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let file = relative.display().to_string();
-    if !process.may_load(&file, digest(&source)) {
+    if !process.may_load(&file, digest(&text)) {
         tracing::error!(file, "a module is not loaded since it stopped the server: change its file");
         return Ok(None);
     }
-    let is_concurrent = is_concurrent(&source);
-    // In durable matches `next` is replaced, so loops over it must call the global instead of Luau's builtin.
-    let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
-    let code = compiler.compile(source).map_err(|error| match error {
-        // The message begins with the line number.
-        mlua::Error::SyntaxError { message, .. } => LoadError(format!("{file}:{message}")),
-        other => LoadError(format!("{file}: {other}")),
-    })?;
     let parts: Vec<_> = relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    Ok(Some(Module { name: parts.join("."), file, code, is_concurrent }))
+    Ok(Some(Source { name: parts.join("."), file, text }))
+}
+
+/// Compiles source in the original's dialect.
+///
+/// Errors: a sentence that begins with the number of the line.
+pub(super) fn compile_source(source: &[u8], uses: &Uses) -> Result<Vec<u8>, String> {
+    let refused = |refusal: dialect::Refusal| format!("{}: {}", refusal.line, refusal.message);
+    let translated = dialect::translate(source).map_err(refused)?;
+    // In durable matches `next` is replaced, so loops over it must call the global instead of Luau's builtin.
+    let mut compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
+    for library in &uses.written {
+        compiler = compiler.add_mutable_global(*library);
+    }
+    compiler.compile(translated.as_deref().unwrap_or(source)).map_err(|error| match error {
+        // The message begins with the line number.
+        mlua::Error::SyntaxError { message, .. } => message,
+        other => other.to_string(),
+    })
 }
 
 /// Whether [`CONCURRENT`] is among the comments with which a file begins.

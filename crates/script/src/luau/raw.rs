@@ -1,6 +1,6 @@
-//! Values written and read directly on Luau's stack: a [`Pen`] pushes values, a [`Reader`] reads them. Each whole value
-//! is guarded by one error handler. mlua's safe functions would guard each name, text and entry by one of its own as
-//! long as a machine's memory is limited, and that costs more than all the rest of a call.
+//! Values written and read directly on Luau's stack: a [`Pen`] pushes values, a [`Reader`] reads them. One error
+//! handler guards a whole value. In a machine whose memory is limited, mlua's safe functions would guard each name,
+//! text and entry by a handler of its own, and that costs more than all the rest of a call.
 //!
 //! When a machine has no memory left, Luau throws an exception of C++. It unwinds through these functions as a panic
 //! does: values of Rust are dropped, and mlua turns the exception into an error.
@@ -37,7 +37,7 @@ pub(super) fn table(lua: &Lua, names: usize, fill: impl FnOnce(&mut Pen)) -> Res
     unsafe { lua.exec_raw((), |state| Pen { state }.table(0, names, fill)) }
 }
 
-/// Writes values by a function that finds these tables at the first places of the stack.
+/// Writes values by a function that finds `tables` at the first places of the stack.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -56,7 +56,21 @@ pub(super) fn with_tables<const N: usize, T: FromLuaMulti>(
     }
 }
 
-/// A value as a value of Lua.
+/// A shallow copy of a table, which may be written to.
+///
+/// # Errors
+/// When the machine has no memory left.
+pub(super) fn copy(lua: &Lua, table: &Table) -> Result<Table> {
+    // SAFETY: the copy is left in the place of the original.
+    unsafe {
+        lua.exec_raw(table, |state| {
+            lua_clonetable(state, -1);
+            ffi::lua_remove(state, -2);
+        })
+    }
+}
+
+/// A value of the host as a value of Lua.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -79,7 +93,7 @@ impl Pen {
         Self { state }
     }
 
-    /// Makes room on the stack for so many values.
+    /// Makes room on the stack for `values` values.
     pub(super) fn make_room(&mut self, values: usize) {
         // SAFETY: a running state may grow its stack at any time.
         unsafe { ffi::luaL_checkstack(self.state, capacity(values), c"too many values".as_ptr()) };
@@ -328,7 +342,7 @@ impl Reader<'_> {
         unsafe { ffi::lua_rawlen(self.state, at) }
     }
 
-    /// Charges the allowance for one part of a value, with so many bytes of text.
+    /// Charges the allowance for one part of a value, with `bytes` bytes of text.
     pub(super) fn take(&mut self, bytes: usize) -> Read<()> {
         self.left.take(bytes)
     }
@@ -384,7 +398,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The absolute place of a table, which stays right while the stack grows, with room made for its entries.
+    /// The absolute place of a table, which stays right while the stack grows. Makes room for a name and a value of the
+    /// table.
     fn absolute(&self, at: c_int) -> c_int {
         // SAFETY: the place exists, and a running state may grow its stack at any time.
         unsafe {

@@ -3,15 +3,15 @@
 use mlua::{Function, Lua, Result, Table, Value as LuaValue, Variadic};
 use muster_api::game::Occasion;
 
-use crate::machine::call::{Sole, listener_name};
-use crate::machine::registry::{Among, Registered, When};
+use crate::machine::call::{SinglePurpose, listener_name};
+use crate::machine::registered::{Among, SharedFunctions, When};
 
 /// Adds the registering functions to the host's module.
-pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &Registered<Function>) -> Result<()> {
+pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &SharedFunctions<Function>) -> Result<()> {
     let put = |name: &str, run: Function| nk.raw_set(name, bind.call::<Function>(run)?);
     put("register_rpc", register_rpc(lua, registered.clone())?)?;
-    for sole in Sole::ALL {
-        put(&format!("register_{}", sole.name()), register_sole(lua, registered.clone(), sole)?)?;
+    for purpose in SinglePurpose::ALL {
+        put(&format!("register_{}", purpose.name()), register_single_purpose(lua, registered.clone(), purpose)?)?;
     }
     for occasion in Occasion::ALL {
         let name = format!("register_{}", listener_name(occasion));
@@ -45,7 +45,7 @@ fn bound_result(lua: &Lua, set: std::result::Result<(), String>) -> BoundResult 
     }
 }
 
-fn register_rpc(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+fn register_rpc(lua: &Lua, registered: SharedFunctions<Function>) -> Result<Function> {
     lua.create_function(move |lua, (function, id): (LuaValue, LuaValue)| {
         let (LuaValue::Function(function), LuaValue::String(id)) = (function, id) else {
             return refused(lua, "register_rpc expects a function and an id");
@@ -55,19 +55,23 @@ fn register_rpc(lua: &Lua, registered: Registered<Function>) -> Result<Function>
     })
 }
 
-fn register_sole(lua: &Lua, registered: Registered<Function>, sole: Sole) -> Result<Function> {
+fn register_single_purpose(
+    lua: &Lua,
+    registered: SharedFunctions<Function>,
+    purpose: SinglePurpose,
+) -> Result<Function> {
     lua.create_function(move |lua, function: LuaValue| {
         let LuaValue::Function(function) = function else {
-            return refused(lua, format!("register_{} expects a function", sole.name()));
+            return refused(lua, format!("register_{} expects a function", purpose.name()));
         };
-        registered.borrow_mut().set_sole(sole, function);
+        registered.borrow_mut().set_single_purpose(purpose, function);
         Ok((true, LuaValue::Nil))
     })
 }
 
 fn register_listener(
     lua: &Lua,
-    registered: Registered<Function>,
+    registered: SharedFunctions<Function>,
     occasion: Occasion,
     name: String,
 ) -> Result<Function> {
@@ -80,7 +84,7 @@ fn register_listener(
     })
 }
 
-fn register_schedule(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+fn register_schedule(lua: &Lua, registered: SharedFunctions<Function>) -> Result<Function> {
     lua.create_function(move |lua, (function, expression): (LuaValue, LuaValue)| {
         let (LuaValue::Function(function), LuaValue::String(expression)) = (function, expression) else {
             return refused(lua, "register_schedule expects a function and a cron expression");
@@ -90,7 +94,7 @@ fn register_schedule(lua: &Lua, registered: Registered<Function>) -> Result<Func
     })
 }
 
-fn register_http(lua: &Lua, registered: Registered<Function>) -> Result<Function> {
+fn register_http(lua: &Lua, registered: SharedFunctions<Function>) -> Result<Function> {
     lua.create_function(move |lua, (function, path, methods): (LuaValue, LuaValue, Variadic<LuaValue>)| {
         let (LuaValue::Function(function), LuaValue::String(path)) = (function, path) else {
             return refused(lua, "register_http expects a function, a path, and methods");
@@ -109,7 +113,7 @@ fn register_http(lua: &Lua, registered: Registered<Function>) -> Result<Function
 
 fn register_hook(
     lua: &Lua,
-    registered: Registered<Function>,
+    registered: SharedFunctions<Function>,
     registers: &'static str,
     when: When,
     among: Among,

@@ -1,5 +1,5 @@
 //! The host functions `run_once`, which modules call for work that is done once in the life of the process, and
-//! `get_context`, which tells code of the server without a caller.
+//! `get_context`, which answers the context of the call that runs.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc
         if !host.process.is_first_run() {
             return Ok((true, LuaValue::Nil));
         }
-        let context = contexts.of_nobody(lua, "run_once", &host.process.around)?;
+        let context = contexts.of_nobody(lua, "run_once", &host.process.facts)?;
         if let Some(seat) = seats.current() {
             seat.context.replace(Some(context.clone()));
         }
@@ -28,13 +28,14 @@ pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc
     })
 }
 
-/// Returns a function of Lua that answers the context of the call that the machine runs.
+/// Returns a function of Lua that answers the context of the call that the machine runs, or one that names no caller if
+/// there is none.
 pub(super) fn get_context(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc<Contexts>) -> Result<Function> {
     lua.create_function(move |lua, _: MultiValue| {
         let known = seats.current().and_then(|seat| seat.context.borrow().clone());
         let context = match known {
             Some(context) => context,
-            None => contexts.of_nobody(lua, "run_once", &host.process.around)?,
+            None => contexts.of_nobody(lua, "run_once", &host.process.facts)?,
         };
         Ok((true, context))
     })

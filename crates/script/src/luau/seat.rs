@@ -10,10 +10,10 @@ use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Thread};
 use super::{interrupt, memory};
 use crate::host::Host;
 use crate::machine::budget::Budget;
-use crate::machine::fiber::{Fiber, Turns};
+use crate::machine::fiber::{Fiber, TurnListener};
 use crate::machine::matches::Sink;
 
-/// Most seats of a machine that are kept for further calls.
+/// Limit on the unused seats that a machine keeps for further calls.
 const SPARE_MAX: usize = 4;
 
 /// The place of one call, see the module.
@@ -97,8 +97,8 @@ impl Seats {
 }
 
 impl Seat {
-    /// Calls a function in the seat's coroutine, protected. The call may be put aside; nothing between here and the
-    /// seat's fiber may run on behalf of mlua.
+    /// Calls a function in the seat's coroutine, and catches its errors. The call may be put aside, so code on the
+    /// seat's stack must not make it from a callback of mlua: mlua's callbacks must end in the order of a stack.
     ///
     /// # Errors
     /// When there is no memory for the call. Errors that the function raises are among the results.
@@ -109,7 +109,7 @@ impl Seat {
     }
 }
 
-impl Turns for Seat {
+impl TurnListener for Seat {
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool) {
         if let Some(seats) = self.seats.upgrade() {
             seats.current.replace(Some(self.clone()));

@@ -33,7 +33,7 @@ pub(super) fn read_within(lua: &Lua, value: LuaValue, left: &mut Allowance) -> R
     })
 }
 
-/// A value as a value of Lua.
+/// A value of the host as a value of Lua.
 ///
 /// # Errors
 /// When the machine has no memory left.

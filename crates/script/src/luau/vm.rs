@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value as LuaValue};
+use mlua::{Function, Lua, LuaOptions, LuaString, MultiValue, Result, StdLib, Table, Value as LuaValue};
 use muster_wire::code::Code;
 
 use super::call::outcome;
@@ -15,12 +15,13 @@ use super::context::Contexts;
 use super::instance::{Chunks, source_of};
 use super::program::Module;
 use super::seat::{Seat, Seats};
+use super::uses::Uses;
 use super::{builtins, catching, deterministic, functions, register, run_once};
-use crate::host::{Host, pending};
+use crate::host::{Host, pending, print};
 use crate::machine::LoadError;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
-use crate::machine::registry::{Names, Registered};
+use crate::machine::registered::{Names, SharedFunctions};
 
 /// The module name under which game code requires the host.
 pub(super) const HOST_MODULE: &str = "nakama";
@@ -36,10 +37,12 @@ pub struct Vm {
     pub(super) lua: Lua,
     pub(super) seats: Rc<Seats>,
     pub(super) prelude: Prelude,
-    pub(super) registered: Registered<Function>,
+    pub(super) registered: SharedFunctions<Function>,
     pub(super) host: Rc<Host>,
     pub(super) contexts: Rc<Contexts>,
     pub(super) machine_bytes: usize,
+    /// Whether the machine is for recorded matches.
+    pub(super) is_recorded: bool,
     /// Names of files by the address of a function that stands in them.
     files: RefCell<HashMap<usize, Arc<str>>>,
 }
@@ -53,6 +56,8 @@ pub(super) struct Prelude {
     bind_once: Function,
     /// Calls a function and returns its error as a value, unchanged.
     protected: Function,
+    /// Gives an instance the functions that load code.
+    pub(super) add_own_functions: Function,
     pub(super) make_require: Function,
     require_all: Function,
 }
@@ -75,17 +80,18 @@ impl Vm {
     /// The error of a module, with file and line.
     pub(super) async fn load(
         modules: &Arc<[Module]>,
+        uses: &Uses,
         host: &Rc<Host>,
         limits: &Limits,
     ) -> std::result::Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Self::bare(host, limits, false).map_err(failed)?;
-        let chunks = Chunks::load(&vm, modules).map_err(failed)?;
+        let chunks = Chunks::load(&vm, modules, uses).map_err(failed)?;
         let (lua, require_all) = (vm.lua.clone(), vm.prelude.require_all.clone());
         let seat = vm.seat().map_err(failed)?;
         let run = move |seat: &Seat| {
             let mut arguments = vec![LuaValue::Function(require_all)];
-            arguments.push(LuaValue::Function(chunks.instance(&lua)?));
+            arguments.push(LuaValue::Function(chunks.instance(&lua)?.require));
             for name in chunks.names() {
                 arguments.push(LuaValue::String(lua.create_string(name)?));
             }
@@ -128,17 +134,18 @@ impl Vm {
             deterministic::replace(&lua, &host.current)?;
         }
         let seats = Seats::new(limits.deferred_max);
-        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call(MOVE_MAX)?;
+        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call((MOVE_MAX, say(&lua, host)?))?;
         catching::replace(&lua)?;
         let prelude = Prelude {
             bind: prelude.raw_get("bind")?,
             bind_once: prelude.raw_get("bind_once")?,
             protected: prelude.raw_get("protected")?,
+            add_own_functions: prelude.raw_get("add_own_functions")?,
             make_require: prelude.raw_get("make_require")?,
             require_all: prelude.raw_get("require_all")?,
         };
-        let registered = Registered::default();
-        let contexts = Rc::new(Contexts::new(&lua, &host.process.around)?);
+        let registered = SharedFunctions::default();
+        let contexts = Rc::new(Contexts::new(&lua, &host.process.facts)?);
         let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
@@ -146,7 +153,8 @@ impl Vm {
         lua.globals().set_readonly(true);
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         let (host, machine_bytes) = (host.clone(), limits.machine_bytes);
-        Ok(Self { lua, seats, prelude, registered, host, contexts, machine_bytes, files: RefCell::default() })
+        let files = RefCell::default();
+        Ok(Self { lua, seats, prelude, registered, host, contexts, machine_bytes, is_recorded, files })
     }
 
     /// A seat for a new call.
@@ -186,12 +194,27 @@ impl Vm {
     }
 }
 
+/// The function behind `print`, which writes a text to the log with the place of `print`'s caller.
+fn say(lua: &Lua, host: &Rc<Host>) -> Result<Function> {
+    /// Functions between the caller of `print` and this one, which is level 0.
+    const CALLER: usize = 2;
+    let host = host.clone();
+    lua.create_function(move |lua, text: LuaString| {
+        let place = lua.inspect_stack(CALLER, |debug| {
+            (debug.source().short_src.unwrap_or_default().into_owned(), debug.current_line().unwrap_or_default())
+        });
+        let (file, line) = place.unwrap_or_default();
+        print(&host, text.as_bytes().to_vec(), &file, line);
+        Ok(())
+    })
+}
+
 /// Everything that the functions of the module `nk` refer to.
 struct Parts<'a> {
     host: &'a Rc<Host>,
     seats: &'a Rc<Seats>,
     prelude: &'a Prelude,
-    registered: &'a Registered<Function>,
+    registered: &'a SharedFunctions<Function>,
     contexts: &'a Rc<Contexts>,
 }
 

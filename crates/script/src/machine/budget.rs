@@ -1,6 +1,6 @@
-//! The budget of a call: the time that it may use, and the end of a call that uses more. Budgets count CPU time, so
-//! that a call on a busy computer is not blamed for the time of others. Slices count real time, because that is how
-//! long others wait.
+//! The budget of a call: the time that a call may use. A call that uses more is ended. Budgets count CPU time, so that
+//! a call on a busy computer is not blamed for the time of others. Slices count real time, because others wait for that
+//! time.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,26 +10,27 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::fiber::Turns;
+use super::fiber::TurnListener;
 use super::limits::SLICE;
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
-use crate::process::clock::{Alarm, Lane};
+use crate::process::clock::{SliceAlarm, WatchedThread};
 
-/// A turn up to this long counts as CPU time as a whole: asking for the CPU time of a thread is expensive.
+/// A turn that takes no longer than this counts as CPU time as a whole, because it is expensive to ask for the CPU time
+/// of a thread.
 const BRIEF: Duration = Duration::from_micros(250);
 
 thread_local! {
-    /// When the CPU time of this thread was last asked for, and its value then. It belongs to the thread and not to a
-    /// host or a process value, as the CPU time does: all machines of a thread share the answer.
+    /// The moment at which the CPU time of this thread was last asked for, and the answer. All machines of the thread
+    /// share it, since the CPU time is that of the thread.
     static ASKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
-/// Errors that a call is given after its time is used up, before it is given up. A call that catches errors takes a few
-/// of them to end.
+/// Limit on the errors that are raised in a call after its time is used up; then the call is given up. A call whose
+/// code catches errors ends only after several.
 const ENDS_MAX: u32 = 100;
 
-/// Most calls of a process that are given up, because the memory of each is lost. The next one ends the process.
+/// Limit on the calls that a process gives up, because the memory of each is lost. The next one ends the process.
 const GIVEN_UP_MAX: u64 = 16;
 
 /// Error of a call that used up its time.
@@ -40,7 +41,7 @@ pub(crate) const OVER: &str = "the function used more time than it may";
 pub(crate) enum Step {
     /// The call goes on.
     GoOn,
-    /// The slice is over, and others have their turn.
+    /// The slice is over, and other calls have their turn.
     TakeTurns,
     /// The time is used up, and the call fails.
     End,
@@ -56,7 +57,7 @@ pub(crate) struct Budget {
     spent: Cell<Duration>,
     limit: Cell<Duration>,
     is_over: Cell<bool>,
-    /// Errors that the call was given since.
+    /// Count of the errors that were raised in the call since its time was used up.
     ends: Cell<u32>,
     /// The file of the module that the call is in.
     module: RefCell<Arc<str>>,
@@ -65,13 +66,13 @@ pub(crate) struct Budget {
 
 /// The connection of a budget to the clock.
 struct Watch {
-    lane: Arc<Lane>,
-    alarm: Arc<dyn Alarm>,
+    thread: Arc<WatchedThread>,
+    alarm: Arc<dyn SliceAlarm>,
     metrics: Arc<ScriptMetrics>,
 }
 
 impl Budget {
-    /// A budget that calls look at now and then, without a clock.
+    /// A budget without a clock. Calls look at it now and then.
     pub(crate) fn new() -> Self {
         Self {
             slice_started: Cell::new(Instant::now()),
@@ -86,9 +87,9 @@ impl Budget {
     }
 
     /// A budget that calls look at when the clock has rung the alarm.
-    pub(crate) fn watched(process: &Process, alarm: Arc<dyn Alarm>) -> Self {
-        let (lane, metrics) = (process.clock.lane(), process.metrics.clone());
-        Self { watch: Some(Watch { lane, alarm, metrics }), ..Self::new() }
+    pub(crate) fn watched(process: &Process, alarm: Arc<dyn SliceAlarm>) -> Self {
+        let (thread, metrics) = (process.clock.watch_this_thread(), process.metrics.clone());
+        Self { watch: Some(Watch { thread, alarm, metrics }), ..Self::new() }
     }
 
     /// A call begins.
@@ -102,7 +103,7 @@ impl Budget {
     /// The call has entered a module. Answers the module that it was in.
     pub(crate) fn at(&self, module: Arc<str>) -> Arc<str> {
         if let Some(watch) = &self.watch {
-            watch.lane.at(module.clone());
+            watch.thread.at(module.clone());
         }
         self.module.replace(module)
     }
@@ -123,9 +124,10 @@ impl Budget {
         self.is_over.get()
     }
 
-    /// Answers the next step of the call. Once its time is used up every further step fails, so that code which catches
-    /// errors ends too. An engine may lose such an error where no code catches it, so the errors have an end: the call
-    /// is given up, or no longer counts as looking at its budget, after which the clock ends the process.
+    /// Answers the next step of the call. Once its time is used up every further step is an error, so that code which
+    /// catches errors ends too. An engine may lose some of these errors, and the call goes on. After [`ENDS_MAX`]
+    /// errors it is therefore given up. If too many calls were given up before, the clock is no longer told that the
+    /// call answers, and ends the process.
     pub(crate) fn look(&self) -> Step {
         if self.is_over.get() {
             let Some(watch) = &self.watch else { return Step::End };
@@ -134,7 +136,7 @@ impl Budget {
                 let may_give_up = watch.metrics.given_up.load(Ordering::Relaxed) < GIVEN_UP_MAX;
                 return if may_give_up { Step::GiveUp } else { Step::End };
             }
-            watch.lane.answer();
+            watch.thread.answer();
             return Step::End;
         }
         if self.slice_started.get().elapsed() <= SLICE {
@@ -148,7 +150,7 @@ impl Budget {
     }
 }
 
-impl Turns for Budget {
+impl TurnListener for Budget {
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool) {
         self.resume(is_abandoned);
     }
@@ -172,7 +174,7 @@ impl Budget {
         if self.is_over.get() || is_abandoned {
             watch.alarm.ring();
         }
-        watch.lane.enter(self.module.borrow().clone(), Some(watch.alarm.clone()));
+        watch.thread.enter(self.module.borrow().clone(), Some(watch.alarm.clone()));
     }
 
     /// The call's stack was put aside for good.
@@ -190,13 +192,13 @@ impl Budget {
     /// The turn of the call is over.
     pub(crate) fn pause(&self) {
         if let Some(watch) = &self.watch {
-            watch.lane.leave();
+            watch.thread.leave();
         }
         self.spent.set(self.used());
     }
 }
 
-/// CPU time of the calling thread, now or a moment ago: brief turns in a row ask once.
+/// CPU time of the calling thread, as it was at most [`BRIEF`] ago, so that brief turns in a row ask for it once.
 fn used_lately(now: Instant) -> Duration {
     if let Some((asked, used)) = ASKED.get()
         && now.duration_since(asked) <= BRIEF

@@ -1,8 +1,8 @@
-//! A call of game code in any language: its callee, its arguments, and its end.
+//! A call of game code in any language: its callee, its argument, and its outcome.
 
 use muster_api::game::{Failure, Invocation, MatchedPlayer, Occasion};
 
-use super::registry::Point;
+use super::registered::Point;
 use crate::value::Value;
 
 /// A function that game code has registered.
@@ -12,8 +12,8 @@ pub enum Callee<'a> {
     Function(&'a str),
     /// A hook.
     Hook(Point),
-    /// A function of which there is at most one.
-    Sole(Sole),
+    /// The function for a purpose that has at most one function.
+    SinglePurpose(SinglePurpose),
     /// A listener of events, by the order in which listeners were registered.
     Listener(Occasion, usize),
     /// A scheduled function, by the order of registration.
@@ -28,7 +28,7 @@ impl Callee<'_> {
         match self {
             Self::Function(id) => id.to_owned(),
             Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
-            Self::Sole(sole) => sole.name().to_owned(),
+            Self::SinglePurpose(purpose) => purpose.name().to_owned(),
             Self::Listener(occasion, _) => listener_name(occasion).to_owned(),
             Self::Schedule(index) => format!("schedule {}", index + 1),
             Self::Route(index) => format!("route {}", index + 1),
@@ -47,14 +47,14 @@ pub(crate) fn listener_name(occasion: Occasion) -> &'static str {
 
 /// Purposes for which modules register at most one function. The last function registered for one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sole {
+pub enum SinglePurpose {
     /// The function is called before the server stops.
     Farewell,
     /// The function says where players go whom the matchmaker has matched.
     Matched,
 }
 
-impl Sole {
+impl SinglePurpose {
     /// All purposes, in the order of their numbers.
     pub(crate) const ALL: [Self; 2] = [Self::Farewell, Self::Matched];
 
@@ -72,18 +72,18 @@ pub struct CallInput {
     /// The player or server that the call is made for: the context of the function.
     pub(crate) invocation: Invocation,
     /// The argument of the function, besides its context.
-    pub(crate) given: Given,
+    pub(crate) argument: CallArgument,
 }
 
 /// The argument of a call, besides the context.
-pub enum Given {
+pub enum CallArgument {
     /// The payload of a function with an id.
     Text(String),
     /// A number.
     Number(f64),
-    /// A value. The language writes the names in its records in its own way.
+    /// A value. Each language spells the names in records in its own way.
     Value(Value),
-    /// Messages in JSON. `None` stands for a message that there is not.
+    /// Messages in JSON. `None` stands for an absent message.
     Messages(Vec<Option<Vec<u8>>>),
     /// A request to a route: values by name, and the body.
     Request(Value, Vec<u8>),
@@ -91,7 +91,7 @@ pub enum Given {
 
 /// The type of result that the caller wants. A callee may always return nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ResultType {
     /// A text.
     Text,
     /// A message, in JSON.
@@ -102,8 +102,8 @@ pub enum Wanted {
     Nothing,
 }
 
-/// The end of a call.
-pub struct End {
+/// The outcome of a call: its result, and the limit that it broke.
+pub struct CallOutcome {
     /// The result as bytes: a text, a message in JSON, or an encoded value.
     pub(crate) result: Result<Option<Vec<u8>>, Failure>,
     /// The limit that the call went over, if any.

@@ -5,40 +5,40 @@ use std::time::Duration;
 /// Time that a call runs before it lets other work of its thread have a turn.
 pub(crate) const SLICE: Duration = Duration::from_millis(1);
 
-/// The limits of game code on one shard. Whatever goes over one ends in an error.
+/// The limits of game code on one shard.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most machines; further calls wait.
+    /// Limit on the machines; further calls wait.
     pub machines_max: usize,
     /// Machines that are started before calls need them.
     pub machines_min: usize,
-    /// Most calls under way in the machine that concurrent calls share; further ones wait.
+    /// Limit on the calls under way in the machine that concurrent calls share; further ones wait.
     pub concurrent_max: usize,
-    /// Most calls that wait for a machine; further ones are refused.
+    /// Limit on the calls that wait for a machine; further ones are refused.
     pub waiting_max: usize,
-    /// Most events that wait for game code; further ones are dropped.
+    /// Limit on the events that wait for game code; further ones are dropped.
     pub events_max: usize,
-    /// Most events that game code is told of at a time.
+    /// Limit on the events that listeners are told of at the same time.
     pub event_workers: usize,
-    /// CPU time of one call.
+    /// Limit on the CPU time of one call.
     pub call_time: Duration,
-    /// CPU time in which all modules are loaded.
+    /// Limit on the CPU time in which all modules are loaded.
     pub load_time: Duration,
-    /// CPU time of a tick of a match; three ticks in a row that take more end the match.
+    /// CPU time that a tick of a match should take at most; three ticks in a row that take more end the match.
     pub tick_time: Duration,
     /// CPU time after which a tick is ended, and its match with it.
     pub tick_time_max: Duration,
-    /// Bytes of memory of one machine.
+    /// Limit on the bytes of memory of one machine.
     pub machine_bytes: usize,
-    /// Bytes of memory of one match.
+    /// Limit on the bytes of memory of one match.
     pub match_bytes: usize,
-    /// Calls of host functions by one call.
+    /// Limit on the calls of host functions by one call.
     pub host_calls_max: u32,
-    /// Bytes that one call writes to the log.
+    /// Limit on the bytes that one call writes to the server's log.
     pub log_bytes_max: usize,
-    /// Broadcasts that one callback of a match defers to its end.
+    /// Limit on the broadcasts that one callback of a match defers to its end.
     pub deferred_max: usize,
-    /// Most matches of one machine.
+    /// Limit on the matches of one machine.
     pub matches_per_machine: usize,
     /// Whether global objects of JavaScript cannot be changed once its modules have run.
     pub js_read_only_globals: bool,

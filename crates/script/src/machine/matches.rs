@@ -20,23 +20,23 @@ pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
 /// End of the sentence that a match fails with when it holds too many bytes.
 const HOLDS_TOO_MUCH: &str = "of memory: that is more than it may (script.match_bytes)";
 
-/// Most bytes that one callback sends to all players together.
+/// Limit on the bytes that one callback sends to all players together.
 pub const SENT_BYTES_MAX: usize = 16 << 20;
 
-/// Most presences that one call of a dispatcher's function names.
+/// Limit on the presences that game code names in one call of a dispatcher's function.
 pub const PRESENCES_MAX: usize = 10_000;
 
-/// Bytes that each presence counts among those that a callback sends.
+/// Bytes that each presence in the list of a broadcast counts as, in the sum of the bytes that a callback sends.
 const PRESENCE_BYTES: usize = 16;
 
-/// Ticks in a row over their time that end a match.
+/// Number of ticks in a row over their time that ends a match.
 const OVERRUNS_MAX: u32 = 3;
 
 /// Collects the acts of the callback that runs.
 pub(crate) struct Sink {
     /// `None` while no callback runs.
     collected: RefCell<Option<Collected>>,
-    /// Most broadcasts that a callback defers to its end.
+    /// Limit on the broadcasts that a callback defers to its end.
     deferred_max: usize,
 }
 
@@ -60,9 +60,9 @@ impl Sink {
         self.collected.replace(Some(Collected::default()));
     }
 
-    /// Lets the callback set timers, of a match that has these. The timer that has `fired` counts no more, unless the
-    /// callback sets it again.
-    pub(crate) fn let_set(&self, timers: &Timers, fired: Option<&str>) {
+    /// Lets the callback set timers, since the match's handler has a function for them. `timers` are those of the match
+    /// before the callback; the one named `fired` counts no more, unless the callback sets it again.
+    pub(crate) fn allow_timers(&self, timers: &Timers, fired: Option<&str>) {
         if let Some(collected) = self.collected.borrow_mut().as_mut() {
             let left = timers.all().iter().filter(|timer| fired != Some(&*timer.name));
             collected.timers = Some(left.map(|timer| timer.name.clone()).collect());
@@ -77,7 +77,7 @@ impl Sink {
     /// Adds an act.
     ///
     /// # Errors
-    /// A sentence, outside of callbacks and for an act over a limit.
+    /// A sentence that says why not: no callback runs, or the act is over a limit.
     pub(crate) fn add(&self, act: Act) -> Result<(), String> {
         let mut collected = self.collected.borrow_mut();
         let collected = collected.as_mut().ok_or("no callback of the match is running")?;
@@ -111,8 +111,10 @@ impl Sink {
 }
 
 impl Collected {
+    /// Checks that an act may set its timer, and notes timers that are set or cancelled.
+    ///
     /// # Errors
-    /// A sentence, for a timer that cannot be set.
+    /// A sentence that says why the timer cannot be set.
     fn check_timer(&mut self, act: &Act) -> Result<(), String> {
         match act {
             Act::SetTimer { name, after_ms, data } => {
@@ -156,10 +158,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Counts a tick that took so much CPU time. Answers whether that is more than a tick should take.
+    /// Counts a tick that took `spent` of CPU time. Answers whether that is more than a tick should take.
     ///
     /// # Errors
-    /// A sentence, when too many ticks in a row took too long.
+    /// A sentence that says so, when too many ticks in a row took too long.
     pub(crate) fn looped(&self, spent: Duration, limits: &Limits) -> (bool, Result<(), Arc<str>>) {
         let is_late = spent > limits.tick_time;
         self.overruns.set(if is_late { self.overruns.get() + 1 } else { 0 });
@@ -171,7 +173,7 @@ impl Pace {
     }
 }
 
-/// Error that ends a match which holds so many bytes.
+/// Error of a match that is ended because it holds `bytes` bytes.
 pub(crate) fn holds_too_much(bytes: usize) -> Arc<str> {
     format!("the match holds {bytes} bytes {HOLDS_TOO_MUCH}").into()
 }

@@ -13,7 +13,7 @@ pub trait Migrating {
     /// The state of a match as a value.
     ///
     /// # Errors
-    /// A sentence, when the state has no form outside of its machine.
+    /// A sentence that says why the state cannot leave its machine.
     fn state(&self, _id: MatchId) -> Result<Value, Arc<str>> {
         Err("this language's matches stay with their code".into())
     }
@@ -22,7 +22,7 @@ pub trait Migrating {
     /// Answers whether the handler has such a function. `call` is the next call of the match.
     ///
     /// # Errors
-    /// A sentence, when that fails. Nothing of the match stays here then.
+    /// A sentence that says why that failed. Nothing of the match stays in this machine then.
     async fn adopt(&self, _call: &Call, _state: Value, _from_generation: u64) -> Result<bool, Arc<str>> {
         Ok(false)
     }

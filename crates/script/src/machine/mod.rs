@@ -1,5 +1,5 @@
-//! The parts of machines that all languages share: stacks that can be put aside, budgets, the registry of functions,
-//! and the traits by which pools and matches use a machine.
+//! The parts of machines that all languages share: stacks that can be put aside, budgets, the functions that
+//! modules register, and the traits by which pools and matches use a machine.
 
 pub(crate) mod budget;
 pub(crate) mod call;
@@ -7,7 +7,7 @@ pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
 pub mod migrate;
-pub(crate) mod registry;
+pub(crate) mod registered;
 pub mod routes;
 
 use std::rc::Rc;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use muster_live::matches::{Call, MatchId, Return};
 use muster_wire::json::WriteOptions;
 
-use self::call::{CallInput, Callee, End, Wanted};
+use self::call::{CallInput, CallOutcome, Callee, ResultType};
 use self::limits::Limits;
-use self::registry::Names;
+use self::registered::Names;
 use crate::host::Host;
 
 /// The reason why game code was not loaded: a sentence with file and line.
@@ -27,7 +27,7 @@ use crate::host::Host;
 pub struct LoadError(pub(crate) String);
 
 /// A program: modules that were checked, and ran once without an error. The default has no modules.
-pub trait Code: Default + Send + Sync + 'static {
+pub trait ProgramCode: Default + Send + Sync + 'static {
     /// The names that the modules have registered.
     fn names(&self) -> &Names;
 
@@ -44,13 +44,14 @@ pub trait Code: Default + Send + Sync + 'static {
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait Machine: Sized + 'static {
     /// The program of the machine.
-    type Program: Code;
+    type Program: ProgramCode;
     /// The name of the language in logs.
     const LANGUAGE: &'static str;
     /// The form of messages in JSON for this language.
     const FORM: WriteOptions;
 
-    /// Whether each value is a machine of its own. Otherwise all values are ways to one machine, which counts itself.
+    /// Whether each value of this type is a machine of its own. Otherwise all values are handles of one machine, which
+    /// counts itself in the metrics.
     const IS_COUNTED: bool = true;
     /// Whether the server starts machines before calls need them, [`Limits::machines_min`] of them.
     const STARTS_EARLY: bool = true;
@@ -70,7 +71,8 @@ pub trait Machine: Sized + 'static {
     }
 
     /// Calls a function.
-    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End;
+    async fn call(&self, callee: Callee<'_>, input: CallInput, result_type: ResultType, limits: &Limits)
+    -> CallOutcome;
 
     /// Whether the machine must not be called any more.
     fn is_spent(&self) -> bool {
@@ -91,13 +93,13 @@ pub struct Frozen<'a> {
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// The program of the machine.
-    type Program: Code;
+    type Program: ProgramCode;
     /// Whether states of matches can be put into bytes. Otherwise no match is durable.
     const FREEZES: bool = true;
     /// Whether the machine takes further calls while one waits. Otherwise it takes one call at a time, from start to
     /// end.
-    const PARKS: bool = false;
-    /// Most matches of one machine.
+    const TAKES_CALLS_WHILE_WAITING: bool = false;
+    /// Limit on the matches of one machine.
     const MATCHES_MAX: usize = usize::MAX;
 
     /// Makes a machine without matches. If it is for recorded matches, the clock and randomness of the language are
@@ -120,7 +122,7 @@ pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// Takes in a match with its state. Its modules run first, as they did before its first callback.
     ///
     /// # Errors
-    /// A sentence, when the modules fail or the state cannot be read.
+    /// A sentence that says why the modules failed or the state cannot be read.
     async fn thaw(&self, frozen: Frozen<'_>) -> Result<(), Arc<str>>;
 
     /// Drops a match.

@@ -7,17 +7,18 @@ use muster_api::routes::{RouteRequest, RouteResponse};
 use muster_wire::code::Code;
 use percent_encoding::percent_decode_str;
 
+use super::call::CallArgument;
 use crate::value::Value;
 
-/// Most routes that the modules of a language register.
+/// Limit on the routes that the modules of a language register.
 pub const ROUTES_MAX: usize = 256;
-/// Most bytes of a route's path.
+/// Limit on the bytes of a route's path.
 pub const ROUTE_PATH_BYTES_MAX: usize = 512;
-/// Most headers that a route answers.
+/// Limit on the headers of a route's answer; a header with several values counts once for each.
 pub const ROUTE_HEADERS_MAX: usize = 64;
-/// Most bytes of the names and values of these headers together.
+/// Limit on the bytes of these headers, names and values together.
 pub const ROUTE_HEADER_BYTES_MAX: usize = 16 << 10;
-/// Most bytes of the body that a route answers.
+/// Limit on the bytes of the body of a route's answer.
 pub const ROUTE_BODY_BYTES_MAX: usize = 8 << 20;
 
 /// Methods that a route may name. A route that names none takes all of them.
@@ -39,7 +40,7 @@ const MANAGED: [&str; 9] = [
     "access-control-allow-origin",
 ];
 
-/// Type of a body whose answer names none.
+/// Content type of a body if the answer names no other.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// The path and methods of the requests that a route takes.
@@ -60,12 +61,12 @@ enum Part {
     Rest(String),
 }
 
-/// How a route fits a request.
+/// The result of a comparison of a route with a request.
 pub(crate) enum Fit {
-    Not,
+    None,
     WrongMethod,
     /// The request fits. Holds the named parts of the path, by name.
-    Whole(Vec<(String, String)>),
+    Matches(Vec<(String, String)>),
 }
 
 impl Route {
@@ -117,7 +118,8 @@ impl Route {
         shape(self) == shape(other) && self.methods.iter().any(|method| other.methods.contains(method))
     }
 
-    /// Whether this route names more of its path than another.
+    /// Whether this route is more specific than another. The first parts that differ in kind decide: a literal part
+    /// comes before a named one, and a named part before the rest of a path.
     pub(crate) fn is_closer_than(&self, other: &Self) -> bool {
         let rank = |route: &Self| {
             let rank = |part: &Part| match part {
@@ -131,7 +133,7 @@ impl Route {
     }
 
     pub(crate) fn fit(&self, method: &str, path: &str) -> Fit {
-        let Some(path) = path.strip_prefix('/') else { return Fit::Not };
+        let Some(path) = path.strip_prefix('/') else { return Fit::None };
         let mut given = path.split('/');
         let mut parameters = Vec::new();
         for part in &self.parts {
@@ -139,22 +141,22 @@ impl Route {
                 (Part::Literal(wanted), Some(found)) if wanted == found => {}
                 (Part::Named(name), Some(found)) if !found.is_empty() => match decoded(found) {
                     Some(value) => parameters.push((name.clone(), value)),
-                    None => return Fit::Not,
+                    None => return Fit::None,
                 },
                 (Part::Rest(name), Some(found)) => {
                     let all = given.by_ref().fold(found.to_owned(), |all, next| all + "/" + next);
                     match decoded(&all) {
                         Some(value) => parameters.push((name.clone(), value)),
-                        None => return Fit::Not,
+                        None => return Fit::None,
                     }
                 }
-                _ => return Fit::Not,
+                _ => return Fit::None,
             }
         }
         if given.next().is_some() {
-            return Fit::Not;
+            return Fit::None;
         }
-        if self.methods.contains(&method) { Fit::Whole(parameters) } else { Fit::WrongMethod }
+        if self.methods.contains(&method) { Fit::Matches(parameters) } else { Fit::WrongMethod }
     }
 }
 
@@ -178,13 +180,13 @@ fn part_of(pattern: &str, part: &str) -> Result<Part, String> {
     }
 }
 
-/// The arguments of the function of a route: the request as values by name, and its body, which languages have as
-/// bytes.
-pub(crate) fn given(
+/// The argument of a route's function: the request as values by name, and its body. The body is apart because each
+/// language adds it in a type of its own for bytes.
+pub(crate) fn route_argument(
     request: RouteRequest,
     parameters: Vec<(String, String)>,
     invocation: &Invocation,
-) -> (Value, Vec<u8>) {
+) -> CallArgument {
     let texts = |values: &Vec<String>| Value::List(values.iter().map(|value| Value::text(value.as_str())).collect());
     let multimap = |values: &[(String, Vec<String>)]| {
         Value::Map(values.iter().map(|(name, values)| (name.clone(), texts(values))).collect())
@@ -199,10 +201,11 @@ pub(crate) fn given(
         ("headers", multimap(&invocation.headers)),
         ("client_ip", address),
     ]);
-    (record, request.body)
+    CallArgument::Request(record, request.body)
 }
 
-/// The response that the answer of a function stands for: nothing, a text, or a table of status, headers and body.
+/// The response that the answer of a route's function means: the answer is nothing, a text, or a table of status,
+/// headers and body.
 ///
 /// # Errors
 /// When the answer cannot be sent.
@@ -295,8 +298,8 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, path: &str, expect: Option<&[(&str, &str)]>) {
         let found = match route(pattern, &["get"]).unwrap().fit("GET", path) {
-            Fit::Whole(parameters) => Some(parameters),
-            Fit::Not | Fit::WrongMethod => None,
+            Fit::Matches(parameters) => Some(parameters),
+            Fit::None | Fit::WrongMethod => None,
         };
         let expect =
             expect.map(|pairs| pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect());
@@ -315,7 +318,7 @@ mod tests {
         check("/files/{path...}", "/files/a/b%2Fc", Some(&[("path", "a/b/c")]));
         check("/shop/{id}", "/shop/%ff", None);
         assert!(matches!(route("/shop", &["post"]).unwrap().fit("GET", "/shop"), Fit::WrongMethod));
-        assert!(matches!(route("/shop", &[]).unwrap().fit("DELETE", "/shop"), Fit::Whole(_)));
+        assert!(matches!(route("/shop", &[]).unwrap().fit("DELETE", "/shop"), Fit::Matches(_)));
     }
 
     #[test]

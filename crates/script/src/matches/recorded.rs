@@ -1,5 +1,5 @@
-//! Recorded matches. A call is written to the log before anything of it leaves, and matches are resumed from their
-//! logs.
+//! Recorded matches. The messages and events of a call leave only when its records are durable, so that a match can be
+//! resumed from its log as others saw it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,33 +8,35 @@ use std::time::{Duration, Instant};
 
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, Return, Said};
+use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, ReplayedBroadcasts, Return};
 use muster_wire::match_log as wire;
 
-use super::{GameMatches, Home, Housed, chain_of};
-use crate::durable::history::{Course, Start};
+use super::{GameMatches, MachineSlot, MatchPlace, chain_of};
+use crate::durable::history::{CallHistory, Start};
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
-use crate::durable::record::Origin;
+use crate::durable::record::MatchOrigin;
 use crate::durable::record::Snapshot;
 use crate::durable::recorded_call::RecordedCall;
 use crate::durable::recorded_match::RecordedMatch;
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
 
-/// Most bytes of records that a resumed match writes once more. If there are more, it writes a snapshot instead.
+/// Limit on the bytes of former records that a resumed match writes once more. A match with more of them writes a
+/// snapshot instead.
 pub const CARRIED_BYTES_MAX: usize = 8 << 20;
 
-/// The messages of a tick may leave later by this part of the time until the next tick.
+/// Divisor of the time until the next tick. The quotient is the delay that the messages of a tick may have.
 const SLACK_PART: u32 = 10;
 
-/// Most time by which the messages of a tick may leave later.
+/// Limit on the delay that the messages of a tick may have.
 const SLACK_MAX: Duration = Duration::from_millis(10);
 
 impl<M: MatchMachine> GameMatches<M> {
-    /// The recorded match of a call, which begins with its first callback; `None` if the match is not recorded.
+    /// The recorded match that a call belongs to; `None` if the match is not recorded. A call of the first callback
+    /// begins the recorded match.
     pub(super) async fn recorded_match_for(&self, call: &Call) -> Result<Option<Rc<RecordedMatch>>, Arc<str>> {
         let Some(outline) = Outline::of_first(call).filter(|_| call.is_durable()) else {
             return Ok(self.recorded_match(call.id));
@@ -47,28 +49,30 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
-        let Surroundings { node, version, .. } = self.host.process.around.clone();
-        let origin = Origin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
+        let ServerFacts { node, version, .. } = self.host.process.facts.clone();
+        let origin =
+            MatchOrigin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
         let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin);
         self.set_recorded(call.id, recorded.clone());
         Ok(Some(recorded))
     }
 
     fn recorded_match(&self, id: MatchId) -> Option<Rc<RecordedMatch>> {
-        self.homes.borrow().get(&id).and_then(|home| home.recorded.clone())
+        self.places.borrow().get(&id).and_then(|place| place.recorded.clone())
     }
 
     fn set_recorded(&self, id: MatchId, recorded: Rc<RecordedMatch>) {
-        if let Some(home) = self.homes.borrow_mut().get_mut(&id) {
-            home.recorded = Some(recorded);
+        if let Some(place) = self.places.borrow_mut().get_mut(&id) {
+            place.recorded = Some(recorded);
             self.metrics.matches_durable.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Runs a callback of a recorded match. The call is durable before anything of it leaves.
+    /// Runs a callback of a recorded match, and waits until the call is durable. The return of an accepted join attempt
+    /// need not wait: its messages leave with the join.
     pub(super) async fn call_recorded(
         &self,
-        machine: &Housed<M>,
+        machine: &MachineSlot<M>,
         recorded: &Rc<RecordedMatch>,
         call: &Call,
     ) -> (Return, bool) {
@@ -80,7 +84,7 @@ impl<M: MatchMachine> GameMatches<M> {
 
     async fn try_call_recorded(
         &self,
-        machine: &Housed<M>,
+        machine: &MachineSlot<M>,
         recorded: &Rc<RecordedMatch>,
         call: &Call,
     ) -> Result<(Return, bool), LogError> {
@@ -120,7 +124,7 @@ impl<M: MatchMachine> GameMatches<M> {
             self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
             if recorded.has_written() {
                 let (id, calls) = (recorded.id(), recorded.calls());
-                (self.host.spawn)(Box::pin(forget_effects(self.host.store.clone(), id, calls)));
+                (self.host.spawn)(Box::pin(forget_keyed_writes(self.host.store.clone(), id, calls)));
             }
         }
         Ok((returned, is_late))
@@ -154,18 +158,18 @@ impl<M: MatchMachine> GameMatches<M> {
             }
             recorded.journal.log().leave(recorded.id());
             if recorded.has_written() {
-                forget_effects(store, recorded.id(), recorded.calls()).await;
+                forget_keyed_writes(store, recorded.id(), recorded.calls()).await;
             }
         }));
     }
 
-    /// Writes snapshots of all recorded matches of a partition, so that they go on elsewhere at once.
+    /// Writes snapshots of all recorded matches of a partition, so that the next owner need not repeat their calls.
     pub(crate) fn keep_all(&self, partition: Partition) -> Result<(), LogError> {
-        let homes = self.homes.borrow();
-        for home in homes.values() {
+        let places = self.places.borrow();
+        for place in places.values() {
             let of_partition = |recorded: &&Rc<RecordedMatch>| recorded.journal.partition() == partition;
-            let Some(recorded) = home.recorded.as_ref().filter(of_partition) else { continue };
-            if let Ok(state) = home.machine.vm.freeze(recorded.id()) {
+            let Some(recorded) = place.recorded.as_ref().filter(of_partition) else { continue };
+            if let Ok(state) = place.machine.vm.freeze(recorded.id()) {
                 // The former records stay needed, because nobody waits here until the snapshot is durable.
                 match recorded.write_snapshot(&state) {
                     Ok(_) => {}
@@ -187,38 +191,38 @@ impl<M: MatchMachine> GameMatches<M> {
     /// Drops all matches that write to an open log, without writing to it.
     pub(crate) fn forget_of(&self, log: &Rc<OpenLog>) {
         let writes_to = |recorded: &Rc<RecordedMatch>| Rc::ptr_eq(recorded.journal.log(), log);
-        self.forget_those(|_, home| home.recorded.as_ref().is_some_and(writes_to));
+        self.forget_those(|_, place| place.recorded.as_ref().is_some_and(writes_to));
     }
 
-    fn forget_those(&self, is_gone: impl Fn(MatchId, &Home<M>) -> bool) {
-        let homes = self.homes.borrow();
-        let ids: Vec<MatchId> = homes.iter().filter(|(id, home)| is_gone(**id, home)).map(|(id, _)| *id).collect();
-        drop(homes);
+    fn forget_those(&self, is_gone: impl Fn(MatchId, &MatchPlace<M>) -> bool) {
+        let places = self.places.borrow();
+        let ids: Vec<MatchId> = places.iter().filter(|(id, place)| is_gone(**id, place)).map(|(id, _)| *id).collect();
+        drop(places);
         ids.into_iter().for_each(|id| self.drop_here(id));
     }
 
     /// Drops a match without writing to its log.
     pub(super) fn drop_here(&self, id: MatchId) {
-        if let Some(home) = self.leave(id) {
-            home.machine.vm.drop_match(id);
-            self.retire(&home.machine);
+        if let Some(place) = self.remove_place(id) {
+            place.machine.vm.drop_match(id);
+            self.retire(&place.machine);
         }
     }
 
-    /// Resumes a match from its log. Answers its outline for the plane; `None` if it ended with its last call.
+    /// Resumes a match from its log. Answers its outline for the plane; `None` if the match ended with its last call.
     ///
     /// # Errors
-    /// Why the match cannot go on.
+    /// The reason why the match cannot go on.
     pub(crate) async fn resume(
         &self,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
         self.drop_here(id);
-        let machine = self.house(id, true)?;
-        let resumed = self.try_resume(&machine, journal, course, records).await;
+        let machine = self.place_match(id, true)?;
+        let resumed = self.try_resume(&machine, journal, history, records).await;
         if !matches!(resumed, Ok(Some(_))) {
             self.drop_here(id);
         }
@@ -227,24 +231,24 @@ impl<M: MatchMachine> GameMatches<M> {
 
     async fn try_resume(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
         journal.carried(records);
-        let Course { start, first_answers, calls } = course;
+        let CallHistory { start, first_answers, calls } = history;
         let mut over = None;
         // The latest call, and an attempt before it that was synced together with it.
         let mut latest: Vec<Rc<RecordedCall>> = Vec::new();
-        let mut said = Said::default();
+        let mut replayed = ReplayedBroadcasts::default();
         let mut is_snapshot_due = is_large(records);
         let recorded = match &start {
             Start::Snapshot(snapshot) => {
                 let recorded = RecordedMatch::resumed(journal, snapshot);
                 self.thaw(machine, &recorded, snapshot).await?;
-                said.add(&snapshot.outline);
+                replayed.add(&snapshot.outline);
                 recorded
             }
             Start::Begun { origin, params } => {
@@ -253,7 +257,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 let call = recorded.first_call(params.clone());
                 let recorded_call = recorded.repeat_first(first_answers);
                 over = self.repeat(machine, &recorded, &call, recorded_call.clone()).await?;
-                recorded.say_again(&call.callback, &mut said);
+                recorded.collect_broadcasts(&call.callback, &mut replayed);
                 latest.push(recorded_call);
                 is_snapshot_due = true;
                 recorded
@@ -275,11 +279,13 @@ impl<M: MatchMachine> GameMatches<M> {
             latest.push(recorded_call);
             is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
-            recorded.say_again(&call.callback, &mut said);
-            // Messages of an attempt may not have left before its join: the record of the attempt is still needed.
+            recorded.collect_broadcasts(&call.callback, &mut replayed);
+            // The messages of an attempt leave with its join. Whether they had left is unknown, so a snapshot must not
+            // replace the record of the attempt.
             is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
         }
-        // Listeners may have heard of the events of the latest calls or not.
+        // The former owner may have ended before listeners heard of the events of the latest calls, so they hear of
+        // them again.
         if latest.iter().any(|call| call.has_events()) {
             recorded.journal.synced(Duration::ZERO).await.map_err(told)?;
             latest.iter().for_each(|call| self.report(call));
@@ -288,8 +294,8 @@ impl<M: MatchMachine> GameMatches<M> {
             self.end(&recorded, &why);
             return Ok(None);
         }
-        // A snapshot is written only where one was due: at a snapshot the match goes on with a copy of its state, in
-        // which the order of tables may be another.
+        // A snapshot is written only where one was due: at a snapshot the match goes on with a copy of its state, whose
+        // tables may list their entries in another order.
         let log = recorded.journal.log();
         let written = if is_snapshot_due {
             let state = machine.vm.freeze(id)?;
@@ -298,13 +304,13 @@ impl<M: MatchMachine> GameMatches<M> {
             log.carry_on(id, records.to_vec(), None)
         };
         written.map_err(told)?;
-        Ok(Some(said.into_outline(recorded.outline())))
+        Ok(Some(replayed.into_outline(recorded.outline())))
     }
 
     /// Has a machine take in a match from a snapshot.
     pub(super) async fn thaw(
         &self,
-        machine: &Housed<M>,
+        machine: &MachineSlot<M>,
         recorded: &RecordedMatch,
         snapshot: &Snapshot,
     ) -> Result<(), Arc<str>> {
@@ -320,7 +326,7 @@ impl<M: MatchMachine> GameMatches<M> {
     /// How the call differs from the former one.
     async fn repeat(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         recorded: &RecordedMatch,
         call: &Call,
         recorded_call: Rc<RecordedCall>,
@@ -334,7 +340,7 @@ impl<M: MatchMachine> GameMatches<M> {
     /// How the call differs from the former one.
     pub(super) async fn call_again(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         recorded: &RecordedMatch,
         call: &Call,
         recorded_call: Rc<RecordedCall>,
@@ -352,8 +358,8 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 }
 
-/// Time by which the messages of a call may leave later, so that more ticks share one sync of the log. For other
-/// callbacks somebody waits, so their messages leave at once.
+/// The delay that the messages of a call may have, so that more ticks share one sync of the log. For callbacks other
+/// than ticks somebody waits, so their messages have no delay.
 fn slack(call: &Call, took: Duration) -> Duration {
     let period = Duration::from_secs(1) / call.tick_rate.max(1);
     match call.callback {
@@ -370,14 +376,14 @@ fn leaves_with_join(call: &Call, returned: &Return) -> bool {
 }
 
 /// Forgets the outcomes of keyed writes that no call asks for again. If that fails, they are removed when they are old.
-async fn forget_effects(store: Rc<dyn Store>, id: MatchId, calls: u64) {
+async fn forget_keyed_writes(store: Rc<dyn Store>, id: MatchId, calls: u64) {
     let latest = i64::try_from(calls).unwrap_or(i64::MAX);
-    if let Err(error) = store.forget_effects(id.0, latest).await {
+    if let Err(error) = store.forget_keyed_writes(id.0, latest).await {
         tracing::debug!(%id, %error, "outcomes of a match's writes are forgotten later");
     }
 }
 
-/// Whether a match has so many bytes of records that it writes a snapshot instead of these once more.
+/// Whether a resumed match has more records than it may write once more; see [`CARRIED_BYTES_MAX`].
 fn is_large(records: &[wire::Record]) -> bool {
     let bytes = |record: &wire::Record| record.to_bytes().len();
     records.iter().map(bytes).sum::<usize>() > CARRIED_BYTES_MAX

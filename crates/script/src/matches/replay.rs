@@ -1,4 +1,4 @@
-//! Replay of recordings: whether game code does now what it did when it was recorded.
+//! Replay of recordings. A replay shows whether game code does the same now as when the recording was made.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use muster_live::matches::{Call, LogError, LogFuture, MatchLog, Outline, RecordN
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
-use super::{GameMatches, Housed};
+use super::{GameMatches, MachineSlot};
 use crate::durable::history::Start;
 use crate::durable::logs::Logs;
 use crate::durable::record::Snapshot;
@@ -28,7 +28,7 @@ pub struct Played<'a> {
     pub answers: usize,
     /// The return of the call.
     pub returned: &'a wire::Returned,
-    /// How the call differs from the recorded one, if it does.
+    /// The difference between the call and the recorded one, if there is one.
     pub difference: Option<String>,
 }
 
@@ -41,37 +41,37 @@ pub struct Replayed {
     pub differences: u64,
     /// States that were compared with recorded snapshots.
     pub states: u64,
-    /// Why the match ended, if it did so before the end of the recording.
+    /// The reason why the match ended, if it did so before the end of the recording.
     pub end: Option<String>,
 }
 
 impl<M: MatchMachine> GameMatches<M> {
-    /// Replays a recording. The replay ends where the code does something else than was recorded, because everything
-    /// after that would be another match.
+    /// Replays a recording. The replay ends with the first call that differs from the recorded one, because the calls
+    /// after it belong to a match that went on otherwise.
     ///
     /// # Errors
-    /// Why the match cannot begin.
+    /// The reason why the match cannot begin.
     pub(crate) async fn replay(
         &self,
         transcript: Transcript,
-        see: &mut dyn FnMut(Played<'_>),
+        on_call: &mut dyn FnMut(Played<'_>),
     ) -> Result<Replayed, Arc<str>> {
-        let (id, machine) = (transcript.id, self.house(transcript.id, true)?);
-        let replayed = self.try_replay(&machine, transcript, see).await;
+        let (id, machine) = (transcript.id, self.place_match(transcript.id, true)?);
+        let replayed = self.try_replay(&machine, transcript, on_call).await;
         self.drop_here(id);
         replayed
     }
 
     async fn try_replay(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         transcript: Transcript,
-        see: &mut dyn FnMut(Played<'_>),
+        on_call: &mut dyn FnMut(Played<'_>),
     ) -> Result<Replayed, Arc<str>> {
         let logs = Logs::new(Rc::new(Nowhere), None);
         let journal = logs.journal(transcript.id, logs.open(transcript.id.partition(), Epoch::default()));
         let Transcript { id, start, first, calls, end } = transcript;
-        let mut playing = Playing { matches: self, machine, see, replayed: Replayed::new(end) };
+        let mut playing = Playing { matches: self, machine, on_call, replayed: Replayed::new(end) };
         let recorded = match start {
             Start::Snapshot(snapshot) => {
                 let recorded = RecordedMatch::resumed(journal, &snapshot);
@@ -118,13 +118,13 @@ impl Replayed {
 /// A replay under way.
 struct Playing<'a, M: MatchMachine> {
     matches: &'a GameMatches<M>,
-    machine: &'a Rc<Housed<M>>,
-    see: &'a mut dyn FnMut(Played<'_>),
+    machine: &'a Rc<MachineSlot<M>>,
+    on_call: &'a mut dyn FnMut(Played<'_>),
     replayed: Replayed,
 }
 
 impl<M: MatchMachine> Playing<'_, M> {
-    /// Replays a call. Answers whether it is as it was recorded, and the match goes on.
+    /// Replays a call. Answers whether the call is as it was recorded and the match goes on after it.
     async fn play(
         &mut self,
         recorded: &RecordedMatch,
@@ -152,11 +152,11 @@ impl<M: MatchMachine> Playing<'_, M> {
         }
         let is_as_it_was = difference.is_none();
         self.replayed.differences += u64::from(!is_as_it_was);
-        (self.see)(Played { call, number, answers, returned: &returned, difference });
+        (self.on_call)(Played { call, number, answers, returned: &returned, difference });
         is_as_it_was && over.is_none()
     }
 
-    /// How the state of the match differs from a recorded snapshot, if it does.
+    /// The difference between the state of the match and a recorded snapshot, if there is one.
     fn differing_state(&self, recorded: &RecordedMatch, call: &Call, snapshot: &Snapshot) -> Option<String> {
         match self.machine.vm.freeze(call.id) {
             Err(why) => Some(why.to_string()),
@@ -173,7 +173,7 @@ impl<M: MatchMachine> Playing<'_, M> {
     }
 }
 
-/// How the return of a call differs from the recorded one.
+/// The difference between the return of a call and the recorded one.
 fn differ(before: &wire::Returned, now: &wire::Returned) -> String {
     if before.outcome != now.outcome {
         return format!("it {}; it was recorded that it {}", now.outcome, before.outcome);
@@ -183,7 +183,7 @@ fn differ(before: &wire::Returned, now: &wire::Returned) -> String {
     format!("its act {} is {}; recorded was {}", position + 1, shown(&now.acts), shown(&before.acts))
 }
 
-/// A log that keeps nothing: a replay writes none.
+/// A log that keeps nothing, because a replay needs no log.
 struct Nowhere;
 
 impl MatchLog for Nowhere {

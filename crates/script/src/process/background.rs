@@ -12,18 +12,18 @@ use tokio::sync::oneshot;
 
 use crate::metrics::ScriptMetrics;
 
-/// Jobs that run at a time.
+/// Count of threads, and so of jobs that run at a time.
 const BACKGROUND_THREADS: usize = 2;
 
-/// Most jobs that wait; further ones are refused.
+/// Limit of jobs that wait; further ones are refused.
 const BACKGROUND_WAITING_MAX: usize = 256;
 
-/// The threads' niceness.
+/// Niceness of the threads. It lets shards have the processor first.
 const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads for work that would hold up a shard. They start with the first job, and end when this is dropped.
+/// Threads for work that would hold up a shard. They start with the first job, and end when this value is dropped.
 pub struct Background {
     jobs: OnceLock<Option<Sender<Job>>>,
     metrics: Arc<ScriptMetrics>,
@@ -34,7 +34,8 @@ impl Background {
         Self { jobs: OnceLock::new(), metrics }
     }
 
-    /// Does work on one of the threads. It is left out if the caller has stopped waiting before its turn comes.
+    /// Does work on one of the threads. The work is left out if the caller has stopped waiting before a thread takes
+    /// it.
     ///
     /// # Errors
     /// `Unavailable` when too many jobs wait; `Internal` when the work panicked.
@@ -42,7 +43,7 @@ impl Background {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !answer.is_closed() {
-                // The caller may have stopped waiting meanwhile.
+                // Sending fails if the caller has stopped waiting meanwhile; nobody misses the answer then.
                 let _ = answer.send(work());
             }
         });

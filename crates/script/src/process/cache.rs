@@ -10,8 +10,8 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
 
-/// Most bytes of all entries. When they are used up, the entries that end soonest are evicted; entries without an end
-/// are not.
+/// Limit of the bytes of all entries. When they are used up, the entries that end soonest are evicted; entries without
+/// an end are not.
 const LOCAL_CACHE_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes that an entry takes besides its key and value.
@@ -27,7 +27,7 @@ pub struct LocalCache {
 #[derive(Default)]
 struct Entries {
     by_key: HashMap<Arc<[u8]>, Entry>,
-    /// Entries that end, the next first.
+    /// Ends and keys of the entries that have an end, the soonest first.
     ends: BTreeSet<(Timestamp, Arc<[u8]>)>,
     bytes: usize,
 }
@@ -52,10 +52,12 @@ impl LocalCache {
         found
     }
 
-    /// Keeps a value until `ends`, in place of the former value of the key.
+    /// Keeps a value until `ends`, in place of the former value of the key. Without `ends` it is kept until it is
+    /// deleted.
     ///
     /// # Errors
-    /// `ResourceExhausted` when there is no room even without all entries that end; the former value stays.
+    /// `ResourceExhausted` when there is no room even after all entries with an end were evicted; the former value
+    /// stays.
     pub fn put(&self, key: Vec<u8>, value: Value, ends: Option<Timestamp>, now: Timestamp) -> Result<()> {
         let key: Arc<[u8]> = key.into();
         let entry = Entry { bytes: ENTRY_BYTES + key.len() + value.bytes(), value: Arc::new(value), ends };
@@ -92,7 +94,7 @@ impl LocalCache {
         let former = std::mem::take(&mut *entries);
         self.show(&entries);
         drop(entries);
-        // Dropping many values takes long, and others wait for the lock.
+        // Many values take long to drop, and other threads wait for the lock: so they are dropped after it is free.
         drop(former);
     }
 
@@ -130,7 +132,7 @@ impl Entries {
         }
     }
 
-    /// Answers whether there was one.
+    /// Removes the entry that ends soonest. Answers whether there was one.
     fn remove_next_to_end(&mut self) -> bool {
         let Some((_, key)) = self.ends.first().cloned() else { return false };
         self.remove(&key).is_some()

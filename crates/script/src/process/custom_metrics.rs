@@ -1,4 +1,5 @@
-//! Metrics that game code makes, for the page of metrics. Their series, names and tags are bounded.
+//! Metrics that game code makes, for the page of metrics. The number of series and the size of names and tags are
+//! limited.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,25 +7,25 @@ use std::sync::{Mutex, PoisonError};
 
 use muster_domain::{Error, Result};
 
-/// Most bytes of the name of a metric, and of name and value of a tag.
+/// The largest number of bytes of the name of a metric, of the name of a tag, and of the value of a tag.
 const METRIC_TEXT_BYTES_MAX: usize = 256;
 
-/// Most tags of a metric.
+/// The largest number of tags of a metric.
 const METRIC_TAGS_MAX: usize = 16;
 
 /// Upper bounds of the buckets of a timer, in seconds.
 pub const TIMER_BOUNDS_SEC: [f64; 15] =
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0];
 
-/// Labels that the page of metrics adds itself.
+/// Labels that the page of metrics adds to every series or bucket itself.
 const TAKEN_LABELS: [&str; 3] = ["node_name", "namespace", "le"];
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// A total.
+    /// A total that only grows.
     Counter,
-    /// A present value.
+    /// A value that goes up and down.
     Gauge,
     /// A distribution of durations.
     Timer,
@@ -37,7 +38,7 @@ pub enum Reading {
     Counter(f64),
     /// The value.
     Gauge(f64),
-    /// Durations in buckets by [`TIMER_BOUNDS_SEC`], with one bucket more for longer ones.
+    /// Durations in buckets by [`TIMER_BOUNDS_SEC`], with one more bucket for longer durations.
     Timer {
         /// Count of durations by bucket.
         buckets: [u64; TIMER_BOUNDS_SEC.len() + 1],
@@ -46,7 +47,7 @@ pub enum Reading {
     },
 }
 
-/// The value of each series, by names and values of its tags in order.
+/// The value of each series, by the names and values of the series' tags, sorted by name.
 pub type Series = BTreeMap<Vec<(String, String)>, Reading>;
 
 /// All series of one metric.
@@ -60,7 +61,7 @@ pub struct Family {
 
 /// The metrics that game code makes.
 pub struct CustomMetrics {
-    /// Most series of all metrics together; 0 for no limit.
+    /// Limit of series of all metrics together; 0 for no limit.
     series_max: usize,
     families: Mutex<Families>,
     /// Values that were left out because there were too many series.
@@ -105,7 +106,7 @@ impl CustomMetrics {
         }
         let family = by_name.entry(name).or_insert_with(|| Family { kind, series: Series::new() });
         if family.kind != kind {
-            return Err(Error::invalid("There is a metric of this name and another kind: call one of them otherwise."));
+            return Err(Error::invalid("A metric of another kind has this name already: rename one of them."));
         }
         let before = family.series.len();
         family.series.entry(tags).or_insert_with(|| Reading::new(kind)).add(value);
@@ -145,7 +146,7 @@ impl Reading {
     }
 }
 
-/// The name with `_` in place of all characters but the ones that Prometheus allows: letters, digits, `_` and `:`.
+/// The name as Prometheus allows it: every character but ASCII letters, digits, `_` and `:` is replaced by `_`.
 fn checked_name(name: &str) -> Result<String> {
     if name.is_empty() || name.len() > METRIC_TEXT_BYTES_MAX {
         return Err(Error::invalid(format!("A metric's name has 1 to {METRIC_TEXT_BYTES_MAX} bytes.")));
@@ -175,7 +176,7 @@ fn checked_tags(tags: Vec<(String, String)>) -> Result<Vec<(String, String)>> {
     };
     let mut tags = tags.into_iter().map(tag).collect::<Result<Vec<_>>>()?;
     tags.sort();
-    // Different names may have become the same by the replacement of letters.
+    // Different names may have become the same by the replacement of characters.
     tags.dedup_by(|later, former| later.0 == former.0);
     Ok(tags)
 }

@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use background::Background;
 pub use cache::LocalCache;
-pub use clock::Clock;
+pub use clock::SliceClock;
 pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIMER_BOUNDS_SEC};
 
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
 
 /// The parts of game code that exist once per process.
 pub struct Process {
-    /// The facts about the server that every call is told.
-    pub around: Surroundings,
+    /// The facts about the server that the context of every call holds.
+    pub facts: ServerFacts,
     /// The folder of the modules and of other files that game code may read.
     pub folder: Option<PathBuf>,
     /// The folder of compiled modules.
@@ -38,17 +38,17 @@ pub struct Process {
     /// Threads for work that would hold up a shard.
     pub background: Background,
     /// The clock that ends slices of calls.
-    pub clock: Clock,
-    /// Modules that stopped the server, and are not loaded.
+    pub clock: SliceClock,
+    /// Modules that stopped the server, and are not loaded again.
     pub stuck: stuck::StuckModules,
     ran_once: AtomicBool,
 }
 
 impl Process {
     /// A process without folders, configuration and stuck modules; these are set by the caller.
-    pub fn new(around: Surroundings, metrics: Arc<ScriptMetrics>, custom: Arc<CustomMetrics>) -> Self {
+    pub fn new(facts: ServerFacts, metrics: Arc<ScriptMetrics>, custom: Arc<CustomMetrics>) -> Self {
         Self {
-            around,
+            facts,
             folder: None,
             compiled: None,
             config: Value::Map(Vec::new()),
@@ -56,13 +56,14 @@ impl Process {
             custom,
             background: Background::new(metrics.clone()),
             metrics,
-            clock: Clock::default(),
+            clock: SliceClock::default(),
             stuck: stuck::StuckModules::default(),
             ran_once: AtomicBool::new(false),
         }
     }
 
-    /// Whether a module may be loaded, which the clock notes: no if this version of it has stopped the server.
+    /// Whether a module may be loaded. A version of a module that has stopped the server may not. The clock notes the
+    /// version of a module that may be loaded.
     pub(crate) fn may_load(&self, file: &str, digest: String) -> bool {
         let may = !self.stuck.holds(file, &digest);
         if may {

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// Modules that are not to be loaded. The file has a line for each: the digest of its file, and its name.
+/// Modules that must not be loaded. They are noted in a text file, with a line for each: the digest of the module, a
+/// space, and its name.
 #[derive(Debug, Default)]
 pub struct StuckModules {
-    /// Digest and name of each.
+    /// Digest and name of each module.
     noted: Vec<(String, String)>,
 }
 
@@ -39,7 +40,7 @@ impl StuckModules {
         file.sync_all()
     }
 
-    /// Whether this version of a module stopped the server.
+    /// Whether this version of a module has stopped the server.
     pub(crate) fn holds(&self, module: &str, digest: &str) -> bool {
         self.noted.iter().any(|(known, file)| file == module && known == digest)
     }
@@ -47,10 +48,11 @@ impl StuckModules {
 
 /// The digest of a module that is one file.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    written(Sha256::new_with_prefix(bytes))
+    hexadecimal(Sha256::new_with_prefix(bytes))
 }
 
-/// The digest of a program of several files. It changes with any of them, since the fault may be in any of them.
+/// The digest of a program of several files. It changes when any of the files changes, because the error may be in any
+/// of them.
 #[derive(Default)]
 pub(crate) struct Digest(Sha256);
 
@@ -61,29 +63,30 @@ impl Digest {
     }
 
     pub(crate) fn end(self) -> String {
-        written(self.0)
+        hexadecimal(self.0)
     }
 }
 
-fn written(hashed: Sha256) -> String {
+fn hexadecimal(hashed: Sha256) -> String {
     hashed.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Called with the file of a module, and its digest if that is known.
-pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
+/// The function that is called with the name of a stuck module, and with its digest if that is known.
+pub type OnStuck = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 
-/// The policy of the process for calls that do not look at their budget.
+/// The policy of the process for stuck calls: those that do not look at their budget, and so cannot be ended.
 pub struct StuckPolicy {
     /// Time after which the call counts as stuck.
     pub after: std::time::Duration,
-    /// Ends the process. The digest is known if only one version of the module was loaded.
-    pub tell: Tell,
+    /// The function that is called for a stuck module; that of a server ends the process. The digest is known if only
+    /// one version of the module was loaded.
+    pub on_stuck: OnStuck,
 }
 
 impl StuckPolicy {
     /// A policy that notes the module in a file, and ends the process.
     pub fn end_process(after: std::time::Duration, path: PathBuf) -> Self {
-        let tell = move |module: &str, digest: Option<&str>| {
+        let on_stuck = move |module: &str, digest: Option<&str>| {
             let noted = Self::try_note(&path, module, digest);
             tracing::error!(
                 module,
@@ -93,12 +96,12 @@ impl StuckPolicy {
             );
             std::process::exit(EXIT_STUCK);
         };
-        Self { after, tell: Box::new(tell) }
+        Self { after, on_stuck: Box::new(on_stuck) }
     }
 
     fn try_note(path: &Path, module: &str, digest: Option<&str>) -> String {
-        // Several versions were loaded, and nobody knows which one is stuck. The next process loads the present one
-        // only.
+        // Several versions were loaded, and nobody knows which version is stuck. The next process loads the present
+        // version only.
         let Some(digest) = digest else { return "not noted: its file has changed since the server began".to_owned() };
         match StuckModules::note(path, module, digest) {
             Ok(()) => path.display().to_string(),

@@ -30,7 +30,7 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<JsValue<'js>> {
     ArrayBuffer::new_copy(ctx.clone(), bytes).map(ArrayBuffer::into_value)
 }
 
-#[expect(unsafe_code, reason = "the library asks in a way that leaves an error behind when it is none")]
+#[expect(unsafe_code, reason = "the library's own check leaves an exception behind for other objects")]
 fn is_array_buffer(object: &Object<'_>) -> bool {
     // SAFETY: the call only reads the class of a value that `object` keeps alive.
     unsafe { qjs::JS_IsArrayBuffer(object.as_value().as_raw()) }

@@ -1,22 +1,22 @@
 // Bounds for builtins of JavaScript. QuickJS cannot interrupt a builtin written in C while it runs. A builtin whose
 // work grows with a length that costs nothing to claim checks the length first; the work of all others is bounded by
-// the machine's memory. QuickJS looks at the time after a fixed number of steps, however long each step is: builtins
-// that work on much data count it, and look at the time themselves when it has become enough. `look` does that.
+// the machine's memory. QuickJS looks at the time after a fixed number of steps, however long each step is. So builtins
+// that work on much data count the data, and call `look` to look at the time when it has become enough.
 ((look) => {
   "use strict";
-  // Most places of an array or array-like object. A machine's memory holds no more real elements.
+  // Limit on the places of an array or array-like object. A machine's memory holds no more real elements.
   const PLACES_MAX = 4_194_304;
   const TEXT_MAX = 16_777_216;
-  // Most characters of a text that becomes code.
+  // Limit on the characters of a text that becomes code.
   const CODE_MAX = 1_048_576;
-  // Most characters of a text that becomes a pattern. QuickJS looks at the time after so many attempts to match, each
-  // of which may compare the whole pattern.
+  // Limit on the characters of a text that becomes a pattern. QuickJS looks at the time after a number of attempts to
+  // match, each of which may compare the whole pattern.
   const PATTERN_MAX = 131_072;
-  // Most characters of a text that is normalized.
+  // Limit on the characters of a text that is normalized.
   const NORMALIZED_MAX = 1_048_576;
-  // Most comparisons of characters when one text is searched for another.
+  // Limit on the comparisons of characters when one text is searched for another.
   const COMPARISONS_MAX = 1_000_000_000;
-  // Most characters that replacements of matches may add up to.
+  // Limit on the characters of all replacements of matches together.
   const EXPANSION_MAX = 268_435_456;
   // Number of characters and places worked on, after which the time is looked at.
   const WORK_MAX = 1_000_000;

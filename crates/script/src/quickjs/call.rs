@@ -20,7 +20,7 @@ use super::values::{self, kind, text};
 use super::vm::{Engine, Vm, enter, settled};
 use crate::host::Host;
 use crate::machine::budget::OVER;
-use crate::machine::call::{Breach, CallInput, Callee, End, Given, Wanted};
+use crate::machine::call::{Breach, CallArgument, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
@@ -28,8 +28,8 @@ use crate::machine::{LoadError, Machine};
 /// The form of messages in JavaScript: names in camel case, with fields at their defaults.
 const FORM: WriteOptions = WriteOptions { emit_defaults: true, camel_case: true };
 
-/// Most bytes of a message in JSON; longer ones are refused, since an object that stands in many places of another is
-/// written as often.
+/// Limit on the bytes of a message in JSON. A small value can make a long message, because an object is written at each
+/// place that refers to it.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 impl Machine for Vm {
@@ -42,14 +42,20 @@ impl Machine for Vm {
         loaded.map(|(vm, _)| vm)
     }
 
-    async fn call(&self, callee: Callee<'_>, input: CallInput, wanted: Wanted, limits: &Limits) -> End {
+    async fn call(
+        &self,
+        callee: Callee<'_>,
+        input: CallInput,
+        result_type: ResultType,
+        limits: &Limits,
+    ) -> CallOutcome {
         let Some(function) = self.engine.registered.borrow().functions.find(callee) else {
             return ended(Err(Failure::new(Code::NotFound, "The game has no function of this id.")));
         };
         let its = self.engine.promises.begin();
         let mut spent = Duration::ZERO;
         let engine = self.engine.clone();
-        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, input, wanted));
+        let begin = move || enter(&engine.context, |ctx| begin(&ctx, &engine, function, input, result_type));
         let mut end = self.turn(&its, limits, &mut spent, begin).await;
         loop {
             if let Some(end) = end {
@@ -57,7 +63,7 @@ impl Machine for Vm {
             }
             its.news().await;
             let engine = self.engine.clone();
-            let go_on = move |promise| enter(&engine.context, |ctx| go_on(&ctx, &engine, promise, wanted));
+            let go_on = move |promise| enter(&engine.context, |ctx| go_on(&ctx, &engine, promise, result_type));
             let its_promise = its.take_returned();
             end = self.turn(&its, limits, &mut spent, move || go_on(its_promise)).await;
         }
@@ -80,15 +86,15 @@ enum TurnEnd {
 }
 
 impl Vm {
-    /// Gives a call a turn, after other calls of the machine have ended theirs. Returns the call's end, if it has
-    /// ended.
+    /// Gives a call a turn, after other calls of the machine have ended theirs. Returns the outcome of the call, if it
+    /// has ended.
     async fn turn(
         &self,
         its: &ConcurrentCall<'_>,
         limits: &Limits,
         spent: &mut Duration,
         body: impl FnOnce() -> TurnEnd + 'static,
-    ) -> Option<End> {
+    ) -> Option<CallOutcome> {
         let Means { fiber, budget, .. } = &self.engine.means;
         let _turn = self.engine.promises.turn.lock().await;
         if self.engine.is_lost() {
@@ -104,7 +110,7 @@ impl Vm {
         }
         *spent += budget.spent();
         if budget.is_over() {
-            return Some(End { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
+            return Some(CallOutcome { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) });
         }
         match turned {
             Ok(TurnEnd::Waits(promise)) => {
@@ -121,20 +127,25 @@ fn begin(
     ctx: &Ctx<'_>,
     engine: &Engine,
     function: SavedFunction,
-    CallInput { invocation, given }: CallInput,
-    wanted: Wanted,
+    CallInput { invocation, argument }: CallInput,
+    result_type: ResultType,
 ) -> TurnEnd {
     let failed = |error: rquickjs::Error| raised(ctx, &error);
     engine.promises.settle(ctx);
     let called = || {
         let function = function.restore(ctx).map_err(failed)?;
-        let arguments = arguments(ctx, engine, &invocation, given).map_err(failed)?;
+        let arguments = arguments(ctx, engine, &invocation, argument).map_err(failed)?;
         engine.apply(ctx, &function, arguments)
     };
-    turned(ctx, engine, called(), wanted)
+    turned(ctx, engine, called(), result_type)
 }
 
-fn go_on(ctx: &Ctx<'_>, engine: &Engine, promise: Option<Persistent<Promise<'static>>>, wanted: Wanted) -> TurnEnd {
+fn go_on(
+    ctx: &Ctx<'_>,
+    engine: &Engine,
+    promise: Option<Persistent<Promise<'static>>>,
+    result_type: ResultType,
+) -> TurnEnd {
     let failed = |error: rquickjs::Error| raised(ctx, &error);
     engine.promises.settle(ctx);
     let promised = || {
@@ -144,15 +155,15 @@ fn go_on(ctx: &Ctx<'_>, engine: &Engine, promise: Option<Persistent<Promise<'sta
             None => Ok(JsValue::new_undefined(ctx.clone())),
         }
     };
-    turned(ctx, engine, promised(), wanted)
+    turned(ctx, engine, promised(), result_type)
 }
 
-/// The end of a turn after which this is the function's return.
+/// The end of a turn, given the value or promise that the function has returned.
 fn turned<'js>(
     ctx: &Ctx<'js>,
     engine: &Engine,
     returned: std::result::Result<JsValue<'js>, Failure>,
-    wanted: Wanted,
+    result_type: ResultType,
 ) -> TurnEnd {
     engine.promises.wake(ctx);
     let value = match returned {
@@ -166,26 +177,31 @@ fn turned<'js>(
         },
         Err(failure) => Err(failure),
     };
-    TurnEnd::Answered(value.and_then(|value| meaning(ctx, value, wanted)))
+    TurnEnd::Answered(value.and_then(|value| meaning(ctx, value, result_type)))
 }
 
-fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, given: Given) -> Result<Args<'js>> {
+fn arguments<'js>(
+    ctx: &Ctx<'js>,
+    engine: &Engine,
+    invocation: &Invocation,
+    argument: CallArgument,
+) -> Result<Args<'js>> {
     let mut arguments = Args::new_unsized(ctx.clone());
     arguments.push_arg(engine.contexts.of_invocation(ctx, invocation)?)?;
     arguments.push_arg(engine.logger.clone())?;
     arguments.push_arg(engine.nk.clone())?;
-    match given {
-        Given::Text(text) => arguments.push_arg(text)?,
-        Given::Number(number) => arguments.push_arg(number)?,
-        Given::Value(value) => arguments.push_arg(values::write(ctx, value)?)?,
-        Given::Request(request, body) => {
+    match argument {
+        CallArgument::Text(text) => arguments.push_arg(text)?,
+        CallArgument::Number(number) => arguments.push_arg(number)?,
+        CallArgument::Value(value) => arguments.push_arg(values::write(ctx, value)?)?,
+        CallArgument::Request(request, body) => {
             let request = values::write(ctx, request)?;
             if let Some(request) = request.as_object() {
                 request.set("body", binary::write(ctx, &body)?)?;
             }
             arguments.push_arg(request)?;
         }
-        Given::Messages(messages) => {
+        CallArgument::Messages(messages) => {
             for message in messages {
                 let message = match message {
                     Some(json) => ctx.json_parse(json)?,
@@ -199,22 +215,26 @@ fn arguments<'js>(ctx: &Ctx<'js>, engine: &Engine, invocation: &Invocation, give
 }
 
 /// A function's result in the form that its caller wants.
-fn meaning<'js>(ctx: &Ctx<'js>, value: JsValue<'js>, wanted: Wanted) -> std::result::Result<Option<Vec<u8>>, Failure> {
+fn meaning<'js>(
+    ctx: &Ctx<'js>,
+    value: JsValue<'js>,
+    result_type: ResultType,
+) -> std::result::Result<Option<Vec<u8>>, Failure> {
     let unfit = |told: String| Failure::new(Code::Internal, told);
     let failed = |error: rquickjs::Error| raised(ctx, &error);
-    if wanted == Wanted::Nothing || value.is_null() || value.is_undefined() {
+    if result_type == ResultType::Nothing || value.is_null() || value.is_undefined() {
         return Ok(None);
     }
-    if wanted == Wanted::Value {
+    if result_type == ResultType::Value {
         let read = values::read(&value).map_err(|why| match why {
             values::Unreadable::Told(told) => unfit(told),
             values::Unreadable::Thrown(error) => failed(error),
         })?;
         return Ok(Some(read.encode()));
     }
-    match (wanted, value.as_string()) {
-        (Wanted::Text, Some(string)) => return Ok(Some(text(string).map_err(failed)?.into_bytes())),
-        (Wanted::Text, None) => {
+    match (result_type, value.as_string()) {
+        (ResultType::Text, Some(string)) => return Ok(Some(text(string).map_err(failed)?.into_bytes())),
+        (ResultType::Text, None) => {
             let kind = kind(&value);
             return Err(unfit(format!(
                 "The function returned a value of type {kind}; it may return a string or nothing."
@@ -235,8 +255,8 @@ fn meaning<'js>(ctx: &Ctx<'js>, value: JsValue<'js>, wanted: Wanted) -> std::res
     Ok(Some(json))
 }
 
-fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> End {
+fn ended(result: std::result::Result<Option<Vec<u8>>, Failure>) -> CallOutcome {
     let is_memory = |failure: &Failure| is_want_of_memory(&failure.message);
     let breach = result.as_ref().err().filter(|failure| is_memory(failure)).map(|_| Breach::Memory);
-    End { result, breach }
+    CallOutcome { result, breach }
 }

@@ -1,4 +1,4 @@
-//! Turns one file of JavaScript or TypeScript into what QuickJS runs. Types are left out; enums, namespaces and
+//! Turns one file of JavaScript or TypeScript into code that QuickJS runs. Types are left out; enums, namespaces and
 //! parameter properties of TypeScript become JavaScript. Types are never checked: that is the job of `tsc`.
 
 use std::path::{Path, PathBuf};
@@ -14,11 +14,12 @@ use oxc_transformer::{TransformOptions, Transformer};
 use super::places::{PlaceMap, place_in};
 use crate::machine::LoadError;
 
-/// Most bytes of a file that is compiled. Larger files of TypeScript are refused; larger files of JavaScript are run
-/// unchanged, so nothing that they import is found.
+/// Limit on the bytes of a file that is compiled. Larger files of TypeScript are refused; larger files of JavaScript
+/// are run unchanged, so nothing that they import is found.
 pub(super) const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// Files with deeper brackets are treated as too large, since the parser recurses into each bracket.
+/// Limit on the nesting of brackets. Files with more are treated as too large, since the parser recurses into each
+/// bracket.
 const BRACKETS_MAX: usize = 10_000;
 
 /// The name of a script's function that registers all others.
@@ -26,7 +27,7 @@ const INIT_MODULE: &str = "InitModule";
 
 /// The language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
+pub(super) enum SourceLanguage {
     /// A module if the file imports or exports, else a script.
     JavaScript,
     /// JavaScript that is always a module.
@@ -35,7 +36,7 @@ pub(super) enum Language {
     Json,
 }
 
-impl Language {
+impl SourceLanguage {
     /// The language by a file's ending. Unknown endings mean JavaScript.
     pub(super) fn of(file: &str) -> Self {
         match Path::new(file).extension().and_then(|extension| extension.to_str()) {
@@ -70,10 +71,10 @@ pub(super) struct Compiled {
 /// For TypeScript and JSON that cannot be parsed, with file, line and column.
 pub(super) fn compile(file: &str, text: Vec<u8>, is_entry: bool) -> Result<Compiled, LoadError> {
     let plain = |text: Vec<u8>, is_module| Compiled { text, is_module, imports: Vec::new(), places: None };
-    let language = Language::of(file);
+    let language = SourceLanguage::of(file);
     match language {
-        Language::Json => return json(file, &text).map(|text| plain(text, true)),
-        Language::JavaScript if !mentions_modules(&text) => return Ok(plain(text, false)),
+        SourceLanguage::Json => return json(file, &text).map(|text| plain(text, true)),
+        SourceLanguage::JavaScript if !mentions_modules(&text) => return Ok(plain(text, false)),
         _ => {}
     }
     let Ok(source) = std::str::from_utf8(&text) else {
@@ -82,12 +83,14 @@ pub(super) fn compile(file: &str, text: Vec<u8>, is_entry: bool) -> Result<Compi
     let is_too_large = source.len() > COMPILED_BYTES_MAX || depth(source) > BRACKETS_MAX;
     match language {
         // The output of bundlers needs no compiling: it is a script unless its name says otherwise.
-        Language::JavaScript | Language::Module if is_too_large => Ok(plain(text, language == Language::Module)),
+        SourceLanguage::JavaScript | SourceLanguage::Module if is_too_large => {
+            Ok(plain(text, language == SourceLanguage::Module))
+        }
         _ if is_too_large => Err(LoadError(format!(
             "{file}: the file has more than {COMPILED_BYTES_MAX} bytes, or more than {BRACKETS_MAX} brackets within each other"
         ))),
-        Language::TypeScript => typescript(file, source, is_entry),
-        _ => Ok(javascript(source, language == Language::Module, is_entry)),
+        SourceLanguage::TypeScript => typescript(file, source, is_entry),
+        _ => Ok(javascript(source, language == SourceLanguage::Module, is_entry)),
     }
 }
 
@@ -141,7 +144,7 @@ fn javascript(source: &str, is_module: bool, is_entry: bool) -> Compiled {
     Compiled { text: text.into_bytes(), is_module, imports, places: None }
 }
 
-/// Appended to a module that declares `InitModule` without exporting it, since bundlers accept that.
+/// Text that is appended to a module which declares `InitModule` without exporting it, since bundlers accept that.
 const EXPORT: &str = "\nexport { InitModule };\n";
 
 fn typescript(file: &str, source: &str, is_entry: bool) -> Result<Compiled, LoadError> {

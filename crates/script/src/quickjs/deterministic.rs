@@ -5,13 +5,14 @@ use rquickjs::{Ctx, Function, Result};
 
 use crate::host::Current;
 
-/// Source of the replacing builtins; it takes functions that read the match's clock and random numbers.
+/// Source of a function that replaces the builtins. Its arguments are functions that read the match's clock and random
+/// numbers.
 const BUILTINS: &str = include_str!("deterministic.js");
 
 /// Replaces the builtins in a machine.
 pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
     let its = current.clone();
-    // Outside of callbacks only code runs that is the same in every machine, so constants suffice.
+    // Outside of callbacks only code runs that does the same in every machine, so constants suffice.
     let now = Function::new(ctx.clone(), move || {
         its.recorded_call().map_or(0.0, |call| call.now().0.div_euclid(1_000) as f64)
     })?;

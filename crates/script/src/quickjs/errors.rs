@@ -15,7 +15,7 @@ use crate::machine::matches::OUT_OF_MEMORY;
 const CODE: &str = "code";
 
 /// Throws an `Error` with a code. The property is not enumerable, so an uncaught error of the host reaches callers as
-/// an internal error, as in the original; the studio's code has to pass the code on itself.
+/// an internal error, as in the original; game code has to pass the error's code on itself.
 pub(super) fn throw(ctx: &Ctx<'_>, code: Code, message: &str) -> rquickjs::Error {
     match error(ctx, code, message) {
         Ok(error) => ctx.throw(error),
@@ -51,7 +51,8 @@ pub(super) fn throw_unreadable(ctx: &Ctx<'_>, what: &str, unreadable: Unreadable
     }
 }
 
-/// The failure that an error of the library means: mostly an exception of JavaScript.
+/// The failure that an error of the library stands for. If the error says that JavaScript threw an exception, the
+/// failure is that of the thrown value.
 pub(super) fn raised(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     if error.is_exception() {
         return thrown(ctx, ctx.catch());
@@ -59,7 +60,8 @@ pub(super) fn raised(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     Failure::new(Code::Internal, error.to_string())
 }
 
-/// The failure that a thrown value means: an error, an object with a message and a code, or any other value.
+/// The failure that a thrown value stands for. The value may be an error, an object with a message and a code, or any
+/// other value.
 pub(super) fn thrown<'js>(ctx: &Ctx<'js>, value: JsValue<'js>) -> Failure {
     let failure = value.as_object().and_then(|object| told_by_author(ctx, object));
     let failure = failure.unwrap_or_else(|| Failure::new(Code::Internal, line(ctx, &value)));
@@ -68,8 +70,8 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, value: JsValue<'js>) -> Failure {
     failure
 }
 
-/// The failure that the author of the code meant to tell: a message and a code that are enumerable properties of the
-/// thrown object.
+/// The failure that the author of the code meant callers to see: the message and the code that are enumerable
+/// properties of the thrown object.
 fn told_by_author<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<Failure> {
     let listed = |name: &str| {
         let descriptor: Function<'js> =

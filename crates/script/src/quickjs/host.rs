@@ -1,4 +1,4 @@
-//! `nk`: the object of host functions that JavaScript is given, and the calls of them.
+//! The object `nk`, by whose methods JavaScript calls host functions.
 
 use std::rc::{Rc, Weak};
 
@@ -11,10 +11,10 @@ use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsV
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
 use super::promises::Promises;
-use super::surface::{Answer, FORMS, Form, camel_case, names};
+use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Host, Started, pending as pending_functions};
+use crate::host::{Host, HostAnswer, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -31,7 +31,8 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// Counts a host call as a step of the running call: the call may be put aside here, or learn that it is to end.
+    /// Looks at the budget of the running call. The call may be put aside here while others have their turn, or fail
+    /// because it must end.
     pub(super) fn take_a_step(&self, ctx: &Ctx<'_>) -> Result<()> {
         match self.budget.look() {
             Step::GoOn => {}
@@ -48,7 +49,7 @@ impl Means {
         Ok(())
     }
 
-    /// Counts a function that is not in the host table as a host call, since the host does its work too.
+    /// Counts a call of a function that is not in the host table as a host call, since the host works for it too.
     pub(super) fn count(&self, ctx: &Ctx<'_>) -> Result<()> {
         self.take_a_step(ctx)?;
         self.host.current.count(&self.host.process.metrics).map_err(|error| throw_refusal(ctx, &error))
@@ -64,7 +65,7 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     let promises = Object::new(ctx.clone())?;
     for form in FORMS.iter() {
         put(&nk, &form.names, host_function(ctx, means.clone(), form)?)?;
-        if form.function.waits() {
+        if form.function.may_wait() {
             put(&promises, &form.names, promising_function(ctx, means.clone(), form)?)?;
         }
     }
@@ -88,7 +89,7 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     Ok(nk)
 }
 
-/// A function that throws that it is not available yet.
+/// A function that throws an error, which says that the function is not available yet.
 pub(super) fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, _: Rest<JsValue<'js>>| {
         let told = format!("{name} is not available on this server yet.");
@@ -115,12 +116,12 @@ fn string_to_binary<'js>(ctx: Ctx<'js>, means: &Means, Opt(text): Opt<JsValue<'j
 }
 
 /// A host function in the form that JavaScript calls.
-struct Called {
-    form: &'static Form,
+struct BoundHostFunction {
+    form: &'static JavaScriptFunction,
     means: Means,
 }
 
-impl Called {
+impl BoundHostFunction {
     /// Calls the function, and waits for its result.
     fn wait<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<JsValue<'js>> {
         let Self { form, means } = self;
@@ -130,8 +131,8 @@ impl Called {
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
             let answer = function.start(&means.host, arguments).and_then(|started| match started {
-                Started::Now(value) => Ok(value),
-                Started::Later(awaited) => means.fiber.wait(awaited),
+                HostAnswer::Ready(value) => Ok(value),
+                HostAnswer::Pending(awaited) => means.fiber.wait(awaited),
             });
             means.init.keep(function.name, &answer);
             answer
@@ -142,8 +143,8 @@ impl Called {
         }
     }
 
-    /// Calls the function, and returns a promise of its result. If the call may not wait beside others, the promise is
-    /// settled at once.
+    /// Calls the function, and returns a promise of its result. If no other call may run while this one waits, the
+    /// function is waited for, and the promise is settled already.
     fn promise<'js>(&self, ctx: &Ctx<'js>, given: &[JsValue<'js>]) -> Result<Promise<'js>> {
         let Self { form, means } = self;
         let promises = means.promises.upgrade().filter(|promises| promises.may_wait());
@@ -154,8 +155,8 @@ impl Called {
             Err(error) => return settled(ctx, Err(error)),
         };
         match started {
-            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, &form.answer),
-            Ok(Started::Now(value)) => settled(ctx, write(ctx, &form.answer, value)),
+            Ok(HostAnswer::Pending(awaited)) => promises.expect(ctx, &means.host, awaited, &form.answer),
+            Ok(HostAnswer::Ready(value)) => settled(ctx, write(ctx, &form.answer, value)),
             Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
         }
     }
@@ -172,18 +173,18 @@ fn settled<'js>(ctx: &Ctx<'js>, result: Result<JsValue<'js>>) -> Result<Promise<
     Ok(promise)
 }
 
-fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
-    let called = Called { form, means };
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.wait(&ctx, &given.0))
+fn host_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptFunction) -> Result<Function<'js>> {
+    let bound = BoundHostFunction { form, means };
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.wait(&ctx, &given.0))
 }
 
-fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static Form) -> Result<Function<'js>> {
-    let called = Called { form, means };
-    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| called.promise(&ctx, &given.0))
+fn promising_function<'js>(ctx: &Ctx<'js>, means: Means, form: &'static JavaScriptFunction) -> Result<Function<'js>> {
+    let bound = BoundHostFunction { form, means };
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, given: Rest<JsValue<'js>>| bound.promise(&ctx, &given.0))
 }
 
 /// Reads the arguments in the host's order, and checks their types.
-fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
+fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) -> Result<Vec<Value>> {
     let function = form.function;
     let called = form.names.first().map_or(function.name, String::as_str);
     let refuse = |told: String| throw(ctx, Code::InvalidArgument, &told);
@@ -216,11 +217,11 @@ fn read<'js>(ctx: &Ctx<'js>, form: &Form, given: &[JsValue<'js>]) -> Result<Vec<
 }
 
 /// Converts a result of the host for JavaScript.
-pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &Answer, value: Value) -> Result<JsValue<'js>> {
+pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &AnswerForm, value: Value) -> Result<JsValue<'js>> {
     match (answer, value) {
-        (Answer::Named(names), Value::Results(results)) => object(ctx, names, results),
-        (Answer::Named(names), single) => object(ctx, names, vec![single]),
-        (Answer::Response(names), Value::Results(mut results)) => {
+        (AnswerForm::Named(names), Value::Results(results)) => object(ctx, names, results),
+        (AnswerForm::Named(names), single) => object(ctx, names, vec![single]),
+        (AnswerForm::Response(names), Value::Results(mut results)) => {
             if let Some(Value::Map(headers)) = results.get_mut(1) {
                 for (_, header) in headers {
                     *header = Value::List(vec![std::mem::replace(header, Value::Nil)]);
@@ -228,9 +229,9 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, answer: &Answer, value: Value) -> Resul
             }
             object(ctx, names, results)
         }
-        (Answer::Binary, Value::Bytes(bytes)) => binary::write(ctx, &bytes),
-        (Answer::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
-        (Answer::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
+        (AnswerForm::Binary, Value::Bytes(bytes)) => binary::write(ctx, &bytes),
+        (AnswerForm::Base64, Value::Bytes(bytes)) => STANDARD.encode(bytes).into_js(ctx),
+        (AnswerForm::Plain, Value::Nil) => Ok(JsValue::new_undefined(ctx.clone())),
         (_, value) => values::write(ctx, value),
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind, Result};
 
-use crate::host::Effect;
+use crate::host::EffectClass;
 use crate::value::Value;
 
-/// The host's answers to the first run, in order, each with the name of the host function.
-pub(super) type Answers = Arc<[(&'static str, Result<Value>)]>;
+/// The answers of the host to the first run, in order, each with the name of the host function.
+pub(super) type InitAnswers = Arc<[(&'static str, Result<Value>)]>;
 
 /// The way in which a machine treats calls of the host.
 #[derive(Default)]
@@ -22,7 +22,7 @@ enum Stage {
     /// Calls are carried out, and their answers are kept.
     First(Vec<(&'static str, Result<Value>)>),
     /// Calls are answered from the kept answers, of which the first `used` have been passed.
-    Repeated { answers: Answers, used: usize },
+    Repeated { answers: InitAnswers, used: usize },
 }
 
 /// The state of one machine's `InitModule`, see the module.
@@ -31,18 +31,18 @@ pub(super) struct Init(RefCell<Stage>);
 
 impl Init {
     /// Begins `InitModule`: a repetition if there are answers of a first run.
-    pub(super) fn begin(&self, answers: Option<&Answers>) {
+    pub(super) fn begin(&self, answers: Option<&InitAnswers>) {
         let stage =
             answers.map_or(Stage::First(Vec::new()), |answers| Stage::Repeated { answers: answers.clone(), used: 0 });
         self.0.replace(stage);
     }
 
     /// Ends `InitModule`, and returns the answers for repetitions.
-    pub(super) fn end(&self) -> Answers {
+    pub(super) fn end(&self) -> InitAnswers {
         match self.0.take() {
             Stage::First(answers) => answers.into(),
             Stage::Repeated { answers, .. } => answers,
-            Stage::Live => Answers::default(),
+            Stage::Live => InitAnswers::default(),
         }
     }
 
@@ -50,8 +50,9 @@ impl Init {
         matches!(*self.0.borrow(), Stage::Repeated { .. })
     }
 
-    /// The answer to a host function that is not to be called, if there is one.
-    pub(super) fn answer(&self, name: &'static str, effect: Effect) -> Option<Result<Value>> {
+    /// The answer that a call of a host function gets from the kept answers, without being carried out; `None` if it is
+    /// to be carried out.
+    pub(super) fn answer(&self, name: &'static str, effect: EffectClass) -> Option<Result<Value>> {
         let mut stage = self.0.borrow_mut();
         let Stage::Repeated { answers, used } = &mut *stage else { return None };
         let next = answers.iter().enumerate().skip(*used).find(|(_, (known, _))| *known == name);
@@ -83,19 +84,19 @@ mod tests {
     #[test]
     fn the_first_run_is_answered_again() {
         let init = Init::default();
-        assert!(init.answer("time", Effect::Chance).is_none(), "outside of InitModule calls are carried out");
+        assert!(init.answer("time", EffectClass::Chance).is_none(), "outside of InitModule calls are carried out");
         init.begin(None);
-        assert!(init.answer("uuid_v4", Effect::Chance).is_none());
+        assert!(init.answer("uuid_v4", EffectClass::Chance).is_none());
         init.keep("uuid_v4", &Ok(Value::text("a")));
         init.keep("storage_write", &Err(Error::invalid("no")));
         init.keep("uuid_v4", &Ok(Value::text("b")));
         let answers = init.end();
         init.begin(Some(&answers));
-        assert_eq!(init.answer("storage_write", Effect::Writes), Some(Err(Error::invalid("no"))));
-        assert_eq!(init.answer("uuid_v4", Effect::Chance), Some(Ok(Value::text("b"))));
-        assert_eq!(init.answer("uuid_v4", Effect::Chance), None, "what has no answer is carried out");
-        assert!(matches!(init.answer("wallet_update", Effect::WritesKeyed), Some(Err(_))), "but changes nothing");
+        assert_eq!(init.answer("storage_write", EffectClass::Writes), Some(Err(Error::invalid("no"))));
+        assert_eq!(init.answer("uuid_v4", EffectClass::Chance), Some(Ok(Value::text("b"))));
+        assert_eq!(init.answer("uuid_v4", EffectClass::Chance), None, "what has no answer is carried out");
+        assert!(matches!(init.answer("wallet_update", EffectClass::WritesKeyed), Some(Err(_))), "but changes nothing");
         init.end();
-        assert!(init.answer("storage_write", Effect::Writes).is_none());
+        assert!(init.answer("storage_write", EffectClass::Writes).is_none());
     }
 }

@@ -15,11 +15,12 @@ use crate::value::Value;
 use crate::value::allowance::Allowance;
 use muster_wire::code::Code;
 
-/// Most fields of a logger.
+/// Limit on the fields of a logger.
 const FIELDS_MAX: usize = 32;
-/// Longer names of fields are cut, since a logger's fields do not count for the machine's memory.
+/// Limit on the bytes of a field's name. Longer names are cut, since a logger's fields do not count for the machine's
+/// memory.
 const NAME_BYTES_MAX: usize = 256;
-/// Longer values of fields are cut.
+/// Limit on the bytes of a field's value. Longer values are cut.
 const FIELD_BYTES_MAX: usize = 1024;
 
 type Fields = Rc<Vec<(String, String)>>;

@@ -27,4 +27,4 @@ mod surface;
 mod values;
 pub mod vm;
 
-pub(crate) use surface::{Answer, FORMS, Form, camel_case};
+pub(crate) use surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case};

@@ -1,5 +1,5 @@
-//! Places in files. Errors of the parser name them, and errors of running code name places in the author's file, not in
-//! the JavaScript that was made of it.
+//! Places in files. Errors of the parser and of running code name places in the author's file, not in the JavaScript
+//! that was made from it.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use rquickjs::{Ctx, Function, Result};
 
 use super::sources::Sources;
 
-/// Maps places in generated JavaScript to places in the author's file. Each entry is line and column there, then line
-/// and column here; all are counted from one.
+/// Maps places in generated JavaScript to places in the author's file. Each entry is line and column in the generated
+/// text, then line and column in the author's file; all are counted from one.
 pub(super) struct PlaceMap(Vec<[u32; 4]>);
 
 impl PlaceMap {
@@ -19,8 +19,8 @@ impl PlaceMap {
         Self(pieces)
     }
 
-    /// The author's place for a generated one: that of the entry at it or last before it in the same line, else of the
-    /// next entry.
+    /// The place in the author's file for a place in generated JavaScript. It is that of the last entry at or before
+    /// the place in the same line, else that of the next entry.
     pub(super) fn source_of(&self, line: u32, column: u32) -> (u32, u32) {
         let behind = self.0.partition_point(|piece| (piece[0], piece[1]) <= (line, column));
         let before = behind.checked_sub(1).and_then(|index| self.0.get(index)).filter(|piece| piece[0] == line);
@@ -37,7 +37,7 @@ pub(super) fn place_in(text: &str, offset: u32) -> String {
     format!("{line}:{column}")
 }
 
-/// Installs a formatter of stacks that writes them as QuickJS does, with places in the author's files.
+/// Script that installs a formatter of stacks. It writes stacks as QuickJS does, but with places in the author's files.
 const TRACE: &str = "((at) => {
     Error.prepareStackTrace = (_, sites) => {
         let stack = '';

@@ -9,26 +9,27 @@ use muster_live::matches::Chain;
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Ctx, Function};
 
-use super::init::Answers;
+use super::init::InitAnswers;
 use super::register::SavedFunction;
 use super::sources::Sources;
 use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
-use crate::machine::{Code, LoadError};
+use crate::machine::registered::Names;
+use crate::machine::{LoadError, ProgramCode};
 
 /// A script that ran once without an error, and the names of what it registers. By default there is no script.
 #[derive(Default)]
 pub struct Bundle {
     pub(super) sources: Arc<Sources>,
-    pub(super) answers: Answers,
+    pub(super) answers: InitAnswers,
     names: Names,
     handlers: BTreeSet<String>,
 }
 
 impl Bundle {
-    /// Reads and runs the script or module of a folder: the configured entry file, or the one that is found.
+    /// Reads and runs the script or module of a folder: the configured entry file, or the first of the usual ones that
+    /// exists.
     ///
     /// # Errors
     /// For a file that cannot be read, does not compile, or fails when it runs.
@@ -65,7 +66,7 @@ impl Bundle {
         &self.names.functions
     }
 
-    /// How many hooks the script registers.
+    /// Number of hooks that the script registers.
     pub fn hooks_count(&self) -> usize {
         self.names.hooks().count()
     }
@@ -92,7 +93,7 @@ fn is_async(ctx: &Ctx<'_>, function: &SavedFunction) -> bool {
     function.clone().restore(ctx).and_then(tag).is_ok_and(|tag| tag == "AsyncFunction")
 }
 
-impl Code for Bundle {
+impl ProgramCode for Bundle {
     fn names(&self) -> &Names {
         &self.names
     }

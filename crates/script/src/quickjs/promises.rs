@@ -13,12 +13,12 @@ use tokio::sync::{Mutex, Notify};
 
 use super::errors::{raised, refusal};
 use super::host::write;
-use super::surface::Answer;
+use super::surface::AnswerForm;
 use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
 
-/// The calls and promises of one machine. Functions that JavaScript holds must refer to them weakly, because they hold
+/// The calls and promises of one machine. Functions that JavaScript holds must refer to this weakly, because it holds
 /// values of JavaScript.
 #[derive(Default)]
 pub(super) struct Promises {
@@ -32,7 +32,7 @@ pub(super) struct Promises {
     /// Promises that wait for an answer of the host, by number.
     unsettled: RefCell<BTreeMap<u64, UnsettledPromise>>,
     /// Answers to promises whose calls have ended; the next turn of any call settles them.
-    orphans: RefCell<Vec<HostAnswer>>,
+    orphans: RefCell<Vec<PromisedAnswer>>,
 }
 
 /// A call that has not ended.
@@ -40,12 +40,13 @@ pub(super) struct Promises {
 struct UnfinishedCall {
     /// The promise that the call's function returned.
     promise: Option<Persistent<Promise<'static>>>,
-    answered: Vec<HostAnswer>,
+    /// Answers to the call's promises; the next turn of the call settles these.
+    answered: Vec<PromisedAnswer>,
     news: Rc<Notify>,
 }
 
 /// An answer of the host that is to settle a promise.
-struct HostAnswer {
+struct PromisedAnswer {
     /// The promise's number.
     promise: u64,
     result: Result<Value>,
@@ -53,8 +54,9 @@ struct HostAnswer {
 
 /// A promise that an answer of the host will settle.
 struct UnsettledPromise {
+    /// The functions that resolve and reject the promise.
     settle: [Persistent<Function<'static>>; 2],
-    answer: &'static Answer,
+    answer: &'static AnswerForm,
 }
 
 /// A call that may wait beside others. Dropping it ends the call.
@@ -83,7 +85,7 @@ impl Promises {
         self.current.get().is_some()
     }
 
-    /// Makes a promise for the call that has the turn, which the host's answer will settle.
+    /// Makes a promise for the call that has the turn. The host's answer will settle the promise.
     ///
     /// # Errors
     /// When there is no memory for it.
@@ -92,7 +94,7 @@ impl Promises {
         ctx: &Ctx<'js>,
         host: &Host,
         awaited: Awaited,
-        answer: &'static Answer,
+        answer: &'static AnswerForm,
     ) -> rquickjs::Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));
@@ -102,13 +104,13 @@ impl Promises {
         tokio::task::spawn_local(async move {
             let result = current.during(meter, awaited).await;
             if let Some(promises) = Weak::upgrade(&its) {
-                promises.answered(call, HostAnswer { promise: number, result });
+                promises.answered(call, PromisedAnswer { promise: number, result });
             }
         });
         Ok(promise)
     }
 
-    fn answered(&self, call: Option<u64>, answered: HostAnswer) {
+    fn answered(&self, call: Option<u64>, answered: PromisedAnswer) {
         let mut calls = self.calls.borrow_mut();
         match call.and_then(|call| calls.get_mut(&call)) {
             Some(waiting) => {
@@ -131,7 +133,7 @@ impl Promises {
             .get()
             .and_then(|call| Some(std::mem::take(&mut self.calls.borrow_mut().get_mut(&call)?.answered)));
         let orphans = self.orphans.take();
-        for HostAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
+        for PromisedAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
             let unsettled = self.unsettled.borrow_mut().remove(&promise);
             let Some(UnsettledPromise { settle: [resolve, reject], answer }) = unsettled else { continue };
             let settled = match result {
@@ -139,15 +141,15 @@ impl Promises {
                 Err(error) => refusal(ctx, &error).and_then(|error| reject.restore(ctx)?.call::<_, ()>((error,))),
             };
             if let Err(error) = settled {
-                // There was no memory for the answer. A call that waits for it fails later, as its promise is never
-                // settled.
+                // There was no memory for the answer. A call that waits for the promise fails later, because the
+                // promise is never settled.
                 let told = raised(ctx, &error).message;
                 tracing::warn!(told = line_of(&told), "an answer of the host did not reach its promise");
             }
         }
     }
 
-    /// Wakes the calls whose promises were settled in another call's turn, or can never be.
+    /// Wakes the calls whose promises were settled in another call's turn, or can never be settled.
     pub(super) fn wake(&self, ctx: &Ctx<'_>) {
         let is_over = self.unsettled.borrow().is_empty();
         for waiting in self.calls.borrow().values() {
@@ -158,7 +160,7 @@ impl Promises {
         }
     }
 
-    /// Wakes all calls, because any of them may have something to go on with.
+    /// Wakes all calls, because any of them may be able to go on.
     pub(super) fn wake_all(&self) {
         self.calls.borrow().values().for_each(|waiting| waiting.news.notify_one());
     }
@@ -170,7 +172,7 @@ impl Promises {
 }
 
 impl ConcurrentCall<'_> {
-    /// Waits until the call may have something to go on with.
+    /// Waits until the call may be able to go on.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use muster_api::game::Occasion;
-use muster_api::hooks::Subject;
+use muster_api::hooks::HookSubject;
 use muster_wire::code::Code;
 use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
@@ -17,22 +17,22 @@ use super::host::{Means, pending};
 use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::pending as pending_functions;
-use crate::machine::call::{Sole, listener_name};
-use crate::machine::registry::{Among, Registry, When};
+use crate::machine::call::{SinglePurpose, listener_name};
+use crate::machine::registered::{Among, RegisteredFunctions, When};
 
 /// A function of JavaScript that is kept between calls.
 pub(super) type SavedFunction = Persistent<Function<'static>>;
 
 /// Everything that `InitModule` registered in one machine.
 #[derive(Default)]
-pub(super) struct Registered {
-    pub(super) functions: Registry<SavedFunction>,
+pub(super) struct InitRegistrations {
+    pub(super) functions: RegisteredFunctions<SavedFunction>,
     /// Match handlers by name.
     pub(super) matches: BTreeMap<String, Callbacks>,
     is_closed: bool,
 }
 
-impl Registered {
+impl InitRegistrations {
     /// Ends registration: later calls of the methods have no effect.
     pub(super) fn close(&mut self) {
         self.functions.close();
@@ -61,7 +61,7 @@ pub(super) const MIGRATE: &str = "matchMigrate";
 pub(super) const CALLBACKS: [&str; 7] =
     ["matchInit", "matchJoinAttempt", "matchJoin", "matchLeave", "matchLoop", "matchTerminate", "matchSignal"];
 
-/// Methods of the original's initializer that are not built, besides those that Lua lacks too.
+/// Methods of the original's initializer that are not built, and that the host table does not list either.
 const PENDING_HERE: [&str; 4] = [
     "registerPurchaseNotificationApple",
     "registerPurchaseNotificationGoogle",
@@ -69,15 +69,14 @@ const PENDING_HERE: [&str; 4] = [
     "registerSubscriptionNotificationGoogle",
 ];
 
-/// The registry that methods write to. The reference is weak because functions that JavaScript holds must not own
+/// The registrations that methods write to. The reference is weak because functions that JavaScript holds must not own
 /// values of JavaScript: those would never be collected.
-type RegisteredRef = Weak<RefCell<Registered>>;
+type WeakRegistrations = Weak<RefCell<InitRegistrations>>;
 
-/// Makes the initializer.
 pub(super) fn initializer<'js>(
     ctx: &Ctx<'js>,
     means: &Means,
-    registered: &Rc<RefCell<Registered>>,
+    registered: &Rc<RefCell<InitRegistrations>>,
 ) -> Result<Object<'js>> {
     let initializer = Object::new(ctx.clone())?;
     let to = Rc::downgrade(registered);
@@ -88,15 +87,15 @@ pub(super) fn initializer<'js>(
     }
     initializer.set("registerSchedule", register_schedule(ctx, to.clone())?)?;
     initializer.set("registerHttp", register_http(ctx, to.clone())?)?;
-    for sole in Sole::ALL {
-        let method = camel_case(&format!("register_{}", sole.name()));
-        initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
+    for purpose in SinglePurpose::ALL {
+        let method = camel_case(&format!("register_{}", purpose.name()));
+        initializer.set(method.clone(), register_single_purpose(ctx, to.clone(), method, purpose)?)?;
     }
     initializer.set("registerMatch", register_match(ctx, to.clone())?)?;
     for (method, when) in [("registerRtBefore", When::Before), ("registerRtAfter", When::After)] {
         initializer.set(method, register_message_hook(ctx, to.clone(), method, when)?)?;
     }
-    for subject in Subject::operations() {
+    for subject in HookSubject::operations() {
         for (prefix, when) in [("registerBefore", When::Before), ("registerAfter", When::After)] {
             let method = format!("{prefix}{}", subject.name());
             initializer.set(method.clone(), register_hook(ctx, to.clone(), method, when, subject.name())?)?;
@@ -138,18 +137,18 @@ fn id<'js>(ctx: &Ctx<'js>, method: &str, given: Option<JsValue<'js>>) -> Result<
     }
 }
 
-/// Writes to the registry, if its machine still exists.
+/// Writes to the registrations, if their machine still exists.
 fn set(
     ctx: &Ctx<'_>,
-    to: &RegisteredRef,
-    write: impl FnOnce(&mut Registered) -> std::result::Result<(), String>,
+    to: &WeakRegistrations,
+    write: impl FnOnce(&mut InitRegistrations) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let Some(registered) = to.upgrade() else { return Ok(()) };
     let written = write(&mut registered.borrow_mut());
     written.map_err(|why| refused(ctx, &why))
 }
 
-fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_rpc<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerRpc";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -159,7 +158,7 @@ fn register_rpc<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>>
 
 fn register_listener<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: String,
     occasion: Occasion,
 ) -> Result<Function<'js>> {
@@ -172,7 +171,7 @@ fn register_listener<'js>(
     })
 }
 
-fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_schedule<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerSchedule";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (expression, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
@@ -180,7 +179,7 @@ fn register_schedule<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<
     })
 }
 
-fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_http<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerHttp";
     let run = move |ctx: Ctx<'js>,
                     Opt(first): Opt<JsValue<'js>>,
@@ -197,11 +196,16 @@ fn register_http<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>
     Function::new(ctx.clone(), run)
 }
 
-fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: Sole) -> Result<Function<'js>> {
+fn register_single_purpose<'js>(
+    ctx: &Ctx<'js>,
+    to: WeakRegistrations,
+    method: String,
+    purpose: SinglePurpose,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
-            registered.functions.set_sole(sole, function);
+            registered.functions.set_single_purpose(purpose, function);
             Ok(())
         })
     })
@@ -209,13 +213,13 @@ fn register_sole<'js>(ctx: &Ctx<'js>, to: RegisteredRef, method: String, sole: S
 
 fn register_message_hook<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: &'static str,
     when: When,
 ) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (name, function) = (id(&ctx, method, first)?, function(&ctx, method, second)?);
-        if let Some(operation) = Subject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
+        if let Some(operation) = HookSubject::operations().find(|known| known.name().eq_ignore_ascii_case(&name)) {
             let (operation, takes) = (operation.name(), method.replace("Rt", ""));
             return Err(refused(&ctx, &format!("{method}: {operation} is an operation: {takes}{operation} takes it")));
         }
@@ -225,7 +229,7 @@ fn register_message_hook<'js>(
 
 fn register_hook<'js>(
     ctx: &Ctx<'js>,
-    to: RegisteredRef,
+    to: WeakRegistrations,
     method: String,
     when: When,
     name: &'static str,
@@ -236,7 +240,7 @@ fn register_hook<'js>(
     })
 }
 
-fn register_match<'js>(ctx: &Ctx<'js>, to: RegisteredRef) -> Result<Function<'js>> {
+fn register_match<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerMatch";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let name = id(&ctx, METHOD, first)?;

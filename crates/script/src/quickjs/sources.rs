@@ -13,14 +13,14 @@ use crate::process::stuck::Digest;
 /// Names of the entry file if none is configured; the first that exists is run.
 const ENTRYPOINTS: [&str; 4] = ["index.js", "index.mjs", "index.ts", "index.mts"];
 
-/// Most bytes of a file; larger ones are refused.
+/// Limit on the bytes of a file; larger files are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Most files of a program; more are refused.
+/// Limit on the files of a program; more are refused.
 const FILES_MAX: usize = 1_000;
 
-/// Stack of the thread that compiles. Its pages take memory only when they are used, so this bounds how deeply code may
-/// be nested.
+/// Bytes of the stack of the thread that compiles. They limit how deeply code may be nested. Pages of the stack take
+/// memory only when they are used.
 const STACK_BYTES: usize = 1 << 30;
 
 /// Endings that an import may leave out.
@@ -29,7 +29,7 @@ const ENDINGS: [&str; 5] = [".js", ".mjs", ".ts", ".mts", ".json"];
 /// A compiled file.
 pub(super) struct File {
     pub(super) text: Arc<[u8]>,
-    /// The file that each imported name means.
+    /// The file that each imported name stands for.
     imports: BTreeMap<String, Arc<str>>,
     pub(super) places: Option<PlaceMap>,
 }
@@ -56,12 +56,12 @@ impl Sources {
         self.files.get(name)
     }
 
-    /// The file that a name means in the file that imports it.
+    /// The file that a name stands for in the file that imports it.
     pub(super) fn import(&self, from: &str, name: &str) -> Option<&Arc<str>> {
         self.files.get(from)?.imports.get(name)
     }
 
-    /// Whether places in any file differ from the author's.
+    /// Whether places in the compiled text of any file differ from those in the author's file.
     pub(super) fn are_translated(&self) -> bool {
         self.files.values().any(|file| file.places.is_some())
     }
@@ -132,8 +132,8 @@ impl Sources {
     }
 }
 
-/// The file that a name means in another file. Symbolic links are followed wherever they lead: whoever may create them
-/// may write files too.
+/// The file that a name stands for in another file. Symbolic links are followed wherever they lead: whoever may create
+/// them may write files too.
 fn find(folder: &Path, from: &str, wanted: &str) -> Result<String, String> {
     if !wanted.starts_with("./") && !wanted.starts_with("../") {
         let told = "files begin with ./ or ../, and there are no packages: a bundler puts them into one file";

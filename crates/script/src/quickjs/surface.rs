@@ -1,6 +1,5 @@
-//! The functions of the host table as JavaScript has them: their names, the order of their arguments, the shape of
-//! their
-//! answers. All of it follows from the table's rows.
+//! The functions of the host table as JavaScript has them: their names, the order of their arguments, and the form of
+//! their answers. All of it follows from the table's rows.
 
 use std::sync::LazyLock;
 
@@ -8,7 +7,7 @@ use crate::host::{HostFunction, JavaScriptAnswer, Parameter, Type, functions};
 
 /// The conversion of a host function's results for JavaScript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AnswerForm {
     /// The value itself; nil becomes `undefined`.
     Plain,
     /// The value itself; nil becomes `null`.
@@ -17,28 +16,30 @@ pub(crate) enum Answer {
     Binary,
     /// Bytes become their text in base 64.
     Base64,
-    /// An object of the results under these names. What is missing is left out, or `null` where the original has it so.
+    /// An object of the results under these names. A result that is nil becomes `null`; results that are absent at the
+    /// end are left out.
     Named(Vec<String>),
-    /// The same of a response, whose second result are its headers; each header is a list.
+    /// Such an object for a response over HTTP. The second result is the headers, each of which becomes a list.
     Response(Vec<String>),
 }
 
 /// A function of the host table as JavaScript has it.
-pub(crate) struct Form {
+pub(crate) struct JavaScriptFunction {
     /// The function.
     pub(crate) function: &'static HostFunction,
-    /// The names under which it is found. The first stands in errors.
+    /// The names of the function in JavaScript. Errors use the first one.
     pub(crate) names: Vec<String>,
     /// The index of each parameter's argument in JavaScript.
     pub(super) positions: Vec<usize>,
     /// The conversion of its results.
-    pub(crate) answer: Answer,
+    pub(crate) answer: AnswerForm,
 }
 
 /// All functions that are built, in the table's order.
-pub(crate) static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| functions().map(Form::of).collect());
+pub(crate) static FORMS: LazyLock<Vec<JavaScriptFunction>> =
+    LazyLock::new(|| functions().map(JavaScriptFunction::of).collect());
 
-impl Form {
+impl JavaScriptFunction {
     fn of(function: &'static HostFunction) -> Self {
         Self { function, names: names(function), positions: positions(function), answer: answer(function) }
     }
@@ -65,22 +66,22 @@ fn positions(function: &HostFunction) -> Vec<usize> {
     function.parameters.iter().map(|parameter| parameter.name).enumerate().map(position).collect()
 }
 
-fn answer(function: &HostFunction) -> Answer {
+fn answer(function: &HostFunction) -> AnswerForm {
     let named = || function.results.iter().map(|result| camel_case(result.name)).collect();
     match (function.javascript.answer, function.results) {
-        (JavaScriptAnswer::Text, _) | (_, []) => Answer::Plain,
-        (JavaScriptAnswer::Base64, _) => Answer::Base64,
-        (JavaScriptAnswer::Response, _) => Answer::Response(named()),
+        (JavaScriptAnswer::Text, _) | (_, []) => AnswerForm::Plain,
+        (JavaScriptAnswer::Base64, _) => AnswerForm::Base64,
+        (JavaScriptAnswer::Response, _) => AnswerForm::Response(named()),
         (JavaScriptAnswer::ByRule, [only]) if only.name.is_empty() => match only.of {
-            Type::Bytes => Answer::Binary,
-            _ if only.is_optional => Answer::OrNull,
-            _ => Answer::Plain,
+            Type::Bytes => AnswerForm::Binary,
+            _ if only.is_optional => AnswerForm::OrNull,
+            _ => AnswerForm::Plain,
         },
-        (JavaScriptAnswer::ByRule, _) => Answer::Named(named()),
+        (JavaScriptAnswer::ByRule, _) => AnswerForm::Named(named()),
     }
 }
 
-/// `user_id` as `userId`.
+/// Writes a name such as `user_id` in camel case: `userId`.
 pub(crate) fn camel_case(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
     for (index, part) in name.split('_').enumerate() {

@@ -133,7 +133,7 @@ pub(super) fn text(string: &JsString<'_>) -> Result<String> {
     }
 }
 
-/// A value as a value of JavaScript. Bytes become text.
+/// A value of the host as a value of JavaScript. Bytes become text.
 ///
 /// # Errors
 /// When the machine has no memory left.
@@ -170,7 +170,7 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, value: Value) -> Result<JsValue<'js>> {
     }
 }
 
-/// Sets an object's own property, whatever its name is.
+/// Sets an object's own property, even if its name is `__proto__`.
 pub(super) fn put<'js>(object: &Object<'js>, name: &str, value: JsValue<'js>) -> Result<()> {
     if name == "__proto__" {
         return object.prop(name, Property::from(value).writable().enumerable().configurable());

@@ -15,12 +15,12 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Resu
 use super::context::{Contexts, context_of};
 use super::errors::{place, raised, thrown};
 use super::host::{Means, nk};
-use super::init::{Answers, Init};
+use super::init::{Init, InitAnswers};
 use super::logger::logger;
 use super::modules::Imports;
 use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
-use super::register::{Registered, initializer};
+use super::register::{InitRegistrations, initializer};
 use super::sources::Sources;
 use super::{deterministic, globals};
 use crate::host::{Host, line_of};
@@ -28,18 +28,18 @@ use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
-use crate::process::clock::Alarm;
+use crate::process::clock::SliceAlarm;
 
 /// Bytes of the machine's native stack that JavaScript may use; the rest is for functions of the host.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Most jobs of promises that run behind one call: an endless chain would hold up all calls behind it.
+/// Limit on the jobs of promises that run in one turn, because an endless chain of jobs would hold up all other calls.
 const JOBS_MAX: usize = 100_000;
-/// Most jobs of a turn in a machine that has reached [`JOBS_MAX`]. Calls under way may still end there; no further ones
-/// begin.
+/// Limit on the jobs of a turn in a machine that has reached [`JOBS_MAX`]. Calls under way may still end there; no
+/// further calls begin.
 const SPENT_JOBS_MAX: usize = 1_000;
 
-/// An expression for the function that registers all others.
+/// Script whose value is the function that registers all others.
 const INIT_MODULE: &str = "typeof InitModule === 'function' ? InitModule : undefined";
 
 /// A runtime and its context, with the objects that its code is given.
@@ -49,7 +49,7 @@ pub(super) struct Engine {
     initializer: Persistent<Object<'static>>,
     pub(super) contexts: Contexts,
     imports: Imports,
-    pub(super) registered: Rc<RefCell<Registered>>,
+    pub(super) registered: Rc<RefCell<InitRegistrations>>,
     pub(super) promises: Rc<Promises>,
     pub(super) context: Context,
     pub(super) means: Means,
@@ -61,7 +61,7 @@ pub(super) struct Engine {
 /// An alarm that does nothing: QuickJS looks at the time every few thousand steps in any case.
 struct NoAlarm;
 
-impl Alarm for NoAlarm {
+impl SliceAlarm for NoAlarm {
     fn ring(&self) {}
 
     fn silence(&self) {}
@@ -72,7 +72,7 @@ pub struct Vm {
     pub(super) engine: Rc<Engine>,
 }
 
-/// Ends a budget's turn when it is dropped, also by a panic: the clock would wait for the turn's end.
+/// Ends a budget's turn when it is dropped, also by a panic, because the clock would otherwise wait for the turn's end.
 struct BriefTurn<'a>(&'a Budget);
 
 impl Drop for BriefTurn<'_> {
@@ -82,7 +82,7 @@ impl Drop for BriefTurn<'_> {
 }
 
 /// Runs a function in a context, on the caller's stack.
-#[expect(unsafe_code, reason = "the library takes it that a runtime stays on the stack on which it was made")]
+#[expect(unsafe_code, reason = "the library assumes that a runtime stays on the stack on which it was made")]
 pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
     // SAFETY: the context keeps its runtime alive, and the runtime stays on this thread, so no code of it runs
     // elsewhere.
@@ -135,9 +135,11 @@ impl Engine {
                     deterministic::replace(&ctx, &means.host.current)?;
                 }
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
-                let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
+                let logger = logger(&ctx, &means)?;
+                globals::add_console(&ctx, logger.clone())?;
+                let logger = Persistent::save(&ctx, logger);
                 let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
-                let contexts = Contexts::new(&ctx, &means.host.process.around)?;
+                let contexts = Contexts::new(&ctx, &means.host.process.facts)?;
                 Ok((nk, logger, initializer, contexts))
             };
             make().map_err(|error| LoadError(format!("cannot start JavaScript: {}", raised(&ctx, &error).message)))
@@ -162,7 +164,8 @@ impl Engine {
         }))
     }
 
-    /// Runs a function that never waits, under the budget of a call: it may run code of modules, such as getters.
+    /// Runs a function that never waits. It has the budget of a call, since it may run code of modules, such as
+    /// getters.
     pub(super) fn briefly<T>(&self, limit: Duration, run: impl FnOnce(Ctx<'_>) -> T) -> T {
         self.means.budget.begin(limit);
         self.means.budget.resume(false);
@@ -179,8 +182,8 @@ impl Engine {
         &self,
         ctx: &Ctx<'_>,
         sources: &Arc<Sources>,
-        answers: Option<&Answers>,
-    ) -> std::result::Result<Answers, LoadError> {
+        answers: Option<&InitAnswers>,
+    ) -> std::result::Result<InitAnswers, LoadError> {
         self.means.budget.at(sources.entry.clone());
         self.imports.set(sources);
         if sources.are_translated() {
@@ -212,6 +215,8 @@ impl Engine {
         if !sources.is_module {
             let mut options = EvalOptions::default();
             options.filename = Some(file.to_string());
+            // A script is strict only if it says so.
+            options.strict = false;
             return ctx.eval_with_options::<JsValue<'js>, _>(&*text, options).map(|_| None).map_err(failed);
         }
         let (module, ended) = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval).map_err(failed)?;
@@ -237,7 +242,7 @@ impl Engine {
     fn init_module<'js>(&self, ctx: &Ctx<'js>, function: Function<'js>) -> std::result::Result<(), LoadError> {
         let arguments = || -> Result<_> {
             let mut arguments = Args::new(ctx.clone(), 4);
-            arguments.push_arg(context_of(ctx, "run_once", &self.means.host.process.around)?)?;
+            arguments.push_arg(context_of(ctx, "run_once", &self.means.host.process.facts)?)?;
             arguments.push_arg(self.logger.clone())?;
             arguments.push_arg(self.nk.clone())?;
             arguments.push_arg(self.initializer.clone())?;
@@ -294,12 +299,12 @@ impl Engine {
         while ctx.execute_pending_job() {
             jobs += 1;
             if self.is_spent() && jobs >= SPENT_JOBS_MAX {
-                // Some jobs never end. Jobs of the calls that are still under way run between them.
+                // A chain of jobs never ends. Jobs of the calls under way run between those of the chain.
                 return Ok(());
             }
             if jobs >= JOBS_MAX || self.means.budget.is_over() {
                 self.is_spent.set(true);
-                // Remaining jobs may belong to other calls.
+                // Remaining jobs may belong to other calls, which run them in their turns.
                 self.promises.wake_all();
                 let told = if jobs >= JOBS_MAX { "its promises go on without an end" } else { OVER };
                 return Err(Failure::new(Code::Internal, told));
@@ -322,8 +327,8 @@ impl Engine {
         self.bytes() < self.bytes_max / 4 * 3
     }
 
-    /// Whether the machine must take no further calls: an endless chain of promises would run behind them, or a call
-    /// was given up.
+    /// Whether the machine must take no further calls, because an endless chain of promises runs in it or a call was
+    /// given up.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.get() || self.is_lost()
     }
@@ -342,10 +347,10 @@ impl Vm {
     /// The error that the modules failed with, with file and line.
     pub(super) async fn load(
         sources: &Arc<Sources>,
-        answers: Option<Answers>,
+        answers: Option<InitAnswers>,
         host: &Rc<Host>,
         limits: &Limits,
-    ) -> std::result::Result<(Self, Answers), LoadError> {
+    ) -> std::result::Result<(Self, InitAnswers), LoadError> {
         let engine = Engine::new(host, limits, false)?;
         let (its, sources) = (engine.clone(), sources.clone());
         let run = move || enter(&its.context, |ctx| its.load(&ctx, &sources, answers.as_ref()));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::types::records;
 use crate::host::{Field, HostFunction, Parameter, functions, pending};
 
-/// All functions, and the records that they take and answer.
+/// The text of the JSON file, with all functions and the records that they take and answer.
 pub fn go() -> String {
     let records = records().into_iter().map(|record| {
         let fields: Vec<_> = record.fields.iter().map(field).collect();

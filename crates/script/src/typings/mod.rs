@@ -1,6 +1,5 @@
-//! The host table for those who write game code: the reference page, declarations for editors and compilers, and the
-//! list from
-//! which Go's methods are generated.
+//! The files that are generated from the host table for authors of game code: the reference page, declarations for
+//! editors and compilers, and the list from which Go's methods are generated.
 
 mod go;
 mod luau;

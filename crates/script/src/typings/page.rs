@@ -5,24 +5,25 @@ use std::fmt::Write as _;
 use muster_api::http::code;
 
 use super::types::records;
-use crate::host::{DefaultValue, Effect, Field, HostFunction, Parameter, pending};
-use crate::quickjs::{FORMS, Form, camel_case};
+use crate::host::{DefaultValue, EffectClass, Field, HostFunction, Parameter, pending};
+use crate::quickjs::{FORMS, JavaScriptFunction, camel_case};
 
 const HEAD: &str = "\
 # Functions of the server
 
 <!-- Generated from the host table. To rewrite it: UPDATE_DOCS=1 cargo test -p muster-script --lib reference -->
 
-What game code may call: in Lua of `require(\"nakama\")`, in JavaScript and TypeScript of `nk`. `muster types FOLDER` writes declarations of \
-all this for editors and compilers.
+Game code may call these functions: in Lua they belong to `require(\"nakama\")`, in JavaScript and TypeScript to \
+`nk`. `muster types FOLDER` writes declarations of the functions for editors and compilers.
 
-Every function refuses arguments that are of another type, or break its rules, with code 3; its other errors stand below it. What may be left \
-out is in *italics*; a `null` or `nil` counts as left out. Names in tables are written as here in Lua (`user_id`), in camel case in JavaScript \
-(`userId`), which may use both. Moments are seconds since 1970. Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be \
+Every function refuses arguments that are of another type, or break its rules, with code 3; its other errors are \
+listed with it. Arguments and fields that may be left out are in *italics*; a `null` or `nil` counts as left out. \
+Names in tables are written as here in Lua (`user_id`), and in camel case in JavaScript (`userId`), which may use \
+both. Moments are seconds since 1970. Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be \
 given instead. Where Lua gets several results, JavaScript gets them as one object, by their names.
 ";
 
-/// The page.
+/// The text of the page.
 pub fn page() -> String {
     let mut written = HEAD.to_owned();
     written.push_str("\n## Functions\n");
@@ -41,7 +42,7 @@ pub fn page() -> String {
     written
 }
 
-fn describe(written: &mut String, form: &Form) {
+fn describe(written: &mut String, form: &JavaScriptFunction) {
     let function = form.function;
     let _ = write!(written, "\n### {}\n\n{}\n\n", function.name, function.doc);
     let _ = writeln!(written, "- Lua: `nk.{}({})`", function.name, in_lua(function));
@@ -73,12 +74,12 @@ fn describe(written: &mut String, form: &Form) {
     }
 }
 
-/// A line of a table.
+/// Writes a line of a table, for a field or a result.
 fn line(written: &mut String, Field { name, of, is_optional }: &Field) {
     let _ = writeln!(written, "| {} | {} |", marked(name, *is_optional), of.in_words());
 }
 
-/// Writes the name of something that may be missing in italics.
+/// The name as it stands in a table: in italics if the value may be left out.
 fn marked(name: &str, is_optional: bool) -> String {
     if is_optional { format!("*{name}*") } else { name.to_owned() }
 }
@@ -87,21 +88,21 @@ fn in_lua(function: &HostFunction) -> String {
     function.parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>().join(", ")
 }
 
-fn in_javascript(form: &Form) -> String {
+fn in_javascript(form: &JavaScriptFunction) -> String {
     form.arguments().iter().map(|parameter| camel_case(parameter.name)).collect::<Vec<_>>().join(", ")
 }
 
-fn effect(effect: Effect) -> &'static str {
+fn effect(effect: EffectClass) -> &'static str {
     match effect {
-        Effect::Pure => "Always answers the same.",
-        Effect::Chance => "Draws from the clock or from chance.",
-        Effect::Log => "Writes to the log.",
-        Effect::Tells => "Tells functions that want to hear of it.",
-        Effect::Reads => "Reads what others may change.",
-        Effect::Asks => "Asks another server, where that may change something.",
-        Effect::Writes => "Changes what others may read.",
-        Effect::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
-        Effect::Local => "Changes what this process keeps in memory.",
-        Effect::Players => "Reaches connected players.",
+        EffectClass::Pure => "The same arguments always have the same answer.",
+        EffectClass::Chance => "Reads the clock or draws random numbers.",
+        EffectClass::Log => "Writes to the log.",
+        EffectClass::Reports => "Reports to the functions that are registered for events.",
+        EffectClass::Reads => "Reads data that others may change.",
+        EffectClass::AsksServer => "Sends a request to another server, which may change something there.",
+        EffectClass::Writes => "Changes data that others may read.",
+        EffectClass::WritesKeyed => "Changes data that others may read. In a durable match the change happens once.",
+        EffectClass::Local => "Changes values that this process keeps in memory.",
+        EffectClass::Players => "Reaches connected players.",
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of the host table are whole, and what is made of them is up to date.
+//! Tests: the rows of the host table are complete, and the files that are generated from them are up to date.
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 use crate::host::{Field, HostFunction, RecordType, Type, functions};
 
 impl Type {
-    /// In TypeScript.
+    /// The type as TypeScript writes it.
     pub(super) fn in_typescript(&self) -> String {
         match self {
             Self::Text => "string".to_owned(),
@@ -19,7 +19,7 @@ impl Type {
         }
     }
 
-    /// In Luau.
+    /// The type as Luau writes it.
     pub(super) fn in_luau(&self) -> String {
         match self {
             Self::Text | Self::Bytes => "string".to_owned(),
@@ -34,7 +34,7 @@ impl Type {
         }
     }
 
-    /// In words, for a table of the page.
+    /// The type in words, for a table of the page.
     pub(super) fn in_words(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -50,7 +50,7 @@ impl Type {
         }
     }
 
-    /// As the generator of Go's methods reads it.
+    /// The type as the generator of Go's methods reads it.
     pub(super) fn for_go(&self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -62,13 +62,13 @@ impl Type {
             Self::List(item) => format!("list of {}", item.for_go()),
             Self::Map(value) => format!("map of {}", value.for_go()),
             Self::Record(record) => record.name.to_owned(),
-            // Go has one order of arguments and one type for each.
+            // A method of Go takes one type for each argument: the first.
             Self::Either(first, _) => first.for_go(),
         }
     }
 }
 
-/// The records of all functions that are built, each once, those that others hold before these.
+/// The records of all built functions, each once. A record that others hold stands before them.
 pub(super) fn records() -> Vec<&'static RecordType> {
     let mut found = Vec::new();
     functions().flat_map(types).for_each(|of| collect(&of, &mut found));

@@ -2,20 +2,21 @@
 
 use std::fmt::Write as _;
 
-use muster_api::hooks::Subject;
+use muster_api::hooks::HookSubject;
 
 use super::types::records;
 use super::wrapped;
 use crate::host::{Field, HostFunction, Type};
-use crate::quickjs::{Answer, FORMS, Form, camel_case};
+use crate::quickjs::{AnswerForm, FORMS, JavaScriptFunction, camel_case};
 
-/// The declarations that do not follow from the host table: contexts, functions that are registered, matches.
+/// The declarations that do not follow from the host table: contexts, the types of functions that game code registers,
+/// matches.
 const HEAD: &str = include_str!("head.d.ts");
 
-/// Most characters in a line of a comment.
+/// The largest number of characters in a line of a comment.
 const WIDTH: usize = 116;
 
-/// All declarations, a file by itself.
+/// All declarations, as the text of one file.
 pub fn typescript() -> String {
     let mut written = format!("{HEAD}\n");
     for record in records() {
@@ -35,10 +36,10 @@ pub fn typescript() -> String {
     FORMS.iter().for_each(|form| declare(&mut written, form, str::to_owned));
     written
         .push_str("  }\n\n  /** The functions of the server that may have to wait. */\n  interface NakamaPromises {\n");
-    let waiting = FORMS.iter().filter(|form| form.function.waits());
+    let waiting = FORMS.iter().filter(|form| form.function.may_wait());
     waiting.for_each(|form| declare(&mut written, form, |answer| format!("Promise<{answer}>")));
     written.push_str("  }\n\n  interface HookRegistrations {\n");
-    for subject in Subject::operations() {
+    for subject in HookSubject::operations() {
         let name = subject.name();
         let _ = writeln!(written, "    registerBefore{name}(fn: BeforeHookFunction<any>): void;");
         let _ = writeln!(written, "    registerAfter{name}(fn: AfterHookFunction<any, any>): void;");
@@ -47,8 +48,8 @@ pub fn typescript() -> String {
     written
 }
 
-/// Declares a method. `wrap` makes its result a promise where it is one.
-fn declare(written: &mut String, form: &Form, wrap: impl Fn(&str) -> String) {
+/// Declares a method. `wrap` turns the type of the answer into that of a promise, for methods that answer promises.
+fn declare(written: &mut String, form: &JavaScriptFunction, wrap: impl Fn(&str) -> String) {
     for line in comment(form.function) {
         let _ = writeln!(written, "    {line}");
     }
@@ -69,13 +70,13 @@ fn comment(function: &HostFunction) -> Vec<String> {
     lines
 }
 
-/// The parameters in JavaScript's order. One that may be left out but stands before one that may not is given as
-/// `null`.
-fn parameters(form: &Form) -> String {
+/// The parameters in JavaScript's order. A parameter that may be left out, but stands before one that may not, is
+/// declared to take `null`.
+fn parameters(form: &JavaScriptFunction) -> String {
     let placed = form.arguments();
     let last_needed = placed.iter().rposition(|parameter| !parameter.is_optional);
     let written = placed.iter().enumerate().map(|(place, parameter)| {
-        // `default` is a word of TypeScript.
+        // `default` is a reserved word of TypeScript.
         let name = if parameter.name == "default" { "defaultValue".to_owned() } else { camel_case(parameter.name) };
         let of = parameter.of.in_typescript();
         match (parameter.is_optional, last_needed.is_some_and(|last| place < last)) {
@@ -87,7 +88,7 @@ fn parameters(form: &Form) -> String {
     written.collect::<Vec<_>>().join(", ")
 }
 
-fn answer(form: &Form) -> String {
+fn answer(form: &JavaScriptFunction) -> String {
     let results = form.function.results;
     let plain = |result: &Field| match result.of {
         Type::Bytes => "string".to_owned(),
@@ -101,11 +102,11 @@ fn answer(form: &Form) -> String {
         format!("{{ {} }}", fields.collect::<Vec<_>>().join("; "))
     };
     match &form.answer {
-        Answer::Plain | Answer::Base64 => first(),
-        Answer::OrNull => format!("{} | null", first()),
-        Answer::Binary => "ArrayBuffer".to_owned(),
-        Answer::Named(names) => object(names, |_, of| of),
-        Answer::Response(names) => object(names, |result, of| match result.of {
+        AnswerForm::Plain | AnswerForm::Base64 => first(),
+        AnswerForm::OrNull => format!("{} | null", first()),
+        AnswerForm::Binary => "ArrayBuffer".to_owned(),
+        AnswerForm::Named(names) => object(names, |_, of| of),
+        AnswerForm::Response(names) => object(names, |result, of| match result.of {
             Type::Map(header) => format!("{{ [key: string]: {}[] }}", header.in_typescript()),
             _ => of,
         }),

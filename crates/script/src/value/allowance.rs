@@ -1,13 +1,14 @@
-//! A bound on the values that cross from game code to the host in one call. The host copies them into memory of its
-//! own, which counts for no machine.
+//! A limit on the values that cross from game code to the host in one call. The host copies them into its own memory,
+//! which counts against no machine's limit.
 
-/// Most parts of the values of one call. Each value counts, and each value in a list or map, however deep.
+/// The largest number of parts of the values of one call. Each value is a part, and so is each value in a list or map,
+/// at any depth.
 pub const PARTS_MAX: usize = 250_000;
 
-/// Most bytes of the texts in the values of one call.
+/// The largest number of bytes of all texts in the values of one call.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
-/// Parts and bytes that a call has left.
+/// The parts and bytes that one call may still send.
 pub(crate) struct Allowance {
     parts: usize,
     bytes: usize,
@@ -21,7 +22,7 @@ impl Allowance {
     /// Counts a part, and the bytes of its text.
     ///
     /// # Errors
-    /// A sentence, when the parts or bytes are used up.
+    /// A sentence that names the limit, when the parts or bytes are used up.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.parts = self.parts.checked_sub(1).ok_or_else(|| format!("more than {PARTS_MAX} values"))?;
         self.bytes =
@@ -32,7 +33,7 @@ impl Allowance {
     /// Checks that a JSON text holds no more parts than may cross.
     ///
     /// # Errors
-    /// A sentence, when it holds more.
+    /// A sentence that names the limit, when the text holds more parts.
     pub(crate) fn check_json(json: &[u8]) -> Result<(), String> {
         let (mut parts, mut in_text, mut is_escaped) = (1, false, false);
         for byte in json {

@@ -5,7 +5,7 @@ use rmpv::Value as Packed;
 
 use super::{DEPTH_MAX, Value, names};
 
-/// Deepest nesting for the library, which counts a list and the values in it as two levels.
+/// Deepest nesting in the count of the MessagePack library, for which a list and the values in it are two levels.
 const PACKED_DEPTH_MAX: usize = 2 * DEPTH_MAX + 1;
 
 /// Extension type of [`Value::Results`].
@@ -14,7 +14,6 @@ const RESULTS: i8 = 1;
 const RECORD: i8 = 2;
 
 impl Value {
-    /// Writes the value as bytes.
     pub fn encode(self) -> Vec<u8> {
         let mut out = Vec::new();
         // Writing into memory does not fail.
@@ -22,10 +21,10 @@ impl Value {
         out
     }
 
-    /// Reads a value from bytes; no bytes are [`Value::Nil`].
+    /// Reads a value from the bytes that [`Value::encode`] wrote; empty bytes are [`Value::Nil`].
     ///
     /// # Errors
-    /// `InvalidArgument` for bytes that are no value.
+    /// `InvalidArgument` for bytes that do not encode a value.
     pub fn decode(mut bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::Nil);
@@ -53,7 +52,7 @@ fn pack(value: Value) -> Packed {
     }
 }
 
-/// A packed value with an extension type, because MessagePack has no type of its own for its kind.
+/// A packed value with an extension type. Records and results have one, because MessagePack has no types for them.
 fn marked(mark: i8, packed: &Packed) -> Packed {
     let mut bytes = Vec::new();
     // Writing into memory does not fail.

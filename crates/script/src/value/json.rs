@@ -7,8 +7,8 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::{Value, whole};
 
-/// Names are sorted, as the original writes them. Bytes that are no UTF-8 become the replacement character, whole
-/// numbers are written without a fraction, and numbers that JSON cannot express become null.
+/// Writes JSON as the original does: names are sorted, bytes that are no UTF-8 become the replacement character, whole
+/// numbers have no fraction, and numbers that JSON cannot express become null.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -20,17 +20,20 @@ impl Serialize for Value {
             },
             Self::Bytes(bytes) => to.serialize_str(&String::from_utf8_lossy(bytes)),
             Self::List(values) | Self::Results(values) => to.collect_seq(values),
-            Self::Map(entries) => object(entries.iter().map(|(name, value)| (name.as_str(), value)).collect(), to),
-            Self::Record(entries) => object(entries.iter().map(|(name, value)| (*name, value)).collect(), to),
+            Self::Map(entries) => {
+                write_object(entries.iter().map(|(name, value)| (name.as_str(), value)).collect(), to)
+            }
+            Self::Record(entries) => write_object(entries.iter().map(|(name, value)| (*name, value)).collect(), to),
         }
     }
 }
 
-fn object<S: Serializer>(mut entries: Vec<(&str, &Value)>, to: S) -> Result<S::Ok, S::Error> {
+fn write_object<S: Serializer>(mut entries: Vec<(&str, &Value)>, to: S) -> Result<S::Ok, S::Error> {
     entries.sort_by_key(|(name, _)| *name);
     let mut map = to.serialize_map(Some(entries.len()))?;
     for (index, (name, value)) in entries.iter().enumerate() {
-        // Two names may be written alike, as the number 1 and the text 1 are. The last one counts.
+        // Two keys of a Lua table may have the same name, such as the number 1 and the text 1. The last of them is
+        // written.
         if entries.get(index + 1).is_none_or(|(next, _)| next != name) {
             map.serialize_entry(name, value)?;
         }
@@ -40,13 +43,13 @@ fn object<S: Serializer>(mut entries: Vec<(&str, &Value)>, to: S) -> Result<S::O
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any)
+        from.deserialize_any(ValueVisitor)
     }
 }
 
-struct Any;
+struct ValueVisitor;
 
-impl<'de> Visitor<'de> for Any {
+impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {

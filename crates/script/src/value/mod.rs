@@ -25,10 +25,10 @@ pub enum Value {
     List(Vec<Value>),
     /// Values by name, in the order in which game code gave them.
     Map(Vec<(String, Value)>),
-    /// Values by names of the host, which have underscores. A language with another way of writing names renames these
+    /// Values by names of the host, which have underscores. A language that writes names in another way renames these
     /// names and no others.
     Record(Vec<(&'static str, Value)>),
-    /// Several results of one function. No list or map holds such a value.
+    /// Several results of one function. Lists, maps and records never hold such a value.
     Results(Vec<Value>),
 }
 
@@ -38,7 +38,7 @@ impl Value {
         Self::Bytes(text.into().into_bytes())
     }
 
-    /// The type of the value, in the words of Lua.
+    /// The type of the value, as Lua calls it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Nil => "nil",
@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// Bytes of memory that the value takes, roughly.
+    /// Approximate number of bytes of memory that the value takes.
     pub fn bytes(&self) -> usize {
         let held = match self {
             Self::Nil | Self::Flag(_) | Self::Number(_) => 0,
@@ -63,8 +63,8 @@ impl Value {
         size_of::<Self>() + held
     }
 
-    /// Converts to JSON. Bytes that are no UTF-8 become the replacement character, numbers that JSON cannot express
-    /// null.
+    /// Converts to JSON. Bytes that are no UTF-8 become the replacement character, and numbers that JSON cannot express
+    /// become null.
     pub fn into_json(self) -> Json {
         match self {
             Self::Nil => Json::Null,
@@ -98,13 +98,13 @@ impl Value {
     }
 }
 
-/// The number as an integer, if it is a whole number that is exact.
+/// The number as an integer, if it is whole and within ±2^53, where every whole number is exact.
 pub(crate) fn whole(number: f64) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)
 }
 
-/// Whole numbers are written without a fraction, as the original writes them.
+/// Converts a number to JSON. Whole numbers have no fraction, as in the original.
 fn json_number(number: f64) -> Json {
     if let Some(number) = whole(number) {
         return Json::from(number);

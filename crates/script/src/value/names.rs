@@ -1,15 +1,15 @@
 //! Names of fields in records that are read from bytes. A record holds its names as texts of the program (`&'static
-//! str`), so a name that is read is kept once for the rest of the process.
+//! str`), so each name that is read is kept once, until the process ends.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use muster_domain::{Error, Result};
 
-/// Most names. The program has fewer, so more can only come from a log that no server wrote.
+/// Limit of names. The program has fewer, so more can only come from a log that no server wrote.
 const NAMES_MAX: usize = 4_096;
 
-/// Most bytes of a name. No field of the program has a longer one.
+/// Limit of the bytes of a name. No field of the program has a longer name.
 const NAME_BYTES_MAX: usize = 64;
 
 /// The names that were read so far. There is one table per process because the names live as long as the process: a

@@ -21,13 +21,13 @@ use super::mailbox::{Mailbox, Spawn};
 use crate::machine::call::Breach;
 use crate::value::Value;
 
-/// Most calls of functions and hooks under way in an instance, over all shards; further ones are refused.
+/// Limit on the calls of functions and hooks under way in an instance, over all shards; further calls are refused.
 pub const CALLS_MAX: usize = 16_384;
 
-/// Most host calls under way in an instance; further ones are refused.
+/// Limit on the host calls under way in an instance; further ones are refused.
 pub const HOST_CALLS_MAX: usize = 65_536;
 
-/// Most bytes of the arguments of host calls under way; a host call beyond them is refused.
+/// Limit on the bytes of the arguments of host calls under way; a host call that would exceed it is refused.
 pub const HOST_CALL_BYTES_MAX: usize = 64 << 20;
 
 /// The id of the call in which `InitModule` runs.
@@ -41,7 +41,7 @@ pub(super) enum CallEvent {
     Returned(Result<Option<Vec<u8>>, Failure>),
     /// A callback of a match has ended; `spent` is its processor time.
     MatchReturned { outcome: Outcome, acts: Vec<Act>, spent: Duration },
-    /// `InitModule` has run: its registrations, or why it failed.
+    /// `InitModule` has run: its registrations, or the reason why it failed.
     Ready(Result<Registrations, String>),
     /// The instance has ended. `breach` is set if this call ended it by breaching a limit.
     Ended { why: Arc<str>, breach: Option<Breach> },
@@ -83,9 +83,11 @@ pub(super) struct OpenCall {
     inbox: Arc<Inbox>,
     /// The call's name in logs.
     pub(super) name: Arc<str>,
-    /// Most processor time of the call, the time that it has used, and the bytes that it has logged.
+    /// Limit on the processor time of the call.
     pub(super) limit: Duration,
+    /// Processor time that the call has used.
     pub(super) spent: Duration,
+    /// Bytes that the call has logged.
     pub(super) logged: usize,
     is_match: bool,
 }
@@ -97,13 +99,14 @@ pub(super) struct CallTable {
     next_call: AtomicU64,
     /// Host calls without an answer yet.
     host_calls: AtomicUsize,
-    /// Bytes of their arguments.
+    /// Bytes of the arguments of these host calls.
     host_call_bytes: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Calls {
     open: HashMap<u64, OpenCall>,
+    /// Number of open calls of functions and hooks.
     functions: usize,
     /// Inboxes of the shards that work with the instance; the first one takes background host calls.
     background_inboxes: Vec<Arc<Inbox>>,
@@ -133,7 +136,7 @@ impl CallTable {
         }
     }
 
-    /// Begins a call, and posts the frame that is made for its id.
+    /// Begins a call, and posts the frame that `frame` makes for the id of the call.
     ///
     /// # Errors
     /// Code 14 when there is no instance, or too many calls are under way.
@@ -198,7 +201,7 @@ impl CallTable {
         }
     }
 
-    /// Answers a host call whose call was given up. It may run on any thread.
+    /// Answers a host call whose call was given up. This may run on any thread.
     pub(super) fn give_up(&self, host_call: HostCall) {
         let told = muster_domain::Error::new(muster_domain::ErrorKind::Unavailable, "the call was given up");
         if self.mailbox.post(Some(host_call.incarnation), super::frames::answer(host_call.sequence, Err(told))) {
@@ -227,7 +230,7 @@ impl CallTable {
     }
 }
 
-/// The side of the instance's thread.
+/// Functions for the instance's thread.
 impl CallTable {
     /// Starts an instance, and returns its serial number.
     pub(super) fn start(&self, hello: Vec<u8>) -> u32 {
@@ -244,7 +247,7 @@ impl CallTable {
         locked(&self.calls).is_running = true;
     }
 
-    /// Counts a host call with so many bytes of arguments. Returns whether it is within the limits.
+    /// Counts a host call whose arguments have `bytes` bytes. Returns whether it is within the limits.
     pub(super) fn begin_host_call(&self, bytes: usize) -> bool {
         let count = self.host_calls.fetch_add(1, Ordering::Relaxed);
         let before = self.host_call_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -273,7 +276,8 @@ impl CallTable {
         locked(&self.calls).open.get_mut(&call).map(see)
     }
 
-    /// Fails all calls of an instance that has ended, perhaps by the doing of one call. Returns their number.
+    /// Fails all calls of an instance that has ended, and returns their number. `offender` is the call that ended the
+    /// instance by breaching a limit, if there is one.
     pub(super) fn fail_all(&self, why: &Arc<str>, offender: Option<(u64, Breach)>) -> usize {
         let mut calls = locked(&self.calls);
         calls.is_running = false;

@@ -30,7 +30,7 @@ impl Writer {
 
     /// The finished frame.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        // A longer frame than this would exceed every limit on values that cross.
+        // A frame whose length does not fit would exceed every limit on values that cross.
         let length = u32::try_from(self.0.len() - LENGTH_BYTES).unwrap_or(u32::MAX);
         self.0[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
         self.0
@@ -87,7 +87,7 @@ impl Writer {
         self
     }
 
-    /// Writes a value. Maps, whose names a studio chose, cross as JSON, since they mostly become texts in Go too.
+    /// Writes a value. Maps, whose names a studio chose, cross as JSON, since most of them become texts of JSON in Go.
     pub(super) fn value(&mut self, value: Value) -> &mut Self {
         match value {
             Value::Nil => self.byte(NIL),
@@ -117,7 +117,7 @@ impl Writer {
 /// Reads a frame of an instance.
 pub(super) struct Reader<'a>(&'a [u8]);
 
-/// Why a frame cannot be read.
+/// The reason why a frame cannot be read.
 pub(super) type Unreadable = String;
 
 type Read<T> = Result<T, Unreadable>;
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         self.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Reads a list of values, within the allowance of one crossing.
+    /// Reads a list of values, which share one allowance.
     pub(super) fn values(&mut self) -> Read<Vec<Value>> {
         let mut left = Allowance::new();
         let length = self.length()?;

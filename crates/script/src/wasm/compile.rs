@@ -12,13 +12,13 @@ use wasmtime::{Config, Engine, InstancePre, Module, OptLevel, RegallocAlgorithm}
 use super::instance::InstanceState;
 use super::wasi::linked;
 
-/// Most compiled modules that are kept: those used last.
+/// Limit on the compiled modules that are kept; these are the ones that were used last.
 const KEPT_MAX: usize = 4;
 
 /// Compiles a module, or takes the kept result of an earlier compilation.
 ///
 /// # Errors
-/// A sentence, for a file that is no module, and for a module with imports that the host does not have.
+/// A sentence that says so, for a file that is no module, and for a module with imports that the host does not have.
 pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre<InstanceState>, String> {
     let failed = |error: wasmtime::Error| format!("{error:#}");
     let mut config = Config::new();
@@ -67,7 +67,7 @@ fn take(engine: &Engine, path: &Path) -> Option<Module> {
     let compiled = fs::read(path).ok()?;
     // SAFETY: only `keep` writes to the folder. It writes whole files, named by a digest of their source.
     let module = unsafe { Module::deserialize(engine, compiled) };
-    // A file of another release of wasmtime is not accepted, and the module is compiled anew.
+    // The library refuses a file of another release of wasmtime, and the module is compiled anew.
     let module = module.ok()?;
     let used = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
     if let Err(error) = used {
@@ -90,7 +90,7 @@ fn keep(module: &Module, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes the compiled modules that were not used for longest.
+/// Removes all compiled modules but the [`KEPT_MAX`] that were used last.
 fn forget_old(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let used = |path: PathBuf| Some((path.metadata().ok()?.modified().ok()?, path));

@@ -1,5 +1,5 @@
-//! Frames: the messages between the host and an instance, one kind of frame for each. `sdk/go/server.go` is the other
-//! side; `codec.rs` holds the encoding of fields.
+//! Frames: the messages between the host and an instance. The first byte of a frame is its kind. `sdk/go/server.go` is
+//! the other side; `codec.rs` holds the encoding of fields.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use muster_live::matches::{
 use muster_wire::code::Code;
 
 use super::codec::{Reader, Unreadable, Writer};
-use crate::functions::Surroundings;
-use crate::machine::call::{Callee, Given, Sole};
+use crate::functions::ServerFacts;
+use crate::machine::call::{CallArgument, Callee, SinglePurpose};
 use crate::machine::matches::{SENT_BYTES_MAX, Sink};
-use crate::machine::registry::{Among, Names, Point, Registry, When};
+use crate::machine::registered::{Among, Names, Point, RegisteredFunctions, When};
 use crate::value::Value;
 
 /// Version of the frames, sent in the first one. An SDK with another version refuses to start.
@@ -34,35 +34,35 @@ const CALLBACKS: [&str; 8] = [
 ];
 
 /// The first frame: facts about the server that all calls share, and limits.
-pub(super) fn hello(around: &Surroundings, public_node: &str, deferred_max: usize) -> Vec<u8> {
+pub(super) fn hello(facts: &ServerFacts, public_node: &str, deferred_max: usize) -> Vec<u8> {
     let mut frame = Writer::new(1);
-    frame.u32(VERSION).text(&around.node).text(&around.version);
-    frame.pairs(around.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    frame.u32(VERSION).text(&facts.node).text(&facts.version);
+    frame.pairs(facts.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     frame.text(public_node).length(deferred_max).length(SENT_BYTES_MAX);
     frame.finish()
 }
 
 /// A call of a registered function.
-pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: Given) -> Vec<u8> {
+pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, argument: CallArgument) -> Vec<u8> {
     let mut frame = Writer::new(2);
     frame.u64(id);
     match callee {
         Callee::Function(id) => frame.byte(0).text(id),
         Callee::Hook(Point { when, subject }) => {
             frame.byte(1).flag(when == When::After).text(subject.name());
-            frame.flag(matches!(subject, muster_api::hooks::Subject::Message(_)))
+            frame.flag(matches!(subject, muster_api::hooks::HookSubject::Message(_)))
         }
-        Callee::Sole(sole) => frame.byte(2).byte(sole as u8),
+        Callee::SinglePurpose(purpose) => frame.byte(2).byte(purpose as u8),
         Callee::Listener(occasion, index) => frame.byte(3).byte(occasion as u8).length(index),
         Callee::Schedule(index) => frame.byte(4).length(index),
         Callee::Route(index) => frame.byte(5).length(index),
     };
     write_invocation(&mut frame, invocation);
-    match given {
-        Given::Text(text) => frame.byte(0).text(&text),
-        Given::Number(number) => frame.byte(1).u64(number.to_bits()),
-        Given::Value(value) => frame.byte(2).value(value),
-        Given::Messages(messages) => {
+    match argument {
+        CallArgument::Text(text) => frame.byte(0).text(&text),
+        CallArgument::Number(number) => frame.byte(1).u64(number.to_bits()),
+        CallArgument::Value(value) => frame.byte(2).value(value),
+        CallArgument::Messages(messages) => {
             frame.byte(3).length(messages.len());
             for message in messages {
                 match message {
@@ -72,7 +72,7 @@ pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, given: 
             }
             &mut frame
         }
-        Given::Request(request, body) => frame.byte(4).value(request).bytes(&body),
+        CallArgument::Request(request, body) => frame.byte(4).value(request).bytes(&body),
     };
     frame.finish()
 }
@@ -106,7 +106,7 @@ fn write_multimap(frame: &mut Writer, values: &Multimap) {
     }
 }
 
-/// The host's answer to a call of the instance.
+/// The answer of a host function that the instance has called.
 pub(super) fn answer(sequence: u32, result: muster_domain::Result<Value>) -> Vec<u8> {
     let mut frame = Writer::new(3);
     frame.u32(sequence);
@@ -207,7 +207,7 @@ pub(super) fn drop_match(id: MatchId) -> Vec<u8> {
 pub(super) enum FromInstance {
     /// `InitModule` has run: its registrations, or why it failed.
     Ready(Result<Registrations, String>),
-    /// A call of the host on behalf of a call.
+    /// A call of game code has called a host function. The answer to it has the same `sequence`.
     HostCalled { call: u64, sequence: u32, name: String, arguments: Vec<Value> },
     /// A call has ended.
     Returned { call: u64, result: Result<Option<Vec<u8>>, Failure> },
@@ -262,35 +262,35 @@ pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
 }
 
 fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
-    let mut registry = Registry::<()>::default();
+    let mut functions = RegisteredFunctions::<()>::default();
     let mut handlers = Vec::new();
     let length = reader.length()?;
     for _ in 0..length {
         let (kind, name) = (reader.byte()?, reader.text()?);
         match kind {
-            0 => registry.set_function("RegisterRpc", &name, ())?,
-            1 => registry.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
-            2 => registry.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
-            3 => registry.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
-            4 => registry.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
-            5 => registry.set_sole(Sole::Farewell, ()),
-            6 => registry.set_sole(Sole::Matched, ()),
-            7 => registry.add_listener(Occasion::Reported, ()),
-            8 => registry.add_listener(Occasion::SessionStart, ()),
-            9 => registry.add_listener(Occasion::SessionEnd, ()),
-            10 => registry.add_schedule("RegisterSchedule", &name, ())?,
+            0 => functions.set_function("RegisterRpc", &name, ())?,
+            1 => functions.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
+            2 => functions.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
+            3 => functions.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
+            4 => functions.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
+            5 => functions.set_single_purpose(SinglePurpose::Farewell, ()),
+            6 => functions.set_single_purpose(SinglePurpose::Matched, ()),
+            7 => functions.add_listener(Occasion::Reported, ()),
+            8 => functions.add_listener(Occasion::SessionStart, ()),
+            9 => functions.add_listener(Occasion::SessionEnd, ()),
+            10 => functions.add_schedule("RegisterSchedule", &name, ())?,
             11 if name.is_empty() => return Err("RegisterMatch expects a name".to_owned()),
             11 => handlers.push(name),
             12 => {
                 let (methods, path) = name.split_once(' ').unwrap_or(("", &name));
                 let methods: Vec<_> =
                     methods.split(',').filter(|method| !method.is_empty()).map(str::to_owned).collect();
-                registry.add_route("RegisterHttp", path, &methods, ())?;
+                functions.add_route("RegisterHttp", path, &methods, ())?;
             }
             _ => return Err(format!("an unknown registration {kind}")),
         }
     }
-    Ok(Registrations { names: registry.names(|()| false), handlers })
+    Ok(Registrations { names: functions.names(|()| false), handlers })
 }
 
 fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {
@@ -298,7 +298,7 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {
         0 => Outcome::Begun { tick_rate: reader.u32()?, label: reader.text()?.into() },
         1 => Outcome::Decided(Ok(())),
         2 => Outcome::Decided(Err(reader.text()?.into())),
-        3 => Outcome::Goes,
+        3 => Outcome::GoesOn,
         4 => Outcome::Signalled(reader.text()?.into()),
         5 => Outcome::Over,
         6 => Outcome::Failed(reader.text()?.into()),
@@ -350,7 +350,7 @@ fn id<T: std::str::FromStr>(reader: &mut Reader<'_>) -> Result<T, Unreadable> {
 pub(super) fn bounded(call: &Call, outcome: Outcome, acts: Vec<Act>, deferred_max: usize) -> Return {
     let sink = Sink::new(deferred_max);
     sink.open();
-    sink.let_set(&call.timers, call.callback.timer());
+    sink.allow_timers(&call.timers, call.callback.timer());
     match acts.into_iter().try_for_each(|act| sink.add(act)) {
         Ok(()) => Return { outcome, acts: sink.close() },
         Err(why) => crate::machine::matches::failed(Arc::from(why)),

@@ -1,5 +1,5 @@
-//! An instance of a module at work on its thread: its limits, which of its calls runs, and how it ends. Processor time
-//! is charged to the call that runs; time outside of calls is *background*.
+//! An instance of a module at work on its thread: its limits, the call that runs, and its end. Processor time is
+//! charged to the call that runs; time outside of calls is *background*.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,35 +13,38 @@ use super::frames::{FromInstance, read};
 use super::instance_log::{InstanceLog, bytes_of};
 use crate::machine::call::Breach;
 use crate::metrics::ScriptMetrics;
-use crate::process::clock::{Alarm, Lane as ClockLane};
+use crate::process::clock::{SliceAlarm, WatchedThread};
 
 /// Least time between the starts of two instances, so that one which ends at once is not started all the time.
 pub(super) const START_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The current call while no call runs: goroutines that calls left behind, and the loop that reads frames.
+/// Id in place of the current call while no call runs. Then goroutines run that calls left behind, or the loop that
+/// reads frames.
 const NONE: u64 = 0;
 
-/// Most events, and the longest time, that gather before the shards that wait for them are woken: each waking costs as
-/// much as a small call. Events are delivered sooner when the instance waits.
+/// Limit on the events that gather before the shards that wait for them are woken, since each waking costs as much as a
+/// small call. Events are delivered sooner when the instance waits.
 const UNDELIVERED_MAX: usize = 32;
+
+/// Limit on the time for which events gather.
 const UNDELIVERED_FOR_MAX: Duration = Duration::from_micros(200);
 
 /// Limits of an instance.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Most bytes of the instance's memory.
+    /// Limit on the bytes of the instance's memory.
     pub(super) bytes_max: usize,
-    /// Most processor time of background work between two waits.
+    /// Limit on the processor time of background work between two waits.
     pub(super) background: Duration,
-    /// Most processor time of `InitModule`.
+    /// Limit on the processor time of `InitModule`.
     pub(super) init: Duration,
-    /// Most bytes of log lines of one call, and of background work in a second.
+    /// Limit on the bytes of log lines of one call, and of background work in a second.
     pub(super) log_bytes_max: usize,
 }
 
 /// The reason why an instance ends, as an error that unwinds it.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Ending {
+pub(super) enum EndReason {
     #[error("the server needs it no more")]
     Closed,
     #[error("it exited with status {0}")]
@@ -72,8 +75,9 @@ pub(super) struct InstanceState {
     pub(super) reading: FrameReading,
     pub(super) started: Instant,
     pub(super) log: InstanceLog,
-    /// Events that are not delivered yet, each with its call, and since when the first one waits.
+    /// Events that are not delivered yet, each with its call.
     undelivered: Vec<(u64, CallEvent)>,
+    /// The moment since which the first of these events waits.
     undelivered_since: Instant,
     /// Id of the call that runs.
     current: u64,
@@ -82,20 +86,20 @@ pub(super) struct InstanceState {
     background: Duration,
     is_ready: bool,
     offender: Option<(u64, Breach)>,
-    watched: Arc<ClockLane>,
-    alarm: Arc<dyn Alarm>,
+    watched: Arc<WatchedThread>,
+    alarm: Arc<dyn SliceAlarm>,
     file: Arc<str>,
 }
 
 /// Interrupts an engine by advancing its epoch.
 pub(super) struct EpochAlarm(pub(super) Engine);
 
-impl Alarm for EpochAlarm {
+impl SliceAlarm for EpochAlarm {
     fn ring(&self) {
         self.0.increment_epoch();
     }
 
-    // The callback of the epoch's deadline asks for the next epoch itself.
+    // Nothing needs to be silenced, because the callback of the epoch's deadline sets the next deadline.
     fn silence(&self) {}
 }
 
@@ -123,7 +127,7 @@ impl InstanceState {
         })
     }
 
-    /// Most bytes of the instance's memory.
+    /// Limit on the bytes of the instance's memory.
     pub(super) fn bytes_max(&self) -> usize {
         self.bounds.bytes_max
     }
@@ -148,7 +152,8 @@ impl InstanceState {
         self.watched.enter(self.file.clone(), Some(self.alarm.clone()));
     }
 
-    /// Adds an event of a call. It is delivered together with others, or when they have waited too long.
+    /// Adds an event of a call. It is delivered together with others, when enough have gathered or the first one has
+    /// waited long enough.
     fn tell(&mut self, call: u64, event: CallEvent) {
         let now = Instant::now();
         if self.undelivered.is_empty() {
@@ -167,7 +172,7 @@ impl InstanceState {
     }
 
     /// Runs at the end of a slice. Ends the instance if the current call has used more time than it may.
-    fn look(&mut self) -> Result<(), Ending> {
+    fn look(&mut self) -> Result<(), EndReason> {
         self.deliver();
         self.watched.answer();
         let Charge { spent, limit, name } = self.charge();
@@ -175,23 +180,23 @@ impl InstanceState {
             return Ok(());
         }
         self.offender = Some((self.current, Breach::Time));
-        Err(Ending::Time(name))
+        Err(EndReason::Time(name))
     }
 
     /// Takes a frame from the instance.
     ///
     /// # Errors
     /// For bytes that are no frame, and when a restarted instance fails in `InitModule`.
-    pub(super) fn receive(&mut self, frame: &[u8]) -> Result<(), Ending> {
-        match read(frame).map_err(Ending::Unreadable)? {
+    pub(super) fn receive(&mut self, frame: &[u8]) -> Result<(), EndReason> {
+        match read(frame).map_err(EndReason::Unreadable)? {
             FromInstance::Ready(registered) => {
                 self.is_ready = true;
                 if self.calls.with(INIT, |_| ()).is_some() {
                     self.tell(INIT, CallEvent::Ready(registered));
                 } else {
-                    // A restarted instance registers the same as the first one, so only its readiness is told: callers
-                    // wait for that.
-                    registered.map_err(Ending::Init)?;
+                    // A restarted instance registers the same functions as the first one, so its registrations are
+                    // dropped. Calls are accepted again from now on.
+                    registered.map_err(EndReason::Init)?;
                     self.calls.ready();
                 }
             }
@@ -253,7 +258,7 @@ pub(super) fn run(
     calls: &Arc<CallTable>,
     hello: Vec<u8>,
     bounds: Bounds,
-    watched: &Arc<ClockLane>,
+    watched: &Arc<WatchedThread>,
     file: &Arc<str>,
     metrics: &Arc<ScriptMetrics>,
 ) -> InstanceEnd {
@@ -291,7 +296,7 @@ pub(super) fn run(
     store.data_mut().leave();
     let why = match ran {
         Ok(()) => "its main function returned".to_owned(),
-        Err(error) => match error.downcast_ref::<Ending>() {
+        Err(error) => match error.downcast_ref::<EndReason>() {
             Some(ending) => ending.to_string(),
             None => format!("{error:#}"),
         },
@@ -306,7 +311,7 @@ fn begin(module: &InstancePre<InstanceState>, store: &mut Store<InstanceState>) 
     instance.get_typed_func::<(), ()>(&mut *store, "_start")?.call(store, ())
 }
 
-/// The processor's time that the calling thread has used.
+/// Processor time that the calling thread has used.
 fn used_by_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

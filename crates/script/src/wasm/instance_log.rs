@@ -1,5 +1,5 @@
 //! The log of an instance: lines of its logger, and its standard output and error. Lines of a call count for the call,
-//! all others for the instance; what exceeds its share is dropped and counted.
+//! all others for the instance. Lines over the limit of bytes are dropped and counted.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ const DEBUG: u8 = 0;
 const INFO: u8 = 1;
 const WARN: u8 = 2;
 
-/// The bytes that a line and its fields count for, as far as they are written.
+/// The bytes that a line and its fields count as. Parts that are too long to be written do not count.
 pub(super) fn bytes_of(line: &str, fields: &str) -> usize {
     line_of(line).len() + line_of(fields).len() + LINE_OVERHEAD_BYTES
 }

@@ -31,7 +31,8 @@ impl Language for Go {
 
     fn limits(settings: &EngineSettings) -> Limits {
         Limits {
-            // Each is a way to the one instance of the server, which takes so many calls at a time.
+            // Each machine is a handle of the one instance of the server, which takes this many calls at a time over
+            // all shards.
             machines_max: CALLS_MAX.div_ceil(settings.shards),
             machines_min: 1,
             machine_bytes: settings.go_bytes,

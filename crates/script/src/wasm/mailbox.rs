@@ -26,12 +26,13 @@ struct Inner {
     incarnation: u32,
     /// Whether the instance's thread waits for a frame.
     is_awaited: bool,
-    /// The shard whose task is about to wake the thread.
+    /// The shard that has a task which will wake the thread.
     woken_soon_by: Option<ThreadId>,
     is_closed: bool,
 }
 
-/// Wakes the thread when it is dropped: by its task, or when the shard drops the task without running it.
+/// Wakes the instance's thread when it is dropped. A task drops it when it runs; a shard that drops the task without
+/// running it does so too.
 struct WakeLater(Arc<Mailbox>);
 
 impl Drop for WakeLater {
@@ -107,7 +108,7 @@ impl Mailbox {
     }
 }
 
-/// The side of the instance's thread.
+/// Functions for the instance's thread.
 impl Mailbox {
     /// Starts an instance with its first frame, and drops all other frames. Returns the instance's serial number.
     pub(super) fn start(&self, hello: Vec<u8>) -> u32 {
@@ -143,7 +144,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits until a moment before another instance starts. Returns false when the thread is to end.
+    /// Waits until the moment `until`, before another instance starts. Returns false when the thread is to end.
     pub(super) fn pause(&self, until: Instant) -> bool {
         let mut inner = self.lock();
         loop {
@@ -197,7 +198,7 @@ mod tests {
         // The shard never runs the task.
         waited_for(std::mem::forget, |mailbox, incarnation| {
             assert!(mailbox.post_soon(incarnation, b"one shard's".to_vec()));
-            assert!(mailbox.lock().is_awaited, "it is rung when that has time");
+            assert!(mailbox.lock().is_awaited, "the thread is woken when the shard has time");
             thread::scope(|scope| {
                 scope.spawn(|| mailbox.post_soon(incarnation, b"another's".to_vec()));
             });

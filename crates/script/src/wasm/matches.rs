@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_api::game::Failure;
-use muster_live::matches::{Call, Callback, MatchId, Outcome, Return};
+use muster_live::matches::{Act, Call, Callback, MatchId, Outcome, Return};
 
 use super::call_table::CallEvent;
 use super::frames;
@@ -43,7 +43,7 @@ const NOT_RECORDED: &str = "matches in Go are not durable";
 impl MatchMachine for MatchVm {
     type Program = GoModule;
     const FREEZES: bool = false;
-    const PARKS: bool = true;
+    const TAKES_CALLS_WHILE_WAITING: bool = true;
 
     fn new(program: &GoModule, host: &Rc<Host>, limits: Limits, _: bool) -> Result<Self, LoadError> {
         let vm = Vm::of(program, host)?;
@@ -54,7 +54,7 @@ impl MatchMachine for MatchVm {
         let pace = self.paces.borrow_mut().entry(call.id).or_default().clone();
         match self.ask(call).await {
             Err(Refused(why)) => (failed(why), false),
-            Ok((outcome, acts, spent)) => {
+            Ok(Answered { outcome, acts, spent }) => {
                 let mut returned = frames::bounded(call, outcome, acts, self.limits.deferred_max);
                 let Callback::Loop(_) = call.callback else { return (returned, false) };
                 let (is_late, in_time) = pace.looped(spent, &self.limits);
@@ -88,8 +88,16 @@ impl Migrating for MatchVm {
     }
 }
 
+/// The answer of the instance to a call of a callback.
+struct Answered {
+    outcome: Outcome,
+    acts: Vec<Act>,
+    /// Processor time that the callback took.
+    spent: Duration,
+}
+
 impl MatchVm {
-    async fn ask(&self, call: &Call) -> Result<(Outcome, Vec<muster_live::matches::Act>, Duration), Refused> {
+    async fn ask(&self, call: &Call) -> Result<Answered, Refused> {
         let limit = match call.callback {
             Callback::Loop(_) => self.limits.tick_time_max,
             _ => self.limits.call_time,
@@ -100,7 +108,7 @@ impl MatchVm {
         let frame = |id| frames::match_call(id, call, &public_id, &host.node).map_err(|why| Refused(why.into()));
         let taken = self.vm.calls().begin(name.into(), limit, true, frame)?;
         match serve_call(self.vm.calls().clone(), taken, host.clone()).await {
-            CallEvent::MatchReturned { outcome, acts, spent } => Ok((outcome, acts, spent)),
+            CallEvent::MatchReturned { outcome, acts, spent } => Ok(Answered { outcome, acts, spent }),
             CallEvent::Returned(Err(failure)) => Err(failure.into()),
             CallEvent::Ended { why, .. } => {
                 Err(Refused(format!("the Go instance that held the match has ended: {why}").into()))

@@ -1,5 +1,5 @@
-//! The Go module of a folder, and the thread that runs its instances, one after the other: a new one starts when one
-//! has ended.
+//! The Go module of a folder, and the thread that runs its instances one after the other. A new instance starts when
+//! one has ended.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,18 @@ use super::instance::{Bounds, InstanceEnd, InstanceState, START_INTERVAL, run};
 use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
-use crate::machine::registry::Names;
-use crate::machine::{Code, LoadError};
+use crate::machine::registered::Names;
+use crate::machine::{LoadError, ProgramCode};
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
 use crate::process::stuck::digest;
 
 const EXTENSION: &str = "wasm";
 
-/// Most bytes of a module; larger ones are refused.
+/// Limit on the bytes of a module; larger modules are refused.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// Stack of the thread for the host's functions; the instance has a stack of its own.
+/// Bytes of the thread's stack, which only the host's functions use; the instance has a stack of its own.
 const STACK_BYTES: usize = 4 << 20;
 
 /// A module that has started and registered its functions. By default there is no module.
@@ -119,7 +119,7 @@ impl GoModule {
         &self.names.functions
     }
 
-    /// How many hooks the module registers.
+    /// Number of hooks that the module registers.
     pub fn hooks_count(&self) -> usize {
         self.names.hooks().count()
     }
@@ -140,7 +140,7 @@ impl GoModule {
     }
 }
 
-impl Code for GoModule {
+impl ProgramCode for GoModule {
     fn names(&self) -> &Names {
         &self.names
     }
@@ -202,11 +202,11 @@ impl ModuleThread {
 
     /// Runs instances until the mailbox is closed.
     fn run(self) {
-        let watched = self.process.clock.lane();
+        let watched = self.process.clock.watch_this_thread();
         let metrics: &Arc<ScriptMetrics> = &self.process.metrics;
         loop {
             let started = Instant::now();
-            let hello = hello(&self.process.around, &self.node, self.deferred_max);
+            let hello = hello(&self.process.facts, &self.node, self.deferred_max);
             let ended = run(&self.compiled, &self.calls, hello, self.bounds, &watched, &self.file, metrics);
             if self.calls.mailbox.is_closed() {
                 return self.calls.end_all(&ended.why);

@@ -3,7 +3,7 @@
 use muster_domain::ports::sql::SqlValue;
 use muster_domain::{Error, Result, sql};
 
-use crate::host::{Arguments, Effect, HostFunction, Parameter, ROW, Run, Type, optional, required};
+use crate::host::{Arguments, EffectClass, HostFunction, Parameter, ROW, Run, Type, optional, required};
 use crate::value::{Value, whole};
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
@@ -12,7 +12,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: PARAMETERS,
         answers: "how many rows were changed",
         doc: "Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2.",
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = (arguments.text()?, parameters(&mut arguments)?);
@@ -27,7 +27,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: PARAMETERS,
         answers: "the names of the columns, and the rows, each value behind a letter for its kind",
         doc: "Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2.",
-        effect: Effect::Writes,
+        effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let (statement, parameters) = (arguments.text()?, parameters(&mut arguments)?);
@@ -44,8 +44,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
 
 const PARAMETERS: &[Parameter] = &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))];
 
-/// Reads the parameters of a statement. In a text the first letter is the type of the value behind it, so that values
-/// which JSON's numbers cannot hold cross unchanged.
+/// Reads the parameters of a statement. In a text the first letter is the kind of the value behind it. Whole numbers
+/// are such texts, because a double cannot hold all of them.
 fn parameters(arguments: &mut Arguments) -> Result<Vec<SqlValue>> {
     let unfit = || Error::invalid("expects parameters, each behind a letter for its kind");
     let Value::List(values) = arguments.any() else { return Ok(Vec::new()) };

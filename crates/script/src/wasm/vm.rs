@@ -19,8 +19,8 @@ use super::codec::Reader;
 use super::frames;
 use super::module::{GoModule, RunningModule};
 use super::sql;
-use crate::host::{Host, HostFunction, Meter, Started, functions};
-use crate::machine::call::{CallInput, Callee, End, Wanted};
+use crate::host::{Host, HostAnswer, HostFunction, Meter, functions};
+use crate::machine::call::{CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
@@ -32,13 +32,16 @@ const FORM: WriteOptions = WriteOptions { emit_defaults: false, camel_case: true
 static FUNCTIONS: LazyLock<HashMap<&'static str, &'static HostFunction>> =
     LazyLock::new(|| functions().chain(sql::FUNCTIONS).map(|function| (function.name, function)).collect());
 
-/// A way to call the one instance. A shard has as many as it may have machines, which bounds its calls under way.
+/// A handle of the one instance. A shard has at most as many handles as it may have machines, so they limit its calls
+/// under way.
 pub struct Vm {
     running: Arc<RunningModule>,
     host: Rc<Host>,
 }
 
 impl Vm {
+    /// A handle of the instance of a program.
+    ///
     /// # Errors
     /// When there is no module.
     pub(super) fn of(program: &GoModule, host: &Rc<Host>) -> std::result::Result<Self, LoadError> {
@@ -74,26 +77,26 @@ impl Machine for Vm {
     async fn call(
         &self,
         callee: Callee<'_>,
-        CallInput { invocation, given }: CallInput,
-        wanted: Wanted,
+        CallInput { invocation, argument }: CallInput,
+        result_type: ResultType,
         limits: &Limits,
-    ) -> End {
-        let frame = |id| Ok(frames::call(id, callee, &invocation, given));
+    ) -> CallOutcome {
+        let frame = |id| Ok(frames::call(id, callee, &invocation, argument));
         let taken = self.calls().begin(Arc::from(callee.name()), limits.call_time, false, frame);
         let taken = match taken {
             Ok(taken) => taken,
-            Err(failure) => return End { result: Err(failure), breach: None },
+            Err(failure) => return CallOutcome { result: Err(failure), breach: None },
         };
         match serve_call(self.calls().clone(), taken, self.host.clone()).await {
-            CallEvent::Returned(Ok(Some(answered))) if wanted == Wanted::Value => {
-                End { result: encoded(&answered), breach: None }
+            CallEvent::Returned(Ok(Some(answered))) if result_type == ResultType::Value => {
+                CallOutcome { result: encoded(&answered), breach: None }
             }
-            CallEvent::Returned(result) => End { result, breach: None },
+            CallEvent::Returned(result) => CallOutcome { result, breach: None },
             CallEvent::Ended { breach, .. } => {
                 let told = "The game's Go instance ended while it was at work for this. Try again.";
-                End { result: Err(Failure::new(Code::Unavailable, told)), breach }
+                CallOutcome { result: Err(Failure::new(Code::Unavailable, told)), breach }
             }
-            _ => End {
+            _ => CallOutcome {
                 result: Err(Failure::new(Code::Internal, "The game's code answered another question.")),
                 breach: None,
             },
@@ -107,7 +110,7 @@ fn encoded(answered: &[u8]) -> std::result::Result<Option<Vec<u8>>, Failure> {
     Ok(values.into_iter().next().map(Value::encode))
 }
 
-/// A call of the host that waits for its result.
+/// A host call whose result is awaited.
 type Awaited = Pin<Box<dyn Future<Output = (HostCall, Result<Value>)>>>;
 
 /// Waits for a call's end, and runs the host calls that the instance makes for it. Dropping the future gives the call
@@ -138,9 +141,9 @@ impl CallService {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(CallEvent::HostCalled { host_call, name, arguments }) => {
                     match start(&self.host, &name, arguments) {
-                        Ok(Started::Now(value)) => self.calls.answer(host_call, Ok(value)),
+                        Ok(HostAnswer::Ready(value)) => self.calls.answer(host_call, Ok(value)),
                         Err(error) => self.calls.answer(host_call, Err(error)),
-                        Ok(Started::Later(awaited)) => {
+                        Ok(HostAnswer::Pending(awaited)) => {
                             self.unanswered.push(host_call);
                             self.awaited.push(Box::pin(async move { (host_call, awaited.await) }));
                         }
@@ -179,7 +182,7 @@ impl Drop for CallService {
     }
 }
 
-fn start(host: &Rc<Host>, name: &str, arguments: Vec<Value>) -> Result<Started> {
+fn start(host: &Rc<Host>, name: &str, arguments: Vec<Value>) -> Result<HostAnswer> {
     let function = FUNCTIONS.get(name);
     let unknown = || Error::new(ErrorKind::Unimplemented, format!("{name} is not available on this server yet."));
     function.ok_or_else(unknown)?.start(host, arguments)
@@ -195,8 +198,8 @@ pub(super) async fn serve_background(calls: Arc<CallTable>, host: Rc<Host>, limi
                 (host.spawn)(Box::pin(async move {
                     let answered = async {
                         match start(&its, &name, arguments)? {
-                            Started::Now(value) => Ok(value),
-                            Started::Later(awaited) => awaited.await,
+                            HostAnswer::Ready(value) => Ok(value),
+                            HostAnswer::Pending(awaited) => awaited.await,
                         }
                     };
                     let meter = Meter::new(Chain::default(), &limits);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use wasmtime::{Caller, Engine, ExternType, InstancePre, Linker, Module, Val};
 
-use super::instance::{Ending, FrameReading, InstanceState};
+use super::instance::{EndReason, FrameReading, InstanceState};
 
 /// Error numbers of WASI.
 const SUCCESS: i32 = 0;
@@ -31,17 +31,17 @@ const EVENT_BYTES: usize = 32;
 const TAG_CLOCK: u8 = 0;
 const TAG_READ: u8 = 1;
 
-/// Most subscriptions of one wait; Go's runtime never has more.
+/// Limit on the subscriptions of one wait; Go's runtime never has more.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
-/// Most bytes of a frame from an instance: everything that may cross in one call, and the frame around it.
+/// Limit on the bytes of a frame from an instance. A frame of all values that may cross in one call is shorter.
 const FRAME_BYTES_MAX: usize = 34 << 20;
 
-/// Most bytes that an instance writes to its output at a time. It writes the rest by further calls, since it cannot be
-/// interrupted within one.
+/// Limit on the bytes of one write of an instance to its output, since the instance cannot be interrupted within a
+/// write. It writes the rest with further writes.
 const WRITTEN_BYTES_MAX: u32 = 64 << 10;
 
-/// Most parts of one write.
+/// Limit on the parts of one write.
 const WRITTEN_PARTS_MAX: u32 = 1_024;
 
 /// Links a module with everything that it may import.
@@ -70,7 +70,8 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
     linker.func_wrap(WASI, "clock_time_get", clock_time_get)?;
     linker.func_wrap(WASI, "random_get", random_get)?;
     linker.func_wrap(WASI, "sched_yield", || SUCCESS)?;
-    linker.func_wrap(WASI, "proc_exit", |status: i32| -> wasmtime::Result<()> { Err(Ending::Exit(status).into()) })?;
+    linker
+        .func_wrap(WASI, "proc_exit", |status: i32| -> wasmtime::Result<()> { Err(EndReason::Exit(status).into()) })?;
     linker.func_wrap(WASI, "fd_read", fd_read)?;
     linker.func_wrap(WASI, "fd_write", fd_write)?;
     linker.func_wrap(WASI, "fd_fdstat_get", fd_fdstat_get)?;
@@ -79,7 +80,7 @@ pub(super) fn linked(engine: &Engine, module: &Module) -> wasmtime::Result<Insta
     linker.instantiate_pre(module)
 }
 
-/// Stands for all other functions of WASI, on files, folders and sockets: always an error.
+/// Stands in for all other functions of WASI, which are about files, folders and sockets, and answers an error.
 fn absent(_: Caller<'_, InstanceState>, _: &[Val], results: &mut [Val]) -> wasmtime::Result<()> {
     if let Some(result) = results.first_mut() {
         *result = Val::I32(BAD_FILE);
@@ -123,12 +124,12 @@ fn or_fault(done: Option<i32>) -> i32 {
 fn send(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> wasmtime::Result<()> {
     let (memory, state) = parts(&mut caller);
     let frame = part(memory, at, length as usize).filter(|frame| frame.len() <= FRAME_BYTES_MAX);
-    let frame = frame.ok_or_else(|| Ending::Unreadable(format!("a frame of {length} bytes at {at}")))?;
+    let frame = frame.ok_or_else(|| EndReason::Unreadable(format!("a frame of {length} bytes at {at}")))?;
     Ok(state.receive(frame)?)
 }
 
-/// Environment variables for Go's runtime. It collects garbage when its memory has grown to five times the size after
-/// the last collection, and more often when memory is nearly used up.
+/// Environment variables for Go's runtime. With them the runtime collects garbage when its memory has grown to five
+/// times the size after the last collection, and more often when memory is nearly used up.
 fn environment(caller: &Caller<'_, InstanceState>) -> Vec<String> {
     vec!["GOGC=400\0".to_owned(), format!("GOMEMLIMIT={}\0", caller.data().bytes_max() / 4 * 3)]
 }
@@ -279,7 +280,7 @@ fn poll_oneoff(
         state.leave();
     }
     let until = if may_wait { until } else { Some(now) };
-    let has_mail = state.calls.mailbox.wait(until).ok_or(Ending::Closed)?;
+    let has_mail = state.calls.mailbox.wait(until).ok_or(EndReason::Closed)?;
     if may_wait {
         state.enter();
     }
@@ -318,7 +319,8 @@ fn subscription(memory: &[u8], at: usize, state: &InstanceState, now: Instant) -
             (true, MONOTONIC) => timeout.saturating_sub(state.started.elapsed()),
             (true, _) => timeout.saturating_sub(since_1970()),
         };
-        // Moments further away than this are as good as never.
+        // Longer waits are cut, so that the moment does not overflow; Go's runtime waits again when it is woken too
+        // early.
         const FAR: Duration = Duration::from_secs(86_400);
         Some(now + left.min(FAR))
     } else {

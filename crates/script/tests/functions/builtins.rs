@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use muster_api::game::Invocation;
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::value::Value as GameValue;
 use muster_script::{Limits, LuaFunctions};
 use muster_wire::code::Code;
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::matches::{Hall, module, run};
 use crate::world::{block_on, call, load};
 
-/// Most time of a call. Its budget is a fifth of that, because the computer may be slow and test builds are not
-/// optimised.
+/// Limit on the time of a call. The budget of the call is much shorter, because the computer may be slow and test
+/// builds are not optimised.
 const TAKES_MAX: Duration = Duration::from_millis(250);
 
 const BUDGET: Duration = Duration::from_millis(20);
@@ -56,7 +56,7 @@ const MODULE: &str = "local nk = require('nakama')
     local function of(names)
         local values = {}
         for index, name in names do values[index] = given[name] end
-        -- One that may be changed.
+        -- Builtins may change their first argument, which must not be frozen.
         if type(values[1]) == 'table' then values[1] = table.clone(values[1]) end
         return values
     end
@@ -137,7 +137,7 @@ fn no_builtin_goes_on_beyond_its_budget() {
     });
 }
 
-/// Bodies that go wrong wherever they are called.
+/// Bodies of functions that go wrong wherever they are called.
 const BOMBS: &[&str] = &[
     "while true do end",
     "while true do pcall(error) end",
@@ -156,7 +156,7 @@ const BOMBS: &[&str] = &[
      return setmetatable({}, { __index = function(t, k) return t[k .. 'x'] end }).x",
 ];
 
-/// A module with a bomb in a function, in a hook, in a match's loop and when it is loaded, if it is told to.
+/// A module with a bomb in a function, in a hook and in a match's loop.
 fn bombed(bomb: &str) -> String {
     let body = format!(
         "local function bomb() {bomb} end
@@ -182,7 +182,7 @@ fn whatever_code_does_harms_itself_alone() {
         let functions = load(&[("game.lua", &text)], limits).unwrap();
         block_on(async {
             call(&functions, "bomb", "").await.expect_err(bomb);
-            let hook = Subject::operations().find(|subject| subject.name() == "GetAccount").unwrap();
+            let hook = HookSubject::operations().find(|subject| subject.name() == "GetAccount").unwrap();
             functions.before(hook, Invocation::default(), None).await.expect_err(bomb);
             assert_eq!(call(&functions, "fine", "").await, Ok::<_, (Code, String)>("fine".to_owned()), "{bomb}");
         });

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
 use muster_script::{Limits, LuaFunctions, Program, ScriptMetrics};
 use muster_wire::Timestamp;
 use muster_wire::api::Event;
@@ -36,7 +36,7 @@ fn event(name: &str) -> Event {
 }
 
 fn tell(functions: &LuaFunctions, occasion: Occasion, event: Event) {
-    functions.tell(occasion, Invocation { mode: Mode::Event, ..Invocation::default() }, event);
+    functions.tell(occasion, Invocation { mode: ExecutionMode::Event, ..Invocation::default() }, event);
 }
 
 /// Functions of one module with these limits, and their counters.
@@ -77,7 +77,8 @@ fn all_functions_of_an_occasion_hear_of_it() {
         tell(&functions, Occasion::SessionStart, event("session_start"));
         tell(&functions, Occasion::SessionEnd, event("session_end"));
         let told = heard(&functions).await;
-        // Several events are told at once, so an event whose listener waits may come after the next one.
+        // Listeners are told of several events at once, so an event whose listener waits may be noted after the next
+        // event.
         let begins = |who: &str| told[2..].iter().any(|line| line.starts_with(who));
         assert!(told.len() == 4 && begins("start event") && begins("end event"), "{told:?}");
         assert_eq!(metrics.events.load(Ordering::Relaxed), 3);

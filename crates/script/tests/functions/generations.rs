@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::poll;
-use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::{Host, Limits, LuaFunctions, Program};
 use muster_wire::operations::Operation;
 
@@ -67,7 +67,7 @@ fn a_call_that_is_under_way_ends_as_it_began() {
 #[test]
 fn what_is_registered_follows() {
     block_on(async {
-        let subject = Subject::Operation(Operation::GetAccount);
+        let subject = HookSubject::Operation(Operation::GetAccount);
         let all = "local nk = require('nakama')
             nk.register_rpc(function() end, 'gone')
             nk.register_req_before(function(_, payload) return payload end, 'GetAccount')
@@ -77,7 +77,7 @@ fn what_is_registered_follows() {
         let game = Game::start(all).await;
         let has = |functions: &LuaFunctions| {
             let (rpc, hook) = (functions.has("gone"), functions.has_before(subject));
-            let matched = functions.is_asked_of_matches();
+            let matched = functions.has_matched_function();
             [rpc, hook, matched, functions.hears_of(Occasion::Reported), functions.turn_schedules(false).is_some()]
         };
         assert_eq!(has(&game.functions), [true; 5]);
@@ -85,7 +85,7 @@ fn what_is_registered_follows() {
         assert_eq!(has(&game.functions), [false; 5]);
         game.change(all, 3).await;
         assert_eq!(has(&game.functions), [true; 5]);
-        let called = Invocation { mode: Mode::Rpc, ..Invocation::default() };
+        let called = Invocation { mode: ExecutionMode::Rpc, ..Invocation::default() };
         assert_eq!(game.functions.call("gone", called).await, Ok(None));
     });
 }
@@ -96,7 +96,7 @@ fn there_may_be_no_code_at_first() {
         let folder = tempfile::tempdir().unwrap();
         let host = Rc::new(host_over(store(), folder.path()));
         let functions = LuaFunctions::new(Arc::default(), host.clone(), Limits::default(), Arc::default());
-        assert!(!functions.has("ask") && !functions.is_asked_of_matches());
+        assert!(!functions.has("ask") && !functions.has_matched_function());
         functions.renew(program(folder.path(), &host, &answers("there")).await, 2).await;
         assert_eq!(call(&functions, "ask", "").await, Ok("there".to_owned()));
     });

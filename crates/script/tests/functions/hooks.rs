@@ -1,9 +1,9 @@
-//! Hooks, and other functions that are called without a client's asking for them.
+//! Hooks, and other functions that no client calls by their names.
 
 use std::time::Duration;
 
-use muster_api::game::{Client, Failure, GameFunctions as _, Invocation, Mode};
-use muster_api::hooks::{Hooks as _, Payload, Subject};
+use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
+use muster_api::hooks::{HookSubject, Hooks as _, Payload};
 use muster_script::{Limits, LuaFunctions};
 use muster_wire::Code;
 use muster_wire::api::{Account, DeleteNotificationsRequest};
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::world::{block_on, call, load, module};
 
-fn subject(name: &str) -> Subject {
-    Subject::operations().chain(Subject::messages()).find(|subject| subject.name() == name).unwrap()
+fn subject(name: &str) -> HookSubject {
+    HookSubject::operations().chain(HookSubject::messages()).find(|subject| subject.name() == name).unwrap()
 }
 
 /// The answer of a hook before an operation to a message; `null` if it returned nothing.
 fn before(functions: &LuaFunctions, name: &str, input: Option<&dyn Payload>) -> Result<Value, Failure> {
-    let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Before, ..Invocation::default() };
     let answer = block_on(functions.before(subject(name), invocation, input))?;
     Ok(answer.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap()))
 }
@@ -31,15 +31,15 @@ fn refused(line: &str) -> String {
 fn every_operation_and_message_takes_hooks_in_any_case() {
     let mut text = "local nk = require('nakama')\nlocal function f(_, m) return m end\n".to_owned();
     for (table, subjects) in
-        [("req", Subject::operations().collect::<Vec<_>>()), ("rt", Subject::messages().collect::<Vec<_>>())]
+        [("req", HookSubject::operations().collect::<Vec<_>>()), ("rt", HookSubject::messages().collect::<Vec<_>>())]
     {
         for name in subjects.iter().map(|subject| subject.name().to_ascii_lowercase()) {
             text.push_str(&format!("nk.register_{table}_before(f, '{name}') nk.register_{table}_after(f, '{name}')\n"));
         }
     }
     let functions = module(&text);
-    assert_eq!((Subject::operations().count(), Subject::messages().count()), (83, 28));
-    for subject in Subject::operations().chain(Subject::messages()) {
+    assert_eq!((HookSubject::operations().count(), HookSubject::messages().count()), (83, 28));
+    for subject in HookSubject::operations().chain(HookSubject::messages()) {
         assert!(functions.has_before(subject) && functions.has_after(subject), "{}", subject.name());
     }
 }
@@ -47,7 +47,7 @@ fn every_operation_and_message_takes_hooks_in_any_case() {
 #[test]
 fn only_what_is_registered_is_called() {
     let functions = module("require('nakama').register_rt_after(function() end, 'StatusUpdate')");
-    for subject in Subject::operations().chain(Subject::messages()) {
+    for subject in HookSubject::operations().chain(HookSubject::messages()) {
         assert!(!functions.has_before(subject), "{}", subject.name());
         assert_eq!(functions.has_after(subject), subject.name() == "StatusUpdate", "{}", subject.name());
     }
@@ -132,7 +132,7 @@ fn what_comes_after_gets_output_and_input() {
         DeleteNotificationsRequest { ids: vec!["b".to_owned()] },
     );
     let after = |name, output| {
-        let invocation = Invocation { mode: Mode::After, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::After, ..Invocation::default() };
         block_on(functions.after(subject(name), invocation, output, Some(&input)))
     };
     let seen = || serde_json::from_str::<Value>(&block_on(call(&functions, "seen", "")).unwrap()).unwrap();
@@ -168,7 +168,8 @@ fn the_context_of_the_call_under_way_is_at_hand() {
         end, 'f')",
     );
     let client = Client { address: Some("10.0.0.1".parse().unwrap()), port: Some(7), lang: Some("de".to_owned()) };
-    let invocation = Invocation { mode: Mode::Rpc, session_id: Some("s".to_owned()), client, ..Invocation::default() };
+    let invocation =
+        Invocation { mode: ExecutionMode::Rpc, session_id: Some("s".to_owned()), client, ..Invocation::default() };
     let seen = block_on(functions.call("f", invocation)).unwrap().unwrap();
     // Both contexts of the call are the same table. The context that modules got while they ran is another one.
     let expect = json!(["run_once", "value", "rpc", "s", "de", "10.0.0.1", "7", "changed"]);

@@ -1,6 +1,6 @@
 //! The host table from Lua.
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation};
 use muster_script::host::{functions, pending};
 use muster_wire::code::Code;
 
@@ -71,7 +71,7 @@ const IN_THE_MACHINE: [&str; 9] = [
     "run_once",
 ];
 
-/// Functions of this kind that the Lua of the original does not have.
+/// Further functions outside of the host table, which the original does not have in Lua.
 const OURS: [&str; 4] =
     ["register_event", "register_event_session_end", "register_event_session_start", "register_schedule"];
 
@@ -81,7 +81,7 @@ fn every_function_is_there_and_what_is_not_built_says_so() {
     let mut all: Vec<_> = in_the_table.chain(IN_THE_MACHINE).collect();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), 194, "the original's Lua has as many");
+    assert_eq!(all.len(), 194, "the original has as many functions in Lua");
     let built = all.len() - pending().count();
     let told = format!("Of the {} functions of `nk` {built} are there", all.len());
     assert!(include_str!("../../../../COMPAT.md").contains(&told), "COMPAT.md does not say: {told}");
@@ -103,7 +103,7 @@ fn the_context_says_who_asks() {
     let query = vec![("a".to_owned(), vec!["1".to_owned(), "2".to_owned()])];
     let headers = vec![("User-Agent".to_owned(), vec!["test".to_owned()])];
     let session_id = Some("s".to_owned());
-    let invocation = Invocation { mode: Mode::Rpc, query, headers, session_id, ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Rpc, query, headers, session_id, ..Invocation::default() };
     let context = block_on(functions.call("context", invocation)).unwrap().unwrap();
     let context: serde_json::Value = serde_json::from_str(&context).unwrap();
     let expect = serde_json::json!({

@@ -6,6 +6,7 @@ mod beside;
 mod budgets;
 mod builtins;
 mod chat;
+mod dialect;
 mod errors;
 mod events;
 #[path = "../../../wire/tests/wire/generated.rs"]

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use muster_api::game::Invocation;
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::LuaFunctions;
 use muster_wire::api::{
     Account, AccountDevice, AuthenticateDeviceRequest, DeleteNotificationsRequest, UpdateAccountRequest,
@@ -28,7 +28,7 @@ fn hook(body: &str) -> LuaFunctions {
 
 /// The message after it has passed through a hook.
 fn through<M: JsonMessage>(functions: &LuaFunctions, message: &M) -> Result<M, String> {
-    let subject = Subject::operations().find(|subject| subject.name() == "AuthenticateDevice").unwrap();
+    let subject = HookSubject::operations().find(|subject| subject.name() == "AuthenticateDevice").unwrap();
     let answer = block_on(functions.before(subject, Invocation::default(), Some(message)));
     let answer = answer.map_err(|failure| failure.message)?.ok_or("nothing")?;
     from_json(&answer, Mode::GameCode).map_err(|error| format!("{}: {}", error.path(), error.problem()))

@@ -39,10 +39,8 @@ fn a_broken_module_is_refused_with_file_and_line() {
 }
 
 #[test]
-fn what_all_share_cannot_be_changed() {
-    assert!(refused(&[("bad.lua", "string.rep = nil")]).contains("readonly"));
-    assert!(refused(&[("bad.lua", "require('nakama').time = nil")]).contains("readonly"));
-    for absent in ["io", "debug", "coroutine", "loadstring", "os.execute"] {
+fn what_the_original_lacks_is_not_there() {
+    for absent in ["io", "debug", "coroutine", "os.execute"] {
         let text = format!("assert({absent} == nil)");
         load(&[("a.lua", &text)], Limits::default()).map(drop).unwrap_or_else(|error| panic!("{absent}: {error}"));
     }

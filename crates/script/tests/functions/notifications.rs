@@ -89,7 +89,7 @@ fn many_are_listed_page_by_page_changed_and_deleted() {
         scene.run("notifications_delete", json!([[{ "user_id": bob, "notification_id": a }]])).await;
         scene.run("notifications_delete_id", json!([[d], ann])).await;
         let (found, _) = scene.run("notifications_get_id", json!([[a, d]])).await;
-        assert_eq!(subjects(&found), ["A", "d"], "of others nothing is deleted");
+        assert_eq!(subjects(&found), ["A", "d"], "notifications of other users are not deleted");
         scene.run("notifications_delete", json!([[{ "user_id": ann, "notification_id": a }]])).await;
         scene.run("notifications_delete_id", json!([ann, [c]])).await;
         scene.run("notifications_delete_id", json!([[d]])).await;

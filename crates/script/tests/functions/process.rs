@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use muster_domain::{Error, ErrorKind};
-use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse};
+use muster_script::host::{HttpClient, HttpFuture, OutgoingRequest, OutgoingResponse};
 use muster_script::process::Reading;
 use muster_script::{Host, Limits};
 
@@ -51,7 +51,7 @@ fn the_cache_is_shared_by_all_machines() {
     block_on(async {
         let (one, other) = join(call(&functions, "put", "a"), call(&functions, "put", "a")).await;
         let expect = Ok(r#"{"nested":[1,2],"text":"a"}"#.to_owned());
-        assert_eq!((one, other), (expect.clone(), expect), "two machines, whose copies are their own");
+        assert_eq!((one, other), (expect.clone(), expect), "each of the two machines changes only its own copy");
         for clears in ["delete", "clear"] {
             call(&functions, "put", "b").await.unwrap();
             assert!(call(&functions, "get", "").await.unwrap().starts_with("table"));
@@ -163,10 +163,10 @@ fn files_are_read_below_the_folder_alone() {
 
 /// Answers each request with the request itself, and keeps it.
 #[derive(Default)]
-struct Echo(RefCell<Vec<HttpRequest>>);
+struct Echo(RefCell<Vec<OutgoingRequest>>);
 
 impl HttpClient for Echo {
-    fn send(&self, request: HttpRequest) -> HttpFuture<'_> {
+    fn send(&self, request: OutgoingRequest) -> HttpFuture<'_> {
         self.0.borrow_mut().push(request.clone());
         Box::pin(async move {
             tokio::task::yield_now().await;
@@ -175,7 +175,7 @@ impl HttpClient for Echo {
             }
             let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
             let headers = vec![header("content-type", "text/plain"), header("x-a", "1"), header("x-a", "2")];
-            Ok(HttpResponse { code: 201, headers, body: request.body })
+            Ok(OutgoingResponse { code: 201, headers, body: request.body })
         })
     }
 }

@@ -14,7 +14,9 @@ use crate::matches::module;
 use crate::plane::Connected;
 use crate::world::{block_on, call, host_over, store, write_all};
 
-/// A handler that carries out the command in a signal: `reply`, `relay to.. text`, `sorted`, or a match to make.
+/// A handler that carries out the command in a signal, which is JSON. Without `to` it answers how many signals it has
+/// heard. Otherwise it signals the command `next` to the match `to`, or to a match that it makes if `to` is `new`.
+/// `where` is the place in its code from which it does so. If `to` is `back`, it makes a match that signals it.
 const RELAY: &str = "function M.match_init(context, params)
         if params.signals then nk.match_signal(params.signals, 'reply') end
         local count = 0
@@ -64,7 +66,7 @@ const RELAY: &str = "function M.match_init(context, params)
     end, 'say')
     nk.register_rpc(function(context, payload) return nk.match_get(payload).label end, 'label')";
 
-/// Randomness that is another number each time.
+/// Randomness that is a new number each time.
 #[derive(Default)]
 struct Numbers(Cell<u32>);
 
@@ -138,7 +140,7 @@ fn a_match_signals_another_from_wherever_its_code_is() {
             let say = json!({ "to": other, "where": place, "next": {} });
             let heard = (count + 1).to_string();
             assert!(shard.say(&one, say).await.unwrap().ends_with(&format!(">{heard}")), "{place}");
-            assert_eq!(shard.label(&one).await, heard, "what a callback wants is its own match's");
+            assert_eq!(shard.label(&one).await, heard, "the label that a callback sets is that of its own match");
         }
         let say = json!({ "to": other, "where": "pcall", "next": {} });
         assert!(shard.say(&one, say).await.unwrap().ends_with("true 5"));

@@ -1,4 +1,4 @@
-//! Streams to which functions bring sessions, and what they send there.
+//! Streams that functions have sessions join, and messages that functions send there.
 
 use muster_domain::ids::Uuid;
 use serde_json::{Value, json};

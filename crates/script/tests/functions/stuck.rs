@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use muster_domain::ports::clock::Entropy;
 use muster_script::process::stuck::{EXIT_STUCK, StuckModules, StuckPolicy};
-use muster_script::process::{Clock, Process};
+use muster_script::process::{Process, SliceClock};
 use muster_script::{Bundle, Host, JsFunctions, Limits, LuaFunctions, Program};
 
 use crate::world::{block_on, call, host_over, load_in, store, write_all};
 
 const FOLDER: &str = "MUSTER_TEST_STUCK_FOLDER";
 
-/// Longer than a thread waits for a core of a busy machine.
+/// Time after which a module counts as stuck. It is longer than a thread waits for a core of a busy computer.
 const STUCK_AFTER: Duration = Duration::from_secs(2);
 
 /// A call that never looks at its budget.
@@ -33,14 +33,14 @@ impl Entropy for Silent {
 fn host(folder: &Path) -> Host {
     let noted = folder.join("stuck-modules");
     let host = host_over(store(), folder);
-    let mut process = Process::new(host.process.around.clone(), Arc::default(), Arc::default());
+    let mut process = Process::new(host.process.facts.clone(), Arc::default(), Arc::default());
     process.stuck = StuckModules::read(&noted).unwrap();
     let policy = StuckPolicy::end_process(STUCK_AFTER, noted);
-    process.clock = Clock::with(Some(policy));
+    process.clock = SliceClock::with(Some(policy));
     Host { process: Arc::new(process), ..host }
 }
 
-/// Runs a test in a process of its own, with a folder of modules. Answers the folder that the process used.
+/// Runs a test in a process of its own, with a folder of modules. Answers the output of the process.
 fn run_alone(name: &str, folder: &Path) -> std::process::Output {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let name = format!("stuck::{name}");
@@ -110,14 +110,14 @@ fn calls_are_given_up_so_often_and_then_the_process_ends() {
 fn what_is_noted_is_the_file_as_it_was_loaded() {
     let (noted, told) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Condvar::new()));
     let (list, bell) = (noted.clone(), told.clone());
-    let tell = move |module: &str, digest: Option<&str>| {
+    let on_stuck = move |module: &str, digest: Option<&str>| {
         list.lock().unwrap().push((module.to_owned(), digest.map(str::to_owned)));
         bell.notify_all();
     };
-    let policy = StuckPolicy { after: Duration::from_millis(20), tell: Box::new(tell) };
+    let policy = StuckPolicy { after: Duration::from_millis(20), on_stuck: Box::new(on_stuck) };
     let folder = tempfile::tempdir().unwrap();
     let mut host = host_over(store(), folder.path());
-    Arc::get_mut(&mut host.process).unwrap().clock = Clock::with(Some(policy));
+    Arc::get_mut(&mut host.process).unwrap().clock = SliceClock::with(Some(policy));
     let wait = noted.clone();
     let host = Rc::new(Host { entropy: Rc::new(Told(wait, told)), ..host });
     let text = "require('nakama').register_rpc(function() return require('nakama').uuid_v4() end, 'stuck')";
@@ -138,7 +138,7 @@ fn what_is_noted_is_the_file_as_it_was_loaded() {
     }
 }
 
-/// Stuck modules that the policy was called with, and a notification of each.
+/// Stuck modules that the policy was told of, each with its digest.
 type Noted = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 /// Waits until the policy was called.

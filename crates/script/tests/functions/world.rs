@@ -1,4 +1,4 @@
-//! A folder of modules, loaded as a shard has it.
+//! A folder of modules, loaded as a shard loads it.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use muster_api::game::{Failure, GameFunctions, Invocation, Mode};
+use muster_api::game::{ExecutionMode, Failure, GameFunctions, Invocation};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_domain::Timestamp;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
@@ -18,7 +18,7 @@ use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, Passwords};
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
-use muster_script::functions::Surroundings;
+use muster_script::functions::ServerFacts;
 use muster_script::host::{Current, Handlers, NoHttp, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::Process;
 use muster_script::value::Value;
@@ -83,7 +83,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
 
 /// A host of a node with this name.
 pub fn host_of(node: &str, store: Rc<dyn Store>, folder: &Path) -> Host {
-    let mut process = Process::new(around(node), Arc::default(), Arc::default());
+    let mut process = Process::new(facts(node), Arc::default(), Arc::default());
     process.folder = Some(folder.to_owned());
     process.config = Value::Map(vec![("name".to_owned(), Value::text("muster"))]);
     Host {
@@ -98,15 +98,15 @@ pub fn host_of(node: &str, store: Rc<dyn Store>, folder: &Path) -> Host {
         node: "muster".into(),
         reporter: Rc::default(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
-        walks: Rc::default(),
+        sends_to_all: Rc::default(),
         current: Current::default(),
         handlers: Handlers::default(),
     }
 }
 
-fn around(node: &str) -> Surroundings {
+fn facts(node: &str) -> ServerFacts {
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
-    Surroundings { node: node.into(), version: "1.2.3".into(), env }
+    ServerFacts { node: node.into(), version: "1.2.3".into(), env }
 }
 
 /// Loads the modules of a folder over a host.
@@ -174,7 +174,7 @@ fn signing() -> Signing {
     }
 }
 
-/// A player of this number, who may have a device.
+/// Makes a player with this number, who has signed in with a device.
 pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
     let user_id = UserId(Uuid::from_u128(0xd000_0000_0000_4000_8000_0000_0000_0000 + number));
     let account = NewAccount { user_id, username: name.to_owned(), now: Timestamp::from_seconds(NOW_SEC) };
@@ -184,13 +184,13 @@ pub async fn player(store: &Rc<dyn Store>, number: u128, name: &str) -> UserId {
 }
 
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    // On local tasks as on a shard, so that work that goes on after a call runs too.
+    // The future runs on local tasks as on a shard, so that work which goes on after a call runs too.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, future)
 }
 
 pub async fn call(functions: &impl GameFunctions, id: &str, payload: &str) -> Result<String, (Code, String)> {
-    let invocation = Invocation { mode: Mode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Rpc, payload: payload.to_owned(), ..Invocation::default() };
     let told = |failure: Failure| (failure.code, failure.message);
     functions.call(id, invocation).await.map(Option::unwrap_or_default).map_err(told)
 }

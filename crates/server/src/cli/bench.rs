@@ -5,10 +5,10 @@ use std::{env, ffi::OsString, io, os::unix::process::CommandExt as _, path::Path
 
 use super::UsageError;
 
-/// Name of the program; it lies in the folder of this one.
+/// Name of the bench tool's program, which lies in the same folder as this program.
 const PROGRAM: &str = "muster-bench";
 
-/// Runs the bench tool in place of this process. Returns only when that fails, with what to do.
+/// Runs the bench tool in place of this process. Returns only if that fails, with an error that says what to do.
 pub fn replace_process(arguments: &[OsString]) -> UsageError {
     match env::current_exe() {
         Ok(this) => run(&this.with_file_name(PROGRAM), arguments),

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use crate::config::{Key, Kind, Mode, Setting, Source, keys, reference};
+use crate::config::{Key, Kind, ServerMode, Setting, Source, keys, reference};
 
 use super::{AccountAction, Command, HealthTarget, MatchAction, MigrateAction, UsageError, help};
 
@@ -41,8 +41,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
     }
     let rest = arguments.map(text).collect::<Result<Vec<String>, UsageError>>()?;
     match name.as_str() {
-        "dev" => start(Mode::Dev, rest),
-        "serve" => start(Mode::Serve, rest),
+        "dev" => start(ServerMode::Dev, rest),
+        "serve" => start(ServerMode::Serve, rest),
         "check" => check(rest),
         "migrate" => migrate(rest),
         "backup" => one_folder(rest, "backup", &[], |file, _, flags| Command::Backup { file, flags }),
@@ -80,7 +80,7 @@ fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n s
     (near.0 <= 2).then_some(near.1)
 }
 
-fn start(mode: Mode, rest: Vec<String>) -> Result<Command, UsageError> {
+fn start(mode: ServerMode, rest: Vec<String>) -> Result<Command, UsageError> {
     match split(rest, &[])? {
         Split { help: true, .. } => Ok(overview()),
         Split { flags, words, .. } => none_left(&words).map(|()| Command::Start { mode, flags }),
@@ -96,7 +96,7 @@ fn check(rest: Vec<String>) -> Result<Command, UsageError> {
     if split.switches.contains(&"keys") {
         return Ok(Command::Print(reference::list()));
     }
-    let mode = if split.switches.contains(&"dev") { Mode::Dev } else { Mode::Serve };
+    let mode = if split.switches.contains(&"dev") { ServerMode::Dev } else { ServerMode::Serve };
     Ok(Command::Check { mode, flags: split.flags })
 }
 
@@ -144,7 +144,7 @@ fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
         [word, folder] if word == "record" => {
             let key = keys::find("match.record_dir").ok_or_else(usage)?;
             flags.push(Setting::one(key, folder, Source::Flag));
-            return Ok(Command::Start { mode: Mode::Dev, flags });
+            return Ok(Command::Start { mode: ServerMode::Dev, flags });
         }
         [word, _, ..] if word == "replay" => MatchAction::Replay,
         [word, _, ..] if word == "verify" => MatchAction::Verify,

@@ -8,15 +8,15 @@ use rustix::time::{ClockId, clock_gettime};
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Time in seconds over which samples are averaged.
 const MEMORY: f64 = 10.0;
-/// A busy node stops being busy only below this part of the load that made it busy,
+/// Part of `cluster.busy_percent`: a busy node stays busy until its load is below this part.
 const CALM_PART: f64 = 0.6;
-/// and only after this time: moving partitions costs, and the cause of the load may come back.
+/// Shortest time for which a node is busy: moving partitions costs, and the cause of the load may come back.
 const CALM_AFTER: Duration = Duration::from_secs(60);
 
 /// The averaged load of this process, and whether it counts as busy.
 #[derive(Debug)]
 pub struct Load {
-    /// Cores for the work: one for each shard.
+    /// Number of cores that count as full load: one for each shard.
     cores: f64,
     /// Load from which on the node is busy, 1 being all cores; `None` if it never is.
     busy_from: Option<f64>,

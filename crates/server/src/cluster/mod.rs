@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{NatsLogin, NatsOptions};
-use muster_cluster::node::{Clock, NodeOptions, Order};
-use muster_gateway::rim::{LaneSenders, Outward};
+use muster_cluster::node::{NodeClock, NodeCommand, NodeOptions};
+use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
 use muster_live::{Millis, ShardIndex};
@@ -60,11 +60,11 @@ impl ClusterState {
 /// A node that has joined.
 pub struct Cluster {
     /// Outgoing messages of the shards to the node's thread.
-    pub far: mpsc::UnboundedSender<Outward>,
+    pub far: mpsc::UnboundedSender<ClusterCommand>,
     telemetry: ClusterTelemetry,
     state: watch::Receiver<ClusterState>,
     attach: Option<oneshot::Sender<AttachedShards>>,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<NodeCommand>,
     thread: JoinHandle<()>,
 }
 
@@ -78,12 +78,12 @@ struct AttachedShards {
 /// Handles of a node that has joined.
 struct NodeHandles {
     telemetry: ClusterTelemetry,
-    orders: mpsc::Sender<Order>,
+    commands: mpsc::Sender<NodeCommand>,
 }
 
 /// The thread's ends of the channels between it and the [`Cluster`].
 struct ThreadChannels {
-    far: mpsc::UnboundedReceiver<Outward>,
+    far: mpsc::UnboundedReceiver<ClusterCommand>,
     attach: oneshot::Receiver<AttachedShards>,
     view: watch::Sender<Arc<View>>,
     state: watch::Sender<ClusterState>,
@@ -112,8 +112,8 @@ impl Cluster {
             .spawn(move || thread::run(&options, node, load, channels))
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
-        let NodeHandles { telemetry, orders } = joined;
-        Ok(Self { far, telemetry, state, attach: Some(attach), orders, thread })
+        let NodeHandles { telemetry, commands } = joined;
+        Ok(Self { far, telemetry, state, attach: Some(attach), commands, thread })
     }
 
     /// Connects the shards to the other nodes. When the future resolves, the shards follow the cluster's view.
@@ -163,7 +163,7 @@ impl Cluster {
     /// nothing more.
     pub async fn drain(&self) {
         let mut state = self.state.clone();
-        if self.orders.send(Order::Drain).await.is_ok() {
+        if self.commands.send(NodeCommand::Drain).await.is_ok() {
             let drained = state.wait_for(|state| !matches!(state, ClusterState::Member | ClusterState::Draining));
             if tokio::time::timeout(DRAIN_WAIT, drained).await.is_err() {
                 tracing::warn!("others did not take all that this node owns: they take the rest when it has left");
@@ -173,11 +173,11 @@ impl Cluster {
 
     /// Leaves the cluster: the others own everything at once. The players of this node must have gone before.
     pub async fn leave(self) {
-        if self.state.borrow().is_member() && self.orders.send(Order::Leave).await.is_ok() {
+        if self.state.borrow().is_member() && self.commands.send(NodeCommand::Leave).await.is_ok() {
             let _ = tokio::time::timeout(LEAVE_WAIT, self.lost()).await;
         }
         // The thread ends when the senders of its channels are gone.
-        drop((self.far, self.orders));
+        drop((self.far, self.commands));
         if tokio::task::spawn_blocking(move || self.thread.join()).await.is_ok_and(|ended| ended.is_err()) {
             tracing::error!("the thread of the cluster ended by a panic");
         }
@@ -224,6 +224,6 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
             epoch_floor: now.max(epoch_floor),
         },
         links: LinkConfig::default(),
-        clock: Clock::of_system(),
+        clock: NodeClock::of_system(),
     }
 }

@@ -1,5 +1,5 @@
-//! Recovery data: written for the shards, so that others can go on after a crash of this node, and read for shards that
-//! own something after a crash.
+//! Recovery data of this node's shards. They are written so that other nodes can go on after a crash of this node, and
+//! read for shards that take over from a node that crashed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use muster_cluster::NodeNumber;
 use muster_cluster::codec::{Decoder, DecoderMetrics};
 use muster_cluster::nats::Nats;
 use muster_cluster::recovery::{Recovery as _, RecoveryError, form};
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable};
 use muster_live::{Epoch, Partition, Routes, ShardIndex};
 
-/// Partitions that are read concurrently.
+/// Number of partitions that are read at the same time.
 const READ_AT_ONCE: usize = 32;
 
 /// The pause before a failed read is tried again.
@@ -70,22 +70,23 @@ impl RecoveryKeeper {
                     .filter_map(|key| form::owner_of(key))
                     .map(|(partition, _)| partition)
                     .collect();
-                let (some, none): (Vec<_>, Vec<_>) =
+                let (with_data, without_data): (Vec<_>, Vec<_>) =
                     partitions.into_iter().partition(|(partition, _)| kept.contains(partition));
-                let none = none.into_iter().map(|(partition, epoch)| (partition, epoch, Vec::new())).collect();
+                let without_data =
+                    without_data.into_iter().map(|(partition, epoch)| (partition, epoch, Vec::new())).collect();
                 // A shard that has ended waits for nothing.
-                let _ = handle.send(Command::Recovered(none)).await;
-                for some in some.chunks(READ_AT_ONCE) {
-                    let read = some.iter().map(async |(partition, epoch)| {
+                let _ = handle.send(ShardCommand::Recovered(without_data)).await;
+                for group in with_data.chunks(READ_AT_ONCE) {
+                    let read = group.iter().map(async |(partition, epoch)| {
                         let words = form::words_of(*partition);
                         let found = until_read(|| nats.load(&words)).await;
                         (*partition, *epoch, form::latest(&decoder, number, found))
                     });
-                    let _ = handle.send(Command::Recovered(join_all(read).await)).await;
+                    let _ = handle.send(ShardCommand::Recovered(join_all(read).await)).await;
                 }
             };
             if tokio::time::timeout(Duration::from_millis(RECOVERY_WAIT_MS), reading).await.is_err() {
-                tracing::warn!("recovery data could not be read in time: what they were of ends");
+                tracing::warn!("recovery data could not be read in time: the things that they belong to end");
             }
         });
     }
@@ -121,7 +122,7 @@ impl RecoveryKeeper {
     }
 }
 
-/// Reads until that succeeds.
+/// Reads again and again until a read succeeds.
 async fn until_read<T, F: Future<Output = Result<T, RecoveryError>>>(read: impl Fn() -> F) -> T {
     loop {
         match read().await {

@@ -10,9 +10,9 @@ use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
-use muster_cluster::node::{Node, NodeEvent, NodeOptions, Order};
-use muster_gateway::rim::Outward;
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_cluster::node::{NodeCommand, NodeEvent, NodeOptions, RunningNode};
+use muster_gateway::rim::ClusterCommand;
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -41,39 +41,47 @@ pub(super) fn run(options: &NatsOptions, node: NodeOptions, load: Load, channels
 struct OnlineNode {
     nats: Arc<Nats>,
     match_logs: JetLogs,
-    node: Node,
+    node: RunningNode,
     events: mpsc::Receiver<NodeEvent>,
     number: NodeNumber,
     early_batches: Vec<(NodeNumber, Bytes)>,
 }
 
+impl OnlineNode {
+    fn telemetry(&self, view: &watch::Sender<Arc<View>>) -> ClusterTelemetry {
+        ClusterTelemetry {
+            number: self.number,
+            authority: self.node.authority().clone(),
+            view: view.subscribe(),
+            node: self.node.metrics().clone(),
+            decoder: Arc::default(),
+            nats: self.nats.clone(),
+            match_logs: self.match_logs.clone(),
+            load_percent: Arc::default(),
+        }
+    }
+}
+
+/// Joins the cluster, waits for the shards of this server, and serves the node and its shards until the node has left.
 async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, channels: ThreadChannels) {
     let ThreadChannels { far, attach, view, state, joined } = channels;
-    let OnlineNode { nats, match_logs, node, events, number, early_batches } = match join(options, node, &view).await {
+    let online = match join(options, node, &view).await {
         Ok(online) => online,
         Err(reason) => {
             let _ = joined.send(Err(reason));
             return;
         }
     };
-    let telemetry = ClusterTelemetry {
-        number,
-        authority: node.authority().clone(),
-        view: view.subscribe(),
-        node: node.metrics().clone(),
-        decoder: Arc::default(),
-        nats: nats.clone(),
-        match_logs,
-        load_percent: Arc::default(),
-    };
-    // Other nodes may send batches from now on. The batches wait in `events` until there are shards.
-    if joined.send(Ok(NodeHandles { telemetry: telemetry.clone(), orders: node.orders().clone() })).is_err() {
+    let telemetry = online.telemetry(&view);
+    let handles = NodeHandles { telemetry: telemetry.clone(), commands: online.node.commands().clone() };
+    // Other nodes may send batches from now on. The batches wait in the node's events until there are shards.
+    if joined.send(Ok(handles)).is_err() {
         return;
     }
     let Ok(AttachedShards { lanes, shards, done }) = attach.await else { return };
-    let decoder = telemetry.decoder.clone();
-    let traffic = NodeTraffic::new(number, node.outbound().clone(), lanes, decoder.clone());
-    let keeper = RecoveryKeeper::new(number, nats, shards.clone(), decoder);
+    let OnlineNode { nats, node, events, number, early_batches, .. } = online;
+    let traffic = NodeTraffic::new(number, node.outbound().clone(), lanes, telemetry.decoder.clone());
+    let keeper = RecoveryKeeper::new(number, nats, shards.clone(), telemetry.decoder.clone());
     let mut served = ServedNode { node, telemetry, shards, traffic, keeper, load, view, state };
     served.begin(early_batches).await;
     let _ = done.send(());
@@ -84,9 +92,10 @@ async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, ch
 async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc<View>>) -> Result<OnlineNode, String> {
     let nats = Arc::new(Nats::connect(options).await.map_err(|error| error.to_string())?);
     let match_logs = nats.match_logs(options).await.map_err(|error| error.to_string())?;
-    let (node, mut events) = Node::start(nats.clone(), node);
+    let (node, mut events) = RunningNode::start(nats.clone(), node);
     let joined = timeout(JOIN_WAIT, wait_until_online(&mut events, view)).await;
-    let joined = joined.unwrap_or_else(|_| Err("nobody lets it in; see the log of the others".to_owned()));
+    let joined = joined
+        .unwrap_or_else(|_| Err("no other node let it in within a minute; see the logs of the others".to_owned()));
     let JoinedNode { number, early_batches } =
         joined.map_err(|reason| format!("this node could not join the cluster: {reason}"))?;
     Ok(OnlineNode { nats, match_logs, node, events, number, early_batches })
@@ -94,7 +103,7 @@ async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc
 
 /// A node with its shards: the node's events go to the shards, and messages of the shards to the node.
 struct ServedNode {
-    node: Node,
+    node: RunningNode,
     telemetry: ClusterTelemetry,
     shards: Arc<[ShardHandle]>,
     traffic: NodeTraffic,
@@ -109,12 +118,12 @@ impl ServedNode {
     async fn begin(&mut self, early_batches: Vec<(NodeNumber, Bytes)>) {
         let routes = self.view.borrow().routes();
         self.keeper.follow(&routes);
-        tell(&self.shards, |done| Command::Routes(routes.clone(), done)).await;
+        tell(&self.shards, |done| ShardCommand::Routes(routes.clone(), done)).await;
         early_batches.into_iter().for_each(|(from, bytes)| self.traffic.take_in(from, bytes));
     }
 
     /// Serves the node and its shards until the node is not a member any more, or the server ends.
-    async fn serve(mut self, mut events: mpsc::Receiver<NodeEvent>, mut far: mpsc::UnboundedReceiver<Outward>) {
+    async fn serve(mut self, mut events: mpsc::Receiver<NodeEvent>, mut far: mpsc::UnboundedReceiver<ClusterCommand>) {
         let mut look_at_load = interval(load::SAMPLE_EVERY);
         look_at_load.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -125,8 +134,8 @@ impl ServedNode {
                         return;
                     }
                 }
-                outward = far.recv() => match outward {
-                    Some(outward) => self.carry_out(outward).await,
+                command = far.recv() => match command {
+                    Some(command) => self.carry_out(command).await,
                     None => return,
                 },
             }
@@ -137,7 +146,7 @@ impl ServedNode {
         if let Some(is_busy) = self.load.look() {
             let load_percent = self.load.percent();
             tracing::info!(is_busy, load_percent, "this node's share of what is owned changes");
-            self.order(Order::Busy(is_busy)).await;
+            self.command(NodeCommand::Busy(is_busy)).await;
         }
         self.telemetry.load_percent.store(self.load.percent(), Ordering::Relaxed);
     }
@@ -148,13 +157,13 @@ impl ServedNode {
             Some(NodeEvent::View { new, .. }) => self.follow(new).await,
             Some(NodeEvent::Batch { from, bytes }) => self.traffic.take_in(from, bytes),
             Some(NodeEvent::Island) => {
-                tell(&self.shards, |done| Command::Island(true, done)).await;
+                tell(&self.shards, |done| ShardCommand::Island(true, done)).await;
                 tracing::warn!(
                     "no way to the cluster: this node is an island until it is back, and claims nothing new"
                 );
             }
             Some(NodeEvent::Online) => {
-                tell(&self.shards, |done| Command::Island(false, done)).await;
+                tell(&self.shards, |done| ShardCommand::Island(false, done)).await;
                 tracing::info!("connected to the cluster again");
             }
             Some(NodeEvent::Drained) => {
@@ -179,7 +188,7 @@ impl ServedNode {
         self.traffic.forget_all_but(&new);
         let routes = new.routes();
         self.keeper.follow(&routes);
-        tell(&self.shards, |done| Command::Routes(routes.clone(), done)).await;
+        tell(&self.shards, |done| ShardCommand::Routes(routes.clone(), done)).await;
         let is_draining = new.node(self.telemetry.number).is_some_and(|node| node.is_draining);
         self.state.send_if_modified(|state| {
             let begins = is_draining && *state == ClusterState::Member;
@@ -192,27 +201,27 @@ impl ServedNode {
     }
 
     /// Carries out what a shard wants done outside of this server.
-    async fn carry_out(&mut self, outward: Outward) {
-        match outward {
-            Outward::Batch(batch) => self.traffic.send_out(batch),
-            Outward::HandedOver(partitions) => {
+    async fn carry_out(&mut self, command: ClusterCommand) {
+        match command {
+            ClusterCommand::Batch(batch) => self.traffic.send_out(batch),
+            ClusterCommand::HandedOver(partitions) => {
                 for (partition, epoch) in partitions {
-                    self.order(Order::HandedOver { partition, epoch }).await;
+                    self.command(NodeCommand::HandedOver { partition, epoch }).await;
                 }
             }
-            Outward::Keep(recoverable) => self.keeper.keep(recoverable),
-            Outward::Recover(shard, partitions) => self.keeper.recover(shard, partitions),
+            ClusterCommand::Keep(recoverable) => self.keeper.keep(recoverable),
+            ClusterCommand::Recover(shard, partitions) => self.keeper.recover(shard, partitions),
         }
     }
 
-    async fn order(&self, order: Order) {
+    async fn command(&self, command: NodeCommand) {
         // An error means that the node has ended, so there is nobody to tell.
-        let _ = self.node.orders().send(order).await;
+        let _ = self.node.commands().send(command).await;
     }
 }
 
-/// Gives all shards a command and waits until they have followed it, so that nothing of a later moment comes before it.
-/// A shard that has ended is not waited for.
-async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> Command) {
+/// Gives all shards a command and waits until they have followed it, so that no later message reaches a shard before
+/// the command. A shard that has ended is not waited for.
+async fn tell(shards: &[ShardHandle], command: impl Fn(oneshot::Sender<()>) -> ShardCommand) {
     join_all(shards.iter().map(|shard| shard.ask(&command))).await;
 }

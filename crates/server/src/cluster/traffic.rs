@@ -1,4 +1,4 @@
-//! Messages between shards of different nodes: passed from the lanes of shards to the links between nodes, and back.
+//! Passes messages between shards of different nodes: from the lanes of shards to the links between nodes, and back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use bytes::Bytes;
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::{Decoder, DecoderMetrics, Encoder, Incoming};
 use muster_cluster::membership::View;
-use muster_cluster::node::{NotTaken, Outbound};
+use muster_cluster::node::{Outbound, SendError};
 use muster_gateway::rim::{Batch, FarBatch, LaneSenders};
 use muster_live::Place;
 use muster_live::plane::Message;
 use tokio::sync::mpsc;
 
-/// Size from which on a batch is sent although more messages wait.
+/// Number of bytes at which a batch is sent although more messages wait.
 const BATCH_BYTES: usize = 256 * 1024;
 
 /// Passes messages between this node's shards and other nodes.
@@ -107,12 +107,12 @@ async fn send_queued(
         let mut batch = encoder.take();
         while let Err(refused) = outbound.try_send(to, batch) {
             match refused {
-                NotTaken::Full(back) => {
+                SendError::Full(back) => {
                     batch = back;
                     outbound.room(to).await;
                 }
-                NotTaken::NoLink => return,
-                refused @ NotTaken::TooLarge(_) => {
+                SendError::NoLink => return,
+                refused @ SendError::TooLarge(_) => {
                     tracing::error!(node = to, error = %refused, "a batch for another node is lost");
                     break;
                 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use muster_domain::account::{self, Ending};
+use muster_domain::account::{self, AccountEnding};
 use muster_domain::ids::UserId;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
@@ -43,7 +43,7 @@ async fn end(config: &Config, user_id: UserId, action: AccountAction) -> Outcome
     // This process has no sockets to close; running servers read revocations from the database.
     let revocations = Revocations::new(Box::new(|_| {}));
     let sessions = session_rules(config);
-    let ending = Ending { sessions: &sessions, revocations: &revocations, clock: &System };
+    let ending = AccountEnding { sessions: &sessions, revocations: &revocations, clock: &System };
     if action == AccountAction::Delete {
         ending.delete(&*store, user_id, true).await.map_err(|error| error.to_string())?;
         return told(true, user_id, "is deleted");

@@ -11,7 +11,7 @@ use crate::cli::HealthTarget;
 /// Longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const PATH: &str = "/readycheck";
-/// Bytes of the answer that are read; the first line is always shorter.
+/// Largest number of bytes of the answer that are read; the first line is always shorter.
 const ANSWER_BYTES_MAX: u64 = 256;
 
 /// Asks a server. Exit status 0: the server and its database answer.

@@ -11,16 +11,16 @@ use tokio::task::LocalSet;
 
 use super::{Outcome, print, runtime};
 use crate::cli::MatchAction;
-use crate::config::{self, KeyFile, Mode, Setting};
-use crate::game::{Player, read_recording};
+use crate::config::{self, KeyFile, ServerMode, Setting};
+use crate::game::{RecordingPlayer, read_recording};
 use crate::wiring;
 
-/// Bytes of a message that are shown.
+/// Largest number of bytes of a message that are shown.
 const SHOWN_BYTES: usize = 60;
 
 /// Replays recordings. Fails if the code does something else than was recorded.
 pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> Outcome {
-    let loaded = config::load(Mode::Dev, KeyFile::Ignore, flags, std::env::vars_os());
+    let loaded = config::load(ServerMode::Dev, KeyFile::Ignore, flags, std::env::vars_os());
     let config = loaded.map_err(|error| error.to_string())?.config;
     LocalSet::new().block_on(&runtime()?, async {
         let (player, _folder) = wiring::player(&config).await.map_err(|error| error.to_string())?;
@@ -33,7 +33,7 @@ pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> 
 }
 
 /// Replays one recording. Answers whether the code did the same as recorded.
-async fn play(player: &Player, action: MatchAction, file: &Path) -> Result<bool, String> {
+async fn play(player: &RecordingPlayer, action: MatchAction, file: &Path) -> Result<bool, String> {
     let recording = read_recording(file)?;
     let (handler, id) = (recording.transcript.handler().to_owned(), recording.transcript.id());
     if action == MatchAction::Replay {
@@ -88,7 +88,7 @@ fn show(played: &Played<'_>) {
         Callback::Signal(data) => format!("{data:?}"),
         Callback::Init { .. } | Callback::Terminate { .. } => String::new(),
     };
-    // A reader that has seen enough closes the pipe.
+    // A reader that has seen enough closes the pipe; that is no error.
     let _ = print(&format!(
         "call {number}, tick {}: {} {with}; {answers} answers of the server; it {}",
         call.tick,

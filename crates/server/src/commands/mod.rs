@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use tokio::runtime::Runtime;
 
 use crate::cli::{self, Command};
-use crate::config::{self, Config, KeyFile, Mode, Setting};
+use crate::config::{self, Config, KeyFile, ServerMode, Setting};
 
 /// Result of a command: the exit status, or a sentence for the terminal.
 type Outcome = Result<ExitCode, String>;
@@ -48,12 +48,12 @@ pub fn complain(text: &str) {
 
 fn print(text: &str) -> Outcome {
     let mut out = std::io::stdout().lock();
-    // A reader that has seen enough closes the pipe.
+    // A reader that has seen enough closes the pipe; that is no error.
     let _ = writeln!(out, "{}", text.trim_end());
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(mode: Mode, flags: &[Setting]) -> Outcome {
+fn check(mode: ServerMode, flags: &[Setting]) -> Outcome {
     let report = config::check::check(mode, flags, std::env::vars_os());
     print(&report.text)?;
     Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -61,7 +61,7 @@ fn check(mode: Mode, flags: &[Setting]) -> Outcome {
 
 /// The configuration for a command that does not serve and needs no keys.
 fn configuration(flags: &[Setting]) -> Result<Config, String> {
-    let loaded = config::load(Mode::Serve, KeyFile::Ignore, flags, std::env::vars_os());
+    let loaded = config::load(ServerMode::Serve, KeyFile::Ignore, flags, std::env::vars_os());
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
 }
 

@@ -5,17 +5,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 
 use super::{Outcome, runtime};
 use crate::cluster::ClusterState;
-use crate::config::{self, Config, KeyFile, Loaded, Mode, Setting};
+use crate::config::{self, Config, KeyFile, Loaded, ServerMode, Setting};
 use crate::logging;
 use crate::wiring::{self, Running};
 
 /// Starts a server and runs it until it is told to stop.
-pub(super) fn start(mode: Mode, flags: &[Setting]) -> Outcome {
+pub(super) fn start(mode: ServerMode, flags: &[Setting]) -> Outcome {
     let loaded = config::load(mode, KeyFile::Create, flags, std::env::vars_os()).map_err(|error| error.to_string())?;
     let logs = logging::start(&loaded.config.logger).map_err(|error| error.to_string())?;
     for notice in &loaded.notices {
@@ -25,76 +25,112 @@ pub(super) fn start(mode: Mode, flags: &[Setting]) -> Outcome {
     LocalSet::new().block_on(&runtime, serve(&loaded, logs.lost_lines()))
 }
 
+/// Starts the server, runs it and stops it; begins anew if the cluster voted this node out.
 async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
-    let config = &loaded.config;
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| format!("cannot watch signals: {error}"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| format!("cannot watch signals: {error}"))?;
+    let mut end_signals = EndSignals::watch()?;
     // A hangup would end the process if no handler were installed.
-    let mut hangup = signal(SignalKind::hangup()).map_err(|error| format!("cannot watch signals: {error}"))?;
+    let mut hangup = watch_signal(SignalKind::hangup())?;
     loop {
         // The start may wait for a database for ever, so signals are watched meanwhile.
-        let running = tokio::select! {
-            started = wiring::start(config, lost_log_lines.clone()) => started.map_err(|error| error.to_string())?,
-            _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
-            _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
+        let started = tokio::select! {
+            started = wiring::start(&loaded.config, lost_log_lines.clone()) => started,
+            () = end_signals.recv() => return Ok(ExitCode::SUCCESS),
         };
+        let running = started.map_err(|error| error.to_string())?;
         announce(loaded, &running);
-        let reload = async {
-            while hangup.recv().await.is_some() {
-                running.reload_game_code();
-            }
-            std::future::pending().await
-        };
-        let end = tokio::select! {
-            never = reload => never,
-            _ = terminate.recv() => StopReason::Told,
-            _ = interrupt.recv() => StopReason::Told,
-            () = running.told_to_drain() => {
-                tracing::info!("told to drain");
-                StopReason::Told
-            }
-            () = running.failed() => {
-                tracing::error!("a shard has ended by itself: the server stops, so that whoever started it starts it anew");
-                StopReason::Failed
-            }
-            state = running.lost_cluster() => match state {
-                ClusterState::VotedOut => {
-                    tracing::error!("the cluster took this node for dead: it closes its sockets and joins anew");
-                    StopReason::VotedOut
-                }
-                state => {
-                    tracing::error!(?state, "there is no way to the cluster any more: the server stops, so that whoever started it starts it anew");
-                    StopReason::Failed
-                }
-            },
+        let reason = tokio::select! {
+            never = reload_on_hangup(&running, &mut hangup) => never,
+            reason = reason_to_stop(&running, &mut end_signals) => reason,
         };
         tracing::info!("stopping; a second signal ends at once");
-        let stop = async {
-            if end == StopReason::Told {
-                running.end_matches().await;
-                running.drain().await;
-            }
-            running.stop().await
-        };
         tokio::select! {
-            left = stop => tracing::info!(connections_cut = left, "stopped"),
-            _ = terminate.recv() => return Ok(end.status()),
-            _ = interrupt.recv() => return Ok(end.status()),
+            connections_cut = stop(running, reason) => tracing::info!(connections_cut, "stopped"),
+            () = end_signals.recv() => return Ok(reason.status()),
         }
-        if end != StopReason::VotedOut {
-            return Ok(end.status());
+        if reason != StopReason::VotedOut {
+            return Ok(reason.status());
         }
     }
 }
 
-/// Why a server stops.
+/// The signals that end the server.
+struct EndSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl EndSignals {
+    fn watch() -> Result<Self, String> {
+        Ok(Self {
+            terminate: watch_signal(SignalKind::terminate())?,
+            interrupt: watch_signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Resolves when one of the signals comes.
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+fn watch_signal(kind: SignalKind) -> Result<Signal, String> {
+    signal(kind).map_err(|error| format!("cannot watch signals: {error}"))
+}
+
+/// Reloads the game code at each hangup. The future never resolves.
+async fn reload_on_hangup<T>(running: &Running, hangup: &mut Signal) -> T {
+    while hangup.recv().await.is_some() {
+        running.reload_game_code();
+    }
+    std::future::pending().await
+}
+
+/// Waits until the server has to stop. Answers the reason.
+async fn reason_to_stop(running: &Running, end_signals: &mut EndSignals) -> StopReason {
+    tokio::select! {
+        () = end_signals.recv() => StopReason::Told,
+        () = running.told_to_drain() => {
+            tracing::info!("told to drain");
+            StopReason::Told
+        }
+        () = running.failed() => {
+            tracing::error!("a shard has ended by itself: the server stops, and has to be started again");
+            StopReason::Failed
+        }
+        state = running.lost_cluster() => match state {
+            ClusterState::VotedOut => {
+                tracing::error!("the cluster took this node for dead: it closes its sockets and joins anew");
+                StopReason::VotedOut
+            }
+            state => {
+                tracing::error!(?state, "the cluster is lost: the server stops, and has to be started again");
+                StopReason::Failed
+            }
+        },
+    }
+}
+
+/// Stops the server. A server that was told to stop first gives its matches time to end, and its sessions time to go on
+/// at other nodes. Answers the number of connections that had to be cut.
+async fn stop(running: Running, reason: StopReason) -> usize {
+    if reason == StopReason::Told {
+        running.end_matches().await;
+        running.drain().await;
+    }
+    running.stop().await
+}
+
+/// The reason for which a server stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StopReason {
-    /// A signal or `muster drain` told it to.
+    /// A signal or `muster drain` told the server to stop.
     Told,
     /// A part of the server has ended.
     Failed,
-    /// Its cluster voted it out.
+    /// The cluster voted this node out.
     VotedOut,
 }
 

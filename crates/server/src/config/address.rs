@@ -11,12 +11,14 @@ use super::secret::Secret;
 pub(crate) const EXPECTED: &str =
     "sqlite:PATH, postgres://user:password@host:port/name or user:password@host:port/name";
 
-/// Defaults for the parts that an address lacks: user and database as in the original, the port as in PostgreSQL.
+/// User name for an address without one, as in the original.
 const DEFAULT_USER: &str = "root";
+/// Port for an address without one, as in PostgreSQL.
 const DEFAULT_PORT: u16 = 5432;
+/// Name of the database for an address without one, as in the original.
 const DEFAULT_DATABASE: &str = "nakama";
 
-/// Everything but the unreserved characters of RFC 3986 is encoded in a URL that we build.
+/// Characters that are encoded in a URL that we build: all but the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The database of durable data.
@@ -62,7 +64,7 @@ impl PostgresAddress {
     }
 }
 
-/// Why a text is not a database address. The error never contains the text, which may hold a password.
+/// Explains why a text is not a database address. The error never contains the text, which may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The text has none of the three forms.

@@ -3,7 +3,7 @@
 
 use std::{ffi::OsString, fmt::Write as _};
 
-use super::{KeyFile, Loaded, Mode, Problems, Setting, Status, load};
+use super::{KeyFile, Loaded, Problems, ServerMode, Setting, Status, load};
 
 /// Result of a check.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Report {
 }
 
 /// Checks a configuration without changing anything: no folder, file or key is created.
-pub fn check(mode: Mode, flags: &[Setting], variables: impl IntoIterator<Item = (OsString, OsString)>) -> Report {
+pub fn check(mode: ServerMode, flags: &[Setting], variables: impl IntoIterator<Item = (OsString, OsString)>) -> Report {
     match load(mode, KeyFile::Read, flags, variables) {
         Ok(loaded) => Report { text: describe(&loaded), ok: true, loaded: Some(loaded) },
         Err(problems) => Report { text: describe_problems(&problems), ok: false, loaded: None },

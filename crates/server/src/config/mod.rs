@@ -53,14 +53,14 @@ pub(crate) const CONFIG_KEY: &str = "config";
 
 /// Strictness of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ServerMode {
     /// `muster dev`: well-known keys, and the loopback interface unless another is set.
     Dev,
     /// `muster serve` and all other commands: generated keys; the well-known ones are refused.
     Serve,
 }
 
-/// Use of the file of generated keys, which exists only under [`Mode::Serve`].
+/// Use of the file of generated keys, which exists only under [`ServerMode::Serve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFile {
     /// Read the file and create or complete it: for a server that starts.
@@ -139,10 +139,10 @@ pub struct Loaded {
 /// `flags` are those of the command line, `variables` the environment; variables without our prefix are ignored.
 ///
 /// # Errors
-/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under [`Mode::Serve`] keys
-/// that are publicly known.
+/// All faults: unknown keys, values that do not fit, contradictions, unreadable files, and under [`ServerMode::Serve`]
+/// keys that are publicly known.
 pub fn load(
-    mode: Mode,
+    mode: ServerMode,
     key_file: KeyFile,
     flags: &[Setting],
     variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -150,7 +150,7 @@ pub fn load(
     let mut problems = Vec::new();
     let environment = environment::read(variables, &mut problems);
     let mut settings = Settings::defaults();
-    if mode == Mode::Dev {
+    if mode == ServerMode::Dev {
         settings.lay_over(&development_defaults());
     }
     for path in configuration_files(&environment, flags) {
@@ -165,7 +165,7 @@ pub fn load(
 }
 
 /// Everything after the layers: computed defaults, generated keys, types, contradictions.
-fn finish(mode: Mode, key_file: KeyFile, mut settings: Settings) -> Result<Loaded, Problems> {
+fn finish(mode: ServerMode, key_file: KeyFile, mut settings: Settings) -> Result<Loaded, Problems> {
     let data_dir = settings.text("data_dir").to_owned();
     settings.lay_over(&default_database(&settings, Path::new(&data_dir)));
     // Types are checked first, so that no key file is written for a configuration that cannot start.
@@ -186,10 +186,10 @@ fn finish(mode: Mode, key_file: KeyFile, mut settings: Settings) -> Result<Loade
     Ok(Loaded { config, settings, notices, keys_created: keys.created })
 }
 
-fn typed(mode: Mode, settings: &Settings) -> (Config, Vec<Problem>) {
+fn typed(mode: ServerMode, settings: &Settings) -> (Config, Vec<Problem>) {
     let mut reader = read::Reader::new(settings);
     let config = Config {
-        dev: mode == Mode::Dev,
+        dev: mode == ServerMode::Dev,
         general: General::read(&mut reader),
         logger: Logger::read(&mut reader),
         metrics: Metrics::read(&mut reader),
@@ -225,7 +225,8 @@ fn development_defaults() -> Vec<Setting> {
     const VALUES: [(&str, &str); 5] = [
         ("socket.address", "127.0.0.1"),
         ("console.address", "127.0.0.1"),
-        // Long enough to look around; the official JavaScript client warns at every sign-in about shorter ones.
+        // A developer can look around for as long as these tokens live. With shorter lives, the official JavaScript
+        // client warns at every sign-in.
         ("session.token_expiry_sec", "7200"),
         ("session.refresh_token_expiry_sec", "2592000"),
         ("script.reload", "true"),

@@ -8,14 +8,14 @@ use muster_live::rooms::{RoomPath, Template};
 pub(crate) const EXPECTED: &str = "NAME=FIELD=VALUE …, such as `duel=size=2 path=games/duel`, with the fields size \
      (`4` or `3-8`), spectators, path, empty_sec, life_sec, hidden, owned and recover";
 
-/// Longest name, in bytes: names are part of ids in logs and requests.
+/// Length of the longest name of a template, in bytes: names are part of ids in logs and requests.
 const NAME_BYTES_MAX: usize = 64;
 
 /// A template as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomTemplate(pub Template);
 
-/// Why a text is not a template.
+/// Explains why a text is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{EXPECTED}; {0}")]
 pub struct TemplateError(String);

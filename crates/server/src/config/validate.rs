@@ -1,19 +1,19 @@
 //! Checks that concern more than one key: contradictions, published secrets, and warnings.
 
 use super::{
-    Config, DatabaseAddress, LogFormat, Mode, Notice, Problem, Status,
+    Config, DatabaseAddress, LogFormat, Notice, Problem, ServerMode, Status,
     groups::cluster::{CLUSTER_NAME_MAX, ROLES},
     setting::{Setting, Settings},
 };
 use crate::keys::{GENERATED, is_well_known};
 
-/// Most characters in the name of a node, which stands in ids and labels; the original's limit.
+/// Largest number of characters in the name of a node, as in the original. The name stands in ids and labels.
 const MAX_NAME_CHARACTERS: usize = 16;
-/// Signing keys shorter than this can be guessed.
+/// Number of bytes below which a signing key can be guessed.
 const SHORT_SECRET_BYTES: usize = 16;
 
 /// Faults of secrets that somebody set: empty ones, and under `serve` those that are publicly known.
-pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
+pub(super) fn given_secrets(mode: ServerMode, settings: &Settings) -> Vec<Problem> {
     let mut problems = Vec::new();
     for generated in &GENERATED {
         let Some(setting) = settings.get(generated.name).filter(|setting| setting.source().is_given()) else {
@@ -22,7 +22,7 @@ pub(super) fn given_secrets(mode: Mode, settings: &Settings) -> Vec<Problem> {
         let text = settings.text(generated.name);
         let why = if text.is_empty() {
             "it may not be empty; leave it out to have one generated".to_owned()
-        } else if mode == Mode::Serve && is_well_known(text) {
+        } else if mode == ServerMode::Serve && is_well_known(text) {
             "this value is published, so it protects nothing; leave the key out to have one generated, set one \
              of your own, or use `muster dev` on your own machine"
                 .to_owned()

@@ -5,8 +5,10 @@ use std::{collections::HashMap, path::Path};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
-/// Limits of a document, with aliases expanded: far more than a configuration needs, and too little for a bomb.
+/// Largest depth of nested values: far more than a configuration needs.
 const MAX_DEPTH: usize = 32;
+/// Largest number of values in a document, with aliases expanded: far more than a configuration needs, and too few for
+/// a document that is written to fill the memory.
 const MAX_NODES: usize = 20_000;
 
 /// A value with its line.

@@ -5,22 +5,22 @@ use std::sync::atomic::Ordering;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use muster_domain::{Error, ErrorKind, Result};
-use muster_gateway::outgoing::{Client, ClientOptions, OutgoingError, Request};
+use muster_gateway::outgoing::{OutgoingClient, OutgoingError, OutgoingOptions, Request};
 use muster_script::ScriptMetrics;
-use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse};
+use muster_script::host::{HttpClient, HttpFuture, OutgoingRequest, OutgoingResponse};
 
 /// The HTTP client of one shard's game code.
 pub(super) struct Outgoing {
-    client: Client,
+    client: OutgoingClient,
     metrics: Arc<ScriptMetrics>,
 }
 
 impl Outgoing {
-    pub(super) fn new(options: ClientOptions, metrics: Arc<ScriptMetrics>) -> Self {
-        Self { client: Client::new(options), metrics }
+    pub(super) fn new(options: OutgoingOptions, metrics: Arc<ScriptMetrics>) -> Self {
+        Self { client: OutgoingClient::new(options), metrics }
     }
 
-    async fn ask(&self, request: HttpRequest) -> Result<HttpResponse> {
+    async fn ask(&self, request: OutgoingRequest) -> Result<OutgoingResponse> {
         let method = Method::from_bytes(request.method.as_bytes());
         let request = Request {
             url: request.url,
@@ -33,12 +33,16 @@ impl Outgoing {
         let response = self.client.send(request).await.map_err(|error| to_error(&error))?;
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-        Ok(HttpResponse { code: response.status.as_u16(), headers: headers.collect(), body: response.body.to_vec() })
+        Ok(OutgoingResponse {
+            code: response.status.as_u16(),
+            headers: headers.collect(),
+            body: response.body.to_vec(),
+        })
     }
 }
 
 impl HttpClient for Outgoing {
-    fn send(&self, request: HttpRequest) -> HttpFuture<'_> {
+    fn send(&self, request: OutgoingRequest) -> HttpFuture<'_> {
         Box::pin(async move {
             self.metrics.http_requests.fetch_add(1, Ordering::Relaxed);
             let response = self.ask(request).await;

@@ -18,7 +18,7 @@ use muster_script::{LanguageMatches, ScriptMetrics, ShardParts};
 use super::Game;
 use crate::config::Config;
 
-/// Most files of one match. A match gets a further one each time that it goes on elsewhere.
+/// Limit of the number of files for one match. A match gets a further file each time that it goes on elsewhere.
 const PARTS_MAX: u32 = 10_000;
 
 /// Writes recordings into a folder.
@@ -46,7 +46,7 @@ impl Folder {
                 made => return Ok((made?, path)),
             }
         }
-        Err(io::Error::other(format!("there are {PARTS_MAX} recordings of it already: remove some")).into())
+        Err(io::Error::other(format!("there are {PARTS_MAX} recordings of the match already: remove some")).into())
     }
 }
 
@@ -104,9 +104,9 @@ pub(crate) fn read(path: &Path) -> Result<Read, String> {
 }
 
 /// The modules that the configuration names, for replaying recordings. The effects of a replay are not carried out.
-pub(crate) struct Player(Rc<LanguageMatches>);
+pub(crate) struct RecordingPlayer(Rc<LanguageMatches>);
 
-impl Player {
+impl RecordingPlayer {
     /// Loads the modules. Database calls that they make while loading go to `store`.
     ///
     /// # Errors
@@ -114,9 +114,9 @@ impl Player {
     pub(crate) async fn load(config: &Config, store: Rc<dyn Store>, signing: Signing) -> Result<Self, String> {
         let metrics = Arc::new(ScriptMetrics::default());
         let custom = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
-        let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), (metrics.clone(), custom)).await?;
+        let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), metrics.clone(), custom).await?;
         let programs = game.generations.borrow().programs.clone();
-        let host = game.loader.means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let host = game.loader.resources.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
         let shard = ShardParts { host: host.clone(), metrics, returns: Rc::new(|_, _| ()), logs: None };
         let matches = Rc::new(LanguageMatches::new(programs.matches(&shard)));
         host.handlers.set(&matches);
@@ -126,7 +126,7 @@ impl Player {
     /// Replays a recording.
     ///
     /// # Errors
-    /// Why the recording cannot be replayed.
+    /// A sentence that says why the recording cannot be replayed.
     pub(crate) async fn play(
         &self,
         transcript: Transcript,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use muster_domain::ports::store::Store;
 use muster_script::host::Signing;
-use muster_script::watch::{Snapshot, Watch};
+use muster_script::watch::{FolderState, FolderWatch};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -22,9 +22,9 @@ const TAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// Asks for a reload, whether or not files have changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ask(Arc<Notify>);
+pub(crate) struct ReloadRequest(Arc<Notify>);
 
-impl Ask {
+impl ReloadRequest {
     /// Asks for a reload.
     pub(crate) fn ask(&self) {
         self.0.notify_one();
@@ -46,29 +46,30 @@ pub(crate) struct Reload {
     signing: Signing,
     shards: Shards,
     /// Watches the files, if the configuration wants it.
-    watch: Option<Watch>,
+    watch: Option<FolderWatch>,
 }
 
 impl Reload {
     /// `files` is the state of the loaded files, if they are to be watched.
     pub(super) fn new(
         loader: Loader,
-        (store, signing): (Rc<dyn Store>, Signing),
+        store: Rc<dyn Store>,
+        signing: Signing,
         shards: Shards,
-        files: Option<Snapshot>,
+        files: Option<FolderState>,
     ) -> Self {
-        Self { loader, store, signing, shards, watch: files.map(Watch::new) }
+        Self { loader, store, signing, shards, watch: files.map(FolderWatch::new) }
     }
 
     /// Reloads on requests and changes, for ever.
-    pub(crate) async fn run(mut self, asked: Ask) {
+    pub(crate) async fn run(mut self, request: ReloadRequest) {
         let mut look = interval(LOOK_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = asked.0.notified() => {
+                () = request.0.notified() => {
                     if self.watch.is_some() {
-                        self.watch = Some(Watch::new(self.look().await));
+                        self.watch = Some(FolderWatch::new(self.look().await));
                     }
                     self.load().await;
                 }
@@ -83,13 +84,13 @@ impl Reload {
     }
 
     /// The current state of the files, read on another thread so that a slow disk holds up nobody.
-    async fn look(&self) -> Snapshot {
+    async fn look(&self) -> FolderState {
         let loader = self.loader.clone();
         tokio::task::spawn_blocking(move || loader.look()).await.unwrap_or_default()
     }
 
     async fn load(&mut self) {
-        let metrics = self.loader.means.metrics.clone();
+        let metrics = self.loader.resources.metrics.clone();
         let running = self.shards.generations.borrow().number;
         match self.loader.load(running + 1, self.store.clone(), self.signing.clone()).await {
             Ok(generation) => {

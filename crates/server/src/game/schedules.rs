@@ -13,13 +13,13 @@ use crate::system::System;
 /// Name of the job, by which nodes agree on the one that runs it.
 const JOB: &str = "schedules";
 
-/// Longest time between two looks at the schedules, since the node with the job and the functions may change.
+/// Longest time between two looks at the schedules, since the node that has the job may change, and the functions too.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs functions that are due, as long as the functions exist.
 pub(super) async fn keep(functions: Weak<Languages>, jobs: Jobs) {
     while let Some(functions) = functions.upgrade() {
-        let next = functions.turn_schedules(jobs.term(JOB).is_some());
+        let next = functions.turn_schedules(jobs.epoch(JOB).is_some());
         drop(functions);
         let left = next.map(|at| at.saturating_mul(1_000_000).saturating_sub(System.now().0));
         let left = left.and_then(|left| u64::try_from(left).ok()).map(Duration::from_micros);

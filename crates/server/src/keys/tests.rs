@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Pa
 use tempfile::TempDir;
 
 use super::{FILE_NAME, GENERATED};
-use crate::config::{KeyFile, Loaded, Mode, Problems, Source, from_pairs, load};
+use crate::config::{KeyFile, Loaded, Problems, ServerMode, Source, from_pairs, load};
 
 fn start(folder: &Path, pairs: &[(&str, &str)]) -> Result<Loaded, Problems> {
     let data_dir = folder.join("data").display().to_string();
     let pairs = pairs.iter().copied().chain([("data_dir", data_dir.as_str())]);
-    load(Mode::Serve, KeyFile::Create, &from_pairs(pairs)?, [])
+    load(ServerMode::Serve, KeyFile::Create, &from_pairs(pairs)?, [])
 }
 
 fn folder() -> TempDir {

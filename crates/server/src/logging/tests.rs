@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::*;
-use crate::config::{KeyFile, Mode, from_pairs, load};
+use crate::config::{KeyFile, ServerMode, from_pairs, load};
 
 /// Standard output for a test.
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ impl io::Write for Captured {
 
 fn logger(pairs: &[(&str, &str)]) -> Logger {
     let flags = from_pairs(pairs.iter().copied()).expect("known keys");
-    load(Mode::Dev, KeyFile::Ignore, &flags, []).expect("loads").config.logger
+    load(ServerMode::Dev, KeyFile::Ignore, &flags, []).expect("loads").config.logger
 }
 
 /// Logs two lines and answers what standard output got.

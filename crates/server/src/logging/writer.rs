@@ -18,7 +18,7 @@ use std::{
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Most bytes of lines that may wait.
+/// Limit of the bytes of lines that wait.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 /// Time that the end of the process waits for the last lines.
 const LAST_LINES_WAIT: Duration = Duration::from_secs(2);
@@ -113,13 +113,21 @@ impl Drop for LogGuard {
     }
 }
 
-/// Starts the thread, and returns the sinks for both outputs and the guard.
-pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Result<(LineSink, LineSink, LogGuard)> {
+/// The ends of a log whose thread runs.
+pub(super) struct RunningLog {
+    pub(super) to_stdout: LineSink,
+    pub(super) to_file: LineSink,
+    pub(super) guard: LogGuard,
+}
+
+/// Starts the thread of the log.
+pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Result<RunningLog> {
     let shared = Arc::new(Shared::default());
     let for_thread = Arc::clone(&shared);
     thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&for_thread, stdout, file))?;
     let sink = |output| LineSink { shared: Arc::clone(&shared), output };
-    Ok((sink(Output::Stdout), sink(Output::File), LogGuard { shared: Arc::clone(&shared) }))
+    let guard = LogGuard { shared: Arc::clone(&shared) };
+    Ok(RunningLog { to_stdout: sink(Output::Stdout), to_file: sink(Output::File), guard })
 }
 
 /// The thread: writes all waiting lines in one piece, again and again until the end.

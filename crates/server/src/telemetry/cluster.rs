@@ -7,7 +7,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::codec::DecoderMetrics;
 use muster_cluster::membership::{MembershipStats, View};
 use muster_cluster::nats::{JetLogs, Nats};
-use muster_cluster::node::{Authority, NodeMetrics};
+use muster_cluster::node::{NodeAuthority, NodeMetrics};
 use muster_cluster::recovery::Recovery as _;
 use muster_live::Place;
 use tokio::sync::watch;
@@ -21,7 +21,7 @@ pub struct ClusterTelemetry {
     /// Number of the node.
     pub number: NodeNumber,
     /// Whether the node may act as an owner, which it may not on an island.
-    pub authority: Authority,
+    pub authority: NodeAuthority,
     /// The view of the cluster.
     pub view: watch::Receiver<Arc<View>>,
     /// Counters of the node's links and membership.
@@ -42,16 +42,20 @@ impl ClusterTelemetry {
         let owned = view.holdings().filter(|(_, holding)| holding.owner.map(Place::node) == Some(self.number)).count();
         page.gauge("cluster_nodes", "Nodes of the cluster.", view.nodes().len() as f64);
         page.gauge("cluster_node_number", "This node's number.", f64::from(self.number));
-        page.gauge("cluster_epoch", "Of what changed last in the cluster.", view.epoch.0 as f64);
+        page.gauge("cluster_epoch", "Epoch of the last change in the cluster.", view.epoch.0 as f64);
         page.gauge("cluster_partitions", "Partitions that this node owns, of 1,024.", owned as f64);
         let load = self.load_percent.load(Ordering::Relaxed);
-        page.gauge("cluster_load_percent", "What the process uses, of a core for each shard.", f64::from(load));
+        page.gauge(
+            "cluster_load_percent",
+            "Load of the process, in per cent of one core for each shard.",
+            f64::from(load),
+        );
         let is_busy = view.node(self.number).is_some_and(|node| node.is_busy);
         page.gauge("cluster_busy", "1 while the node has more to do than it should.", f64::from(u8::from(is_busy)));
         let is_online = self.authority.is_online();
         page.gauge("cluster_online", "0 while the node is an island.", f64::from(u8::from(is_online)));
-        page.counter("cluster_island_count", "Times that it became an island.", read(&self.node.islands));
-        page.counter("cluster_voted_out_count", "Times that it was voted out.", read(&self.node.voted_out));
+        page.counter("cluster_island_count", "Times that the node became an island.", read(&self.node.islands));
+        page.counter("cluster_voted_out_count", "Times that the node was voted out.", read(&self.node.voted_out));
         self.render_membership(page);
         self.render_links(page);
         self.render_messages(page);
@@ -78,7 +82,7 @@ impl ClusterTelemetry {
             ("dropped", read(&kept.dropped)),
             ("retried", read(&kept.retried)),
         ];
-        page.counters("cluster_recovery_count", "Recovery data, by what became of them.", "kind", kept);
+        page.counters("cluster_recovery_count", "Values of recovery data, by outcome.", "kind", kept);
     }
 
     fn render_membership(&self, page: &mut Exposition) {
@@ -91,9 +95,9 @@ impl ClusterTelemetry {
             "kind",
             views,
         );
-        let help = "Nodes that this node proposed to vote out, each time that it did.";
+        let help = "Votes of this node to remove a node; repeated votes count again.";
         page.counter("cluster_removals_proposed_count", help, removals_proposed);
-        let help = "Renewals of its lease that failed or were not answered in time.";
+        let help = "Renewals of the node's lease that failed or were not answered in time.";
         page.counter("cluster_renewals_failed_count", help, renewals_failed);
     }
 
@@ -110,9 +114,13 @@ impl ClusterTelemetry {
         let node = &self.node;
         let links = *node.links.borrow();
         page.gauge("cluster_links", "Links with other nodes.", links.links as f64);
-        page.gauge("cluster_links_congested", "Those that take nothing more for now.", links.congested as f64);
+        page.gauge("cluster_links_congested", "Links on which batches have to wait.", links.congested as f64);
         page.gauge("cluster_link_bytes", "Bytes sent and not acknowledged.", links.sum.unacknowledged_bytes as f64);
-        page.gauge("cluster_link_waiting_bytes", "Bytes that wait for the window.", links.sum.waiting_bytes as f64);
+        page.gauge(
+            "cluster_link_waiting_bytes",
+            "Bytes that wait for room in a link's window.",
+            links.sum.waiting_bytes as f64,
+        );
         let frames = [
             ("sent", links.sum.sent),
             ("resent", links.sum.resent),
@@ -124,14 +132,9 @@ impl ClusterTelemetry {
             ("stranger", links.strangers),
             ("unsent", read(&node.frames_unsent)),
         ];
-        page.counters("cluster_frame_count", "Frames of links, by what became of them.", "kind", frames);
+        page.counters("cluster_frame_count", "Frames of links, by kind.", "kind", frames);
         let batches = [("waited", read(&node.outbound_full)), ("lost", read(&node.batches_lost))];
-        page.counters(
-            "cluster_batch_count",
-            "Batches that links did not take at once, by what became of them.",
-            "kind",
-            batches,
-        );
+        page.counters("cluster_batch_count", "Batches that links did not take at once, by outcome.", "kind", batches);
         let full = read(&node.events_full);
         page.counter("cluster_events_full_count", "Times that nothing was read: the shards are behind.", full);
     }

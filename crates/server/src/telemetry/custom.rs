@@ -4,7 +4,7 @@ use muster_script::process::{CustomMetrics, MetricKind, Reading, TIMER_BOUNDS_SE
 
 use super::exposition::Exposition;
 
-const HELP: &str = "Of game code.";
+const HELP: &str = "A metric that game code makes.";
 
 /// Writes the metrics to the page.
 pub(super) fn render(custom: &CustomMetrics, page: &mut Exposition) {

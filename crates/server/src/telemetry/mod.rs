@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use muster_api::metrics::{LATENCY_BOUNDS_US, LATENCY_BUCKETS, Metrics as ApiMetrics, OperationTotals};
+use muster_api::metrics::{ApiMetrics, LATENCY_BOUNDS_US, LATENCY_BUCKETS, OperationTotals};
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
-use muster_gateway::ws::resume::Refusal;
+use muster_gateway::ws::resume::ResumeRefusal;
 use muster_live::CloseReason;
 use muster_live::matches::MatchStats;
 use muster_live::matchmaker::{MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
@@ -56,7 +56,7 @@ pub struct Telemetry {
     pub script: Arc<ScriptMetrics>,
     /// Metrics that game code makes.
     pub custom: Arc<CustomMetrics>,
-    /// Prefix of those metrics: `metrics.custom_prefix`.
+    /// Prefix of metrics that game code makes: `metrics.custom_prefix`.
     pub custom_prefix: String,
     /// Requests for direct conversations under way.
     pub direct_requests: Arc<DirectRequests>,
@@ -76,7 +76,7 @@ impl Telemetry {
         let labels = [("node_name", self.node_name.as_str()), ("namespace", self.namespace.as_str())];
         let mut page = Exposition::new(&self.prefix, &labels);
         page.gauge("uptime_seconds", "Time since the server started.", self.started.elapsed().as_secs_f64());
-        page.counter("log_lines_lost_count", "Log lines dropped, too many waiting.", read(&self.lost_log_lines));
+        page.counter("log_lines_lost_count", "Log lines dropped because too many waited.", read(&self.lost_log_lines));
         self.render_operations(&mut page);
         self.render_messages(&mut page);
         self.render_gateway(&mut page);
@@ -90,7 +90,7 @@ impl Telemetry {
             cluster.render(&mut page);
         }
         for (name, value) in self.store.snapshot() {
-            page.gauge(&format!("db_{name}"), "Of the database; see the reference.", value as f64);
+            page.gauge(&format!("db_{name}"), "A value of the database; the reference explains it.", value as f64);
         }
         let mut own = Exposition::new(&self.custom_prefix, &labels);
         custom::render(&self.custom, &mut own);
@@ -151,17 +151,21 @@ impl Telemetry {
         page.counters("socket_discarded_count", "Frames not sent to sockets, by reason.", "reason", discarded);
         page.counter(
             "socket_held_count",
-            "Times a socket was not read for its waiting messages.",
+            "Times that a socket was not read because too many messages waited for it.",
             read(&gateway.sockets_held),
         );
         page.counter("socket_pause_count", "Times the sockets of a shard paused.", read(&gateway.socket_pauses));
         page.counter("overall_recv_bytes", "Bytes received over sockets.", read(&gateway.socket_bytes_received));
         page.counter("overall_sent_bytes", "Bytes sent over sockets.", read(&gateway.socket_bytes_sent));
-        page.counter("accept_pause_count", "Times accepting rested at a limit.", read(&gateway.accept_pauses));
+        page.counter(
+            "accept_pause_count",
+            "Times that the server stopped accepting connections at a limit.",
+            read(&gateway.accept_pauses),
+        );
         page.counter("http_timeout_count", "HTTP connections ended by a timeout.", read(&gateway.http_timeouts));
         page.counter("head_too_big_count", "Heads of requests refused for their size.", read(&gateway.heads_too_big));
         let malformed = read(&gateway.malformed_requests);
-        page.counter("malformed_request_count", "What was no request of HTTP, or had two meanings.", malformed);
+        page.counter("malformed_request_count", "Requests that were no valid HTTP, or had two meanings.", malformed);
         page.counter("socket_refused_count", "Handshakes of sockets refused.", read(&gateway.sockets_refused));
         page.counter("body_too_big_count", "Requests refused for their size.", read(&gateway.bodies_too_big));
         page.counter(
@@ -184,8 +188,12 @@ impl Telemetry {
         let failed = read(&gateway.moves_failed);
         page.counter("session_move_failed_count", "Sessions that ended on their way to another node.", failed);
         let waited = read(&gateway.moved_in_ms);
-        page.counter("session_move_ms", "How long sockets waited for sessions of other nodes, together.", waited);
-        let refused = Refusal::ALL.map(|why| (why.name(), read(&gateway.resumes_refused[why as usize])));
+        page.counter(
+            "session_move_ms",
+            "Milliseconds that sockets waited for sessions of other nodes, added up.",
+            waited,
+        );
+        let refused = ResumeRefusal::ALL.map(|why| (why.name(), read(&gateway.resumes_refused[why as usize])));
         page.counters(
             "session_resume_refused_count",
             "Sockets that got a new session instead of the one they asked for.",
@@ -210,7 +218,7 @@ impl Telemetry {
         page.gauge("live_timers", "Timers of the live plane.", sum(|plane| plane.timers));
         page.gauge("lane_up_waiting", "Messages that wait for credit towards owners.", sum(|plane| plane.up_waiting));
         page.gauge("lane_down_waiting", "Messages of owners that wait for credit.", sum(|plane| plane.down_waiting));
-        page.gauge("lane_held", "Messages that owners hold back meanwhile.", sum(|plane| plane.held));
+        page.gauge("lane_held", "Messages that owners hold back for now.", sum(|plane| plane.held));
         page.gauge("rooms", "Rooms open.", sum(|plane| plane.rooms.rooms));
         page.gauge(
             "lobby_views",
@@ -222,13 +230,21 @@ impl Telemetry {
         page.counter("room_placed_count", "Seats held for players.", total(|plane| plane.rooms.placed));
         let turned_away = total(|plane| plane.rooms.turned_away);
         page.counter("room_turned_away_count", "Players sent on to another room.", turned_away);
-        page.counter("room_limited_count", "Rooms not opened for a limit.", total(|plane| plane.rooms.limited));
+        page.counter(
+            "room_limited_count",
+            "Rooms that were not opened because of a limit.",
+            total(|plane| plane.rooms.limited),
+        );
         let deliveries = planes.values().map(|plane| plane.deliveries).sum();
         page.counter("delivery_count", "Frames handed to sessions.", deliveries);
         let strangers = planes.values().map(|plane| plane.strangers).sum();
         page.counter("stranger_count", "Messages dropped: their sender was not there any more.", strangers);
         let misdirected = planes.values().map(|plane| plane.misdirected).sum();
-        page.counter("misdirected_count", "Messages for another owner than who received them.", misdirected);
+        page.counter(
+            "misdirected_count",
+            "Messages that reached another owner than the one they were for.",
+            misdirected,
+        );
         let late = planes.values().map(|plane| plane.recoveries_late).sum();
         let help = "Partitions of dead nodes whose recovery data did not come in time: what was in them has ended.";
         page.counter("recoveries_late_count", help, late);
@@ -278,14 +294,22 @@ impl Telemetry {
         let skipped = total(|plane| plane.matches.ticks_skipped);
         page.counter("match_tick_skipped_count", "Ticks left out because the one before took too long.", skipped);
         let dropped = total(|plane| plane.matches.inputs_dropped);
-        page.counter("match_input_dropped_count", "Messages of players that too many waited before.", dropped);
+        page.counter(
+            "match_input_dropped_count",
+            "Messages of players that were dropped because too many waited.",
+            dropped,
+        );
     }
 
     fn render_accounts(&self, page: &mut Exposition) {
         let queued = self.passwords.queued.load(Ordering::Relaxed) as f64;
         page.gauge("password_queue", "Passwords waiting or being hashed.", queued);
         page.counter("password_count", "Passwords hashed or checked.", read(&self.passwords.done));
-        page.counter("password_refused_count", "Refused, the queue being full.", read(&self.passwords.refused));
+        page.counter(
+            "password_refused_count",
+            "Passwords refused because the queue was full.",
+            read(&self.passwords.refused),
+        );
         page.gauge("revocation_users", "Users with void tokens.", self.revocations.len() as f64);
         let guessing = self.guessing.lock().counters();
         for (name, help, value) in guessing.named() {
@@ -295,8 +319,16 @@ impl Telemetry {
         let unsent = [("limited", requests.unsent_limited), ("pending", requests.unsent_pending)];
         let help = "Requests for direct conversations that were not sent, by reason.";
         page.counters("direct_request_unsent_count", help, "reason", unsent);
-        page.counter("direct_request_evicted_count", "Senders forgotten for want of room.", requests.evicted);
-        page.gauge("direct_request_senders", "Senders of such requests that are remembered.", requests.senders as f64);
+        page.counter(
+            "direct_request_evicted_count",
+            "Senders of requests for direct conversations that were forgotten because there were too many.",
+            requests.evicted,
+        );
+        page.gauge(
+            "direct_request_senders",
+            "Senders of requests for direct conversations that are remembered.",
+            requests.senders as f64,
+        );
     }
 
     fn render_script(&self, page: &mut Exposition) {
@@ -316,10 +348,10 @@ impl Telemetry {
         let over = read(&script.over_host_calls);
         page.counter("script_over_host_calls_count", "Calls that used too many functions of the host.", over);
         let dropped = read(&script.log_lines_dropped);
-        page.counter("script_log_dropped_count", "Lines dropped, their call having logged too much.", dropped);
+        page.counter("script_log_dropped_count", "Log lines dropped because their call had logged too much.", dropped);
         let over = read(&script.matches_over_memory);
         page.counter("script_match_over_memory_count", "Matches that ended for want of memory.", over);
-        page.counter("script_refused_count", "Calls refused, too many waiting.", read(&script.refused));
+        page.counter("script_refused_count", "Calls refused because too many waited.", read(&script.refused));
         let gauge = |value: &AtomicI64| value.load(Ordering::Relaxed) as f64;
         page.gauge("script_generation", "Number of the game code that runs.", read(&script.generation) as f64);
         let help = "Changes of game code that were not taken because they do not load.";
@@ -327,11 +359,11 @@ impl Telemetry {
         page.counter("script_event_count", "Events that game code was told of.", read(&script.events));
         page.gauge("script_events_waiting", "Events that wait for game code.", gauge(&script.events_waiting));
         // The name is the original's.
-        page.counter("dropped_events", "Events dropped, too many waiting.", read(&script.events_dropped));
+        page.counter("dropped_events", "Events dropped because too many waited.", read(&script.events_dropped));
         page.counter("script_schedule_count", "Runs of scheduled functions.", read(&script.schedules));
-        let help = "Runs left out because the one before still ran.";
+        let help = "Runs of scheduled functions left out because the one before still ran.";
         page.counter("script_schedule_skipped_count", help, read(&script.schedules_skipped));
-        let help = "Runs that failed, or did not begin for want of the database.";
+        let help = "Runs of scheduled functions that failed, or did not begin because the database was away.";
         page.counter("script_schedule_failed_count", help, read(&script.schedules_failed));
         page.gauge("script_waiting", "Calls that wait for a machine.", gauge(&script.waiting));
         page.counter("script_match_call_count", "Callbacks of matches that were called.", read(&script.match_calls));
@@ -342,20 +374,40 @@ impl Telemetry {
         let migrated = read(&script.matches_migrated);
         page.counter("script_match_migrated_count", "Matches that went over to newer code.", migrated);
         let failed = read(&script.matches_not_migrated);
-        page.counter("script_match_migration_failed_count", "Matches that failed to, and stayed with theirs.", failed);
+        page.counter(
+            "script_match_migration_failed_count",
+            "Matches that failed to go over to newer code, and stayed with theirs.",
+            failed,
+        );
         page.gauge("script_match_machines", "Machines that matches run on.", gauge(&script.match_machines));
         page.gauge("script_machines", "Machines that game code runs on.", gauge(&script.machines));
         let refused = read(&script.background_refused);
-        page.counter("script_background_refused_count", "Work in the background refused, too much waiting.", refused);
+        page.counter(
+            "script_background_refused_count",
+            "Work in the background refused because too much waited.",
+            refused,
+        );
         page.gauge("script_cache_entries", "Entries of the local cache.", gauge(&script.cache_entries));
         page.gauge("script_cache_bytes", "Bytes of the local cache.", gauge(&script.cache_bytes));
-        page.counter("script_cache_evicted_count", "Entries that gave way to others.", read(&script.cache_evicted));
-        page.counter("script_cache_refused_count", "Entries without room.", read(&script.cache_refused));
+        page.counter(
+            "script_cache_evicted_count",
+            "Entries of the local cache that gave way to others.",
+            read(&script.cache_evicted),
+        );
+        page.counter(
+            "script_cache_refused_count",
+            "Entries that the local cache had no room for.",
+            read(&script.cache_refused),
+        );
         page.counter("script_http_count", "Requests to other servers.", read(&script.http_requests));
-        page.counter("script_http_failed_count", "Those without a response.", read(&script.http_failed));
+        page.counter(
+            "script_http_failed_count",
+            "Requests to other servers without a response.",
+            read(&script.http_failed),
+        );
         page.gauge("script_custom_series", "Metrics that game code made.", self.custom.series() as f64);
         let dropped = read(&self.custom.dropped);
-        page.counter("script_custom_dropped_count", "Values of metrics too many.", dropped);
+        page.counter("script_custom_dropped_count", "Values dropped because game code made too many metrics.", dropped);
     }
 
     fn render_routes(&self, page: &mut Exposition) {
@@ -364,12 +416,18 @@ impl Telemetry {
             page.counters(name, help, "route", totals.iter().map(|(pattern, total)| (pattern.as_str(), pick(total))));
         };
         family("script_route_count", "Requests to routes of game code.", |total| total.requests);
-        family("script_route_error_count", "Those answered 400 or above.", |total| total.errors);
-        family("script_route_recv_bytes", "Bytes of their bodies.", |total| total.received_bytes);
-        family("script_route_sent_bytes", "Bytes of the answers' bodies.", |total| total.sent_bytes);
-        family("script_route_latency_us", "Time until the answers, in microseconds, added up.", |total| {
-            total.latency_us
-        });
+        family(
+            "script_route_error_count",
+            "Requests to routes of game code that were answered with status 400 or above.",
+            |total| total.errors,
+        );
+        family("script_route_recv_bytes", "Bytes of the bodies of requests to routes.", |total| total.received_bytes);
+        family("script_route_sent_bytes", "Bytes of the bodies of answers of routes.", |total| total.sent_bytes);
+        family(
+            "script_route_latency_us",
+            "Microseconds from requests to routes until their answers, added up.",
+            |total| total.latency_us,
+        );
         let failed = read(&self.script.routes_failed);
         page.counter("script_route_failed_count", "Requests to routes that failed in game code.", failed);
     }

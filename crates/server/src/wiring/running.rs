@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
 use muster_gateway::metrics::GatewayMetrics;
-use muster_gateway::shard::{Command, ShardHandle};
+use muster_gateway::shard::{ShardCommand, ShardHandle};
 use muster_script::ScriptMetrics;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::cluster::{Cluster, ClusterState};
-use crate::game::Ask;
+use crate::game::ReloadRequest;
 
-/// Time that connections have to end, even if the shutdown code of the game took all of the configured time.
+/// Shortest time that connections have to end, even if the shutdown code of the game took all of the configured time.
 const STOP_MIN: Duration = Duration::from_secs(1);
 /// Interval at which a draining node checks whether its sessions have gone.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
@@ -25,11 +25,11 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(1);
 
 /// A server that runs. Dropping it does not stop it: call [`Running::stop`].
 pub struct Running {
-    /// Address at which it accepts players.
+    /// Address at which the server accepts players.
     pub address: SocketAddr,
-    /// Address of the metrics page, if it has one.
+    /// Address of the metrics page, if there is one.
     pub metrics_address: Option<SocketAddr>,
-    /// Number of its shards.
+    /// Number of shards.
     pub shard_count: usize,
     pub(super) shards: Arc<[ShardHandle]>,
     pub(super) threads: Vec<JoinHandle<()>>,
@@ -42,7 +42,7 @@ pub struct Running {
     pub(super) matches_grace_sec: u32,
     pub(super) script: Arc<ScriptMetrics>,
     pub(super) cluster: Option<Cluster>,
-    pub(super) reload: Ask,
+    pub(super) reload: ReloadRequest,
 }
 
 impl Running {
@@ -74,8 +74,8 @@ impl Running {
         }
     }
 
-    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. A server
-    /// on its own that gives them no time does nothing here. Comes before [`Self::drain`].
+    /// Tells the code of matches that the server stops, and waits until they have ended or their time is over. On a
+    /// server on its own that gives matches no time, this does nothing. To be called before [`Self::drain`].
     pub async fn end_matches(&self) {
         let of = |count: &AtomicI64| count.load(Ordering::Relaxed);
         let left = || of(&self.script.matches) - of(&self.script.matches_durable);
@@ -85,7 +85,7 @@ impl Running {
         tracing::info!(matches = left(), seconds = self.matches_grace_sec, "matches of game code have time to end");
         for shard in self.shards.iter() {
             // A shard that has ended has no matches any more.
-            let _ = shard.send(Command::EndMatches(self.matches_grace_sec)).await;
+            let _ = shard.send(ShardCommand::EndMatches(self.matches_grace_sec)).await;
         }
         let ended = async {
             while left() > 0 {
@@ -96,13 +96,13 @@ impl Running {
     }
 
     /// On a node of a cluster: lets nobody new in, waits until sessions that survive their socket have gone on at other
-    /// nodes or their grace is over, and gives everything that the node owns to others. A server on its own does
-    /// nothing here. Comes before [`Self::stop`].
+    /// nodes or their grace is over, and gives everything that the node owns to others. On a server on its own, this
+    /// does nothing. To be called before [`Self::stop`].
     pub async fn drain(&self) {
         let Some(cluster) = &self.cluster else { return };
         for shard in self.shards.iter() {
             // A shard that has ended lets nobody in.
-            let _ = shard.send(Command::Drain).await;
+            let _ = shard.send(ShardCommand::Drain).await;
         }
         let left = || self.metrics.sessions_resumable.load(Ordering::Relaxed);
         tracing::info!(resumable_sessions = left(), "draining: sessions that can go on elsewhere do so");
@@ -121,7 +121,12 @@ impl Running {
         let Some(shard) = self.shards.first() else { return };
         let within = self.drain;
         // A shard that has ended runs no code.
-        let _ = shard.ask(|done| Command::Farewell { within, done }).await;
+        let _ = shard.ask(|done| ShardCommand::Farewell { within, done }).await;
+    }
+
+    /// Time that the next step of a stop has, if the stop began at `begun`.
+    fn time_left(&self, begun: Instant) -> Duration {
+        self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain))
     }
 
     /// Stops the server within `shutdown_drain_sec`: it accepts no more connections, runs the shutdown code of the
@@ -131,11 +136,11 @@ impl Running {
         self.tasks.shutdown().await;
         let begun = Instant::now();
         self.say_farewell().await;
-        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
-        let rests = self.shards.iter().map(|shard| shard.ask(|done| Command::RestMatches { within, done }));
+        let within = self.time_left(begun);
+        let rests = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::RestMatches { within, done }));
         join_all(rests).await;
-        let within = self.drain.saturating_sub(begun.elapsed()).max(STOP_MIN.min(self.drain));
-        let stops = self.shards.iter().map(|shard| shard.ask(|done| Command::Stop { within, done }));
+        let within = self.time_left(begun);
+        let stops = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();
         if let Some(cluster) = self.cluster {
             cluster.leave().await;

@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 
 use muster_api::App;
 use muster_api::live::Live;
-use muster_api::metrics::Metrics as ApiMetrics;
+use muster_api::metrics::ApiMetrics;
 use muster_api::tokens::CheckedTokens;
 use muster_gateway::rim::{LaneEnds, LaneSenders};
-use muster_gateway::shard::{self, AppFactory, Command, ShardHandle};
+use muster_gateway::shard::{self, AppFactory, ShardCommand, ShardHandle};
 use muster_gateway::{GatewayConfig, rim};
 use muster_live::{Routes, ShardIndex};
 
@@ -22,14 +22,20 @@ use crate::game::Game;
 use crate::settings::{live_rules, session_rules};
 use crate::system::{RandomPool, System};
 
-/// Starts the shards, tells each of the others, and attaches them to the cluster.
+/// Shards that run.
+pub(super) struct StartedShards {
+    pub(super) handles: Arc<[ShardHandle]>,
+    pub(super) threads: Vec<JoinHandle<()>>,
+}
+
+/// Starts the shards, gives each shard the handles of all, and attaches them to the cluster.
 pub(super) async fn start_shards(
     shared: &Shared,
     game: &Game,
     gateway: &Arc<GatewayConfig>,
     metrics: &Metrics,
     cluster: Option<&mut Cluster>,
-) -> Result<(Arc<[ShardHandle]>, Vec<JoinHandle<()>>), StartError> {
+) -> Result<StartedShards, StartError> {
     let mut handles = Vec::new();
     let mut threads = Vec::new();
     let (lane_ends, lane_senders) = lanes(&shared.config, cluster.as_deref());
@@ -42,13 +48,13 @@ pub(super) async fn start_shards(
     }
     let handles: Arc<[ShardHandle]> = handles.into();
     for handle in &*handles {
-        let told = handle.send(Command::Peers(handles.clone())).await;
+        let told = handle.send(ShardCommand::Peers(handles.clone())).await;
         told.map_err(StartError::because("a shard ended while the server started"))?;
     }
     if let Some(cluster) = cluster {
         cluster.attach(lane_senders, handles.clone()).await.map_err(StartError)?;
     }
-    Ok((handles, threads))
+    Ok(StartedShards { handles, threads })
 }
 
 /// The lanes between this server's shards, and to other nodes of its cluster.

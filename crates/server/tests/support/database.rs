@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Runs statements on PostgreSQL; the first column of every row as text, `NULL` as nothing.
+/// Runs statements on PostgreSQL. Answers the first column of every row as text, and an empty text for `NULL`.
 pub fn postgres(url: &str, sql: &str) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -12,7 +12,8 @@ pub fn postgres(url: &str, sql: &str) -> Vec<String> {
         let driver = tokio::spawn(driver);
         let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
         drop(client);
-        // The connection is closed and not just dropped: databases are dropped later, and templates must have no users.
+        // The connection must have been closed when this function returns: a database with users can neither be dropped
+        // nor serve as a template.
         driver.await.unwrap().unwrap();
         let rows = messages.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),

@@ -113,7 +113,8 @@ pub fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// Whether to read again. A system that pauses the process interrupts reads that have a time limit.
+/// Whether an error only means that the read has to be repeated. A system that pauses the process interrupts reads that
+/// have a time limit.
 pub fn is_interruption(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::Interrupted
 }

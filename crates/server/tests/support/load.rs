@@ -16,7 +16,7 @@ use super::client::Client;
 use super::http::{self, Response};
 use super::server::{SERVER_KEY, Server};
 
-/// Writes of an object by each player before the next one signs up.
+/// Number of writes of an object by each player before the next player signs up.
 const WRITES_PER_PLAYER: u64 = 4;
 const COLLECTION: &str = "saves";
 const KEY: &str = "slot";
@@ -134,7 +134,7 @@ impl Worker {
         Some(version)
     }
 
-    /// Repeats a request for as long as the server refuses it for now. `None`: it is time to end.
+    /// Repeats a request for as long as the server refuses it for now. Answers `None` when the client has to end.
     fn insist(&mut self, method: &str, path: &str, authorization: &str, body: &Value) -> Option<Value> {
         loop {
             // The server may be gone.

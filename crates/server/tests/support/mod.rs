@@ -20,7 +20,7 @@ pub mod tls;
 
 use std::time::{Duration, Instant};
 
-/// Limit of every wait; nothing takes this long, however busy the machine is.
+/// Time limit of every wait; nothing takes this long, even on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Resident memory of a process, in bytes.

@@ -76,7 +76,7 @@ impl Way {
                         break;
                     }
                 }
-                // However one direction ends, the other ends too.
+                // When one direction ends, the other is ended too.
                 let _ = to.shutdown(Shutdown::Both);
             });
         }

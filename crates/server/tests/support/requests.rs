@@ -55,7 +55,7 @@ pub const CLASSES: &[Class] = &[
     class("body too long", INVALID, long_body),
     class("chunked body too long", INVALID, long_chunked_body),
     class("zip bomb", INVALID, zip_bomb),
-    class("damaged compression", INVALID, damaged_folding),
+    class("damaged compression", INVALID, damaged_compression),
     class("unknown content encoding", INVALID, unknown_encoding),
     class("wrong types in JSON", INVALID, wrong_types),
     class("damaged JSON", INVALID, damaged_json),
@@ -138,7 +138,7 @@ fn many_headers(random: &mut Random) -> Vec<u8> {
 
 fn long_body(random: &mut Random) -> Vec<u8> {
     let length = BODY_BYTES_MAX + random.between(1, 10_000);
-    // Most requests only announce the body: the answer must not wait for a body that is too large anyway.
+    // Nineteen of twenty requests only announce the body: the answer must not wait for a body that is too large anyway.
     let sent = if random.between(0, 20) == 0 { length } else { 0 };
     sign_in_unframed(&[&format!("Content-Length: {length}")], &vec![b' '; sent])
 }
@@ -168,11 +168,12 @@ fn zlib(body: &[u8]) -> Vec<u8> {
 
 fn zip_bomb(random: &mut Random) -> Vec<u8> {
     let body = vec![b' '; DECOMPRESSED_BYTES_MAX + random.between(1, 4_000_000)];
-    let (encoding, folded) = if random.between(0, 2) == 0 { ("gzip", gzip(&body)) } else { ("deflate", zlib(&body)) };
-    sign_in(&[&format!("Content-Encoding: {encoding}")], &folded)
+    let (encoding, compressed) =
+        if random.between(0, 2) == 0 { ("gzip", gzip(&body)) } else { ("deflate", zlib(&body)) };
+    sign_in(&[&format!("Content-Encoding: {encoding}")], &compressed)
 }
 
-fn damaged_folding(random: &mut Random) -> Vec<u8> {
+fn damaged_compression(random: &mut Random) -> Vec<u8> {
     let mut body = gzip(BODY);
     let mut encoding = random.pick(&["gzip", "x-gzip", "GZIP"]);
     match random.between(0, 5) {
@@ -181,7 +182,7 @@ fn damaged_folding(random: &mut Random) -> Vec<u8> {
             let length = random.between(1, 100);
             body.extend(random.bytes(length));
         }
-        // The checksum at the end.
+        // This damages the checksum at the end.
         2 => {
             let at = body.len() - random.between(5, 9);
             body[at] ^= 1 << random.between(0, 8);
@@ -289,8 +290,8 @@ fn conflicting_length(random: &mut Random) -> Vec<u8> {
     sign_in_unframed(&[&format!("Content-Length: {first}"), &format!("Content-Length: {second}")], BODY)
 }
 
-/// A request that is one for a server that trusts the encoding and another for a server that trusts the length. Exactly
-/// one must be answered.
+/// Bytes whose first request ends at one place for a server that trusts the encoding, and at another for a server that
+/// trusts the length. The server must answer exactly one request.
 fn smuggled(random: &mut Random) -> Vec<u8> {
     let inner = head("GET", &format!("/v2/{}", random.word(8)), &[]);
     let rest = [b"0\r\n\r\n".as_slice(), &inner].concat();

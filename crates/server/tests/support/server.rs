@@ -20,7 +20,7 @@ pub const SERVER_KEY: &str = "defaultkey";
 /// The session token key of `muster dev`.
 pub const SESSION_KEY: &str = "defaultencryptionkey";
 
-/// Attempts with other ports, if one is taken.
+/// Number of attempts to start with a free port, since another process may take the port first.
 const PORT_ATTEMPTS_MAX: usize = 5;
 
 /// Settings of a server to be started.

@@ -1,5 +1,5 @@
 -- The tables, defaults, constraints and indexes of a Nakama 3.40 database under the same names, so that the original
--- server accepts the database as its own. A test compares what this makes with testdata/nakama-3.40-catalogue.txt.
+-- server accepts the database as its own. A test compares the result with testdata/nakama-3.40-catalogue.txt.
 
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 

@@ -1,7 +1,7 @@
--- Muster's own tables beside those of the original server, which neither reads them nor is hindered by them: no
--- foreign key leads from here to its tables.
+-- Muster's own tables. The original server ignores them, and they do not restrict it: no foreign key refers to its
+-- tables.
 
--- Revoked session tokens, under a pseudonym of the user so that they may outlive the account.
+-- Revoked session tokens, under a pseudonym of the user, so that the rows may outlive the account.
 CREATE TABLE muster_revocation (
     sequence bigint GENERATED ALWAYS AS IDENTITY,
     subject bytea NOT NULL,

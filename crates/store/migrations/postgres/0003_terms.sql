@@ -1,4 +1,4 @@
--- Since when each job has its owner: what an earlier owner writes late changes nothing.
+-- The epoch of each job's latest owner. Writes of earlier owners, which come late, are refused by it.
 CREATE TABLE muster_term (
     job text NOT NULL,
     epoch bigint NOT NULL,

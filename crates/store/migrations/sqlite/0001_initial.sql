@@ -2,7 +2,7 @@
 -- deletion and export cover all of them from the first day; and Muster's own tables, with the prefix muster_.
 --
 -- Declared types name a kind and SQLite's affinity: UUID is 16 bytes, TIME is microseconds since 1970, JSON is text,
--- BOOLEAN is 0 or 1. A column that is mostly NULL has a partial unique index: a registration then touches few trees.
+-- BOOLEAN is 0 or 1. A column that is mostly NULL has a partial unique index, so that a sign-up changes few indexes.
 
 CREATE TABLE users (
     id UUID BLOB NOT NULL PRIMARY KEY,
@@ -286,14 +286,14 @@ CREATE TABLE setting (
     update_time TIME INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Kept for its name alone: what has been applied here stands in muster_migration.
+-- The original's list of migrations, which stays empty here: muster_migration lists the applied ones.
 CREATE TABLE migration_info (
     id TEXT NOT NULL PRIMARY KEY,
     applied_at TIME INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Revoked session tokens, under a pseudonym of the user so that they may outlive the account. Sequence numbers are
--- never used twice, whatever is pruned: readers remember the last one they saw.
+-- Revoked session tokens, under a pseudonym of the user, so that the rows may outlive the account. A sequence number is
+-- never used again after its row is pruned, because readers remember the last number that they saw.
 CREATE TABLE muster_revocation (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     subject UUID BLOB NOT NULL,

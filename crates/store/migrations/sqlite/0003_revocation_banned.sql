@@ -1,2 +1,2 @@
--- Whether a revocation came with a ban, of which open sockets are told before they close.
+-- `banned` is true if the revocation came with a ban; then open sockets are told of the ban before they close.
 ALTER TABLE muster_revocation ADD COLUMN banned BOOLEAN INTEGER NOT NULL DEFAULT 0;

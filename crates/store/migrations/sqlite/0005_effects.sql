@@ -1,5 +1,5 @@
--- What became of the writes of matches that are replayed after a crash: a write that comes again changes nothing and
--- gets the same outcome. No player is named here: who is meant, the write says that comes again.
+-- Outcomes of keyed writes of durable matches. When a match is replayed after a crash, a write that comes again changes
+-- nothing and gets the same outcome. No row names a player: the players stand in the write, which comes again.
 CREATE TABLE muster_effect (
     match_id UUID BLOB NOT NULL,
     tick INTEGER NOT NULL,

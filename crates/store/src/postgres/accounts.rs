@@ -1,4 +1,4 @@
-//! Accounts on PostgreSQL. Signing in and signing up are one statement each, deletion and export have files of their own.
+//! Accounts on PostgreSQL. Sign-in and sign-up are one statement each. Deletion and export have files of their own.
 
 use muster_domain::UserId;
 use muster_domain::ports::PortFuture;
@@ -13,21 +13,21 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::fault::{Fault, conflict, is_missing_owner, translate};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use super::{PostgresStore, deletion, export, revocations};
 use crate::limits;
 
 type PgResult<T> = Result<T, tokio_postgres::Error>;
 
-/// The columns of a [`Login`], of table `u`.
+/// The columns of a [`Login`], from table `u`.
 macro_rules! login_columns {
     () => {
         "u.id, u.username, u.disable_time <> '1970-01-01 00:00:00+00'"
     };
 }
 
-/// The columns of a [`User`].
+/// The columns of a [`User`], from table `users`.
 macro_rules! user_columns {
     () => {
         "id, username, display_name, avatar_url, lang_tag, location, timezone, metadata::text, facebook_id, \
@@ -91,7 +91,7 @@ pub(super) const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      metadata = coalesce($8::text::jsonb, metadata), \
      update_time = $9 WHERE id = $1 RETURNING 1";
 
-/// Answers whether the account exists, whether a device was added, and whose the device was before, if it was.
+/// Answers whether the account exists, whether the device was added, and the user who had the device before, if any.
 const LINK_DEVICE: &str = "WITH account AS (SELECT id FROM users WHERE id = $1), \
      added AS (INSERT INTO user_device (id, user_id) SELECT $2, id FROM account ON CONFLICT (id) DO NOTHING \
          RETURNING user_id), \
@@ -103,9 +103,11 @@ const LINK_CUSTOM: &str = "WITH changed AS (UPDATE users SET custom_id = $2, upd
      SELECT EXISTS (SELECT 1 FROM users WHERE id = $1) OR EXISTS (SELECT 1 FROM changed)";
 const LINK_EMAIL: &str = "UPDATE users SET email = $2, password = $3, update_time = $4 WHERE id = $1 RETURNING 1";
 
-/// Held until the end of the transaction, so that of two unlinks the second sees what the first left.
+/// Locks the account until the end of the transaction: of two concurrent unlinks the second sees the identifiers that
+/// the first left.
 const LOCK_ACCOUNT: &str = "SELECT 1 FROM users WHERE id = $1 FOR UPDATE";
-// Each answers whether the identifier was linked, and whether another one leads to the account; both, and it goes.
+// Each of these statements answers whether the identifier was linked, and whether another identifier leads to the
+// account. Only if both are true is the identifier removed.
 const UNLINK_DEVICE: &str = "WITH state AS (SELECT \
          EXISTS (SELECT 1 FROM user_device WHERE id = $2 AND user_id = $1) AS linked, \
          EXISTS (SELECT 1 FROM user_device WHERE user_id = $1 AND id <> $2) OR EXISTS (SELECT 1 FROM users \
@@ -172,7 +174,7 @@ impl AccountStore for PostgresStore {
                 &[&account.user_id.0, &account.username, &Moment(account.now), &email, &password_hash];
             match self.query(CREATE_WITH_EMAIL, values).await {
                 Ok(_) => Ok(created(account)),
-                // Both may be taken; the address is what the caller signs in with.
+                // The username may be taken as well. The address decides, because the caller signs in with it.
                 Err(StoreError::Conflict(_)) if self.login_by_email(&email).await?.is_some() => {
                     Err(StoreError::Conflict(Conflict::Email))
                 }
@@ -271,9 +273,9 @@ impl AccountStore for PostgresStore {
                 Unlink::Email(email) => (UNLINK_EMAIL, email.to_lowercase()),
             };
             self.attempts(async || {
-                self.transaction(async |lease| {
-                    lease.query(LOCK_ACCOUNT, &[&user_id.0]).await?;
-                    let rows = lease.query(sql, &[&user_id.0, &id, &Moment(now)]).await?;
+                self.transaction(async |connection| {
+                    connection.query(LOCK_ACCOUNT, &[&user_id.0]).await?;
+                    let rows = connection.query(sql, &[&user_id.0, &id, &Moment(now)]).await?;
                     let Some(row) = rows.first() else { return Err(Fault::Overtaken) };
                     match (row.try_get(0)?, row.try_get(1)?) {
                         (true, true) => Ok(()),
@@ -299,12 +301,12 @@ impl AccountStore for PostgresStore {
             }
             let disable_time = Moment(disabled_at.unwrap_or(Timestamp::EPOCH));
             self.attempts(async || {
-                self.transaction(async |lease| {
-                    if lease.query(SET_DISABLED, &[&user_id.0, &disable_time]).await?.is_empty() {
+                self.transaction(async |connection| {
+                    if connection.query(SET_DISABLED, &[&user_id.0, &disable_time]).await?.is_empty() {
                         return Ok(false);
                     }
                     if let Some(revocation) = revocation {
-                        revocations::insert(lease, revocation).await?;
+                        revocations::insert(connection, revocation).await?;
                     }
                     Ok(true)
                 })
@@ -323,10 +325,10 @@ impl AccountStore for PostgresStore {
     ) -> PortFuture<'a, bool> {
         Box::pin(async move {
             self.attempts(async || {
-                self.transaction(async |lease| {
-                    let deleted = deletion::delete_account(lease, user_id, recorded, now).await?;
+                self.transaction(async |connection| {
+                    let deleted = deletion::delete_account(connection, user_id, recorded, now).await?;
                     if deleted {
-                        revocations::insert(lease, revocation).await?;
+                        revocations::insert(connection, revocation).await?;
                     }
                     Ok(deleted)
                 })
@@ -357,7 +359,7 @@ impl PostgresStore {
         let values: [&(dyn ToSql + Sync); 4] = [id, &create.user_id.0, &create.username, &Moment(create.now)];
         self.attempts(async || match self.query_once(sql, &values).await {
             Ok(rows) => Ok(login(rows.first().ok_or(Fault::Overtaken)?)?),
-            // Whoever was quicker with this identifier may have chosen the same name: then it is a sign-in.
+            // A concurrent sign-up with the same identifier may have chosen the same username: then this is a sign-in.
             Err(Fault::Database(error)) if conflict(&error).is_some() => {
                 self.find(identifier).await?.ok_or(Fault::Database(error))
             }
@@ -368,7 +370,7 @@ impl PostgresStore {
 
     async fn link_device(&self, user_id: UserId, id: &str, now: Timestamp) -> Result<bool, Fault> {
         let rows = match self.query_once(LINK_DEVICE, &[&user_id.0, &id, &Moment(now)]).await {
-            // Deleted since the statement began.
+            // The account was deleted while the statement ran.
             Err(Fault::Database(error)) if is_missing_owner(&error) => return Ok(false),
             rows => rows?,
         };
@@ -379,15 +381,15 @@ impl PostgresStore {
             (true, true, _) => Ok(true),
             (true, false, Some(owner)) if owner == user_id.0 => Ok(true),
             (true, false, Some(_)) => Err(Fault::Rule(StoreError::Conflict(Conflict::Device))),
-            // Linked since the statement began, so that it does not see by whom.
+            // The device was linked while the statement ran, so its snapshot does not show the owner.
             (true, false, None) => Err(Fault::Overtaken),
         }
     }
 }
 
-/// Changes the given fields; whether there is such an account.
+/// Changes the given fields. Answers whether the account exists.
 pub(super) async fn update(
-    lease: &Lease,
+    connection: &PooledConnection,
     user_id: UserId,
     update: &AccountUpdate,
     now: Timestamp,
@@ -403,7 +405,7 @@ pub(super) async fn update(
         &update.metadata,
         &Moment(now),
     ];
-    Ok(!lease.query(UPDATE_ACCOUNT, values).await?.is_empty())
+    Ok(!connection.query(UPDATE_ACCOUNT, values).await?.is_empty())
 }
 
 fn created(account: &NewAccount) -> Login {
@@ -435,7 +437,7 @@ fn account(row: &Row) -> PgResult<Account> {
     })
 }
 
-/// From the columns of `user_columns`.
+/// Reads a user from the columns of `user_columns!`.
 fn user(row: &Row) -> PgResult<User> {
     Ok(User {
         id: Some(UserId(row.try_get(0)?)),

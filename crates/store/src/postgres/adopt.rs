@@ -1,4 +1,4 @@
-//! What is in a database that Muster is pointed at, and whether it may be used.
+//! Looks at the tables of a database, and decides whether Muster may use it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use super::fault::describe;
 use super::schema::SCHEMA_VERSION;
 use crate::OpenError;
 
-/// The migrations that a Nakama 3.40 server records, all of which a database to be adopted must have and no others.
+/// The migrations that a Nakama 3.40 server records. A database can be adopted only if it has all of them and no
+/// others.
 pub(super) const NAKAMA_MIGRATIONS: [&str; 19] = [
     "20180103142001_initial_schema.sql",
     "20180805174141-tournaments.sql",
@@ -31,21 +32,21 @@ pub(super) const NAKAMA_MIGRATIONS: [&str; 19] = [
     "20260319134532-add-display-name-index.sql",
 ];
 
-/// What a database holds.
+/// The tables that a database holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// No tables at all.
+    /// No tables.
     Empty,
-    /// The original server's tables, complete, and nothing of ours.
+    /// The original server's tables, complete, and none of Muster's.
     Nakama,
-    /// Ours, up to this version.
+    /// Muster's tables up to this version, beside the original server's.
     Muster { version: i64, adopted: bool },
 }
 
-/// Looks at the tables of the connection's schema.
+/// Reads the tables of the connection's schema.
 ///
 /// # Errors
-/// When what is there may not be used; the sentence says what to do.
+/// When Muster may not use the database; the sentence says what to do.
 pub(super) async fn inspect(client: &Client) -> Result<Found, OpenError> {
     let failed = |error: tokio_postgres::Error| {
         OpenError::new(format!("cannot read the database's tables: {}", describe(&error)))
@@ -69,7 +70,8 @@ pub(super) async fn inspect(client: &Client) -> Result<Found, OpenError> {
     }
     let sql = "SELECT coalesce(max(version), 0), coalesce(bool_or(adopted), false) FROM muster_migration";
     let row = client.query_one(sql, &[]).await.map_err(failed)?;
-    let (version, adopted): (i64, bool) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+    let version: i64 = row.try_get(0).map_err(failed)?;
+    let adopted: bool = row.try_get(1).map_err(failed)?;
     if version > SCHEMA_VERSION {
         return Err(OpenError::new(format!(
             "the database has schema {version} of Muster, and this program knows schemas up to {SCHEMA_VERSION}: \
@@ -79,7 +81,7 @@ pub(super) async fn inspect(client: &Client) -> Result<Found, OpenError> {
     Ok(Found::Muster { version, adopted })
 }
 
-/// Whether exactly the known migrations have been applied.
+/// Checks that exactly the known migrations have been applied.
 fn check_migrations(applied: &BTreeSet<String>) -> Result<(), OpenError> {
     let known: BTreeSet<&str> = NAKAMA_MIGRATIONS.into();
     let missing = known.iter().filter(|id| !applied.contains(**id)).count();

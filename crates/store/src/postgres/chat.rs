@@ -1,4 +1,4 @@
-//! Chat messages on PostgreSQL. Everything here is one statement.
+//! Chat messages on PostgreSQL. Each operation is one statement.
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::chat::{
@@ -18,8 +18,8 @@ const INSERT: &str = "INSERT INTO message (id, code, sender_id, username, stream
      stream_descriptor, stream_label, content, create_time, update_time) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10, $11)";
 
-/// What each changing statement answers: when the message was said if it was changed, nothing in its place if there is
-/// another of this id, or no row.
+/// A statement that changes a message. It answers one row with the message's creation time if the message was changed,
+/// one row with NULL if the id belongs to a message of another sender or channel, and no row if the id is unknown.
 macro_rules! changing {
     ($change:literal) => {
         concat!(
@@ -35,7 +35,7 @@ macro_rules! changing {
 const UPDATE: &str = changing!("UPDATE message SET username = $7, content = $8::text::jsonb, update_time = $9");
 const DELETE: &str = changing!("DELETE FROM message");
 
-/// A page of a channel's history, behind a place.
+/// The query for a page of a channel's history behind a position.
 macro_rules! list {
     ($behind:literal, $order:literal) => {
         concat!(
@@ -149,14 +149,14 @@ impl ChatStore for PostgresStore {
     }
 }
 
-/// From the answer of a changing statement.
+/// Reads the answer of a `changing!` statement.
 fn change(rows: &[Row]) -> Result<MessageChange, StoreError> {
     let Some(row) = rows.first() else { return Ok(MessageChange::Missing) };
     let create_time: Option<Moment> = row.try_get(0).map_err(|error| translate(&error))?;
     Ok(create_time.map_or(MessageChange::Foreign, |Moment(create_time)| MessageChange::Done { create_time }))
 }
 
-/// From the columns of `list`.
+/// Reads a message from the columns of `list!`.
 fn read(query: &MessageQuery, row: &Row) -> Result<Message, tokio_postgres::Error> {
     let time = |column| row.try_get::<_, Moment>(column).map(|moment| moment.0);
     Ok(Message {

@@ -1,19 +1,19 @@
 //! Removal of an account on PostgreSQL, table by table, so that nothing stored names the player any more.
 //!
-//! What is kept, and why, stands beside the same statements for SQLite. The original's tables have no index on who sent
-//! a notification, took the other part in a direct message or created a group, and get none: those steps read the whole
-//! table.
+//! The same statements for SQLite say which rows are kept, and why. The original's tables have no index on the sender
+//! of a notification, on the second user of a direct message, or on the creator of a group, and none is added. Those
+//! steps read the whole table.
 
 use muster_domain::UserId;
 use muster_domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::fault::Fault;
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::limits::STREAM_MODE_GROUP;
 
-/// What else goes or changes, in this order; $1 is the user.
+/// Statements that delete or change the remaining rows, in this order; $1 is the user.
 const STATEMENTS: &[&str] = &[
     "UPDATE users SET edge_count = greatest(edge_count - 1, 0) \
      WHERE id IN (SELECT source_id FROM user_edge WHERE destination_id = $1)",
@@ -35,9 +35,10 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM users WHERE id = $1",
 ];
 
-/// See [`muster_domain::ports::accounts::AccountStore::delete_account`]. Runs inside the caller's transaction.
+/// Deletes an account inside the caller's transaction, see
+/// [`muster_domain::ports::accounts::AccountStore::delete_account`].
 pub(super) async fn delete_account(
-    lease: &Lease,
+    connection: &PooledConnection,
     user_id: UserId,
     recorded: bool,
     now: Timestamp,
@@ -46,65 +47,74 @@ pub(super) async fn delete_account(
         return Ok(false);
     }
     let id = user_id.0;
-    let rows = lease.query("SELECT email FROM users WHERE id = $1 FOR UPDATE", &[&id]).await?;
+    let rows = connection.query("SELECT email FROM users WHERE id = $1 FOR UPDATE", &[&id]).await?;
     let Some(row) = rows.first() else { return Ok(false) };
     let email: Option<String> = row.try_get(0)?;
-    leave_groups(lease, id, now).await?;
-    redact_audit_log(lease, id, email).await?;
+    leave_groups(connection, id, now).await?;
+    redact_audit_log(connection, id, email).await?;
     for sql in STATEMENTS {
-        lease.query(sql, &[&id]).await?;
+        connection.query(sql, &[&id]).await?;
     }
     if recorded {
         let sql = "INSERT INTO user_tombstone (user_id, create_time) VALUES ($1, $2)";
-        lease.query(sql, &[&id, &Moment(now)]).await?;
+        connection.query(sql, &[&id, &Moment(now)]).await?;
     }
     Ok(true)
 }
 
-/// Members leave their groups: an empty group goes, and one without a superadmin gets its most senior member.
-async fn leave_groups(lease: &Lease, id: Uuid, now: Timestamp) -> Result<(), Fault> {
+/// Removes the user from all groups. A group without other members is deleted. Otherwise its most senior member becomes
+/// superadmin, if that member is not one already.
+async fn leave_groups(connection: &PooledConnection, id: Uuid, now: Timestamp) -> Result<(), Fault> {
     let sql = "SELECT id FROM groups WHERE id IN \
                (SELECT source_id FROM group_edge WHERE destination_id = $1 AND state <= 2) ORDER BY id FOR UPDATE";
-    for row in lease.query(sql, &[&id]).await? {
+    for row in connection.query(sql, &[&id]).await? {
         let group: Uuid = row.try_get(0)?;
         let sql = "SELECT destination_id, state FROM group_edge WHERE source_id = $1 AND destination_id <> $2 \
                    AND state <= 2 ORDER BY state, position LIMIT 1";
-        match lease.query(sql, &[&group, &id]).await?.first() {
-            None => delete_group(lease, group).await?,
-            Some(heir) => hand_over(lease, group, heir.try_get(0)?, heir.try_get(1)?, now).await?,
+        match connection.query(sql, &[&group, &id]).await?.first() {
+            None => delete_group(connection, group).await?,
+            Some(heir) => hand_over(connection, group, heir.try_get(0)?, heir.try_get(1)?, now).await?,
         }
     }
     Ok(())
 }
 
-async fn hand_over(lease: &Lease, group: Uuid, heir: Uuid, heir_state: i16, now: Timestamp) -> Result<(), Fault> {
+async fn hand_over(
+    connection: &PooledConnection,
+    group: Uuid,
+    heir: Uuid,
+    heir_state: i16,
+    now: Timestamp,
+) -> Result<(), Fault> {
     let sql = "UPDATE groups SET edge_count = greatest(edge_count - 1, 1), update_time = $2 WHERE id = $1";
-    lease.query(sql, &[&group, &Moment(now)]).await?;
+    connection.query(sql, &[&group, &Moment(now)]).await?;
     if heir_state > 0 {
         let sql = "UPDATE group_edge SET state = 0, update_time = $3 WHERE source_id = $1 AND destination_id = $2";
-        lease.query(sql, &[&group, &heir, &Moment(now)]).await?;
-        lease.query(sql, &[&heir, &group, &Moment(now)]).await?;
+        connection.query(sql, &[&group, &heir, &Moment(now)]).await?;
+        connection.query(sql, &[&heir, &group, &Moment(now)]).await?;
     }
     Ok(())
 }
 
-async fn delete_group(lease: &Lease, group: Uuid) -> Result<(), Fault> {
-    lease.query("DELETE FROM group_edge WHERE source_id = $1 OR destination_id = $1", &[&group]).await?;
+async fn delete_group(connection: &PooledConnection, group: Uuid) -> Result<(), Fault> {
+    connection.query("DELETE FROM group_edge WHERE source_id = $1 OR destination_id = $1", &[&group]).await?;
     let sql = "DELETE FROM message WHERE stream_mode = $2 AND stream_subject = $1";
-    lease.query(sql, &[&group, &STREAM_MODE_GROUP]).await?;
-    lease.query("DELETE FROM groups WHERE id = $1", &[&group]).await?;
+    connection.query(sql, &[&group, &STREAM_MODE_GROUP]).await?;
+    connection.query("DELETE FROM groups WHERE id = $1", &[&group]).await?;
     Ok(())
 }
 
-/// Operators' deeds stay on record, without the player they concerned. The address goes from the rows that name the
-/// player by id only: nobody has checked it, and players must not be able to rewrite other rows by choosing one.
-async fn redact_audit_log(lease: &Lease, id: Uuid, email: Option<String>) -> Result<(), Fault> {
+/// Replaces the player's id and e-mail address in the audit log, and keeps the operators' entries. The address is
+/// replaced only in rows that contain the player's id: addresses are not verified, so a player could choose one that
+/// rewrites other rows.
+async fn redact_audit_log(connection: &PooledConnection, id: Uuid, email: Option<String>) -> Result<(), Fault> {
     let (id, nobody) = (id.to_string(), Uuid::nil().to_string());
-    // Without an address the id is looked for twice, which changes nothing.
+    // Without an address the id takes its place, and is replaced by the first of two equal replacements.
     let email = email.filter(|email| !email.is_empty()).unwrap_or_else(|| id.clone());
     let sql = "UPDATE console_audit_log SET message = replace(replace(message, $2, $3), $1, $3), \
-               metadata = replace(replace(metadata::text, to_json($2::text)::text, to_json($3::text)::text), $1, $3)::jsonb \
+               metadata = \
+               replace(replace(metadata::text, to_json($2::text)::text, to_json($3::text)::text), $1, $3)::jsonb \
                WHERE strpos(message, $1) > 0 OR strpos(metadata::text, $1) > 0";
-    lease.query(sql, &[&id, &email, &nobody]).await?;
+    connection.query(sql, &[&id, &email, &nobody]).await?;
     Ok(())
 }

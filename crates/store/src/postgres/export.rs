@@ -5,8 +5,8 @@ use muster_domain::{Subject, UserId};
 
 use super::PostgresStore;
 
-/// $1 is the player's id, $2 its text, $3 its pseudonym. The password's hash is left out: whoever gets hold of an export
-/// must not be able to guess passwords at leisure.
+/// The export. $1 is the player's id, $2 the id as text, $3 the player's pseudonym. The password's hash is left out: a
+/// stolen export must not help anyone to guess passwords.
 const EXPORT: &str = "SELECT json_object_agg(name, content)::text FROM (VALUES \
      ('users', (SELECT json_agg(to_jsonb(t) - 'password') FROM users t WHERE id = $1)), \
      ('user_device', (SELECT json_agg(t) FROM user_device t WHERE user_id = $1)), \
@@ -28,7 +28,7 @@ const EXPORT: &str = "SELECT json_object_agg(name, content)::text FROM (VALUES \
      ('muster_revocation', (SELECT json_agg(t) FROM muster_revocation t WHERE subject = $3)) \
      ) AS tables (name, content) WHERE content IS NOT NULL AND EXISTS (SELECT 1 FROM users WHERE id = $1)";
 
-/// See [`muster_domain::ports::accounts::AccountStore::export_account`].
+/// Exports an account, see [`muster_domain::ports::accounts::AccountStore::export_account`].
 pub(super) async fn export_account(store: &PostgresStore, user_id: UserId) -> Result<Option<String>, StoreError> {
     let subject = Subject::from(user_id).0.to_vec();
     let values: super::Values<'_> = &[&user_id.0, &user_id.to_string(), &subject];

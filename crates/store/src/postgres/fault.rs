@@ -1,4 +1,5 @@
-//! What PostgreSQL's errors mean to the callers of a port, and which transactions are worth another attempt.
+//! PostgreSQL's errors as the errors of the ports, and repetition of transactions that failed because of other
+//! transactions.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -8,20 +9,21 @@ use tokio_postgres::error::SqlState;
 
 use crate::metrics::{StoreMetrics, add};
 
-/// Attempts of one transaction that others keep getting in the way of.
+/// Most attempts of one transaction that fails because of other transactions.
 const ATTEMPTS_MAX: u32 = 6;
 
-/// The longest pause before the second attempt; it doubles with each, and a random part of it is taken.
+/// Longest pause before the second attempt; it doubles with each further attempt. The real pause is a random part of
+/// it.
 const PAUSE_MAX: Duration = Duration::from_millis(4);
 
-/// How a step of a transaction failed.
+/// The reason why a step of a transaction failed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The database said so.
+    /// An error of the database or of the connection.
     Database(tokio_postgres::Error),
-    /// A rule said so.
+    /// A refusal by a rule, or another error of the port.
     Rule(StoreError),
-    /// Another transaction changed a row between two looks at it: the whole is to be done again.
+    /// Another transaction changed a row between two statements; the whole transaction has to be run again.
     Overtaken,
 }
 
@@ -57,7 +59,8 @@ impl Fault {
     }
 }
 
-/// Runs a transaction until it succeeds, fails for good, or has been tried often enough.
+/// Runs a transaction until it succeeds, fails with an error that a repetition would not cure, or has used all its
+/// attempts.
 pub(super) async fn attempts<T>(
     metrics: &StoreMetrics,
     mut transaction: impl AsyncFnMut() -> Result<T, Fault>,
@@ -80,20 +83,20 @@ pub(super) async fn attempts<T>(
     })
 }
 
-/// Between 0 and 1. Spreads attempts apart; nothing depends on its quality.
+/// A random number from 0 up to 1, to spread attempts apart. Nothing depends on its quality.
 fn random_part() -> f64 {
     let bits = RandomState::new().hash_one(0) >> 11;
     bits as f64 / (1u64 << 53) as f64
 }
 
-/// The store error that says the same.
+/// The store error with the same meaning.
 pub(super) fn translate(error: &tokio_postgres::Error) -> StoreError {
     if let Some(conflict) = conflict(error) {
         return StoreError::Conflict(conflict);
     }
     let Some(code) = error.code() else {
-        // No answer of the database at all: connecting, sending or receiving failed. What does not belong to these,
-        // a value that fits no parameter, is our fault.
+        // The database gave no answer: connecting, sending or receiving failed. An exception is a value that does not
+        // fit its parameter, which is a bug of ours.
         let ours = error.to_string().contains("serializing") || error.to_string().contains("deserializing");
         return if ours { StoreError::Internal(error.to_string()) } else { StoreError::Unavailable(describe(error)) };
     };
@@ -103,7 +106,8 @@ pub(super) fn translate(error: &tokio_postgres::Error) -> StoreError {
         "22003" | "22P02" | "22P03" | "54000" => {
             StoreError::Invalid("A value is not well formed for the database.".to_owned())
         }
-        // Resources, the operator, the system, a read-only or failing-over server, a statement's time limit.
+        // These classes mean: the connection, resources, the operator, or the system. 25006 is a read-only server, for
+        // example during a failover, and 55P03 a lock that was not available.
         code if matches!(&code[..2], "08" | "53" | "57" | "58") || matches!(code, "25006" | "55P03") => {
             StoreError::Unavailable(describe(error))
         }
@@ -111,7 +115,8 @@ pub(super) fn translate(error: &tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// The database's own sentence, which the driver's omits.
+/// The database's own sentence, which the driver's text omits; without an answer of the database, the driver's text and
+/// its cause.
 pub(super) fn describe(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(
         || match std::error::Error::source(error) {
@@ -122,7 +127,7 @@ pub(super) fn describe(error: &tokio_postgres::Error) -> String {
     )
 }
 
-/// Which unique value of an account is taken, if that is the error.
+/// The unique value of an account that is taken, if that is the error.
 pub(super) fn conflict(error: &tokio_postgres::Error) -> Option<Conflict> {
     let error = error.as_db_error().filter(|error| *error.code() == SqlState::UNIQUE_VIOLATION)?;
     match error.constraint()? {
@@ -135,7 +140,7 @@ pub(super) fn conflict(error: &tokio_postgres::Error) -> Option<Conflict> {
     }
 }
 
-/// Whether a row names an owner that does not exist.
+/// Whether the error is that a row names an owner who does not exist.
 pub(super) fn is_missing_owner(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::FOREIGN_KEY_VIOLATION)
 }

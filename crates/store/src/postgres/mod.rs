@@ -1,15 +1,16 @@
 //! The store on PostgreSQL, in the original server's own tables with Muster's beside them.
 //!
-//! Each shard makes a [`PostgresStore`] of its own: its connections live on the shard's runtime, so that no answer
-//! crosses threads. Most operations are one statement and one round trip; what needs several is one transaction.
+//! Each shard creates its own [`PostgresStore`]. The connections live on the shard's runtime, so that no answer crosses
+//! threads. Most operations are one statement and one round trip; operations of several statements are one transaction.
 
 mod accounts;
 mod adopt;
 pub(crate) mod chat;
 mod deletion;
-mod effects;
 mod export;
 mod fault;
+mod job_epochs;
+mod keyed_writes;
 mod multi_update;
 pub(crate) mod notifications;
 mod pool;
@@ -17,7 +18,6 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
-mod terms;
 mod values;
 pub(crate) mod wallet;
 
@@ -32,7 +32,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, Row};
 
 use self::fault::{Fault, attempts};
-use self::pool::{Lease, Pool};
+use self::pool::{ConnectionPool, PooledConnection};
 use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
@@ -41,19 +41,20 @@ pub use self::pool::PostgresOptions;
 pub(crate) use self::schema::NAKAMA;
 pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate};
 
-/// How long a connection may take to be made.
+/// Longest time for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long sent data may stay unacknowledged by the database's machine before the connection counts as lost.
+/// Longest time for which the database's machine may leave sent data unacknowledged before the connection counts as
+/// lost.
 const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Values for a statement's parameters.
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// A shard's handle. Its futures must run on a tokio runtime of one thread.
+/// A store of one shard. Its futures must run on a tokio runtime of one thread.
 #[derive(Clone)]
 pub struct PostgresStore {
-    pool: Rc<Pool>,
+    pool: Rc<ConnectionPool>,
     adopted: bool,
 }
 
@@ -66,20 +67,20 @@ impl PostgresStore {
     pub async fn open(url: &str, options: &PostgresOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
         let adopted = is_adopted(url).await?;
         let config = config(url, options.statement_timeout)?;
-        Ok(Self { pool: Pool::new(config, options.clone(), metrics), adopted })
+        Ok(Self { pool: ConnectionPool::new(config, options.clone(), metrics), adopted })
     }
 
-    /// What this store counts.
+    /// The counters of this store.
     pub fn metrics(&self) -> &Arc<StoreMetrics> {
         &self.pool.metrics
     }
 
-    /// Runs one statement as a transaction of its own, again if others get in its way.
+    /// Runs one statement as a transaction of its own, and again if it fails because of other transactions.
     async fn query(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
         self.attempts(async || Ok(self.query_once(sql, values).await?)).await
     }
 
-    /// Runs one statement whose answer is one row or none.
+    /// Runs one statement that finds at most one row.
     async fn query_one<T>(
         &self,
         sql: &'static str,
@@ -91,8 +92,8 @@ impl PostgresStore {
     }
 
     async fn query_once(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Fault> {
-        let lease = self.pool.shared().await?;
-        lease.query(sql, values).await
+        let connection = self.pool.shared().await?;
+        connection.query(sql, values).await
     }
 
     async fn attempts<T>(&self, transaction: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, StoreError> {
@@ -100,12 +101,12 @@ impl PostgresStore {
     }
 
     /// Runs `steps` between `BEGIN` and `COMMIT`; an error rolls back.
-    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&Lease) -> Result<T, Fault>) -> Result<T, Fault> {
-        let lease = self.pool.exclusive().await?;
-        lease.control("BEGIN").await?;
-        let outcome = steps(&lease).await;
-        lease.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-        lease.ended();
+    async fn transaction<T>(&self, steps: impl AsyncFnOnce(&PooledConnection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let connection = self.pool.exclusive().await?;
+        connection.control("BEGIN").await?;
+        let outcome = steps(&connection).await;
+        connection.control(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+        connection.ended();
         outcome
     }
 }
@@ -113,7 +114,7 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn ping(&self) -> PortFuture<'_, DatabaseStatus> {
         Box::pin(async move {
-            // A standby or a server set to read-only answers reads happily.
+            // A standby server and a server set to read-only still answer reads.
             let sql = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool";
             let read_only = self.query_one(sql, &[], |row| row.try_get::<_, bool>(0)).await?;
             if read_only == Some(true) {
@@ -134,7 +135,7 @@ impl Store for PostgresStore {
 /// The driver's configuration for `url`.
 ///
 /// # Errors
-/// When it is not understood, or demands encryption. The message never shows the URL, which may hold a password.
+/// When the URL is not understood, or requires encryption. The message never shows the URL, which may hold a password.
 fn config(url: &str, statement_timeout: Duration) -> Result<Config, OpenError> {
     let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
         OpenError::new(format!("the database URL is not understood: {}", fault::describe(&error)))

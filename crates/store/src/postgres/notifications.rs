@@ -1,4 +1,4 @@
-//! Notifications on PostgreSQL. Everything here is one statement.
+//! Notifications on PostgreSQL. Each operation is one statement.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,8 @@ impl NotificationStore for PostgresStore {
     fn update_notifications<'a>(&'a self, updates: &'a [NotificationUpdate]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             updates.iter().try_for_each(limits::notification_update)?;
-            // Of several updates of one the last wins, as one after the other would.
+            // Several updates of one notification are combined: the last value of each field counts, as if they were
+            // run one by one.
             let mut last: BTreeMap<NotificationId, NotificationUpdate> = BTreeMap::new();
             for update in updates {
                 let known = last.entry(update.id).or_insert_with(|| update.clone());
@@ -114,7 +115,7 @@ impl NotificationStore for PostgresStore {
     }
 }
 
-/// From the columns of [`LIST`].
+/// Reads a notification from the columns of [`LIST`].
 fn read(row: &Row) -> Result<Notification, tokio_postgres::Error> {
     Ok(Notification {
         id: NotificationId(row.try_get(0)?),

@@ -1,8 +1,9 @@
-//! A shard's connections. Single statements share them and travel many at a time; a transaction of several statements
-//! has one for itself, once what was under way on it is answered.
+//! The connections of a shard. Single statements share a connection, with many of them under way at a time. A
+//! transaction of several statements gets a connection of its own, once the statements under way on that connection are
+//! answered.
 //!
-//! All on one thread: cells, no locks, and no borrow is held over an await. A connection whose transaction was
-//! abandoned half-way is closed rather than guessed about.
+//! All of this runs on one thread, so cells take the place of locks, and no borrow is held over an await. If a
+//! transaction is abandoned, its state is unknown, and its connection is closed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -18,26 +19,26 @@ use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 use super::fault::{Fault, describe};
 use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 
-/// Requests under way on one connection; more wait for another.
+/// Most requests under way on one connection.
 const PIPELINE_LEN_MAX: u32 = 64;
 
-/// How much longer than `statement_timeout` an answer may take to arrive.
+/// Longest wait for an answer beyond `statement_timeout`.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
-/// After a failed attempt to connect none is made for a while, which doubles up to a limit.
+/// Shortest and longest pause after a failed attempt to connect. The pause doubles with each failure.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
-/// How the pool behaves.
+/// Settings of a shard's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// Connections of this shard, at least 1.
+    /// Most connections of this shard, at least 1.
     pub connections_max: usize,
-    /// The longest wait for a connection to be made or to come free.
+    /// Longest wait for a connection to be opened or to become free.
     pub acquire_timeout: Duration,
-    /// The longest that the database may work on one statement.
+    /// Longest time that the database may work on one statement.
     pub statement_timeout: Duration,
-    /// How old a connection may get before another takes its place; none: as old as it likes.
+    /// Age at which a connection is replaced; `None` means that connections are kept for as long as they work.
     pub connection_lifetime: Option<Duration>,
 }
 
@@ -52,19 +53,20 @@ impl Default for PostgresOptions {
     }
 }
 
-/// See the module.
-pub(super) struct Pool {
+/// The connections of a shard, see the module.
+pub(super) struct ConnectionPool {
     config: Config,
     options: PostgresOptions,
     connections: RefCell<Vec<Rc<Connection>>>,
     opening: Cell<usize>,
     failed: RefCell<Option<Failed>>,
-    /// Wakes who waits for a place on a shared connection: one for each place that comes free. Woken all at once,
-    /// thousands would look for the same place after every single answer.
+    /// Wakes tasks that wait for a place on a shared connection, one task for each place that becomes free. If all were
+    /// woken, thousands would compete for the same place after every answer.
     place_free: Notify,
-    /// Wakes who waits to reserve a connection: one for each that may be.
+    /// Wakes tasks that wait to reserve a connection, one task for each connection that becomes free for that.
     reservation_free: Notify,
-    /// Wakes who has reserved a connection and waits for its last answer: at most as many as there are connections.
+    /// Wakes tasks that have reserved a connection and wait for its last answer. There are at most as many as
+    /// connections.
     drained: Notify,
     pub(super) metrics: Arc<StoreMetrics>,
 }
@@ -81,41 +83,41 @@ struct Connection {
     statements: RefCell<HashMap<&'static str, Statement>>,
     in_flight: Cell<u32>,
     opened_at: Instant,
-    /// Has served something: none is thrown away unused.
+    /// Set once the connection has carried a request. Connections do not reach the end of their lifetime before that.
     used: Cell<bool>,
-    /// Taken, or about to be, by a transaction of several statements.
+    /// Set while a transaction of several statements has the connection or waits for it.
     reserved: Cell<bool>,
-    /// No longer in the pool.
+    /// Set when the connection is no longer in the pool.
     removed: Cell<bool>,
 }
 
-/// A connection to use; given back when dropped.
-pub(super) struct Lease {
-    pool: Rc<Pool>,
+/// The use of a connection, which ends when the lease is dropped.
+pub(super) struct PooledConnection {
+    pool: Rc<ConnectionPool>,
     connection: Rc<Connection>,
-    kind: LeaseKind,
+    used_as: ConnectionUse,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LeaseKind {
-    /// For one statement.
+enum ConnectionUse {
+    /// One statement.
     Shared,
-    /// For a transaction that begins when the statements before it are answered.
+    /// A transaction that begins when the earlier statements on the connection are answered.
     Reserved,
-    /// For a transaction, which may be open.
+    /// A transaction that may have begun and not ended.
     Open,
-    /// For a transaction that is over.
+    /// A transaction that has ended.
     Ended,
 }
 
-/// Why a connection leaves the pool.
+/// The reason why a connection leaves the pool.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Removal {
+enum RemovalReason {
     Lost,
     Retired,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(super) fn new(config: Config, options: PostgresOptions, metrics: Arc<StoreMetrics>) -> Rc<Self> {
         Rc::new(Self {
             config,
@@ -130,17 +132,17 @@ impl Pool {
         })
     }
 
-    /// A connection for one statement, shared with others.
-    pub(super) async fn shared(self: &Rc<Self>) -> Result<Lease, StoreError> {
+    /// Leases a connection for one statement. Other statements may share the connection.
+    pub(super) async fn shared(self: &Rc<Self>) -> Result<PooledConnection, StoreError> {
         self.within_timeout(async {
             loop {
                 let place_free = self.place_free.notified();
                 let least = self.least_busy();
                 match least {
-                    Some(connection) if connection.in_flight.get() == 0 => return Ok(self.lease(connection)),
+                    Some(connection) if connection.in_flight.get() == 0 => return Ok(self.share(connection)),
                     _ if self.has_room() && self.may_connect().is_ok() => self.open().await?,
                     Some(connection) if connection.in_flight.get() < PIPELINE_LEN_MAX => {
-                        return Ok(self.lease(connection));
+                        return Ok(self.share(connection));
                     }
                     None if self.connections.borrow().is_empty() && self.opening.get() == 0 => self.may_connect()?,
                     _ => place_free.await,
@@ -150,8 +152,8 @@ impl Pool {
         .await
     }
 
-    /// A connection for a transaction. Others go on being shared, if there may be more than one.
-    pub(super) async fn exclusive(self: &Rc<Self>) -> Result<Lease, StoreError> {
+    /// Leases a connection for a transaction. At least one other connection stays shared, unless the pool has only one.
+    pub(super) async fn exclusive(self: &Rc<Self>) -> Result<PooledConnection, StoreError> {
         self.within_timeout(async {
             let connection = loop {
                 let reservation_free = self.reservation_free.notified();
@@ -166,27 +168,27 @@ impl Pool {
                 }
             };
             connection.reserved.set(true);
-            let mut lease = Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Reserved };
+            let mut pooled = PooledConnection { pool: Rc::clone(self), connection, used_as: ConnectionUse::Reserved };
             loop {
                 let drained = self.drained.notified();
-                if lease.connection.in_flight.get() == 0 {
+                if pooled.connection.in_flight.get() == 0 {
                     break;
                 }
                 drained.await;
             }
-            self.begin_use(&lease.connection);
-            lease.kind = LeaseKind::Open;
-            Ok(lease)
+            self.begin_use(&pooled.connection);
+            pooled.used_as = ConnectionUse::Open;
+            Ok(pooled)
         })
         .await
     }
 
     async fn within_timeout(
         &self,
-        lease: impl Future<Output = Result<Lease, StoreError>>,
-    ) -> Result<Lease, StoreError> {
+        acquired: impl Future<Output = Result<PooledConnection, StoreError>>,
+    ) -> Result<PooledConnection, StoreError> {
         let started = Instant::now();
-        let outcome = tokio::time::timeout(self.options.acquire_timeout, lease).await;
+        let outcome = tokio::time::timeout(self.options.acquire_timeout, acquired).await;
         let waited_us = micros_since(started);
         if waited_us > 0 {
             add(&self.metrics.connection_waits, 1);
@@ -195,10 +197,11 @@ impl Pool {
         outcome.unwrap_or_else(|_| Err(StoreError::Unavailable("no database connection came free in time".to_owned())))
     }
 
-    /// The unreserved connection with the fewest requests under way; closed and outlived ones are dropped on the way.
+    /// The unreserved connection with the fewest requests under way. Closed connections, and idle ones past their
+    /// lifetime, are removed first.
     fn least_busy(&self) -> Option<Rc<Connection>> {
-        self.remove_if(Removal::Lost, |connection| connection.client.is_closed());
-        self.remove_if(Removal::Retired, |connection| {
+        self.remove_if(RemovalReason::Lost, |connection| connection.client.is_closed());
+        self.remove_if(RemovalReason::Retired, |connection| {
             connection.in_flight.get() == 0 && !connection.reserved.get() && self.is_outlived(connection)
         });
         let connections = self.connections.borrow();
@@ -206,18 +209,18 @@ impl Pool {
         usable.min_by_key(|each| each.in_flight.get()).cloned()
     }
 
-    /// Whether a connection takes no more requests and goes once those under way are answered.
+    /// Whether a connection is past its lifetime. It then takes no more requests, and is removed when it is idle.
     fn is_outlived(&self, connection: &Connection) -> bool {
         let lifetime = self.options.connection_lifetime;
         connection.used.get() && lifetime.is_some_and(|lifetime| connection.opened_at.elapsed() >= lifetime)
     }
 
-    fn remove_if(&self, removal: Removal, leaves: impl Fn(&Rc<Connection>) -> bool) {
+    fn remove_if(&self, removal: RemovalReason, leaves: impl Fn(&Rc<Connection>) -> bool) {
         self.connections.borrow_mut().retain(|connection| {
             let leaves = leaves(connection);
             if leaves {
                 connection.removed.set(true);
-                add(&self.metrics.connections_lost, u64::from(removal == Removal::Lost));
+                add(&self.metrics.connections_lost, u64::from(removal == RemovalReason::Lost));
                 subtract(&self.metrics.connections_open, 1);
                 if connection.in_flight.get() == 0 {
                     subtract(&self.metrics.connections_idle, 1);
@@ -231,7 +234,7 @@ impl Pool {
         self.connections.borrow().len() + self.opening.get() < self.options.connections_max.max(1)
     }
 
-    /// Whether another attempt to connect is due.
+    /// Answers the last connection error while the pause after it lasts.
     fn may_connect(&self) -> Result<(), StoreError> {
         match &*self.failed.borrow() {
             Some(failed) if Instant::now() < failed.retry_at => Err(StoreError::Unavailable(failed.said.clone())),
@@ -242,7 +245,7 @@ impl Pool {
     /// Opens one more connection.
     async fn open(&self) -> Result<(), StoreError> {
         self.opening.set(self.opening.get() + 1);
-        // Given up half-way too, the place is free again.
+        // The guard frees the place even if this future is dropped before the connection is made.
         let opening = Opening(self);
         let outcome = self.config.connect(NoTls).await;
         drop(opening);
@@ -276,15 +279,15 @@ impl Pool {
                 tracing::warn!(error = said, "no database connection");
                 add(&self.metrics.connections_lost, 1);
                 *failed = Some(Failed { retry_at: Instant::now() + backoff, backoff, said: said.clone() });
-                // Enough if some connection is left to wait for.
+                // This failure does not matter to the caller while there are other connections to wait for.
                 if self.connections.borrow().is_empty() { Err(StoreError::Unavailable(said)) } else { Ok(()) }
             }
         }
     }
 
-    fn lease(self: &Rc<Self>, connection: Rc<Connection>) -> Lease {
+    fn share(self: &Rc<Self>, connection: Rc<Connection>) -> PooledConnection {
         self.begin_use(&connection);
-        Lease { pool: Rc::clone(self), connection, kind: LeaseKind::Shared }
+        PooledConnection { pool: Rc::clone(self), connection, used_as: ConnectionUse::Shared }
     }
 
     fn begin_use(&self, connection: &Connection) {
@@ -305,22 +308,22 @@ impl Pool {
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
-        if self.kind == LeaseKind::Open {
-            // Nobody knows how far its transaction came. The server rolls it back when the connection closes.
-            self.pool.remove_if(Removal::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
+        if self.used_as == ConnectionUse::Open {
+            // The state of the transaction is unknown. The server rolls it back when the connection closes.
+            self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
         }
-        if self.kind != LeaseKind::Reserved {
+        if self.used_as != ConnectionUse::Reserved {
             self.pool.end_use(&self.connection);
         }
-        if self.kind != LeaseKind::Shared {
+        if self.used_as != ConnectionUse::Shared {
             self.connection.reserved.set(false);
         }
-        let places = if self.kind == LeaseKind::Shared { 1 } else { PIPELINE_LEN_MAX };
+        let places = if self.used_as == ConnectionUse::Shared { 1 } else { PIPELINE_LEN_MAX };
         (0..places).for_each(|_| self.pool.place_free.notify_one());
         let is_idle = self.connection.in_flight.get() == 0;
-        if is_idle || self.kind != LeaseKind::Shared {
+        if is_idle || self.used_as != ConnectionUse::Shared {
             self.pool.reservation_free.notify_one();
         }
         if is_idle {
@@ -329,7 +332,7 @@ impl Drop for Lease {
     }
 }
 
-struct Opening<'a>(&'a Pool);
+struct Opening<'a>(&'a ConnectionPool);
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
@@ -339,15 +342,16 @@ impl Drop for Opening<'_> {
     }
 }
 
-impl Lease {
-    /// Sends a statement, prepared on this connection if it is not yet, and waits for its rows.
+impl PooledConnection {
+    /// Sends a statement and waits for its rows. The statement is prepared first, if this connection has not done so
+    /// before.
     pub(super) async fn query(&self, sql: &'static str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Fault> {
         let statement = self.prepare(sql).await?;
         add(&self.pool.metrics.statements, 1);
         self.answered(self.connection.client.query(&statement, values)).await
     }
 
-    /// Prepares a statement. Done beforehand, several can leave together and in order.
+    /// Prepares a statement. Statements that are prepared beforehand can be sent together and in order.
     pub(super) async fn prepare(&self, sql: &'static str) -> Result<Statement, Fault> {
         let known = self.connection.statements.borrow().get(sql).cloned();
         if let Some(statement) = known {
@@ -358,7 +362,7 @@ impl Lease {
         Ok(statement)
     }
 
-    /// Does something with the connection itself, all of it within the time that an answer may take.
+    /// Runs `work` on the driver's connection. All of `work` must end within the time for one answer.
     pub(super) async fn with_client<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
@@ -367,13 +371,13 @@ impl Lease {
         self.answered(work(&self.connection.client)).await
     }
 
-    /// Sends `BEGIN`, `COMMIT` or `ROLLBACK`.
+    /// Sends a command for the transaction, such as `BEGIN`, `COMMIT` or a savepoint.
     pub(super) async fn control(&self, command: &'static str) -> Result<(), Fault> {
         self.answered(self.connection.client.batch_execute(command)).await
     }
 
-    /// Waits a little longer than the database itself may work on a statement. A connection that is silent beyond that
-    /// is of no use to anyone: the machine behind it is gone, or its network is.
+    /// Waits for an answer a little longer than the database may work on a statement. A connection that is silent for
+    /// longer is removed: the machine behind it, or the network, has failed.
     async fn answered<T>(&self, answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, Fault> {
         if self.connection.removed.get() {
             return Err(silent());
@@ -382,13 +386,13 @@ impl Lease {
         if let Ok(answer) = tokio::time::timeout(limit, answer).await {
             return Ok(answer?);
         }
-        self.pool.remove_if(Removal::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
+        self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
         Err(silent())
     }
 
-    /// Gives the connection of a transaction back: it has been answered that it is over, one way or the other.
+    /// Gives back the connection of a transaction whose commit or rollback the database has answered.
     pub(super) fn ended(mut self) {
-        self.kind = LeaseKind::Ended;
+        self.used_as = ConnectionUse::Ended;
     }
 }
 

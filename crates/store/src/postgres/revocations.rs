@@ -1,8 +1,8 @@
 //! Revocations on PostgreSQL.
 
 use muster_domain::ports::PortFuture;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use tokio_postgres::Row;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::{Fault, translate};
-use super::pool::Lease;
-use super::terms::{Removal, removal};
+use super::job_epochs::{Removal, removal};
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::revocations::{reason, reason_columns};
 
@@ -42,8 +42,8 @@ impl RevocationStore for PostgresStore {
         Box::pin(async move {
             let rows = columns(revocations);
             self.attempts(async || {
-                let lease = self.pool.shared().await?;
-                insert_columns(&lease, &rows).await
+                let connection = self.pool.shared().await?;
+                insert_columns(&connection, &rows).await
             })
             .await
         })
@@ -56,17 +56,17 @@ impl RevocationStore for PostgresStore {
         })
     }
 
-    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
-        Box::pin(self.remove_expired(&EXPIRED, now, term))
+    fn prune_revocations(&self, now: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
+        Box::pin(self.remove_expired(&EXPIRED, now, job_epoch))
     }
 }
 
-/// Adds one to the feed, as part of the caller's transaction.
-pub(super) async fn insert(lease: &Lease, revocation: &Revocation) -> Result<(), Fault> {
-    insert_columns(lease, &columns(&[*revocation])).await
+/// Adds a revocation, as part of the caller's transaction.
+pub(super) async fn insert(connection: &PooledConnection, revocation: &Revocation) -> Result<(), Fault> {
+    insert_columns(connection, &columns(&[*revocation])).await
 }
 
-async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
+async fn insert_columns(connection: &PooledConnection, rows: &Columns) -> Result<(), Fault> {
     let values: super::Values<'_> = &[
         &rows.subjects,
         &rows.tokens,
@@ -77,7 +77,7 @@ async fn insert_columns(lease: &Lease, rows: &Columns) -> Result<(), Fault> {
         &rows.close_sockets,
         &rows.banned,
     ];
-    lease.query(INSERT, values).await?;
+    connection.query(INSERT, values).await?;
     Ok(())
 }
 
@@ -102,13 +102,15 @@ fn columns(revocations: &[Revocation]) -> Columns {
 }
 
 fn revocation(row: &Row) -> Result<RevocationRow, tokio_postgres::Error> {
-    let (token, keep, all): (Option<Uuid>, Option<Uuid>, bool) = (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+    let token: Option<Uuid> = row.try_get(2)?;
+    let keep: Option<Uuid> = row.try_get(3)?;
+    let all: bool = row.try_get(4)?;
     let tokens = match token {
         Some(token) if !all => RevokedTokens::Token(TokenId(token)),
         _ => RevokedTokens::AllBut(keep.map(TokenId)),
     };
     let mut subject = [0; 16];
-    // A row of another length is nobody's.
+    // A subject of another length is cut or filled with zeros, and then matches no user.
     for (to, from) in subject.iter_mut().zip(row.try_get::<_, &[u8]>(1)?) {
         *to = *from;
     }

@@ -1,4 +1,4 @@
-//! Bringing a database's schema up to date: the original's tables where there are none, ours beside them.
+//! Brings a database's schema up to date: creates the original's tables where there are none, and Muster's beside them.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::config;
 use super::fault::describe;
 use crate::OpenError;
 
-/// A numbered step of our own tables. Never changed once released.
+/// A numbered step of Muster's own tables. A released step is never changed.
 struct Migration {
     version: i64,
     name: &'static str,
     sql: &'static str,
 }
 
-/// The original server's tables, with its system user and the record of its migrations.
+/// The original server's tables, with its system user and the list of its migrations.
 pub(crate) const NAKAMA: &str = include_str!("../../migrations/postgres/0000_nakama.sql");
 
 const MIGRATIONS: &[Migration] = &[
@@ -30,7 +30,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "effects", sql: include_str!("../../migrations/postgres/0004_effects.sql") },
 ];
 
-/// Where the steps taken are noted, and whether the tables around ours were another server's.
+/// The table of applied migrations. `adopted` is true if another server had created the original's tables.
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS muster_migration (
     version bigint NOT NULL,
     name text NOT NULL,
@@ -39,38 +39,39 @@ const RECORD: &str = "CREATE TABLE IF NOT EXISTS muster_migration (
     CONSTRAINT muster_migration_pkey PRIMARY KEY (version)
 )";
 
-/// The newest schema of ours that this program knows.
+/// The newest schema of Muster's tables that this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
-/// Two servers that start together migrate one after the other. The number is ours by the letters MUSTER.
+/// The lock by which two servers that start together migrate one after the other. The number is the letters MUSTER.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(x'4d5553544552'::bigint)";
 
-/// Building indexes on a large database may take its time.
+/// Longest time of one statement of a migration: building an index on a large database takes long.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// What a migration found and did.
+/// The outcome of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// The database was empty, and all tables were made.
+    /// Set if the database was empty, and all tables were created.
     pub created: bool,
-    /// The tables are another server's, adopted in place now or before.
+    /// Set if another server created the original's tables, and Muster adopted them now or earlier.
     pub adopted: bool,
-    /// Versions of our own tables applied now.
+    /// Versions of Muster's own tables that were applied now.
     pub applied: Vec<i64>,
 }
 
 impl Migrated {
-    /// Whether another server's tables were adopted now: they had none of ours.
+    /// Whether the database of another server was adopted by this migration: it had none of Muster's tables before.
     pub fn adopted_now(&self) -> bool {
         self.adopted && self.applied.first() == Some(&MIGRATIONS[0].version)
     }
 }
 
-/// Brings the database at `url` up to date, all in one transaction: makes all tables in an empty one, adds ours to one
-/// of a Nakama 3.40 server, and leaves everything else untouched. Call it once, before the shards open their stores.
+/// Brings the database at `url` up to date in one transaction. Creates all tables in an empty database, adds Muster's
+/// tables to a database of a Nakama 3.40 server, and changes nothing else. Call it once, before the shards open their
+/// stores.
 ///
 /// # Errors
-/// When the database does not answer, or holds what may not be used; the sentence says what to do.
+/// When the database does not answer, or Muster may not use it; the sentence says what to do.
 pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
     let mut client = connect(url).await?;
     let failed =
@@ -98,10 +99,10 @@ pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
     Ok(Migrated { created: found == Found::Empty, adopted, applied })
 }
 
-/// Whether the database at `url` was adopted.
+/// Whether the database at `url` was adopted from another server.
 ///
 /// # Errors
-/// Unless its schema is exactly this program's.
+/// When the database does not answer, or its schema is not exactly this program's.
 pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
     match inspect(&connect(url).await?).await? {
         Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(adopted),
@@ -112,8 +113,8 @@ pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
             Err(OpenError::new("the database is empty: `muster migrate up` or the first start makes all tables"))
         }
         Found::Nakama => Err(OpenError::new(
-            "this is a Nakama 3.40 database that Muster has not used yet: `muster migrate up` or the first start adopts \
-             it in place, which adds tables named muster_ and changes nothing else",
+            "this is a Nakama 3.40 database that Muster has not used yet: `muster migrate up` or the first start \
+             adopts it in place, which adds tables named muster_ and changes nothing else",
         )),
     }
 }

@@ -1,5 +1,6 @@
-//! Statements of game code on PostgreSQL: each on a connection that it has for itself meanwhile, within the statement
-//! timeout of all. Parameters travel as text, which the database reads as whatever type their place has.
+//! Statements of game code on PostgreSQL. Each has a connection of its own while it runs, and the usual statement
+//! timeout. Parameters are sent as text, and the database reads each as the type that the statement expects at its
+//! place.
 
 use std::error::Error;
 use std::pin::pin;
@@ -33,33 +34,33 @@ impl SqlStore for PostgresStore {
     }
 }
 
-/// How a statement ended that the database had no objection to.
+/// The end of a statement that the database did not refuse.
 enum End {
-    /// With its rows, and how many it changed or found.
+    /// The statement ran. The fields are its rows, and the number of rows that it changed or found.
     Whole(SqlRows, u64),
-    /// Before it was sent.
+    /// The statement was not sent, because the parameter with this number has no value.
     Missing(usize),
-    /// There are more rows than may be: they are still on their way.
+    /// The statement found more rows than are allowed; the rest of the rows is still under way.
     TooMany,
 }
 
 impl PostgresStore {
     async fn run_sql(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<(SqlRows, u64), StoreError> {
-        let lease = self.pool.exclusive().await?;
-        match lease.with_client(async |client| run(client, statement, &parameters).await).await {
+        let connection = self.pool.exclusive().await?;
+        match connection.with_client(async |client| run(client, statement, &parameters).await).await {
             Ok(End::Whole(rows, changed)) => {
-                lease.ended();
+                connection.ended();
                 Ok((rows, changed))
             }
             Ok(End::Missing(number)) => {
-                lease.ended();
+                connection.ended();
                 Err(StoreError::Invalid(format!("The statement has no value for its parameter ${number}.")))
             }
-            // The connection goes, and with it what is on its way.
+            // The lease is dropped without `ended`: that closes the connection, and discards the rows still under way.
             Ok(End::TooMany) => Err(crate::too_many_rows()),
             Err(Fault::Database(error)) => {
                 if error.as_db_error().is_some() {
-                    lease.ended();
+                    connection.ended();
                 }
                 Err(told(&error))
             }
@@ -92,7 +93,7 @@ async fn run(client: &Client, statement: &str, parameters: &[SqlValue]) -> Resul
     Ok(End::Whole(found, changed))
 }
 
-/// In the words of the database: whoever wrote the statement reads them.
+/// The error in the words of PostgreSQL, which the author of the statement reads.
 fn told(error: &tokio_postgres::Error) -> StoreError {
     match translate(error) {
         StoreError::Unavailable(why) => StoreError::Unavailable(why),
@@ -133,7 +134,7 @@ impl ToSql for Parameter<'_> {
     }
 }
 
-/// A value of a row, of whatever type.
+/// A value of a row, of any type.
 struct Cell(SqlValue);
 
 impl<'a> FromSql<'a> for Cell {
@@ -149,7 +150,7 @@ impl<'a> FromSql<'a> for Cell {
             Type::FLOAT8 => SqlValue::Number(f64::from_be_bytes(raw.try_into()?)),
             Type::NUMERIC => SqlValue::Text(decimal(raw)?),
             Type::UUID => SqlValue::Text(Uuid::from_slice(raw)?.to_string()),
-            // The first byte is the form's version.
+            // The first byte is the version of the binary form.
             Type::JSONB => text(raw.get(1..).unwrap_or_default())?,
             Type::BYTEA => SqlValue::Bytes(raw.to_vec()),
             Type::TIMESTAMPTZ | Type::TIMESTAMP => {
@@ -182,8 +183,8 @@ impl<'a> FromSql<'a> for Cell {
     }
 }
 
-/// An exact decimal: a count of groups of four digits, the place of the first, a sign, and how many digits are shown
-/// behind the point.
+/// The text of a `numeric`. Its binary form has two bytes for each number: the count of groups of four digits, the
+/// place of the first group, the sign, the number of digits behind the point, and then the groups.
 fn decimal(raw: &[u8]) -> Result<String, Failed> {
     const NEGATIVE: i16 = 0x4000;
     let mut numbers = raw.chunks_exact(2).map(|pair| i16::from_be_bytes([pair[0], pair[1]]));

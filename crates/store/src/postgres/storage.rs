@@ -1,5 +1,5 @@
-//! Storage objects on PostgreSQL. One object is one statement; several are one transaction of the same statements, sent
-//! together and in the order of the objects' names, so that two batches never wait for each other in a circle.
+//! Storage objects on PostgreSQL. A request for one object is one statement. A request for several is one transaction
+//! of such statements, sent together and in the order of the objects' names, so that two transactions never deadlock.
 
 use futures_util::future::join_all;
 use muster_domain::UserId;
@@ -13,13 +13,14 @@ use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::fault::{Fault, is_missing_owner, translate};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::{limits, objects};
 
 type PgResult<T> = Result<T, tokio_postgres::Error>;
 
-/// What each changing statement answers: one row that says it was done, or the object as it stands, or nothing.
+/// A statement that changes an object. It answers one row that starts with `true` if the object was changed, one row
+/// with the stored object if it was not, and no row if there is no such object.
 macro_rules! changing {
     ($change:literal) => {
         concat!(
@@ -34,7 +35,8 @@ macro_rules! changing {
     };
 }
 
-// $4 value, $5 version, $6 and $7 permissions, $8 now, $9 whether permissions do not apply.
+// In these statements $4 is the value, $5 the version, $6 and $7 the permissions, $8 the time, and $9 whether
+// permissions are ignored.
 const WRITE_ANY: &str = changing!(
     "INSERT INTO storage (collection, key, user_id, value, version, read, write, create_time, update_time) \
      VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8, $8) \
@@ -47,18 +49,18 @@ const WRITE_ABSENT: &str = changing!(
     "INSERT INTO storage (collection, key, user_id, value, version, read, write, create_time, update_time) \
      VALUES ($1, $2, $3, $4::text::jsonb, $5, $6, $7, $8, $8) ON CONFLICT (collection, key, user_id) DO NOTHING"
 );
-/// $10 is the expected version.
+/// In this statement $10 is the expected version.
 const WRITE_VERSION: &str = changing!(
     "UPDATE storage SET value = $4::text::jsonb, version = $5, read = $6, write = $7, update_time = $8 \
      WHERE collection = $1 AND key = $2 AND user_id = $3 AND version = $10 AND ($9 OR write >= 1)"
 );
-/// $4 is the expected version or empty, $5 whether permissions do not apply.
+/// In this statement $4 is the expected version, or empty for any, and $5 is whether permissions are ignored.
 const DELETE: &str = changing!(
     "DELETE FROM storage WHERE collection = $1 AND key = $2 AND user_id = $3 \
      AND ($4 = '' OR version = $4) AND ($5 OR write >= 1)"
 );
 
-/// The columns of an [`Object`], of table `s`.
+/// The columns of an [`Object`], from table `s`.
 macro_rules! columns {
     () => {
         "s.collection, s.key, s.user_id, s.value::text, s.version, s.read, s.write, s.create_time, s.update_time"
@@ -72,7 +74,7 @@ const READ: &str = concat!(
      JOIN storage s ON s.collection = wanted.collection AND s.key = wanted.key AND s.user_id = wanted.user_id \
      AND s.read >= wanted.least"
 );
-/// A page of everyone's objects, behind or from a place.
+/// The query for a page of all owners' objects. `$behind` is `>` or `>=`.
 macro_rules! list_all {
     ($behind:literal) => {
         concat!(
@@ -85,7 +87,7 @@ macro_rules! list_all {
     };
 }
 
-/// A page of one owner's objects, behind or from a place.
+/// The query for a page of one owner's objects. `$behind` is `>` or `>=`.
 macro_rules! list_owner {
     ($behind:literal) => {
         concat!(
@@ -108,7 +110,8 @@ impl StorageStore for PostgresStore {
         Box::pin(async move {
             writes.iter().try_for_each(limits::object)?;
             writes.iter().try_for_each(|write| objects::check_owner(authority, &write.id))?;
-            let put = async |lease: &Lease, write: &ObjectWrite| put(lease, authority, write, now).await;
+            let put =
+                async |connection: &PooledConnection, write: &ObjectWrite| put(connection, authority, write, now).await;
             self.each(writes, write_statement, |write| &write.id, put).await
         })
     }
@@ -151,51 +154,55 @@ impl StorageStore for PostgresStore {
     fn delete_objects<'a>(&'a self, authority: Authority, deletes: &'a [ObjectDelete]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             deletes.iter().try_for_each(|delete| objects::check_owner(authority, &delete.id))?;
-            let remove = async |lease: &Lease, delete: &ObjectDelete| remove(lease, authority, delete).await;
+            let remove = async |connection: &PooledConnection, delete: &ObjectDelete| {
+                remove(connection, authority, delete).await
+            };
             self.each(deletes, |_| DELETE, |delete| &delete.id, remove).await.map(|_| ())
         })
     }
 }
 
 impl PostgresStore {
-    /// Runs `step` for each of `items`, all or none; the answers in their order.
+    /// Runs `step` for each of `items`, all in one transaction. Answers in the order of the items.
     async fn each<I, T>(
         &self,
         items: &[I],
         statement: impl Fn(&I) -> &'static str,
         id: impl Fn(&I) -> &ObjectId,
-        step: impl AsyncFn(&Lease, &I) -> Result<T, Fault>,
+        step: impl AsyncFn(&PooledConnection, &I) -> Result<T, Fault>,
     ) -> Result<Vec<T>, StoreError> {
         if let [item] = items {
             let alone = async || step(&self.pool.shared().await?, item).await;
             return Ok(vec![self.attempts(alone).await?]);
         }
-        let together =
-            async || self.transaction(async |lease| in_order(lease, items, &statement, &id, &step).await).await;
+        let together = async || {
+            self.transaction(async |connection| in_order(connection, items, &statement, &id, &step).await).await
+        };
         self.attempts(together).await
     }
 }
 
-/// Runs `step` for each of `items` as part of the caller's transaction: sent together, in the order of the objects'
-/// names; the answers in the order of the items.
+/// Runs `step` for each of `items`, as part of the caller's transaction. The statements are sent together, in the order
+/// of the objects' names. The answers have the order of the items.
 async fn in_order<I, T>(
-    lease: &Lease,
+    connection: &PooledConnection,
     items: &[I],
     statement: impl Fn(&I) -> &'static str,
     id: impl Fn(&I) -> &ObjectId,
-    step: impl AsyncFn(&Lease, &I) -> Result<T, Fault>,
+    step: impl AsyncFn(&PooledConnection, &I) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
-    // Stable: two steps for one object keep their order.
+    // The sort is stable, so that two steps for one object keep their order.
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|index| id(&items[*index]));
     for item in items {
-        lease.prepare(statement(item)).await?;
+        connection.prepare(statement(item)).await?;
     }
-    // Polled in this order the first time, and so sent in it, before the first answer is back.
-    let answers = join_all(order.iter().map(|index| step(lease, &items[*index]))).await;
+    // The futures are first polled in this order, so all statements are sent in this order before the first answer is
+    // back.
+    let answers = join_all(order.iter().map(|index| step(connection, &items[*index]))).await;
     let mut found: Vec<(usize, T)> = Vec::with_capacity(items.len());
     for (index, answer) in order.iter().zip(answers) {
-        // After the first that failed, the others fail for no reason of their own.
+        // The first error counts: after it the database refuses the rest of the transaction.
         found.push((*index, answer?));
     }
     found.sort_by_key(|(index, _)| *index);
@@ -208,10 +215,10 @@ enum Step<'a> {
     Delete(&'a ObjectDelete),
 }
 
-/// Writes, then deletes, as part of the caller's transaction; the acknowledgements in the order of the writes. Objects
-/// are locked in one order for both.
+/// Writes objects, then deletes objects, as part of the caller's transaction. Answers the acknowledgements in the order
+/// of the writes. Writes and deletes lock the objects in one common order.
 pub(super) async fn apply(
-    lease: &Lease,
+    connection: &PooledConnection,
     authority: Authority,
     writes: &[ObjectWrite],
     deletes: &[ObjectDelete],
@@ -222,11 +229,11 @@ pub(super) async fn apply(
         Step::Write(write) => write_statement(write),
         Step::Delete(_) => DELETE,
     };
-    let run = async |lease: &Lease, step: &Step<'_>| match step {
-        Step::Write(write) => put(lease, authority, write, now).await.map(Some),
-        Step::Delete(delete) => remove(lease, authority, delete).await.map(|()| None),
+    let run = async |connection: &PooledConnection, step: &Step<'_>| match step {
+        Step::Write(write) => put(connection, authority, write, now).await.map(Some),
+        Step::Delete(delete) => remove(connection, authority, delete).await.map(|()| None),
     };
-    let acks = in_order(lease, &steps, statement, Step::object, run).await?;
+    let acks = in_order(connection, &steps, statement, Step::object, run).await?;
     Ok(acks.into_iter().flatten().collect())
 }
 
@@ -247,13 +254,18 @@ fn write_statement(write: &ObjectWrite) -> &'static str {
     }
 }
 
-/// What a changing statement answered.
+/// The answer of a `changing!` statement.
 enum Change {
     Done { create_time: Timestamp, update_time: Timestamp },
     NotDone(Option<objects::State>),
 }
 
-async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Timestamp) -> Result<ObjectAck, Fault> {
+async fn put(
+    connection: &PooledConnection,
+    authority: Authority,
+    write: &ObjectWrite,
+    now: Timestamp,
+) -> Result<ObjectAck, Fault> {
     let (id, server) = (&write.id, authority == Authority::Server);
     let (read, permission, now) = (objects::read_code(write.read), objects::write_code(write.write), Moment(now));
     let expected = match &write.expected {
@@ -277,7 +289,7 @@ async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Time
         Expected::Absent => &all[..8],
         Expected::Version(_) => all,
     };
-    let rows = match lease.query(write_statement(write), values).await {
+    let rows = match connection.query(write_statement(write), values).await {
         Err(Fault::Database(error)) if is_missing_owner(&error) => return Err(Fault::Rule(objects::missing_owner())),
         rows => rows?,
     };
@@ -287,16 +299,17 @@ async fn put(lease: &Lease, authority: Authority, write: &ObjectWrite, now: Time
             (objects::Decision::Keep, Some(present)) => {
                 Ok(objects::ack(write, present.create_time, present.update_time))
             }
-            // It should have been done, going by what is there: that has changed since.
+            // By the answer the write was allowed, and yet it was not done: another transaction has changed the object
+            // meanwhile.
             _ => Err(Fault::Overtaken),
         },
     }
 }
 
-async fn remove(lease: &Lease, authority: Authority, delete: &ObjectDelete) -> Result<(), Fault> {
+async fn remove(connection: &PooledConnection, authority: Authority, delete: &ObjectDelete) -> Result<(), Fault> {
     let (id, server) = (&delete.id, authority == Authority::Server);
     let values: super::Values<'_> = &[&id.collection, &id.key, &id.user_id.0, &delete.version, &server];
-    match change(&lease.query(DELETE, values).await?)? {
+    match change(&connection.query(DELETE, values).await?)? {
         Change::Done { .. } => Ok(()),
         Change::NotDone(present) => match objects::decide_delete(authority, delete, present.as_ref())? {
             objects::Decision::Keep => Ok(()),
@@ -315,7 +328,7 @@ fn change(rows: &[Row]) -> PgResult<Change> {
     Ok(Change::NotDone(Some(objects::State { version, read, write, create_time, update_time })))
 }
 
-/// From the columns of `columns`.
+/// Reads an object from the columns of `columns!`.
 fn object(row: &Row) -> PgResult<Object> {
     Ok(Object {
         id: ObjectId { collection: row.try_get(0)?, key: row.try_get(1)?, user_id: UserId(row.try_get(2)?) },

@@ -1,4 +1,4 @@
-//! Points in time in PostgreSQL's binary form: microseconds since 2000, to the last one of ours.
+//! Times in PostgreSQL's binary form, which is microseconds since 2000; Muster counts microseconds since 1970.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 /// 2000-01-01 in microseconds since 1970.
 pub(super) const EPOCH_US: i64 = 946_684_800_000_000;
 
-/// A `timestamptz`.
+/// A time as a value of type `timestamptz`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment(pub(super) Timestamp);
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::{Fault, translate};
-use super::pool::Lease;
+use super::pool::PooledConnection;
 use super::values::Moment;
 
 const SET: &str = "UPDATE users SET wallet = changed.wallet::jsonb, update_time = $3 \
@@ -63,9 +63,10 @@ struct Columns<'a> {
     metadata: Vec<&'a str>,
 }
 
-/// Changes wallets; `None` for those of unknown players. `held` are the locked ones.
+/// Changes wallets. `held` contains the locked wallets as JSON; a player who is not in it is unknown, and the answer is
+/// `None`.
 pub(super) async fn change(
-    lease: &Lease,
+    connection: &PooledConnection,
     held: BTreeMap<UserId, String>,
     updates: &[WalletUpdate],
     now: Timestamp,
@@ -95,16 +96,16 @@ pub(super) async fn change(
     let ids: Vec<Uuid> = latest.keys().map(|user_id| user_id.0).collect();
     let wallets: Vec<String> = latest.values().map(wallet::to_json).collect();
     if !ids.is_empty() {
-        lease.query(SET, &[&ids, &wallets, &Moment(now)]).await?;
+        connection.query(SET, &[&ids, &wallets, &Moment(now)]).await?;
     }
     if !items.ids.is_empty() {
         let Columns { ids, users, changesets, metadata } = &items;
-        lease.query(INSERT, &[ids, users, changesets, metadata, &Moment(now)]).await?;
+        connection.query(INSERT, &[ids, users, changesets, metadata, &Moment(now)]).await?;
     }
     Ok(changes)
 }
 
-/// From the columns of [`LIST`].
+/// Reads a ledger item from the columns of [`LIST`].
 fn item(row: &Row) -> Result<LedgerItem, StoreError> {
     let read = || {
         Ok(LedgerItem {

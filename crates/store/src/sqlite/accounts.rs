@@ -42,7 +42,8 @@ const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      timezone = CASE WHEN ?7 IS NULL THEN timezone ELSE nullif(?7, '') END, \
      metadata = coalesce(?8, metadata), \
      update_time = ?9 WHERE id = ?1";
-// What else leads to an account: other devices than ?2, and every column but the one to be emptied.
+// These queries find another way to sign in to an account: a device other than ?2, or any identifier in a column other
+// than the one to be cleared.
 const OTHER_DEVICE: &str = "SELECT 1 FROM user_device WHERE user_id = ?1 AND id <> ?2 LIMIT 1";
 const OTHER_THAN_DEVICE: &str = "SELECT 1 FROM users WHERE id = ?1 AND coalesce(custom_id, email, facebook_id, \
      google_id, gamecenter_id, steam_id, apple_id, facebook_instant_game_id) IS NOT NULL";
@@ -60,7 +61,7 @@ impl AccountStore for SqliteStore {
         Box::pin(async move {
             limits::identifier(identifier)?;
             let found = match create {
-                // Most sign-ins are of known players: that is a read, which never waits for a sync.
+                // Most sign-ins are of known players, and a read finds them without the wait for a sync.
                 Some(_) if self.inner.newcomers.prevail() => None,
                 _ => {
                     let wanted = identifier.clone();
@@ -110,7 +111,7 @@ impl AccountStore for SqliteStore {
                 let values = (account.user_id.0, &account.username, account.now.0, &email, &hash);
                 match execute(connection, INSERT_EMAIL_USER, values) {
                     Ok(_) => Ok(created(&account)),
-                    // Both may be taken; the address is what the caller signs in with.
+                    // The username may be taken as well. The address decides, because the caller signs in with it.
                     Err(StoreError::Conflict(_)) if exists(connection, LOGIN_BY_EMAIL, [&email])? => {
                         Err(StoreError::Conflict(Conflict::Email))
                     }
@@ -253,7 +254,7 @@ impl AccountStore for SqliteStore {
     }
 }
 
-/// Changes the given fields; whether there is such an account.
+/// Changes the given fields. Answers whether the account exists.
 pub(super) fn update(connection: &Connection, user_id: UserId, update: &AccountUpdate, now: Timestamp) -> Result<bool> {
     let values = (
         user_id.0,
@@ -277,7 +278,8 @@ fn find(connection: &Connection, identifier: &Identifier) -> Result<Option<Login
 }
 
 fn find_or_create(connection: &Connection, identifier: &Identifier, create: &NewAccount) -> Result<Login> {
-    // Somebody may have been quicker since it was looked for, if it was.
+    // Another sign-in may have created the account after the reader's look, and no reader looks while newcomers
+    // prevail.
     if let Some(found) = find(connection, identifier)? {
         return Ok(found);
     }
@@ -398,7 +400,7 @@ fn users(connection: &Connection, query: &UserQuery) -> Result<Vec<User>> {
     Ok(found)
 }
 
-/// From the columns of [`USER_COLUMNS`].
+/// Reads a user from the columns of [`USER_COLUMNS`].
 fn user(row: &Row<'_>) -> rusqlite::Result<User> {
     Ok(User {
         id: Some(UserId(row.get(0)?)),

@@ -1,7 +1,9 @@
-//! Copies of an SQLite database: made while a server writes, checked before they are trusted, put back as a whole.
+//! Copies of an SQLite database. A copy is made while a server writes, is checked before it is trusted, and is restored
+//! as a whole.
 //!
-//! A backup is a folder: the database as one file, other files of the data folder (keys, say), and a manifest with the
-//! checksum of each and the number of rows of each table. It appears under its name only when it is complete and synced.
+//! A backup is a folder: the database as one file, other files of the data folder such as keys, and a manifest with the
+//! checksum of each file and the number of rows of each table. The folder gets its final name only when it is complete
+//! and synced.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,44 +18,44 @@ use sha2::{Digest as _, Sha256};
 use super::{lock, private_file, private_folder, schema};
 use crate::OpenError;
 
-/// The manifest's name in the backup's folder.
+/// Name of the manifest in the backup's folder.
 const MANIFEST: &str = "manifest.json";
 
-/// The version of the manifest's form.
+/// Version of the manifest's format.
 const FORMAT: u32 = 1;
 
-/// The copying connection reads each page once.
+/// Page cache of the copying connection, KiB. A copy reads each page once, so a larger cache would not help.
 const CACHE_KB: u32 = 1024;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of this form.
+    /// Version of the manifest's format.
     pub format: u32,
-    /// The database's schema.
+    /// Version of the database's schema.
     pub schema_version: i64,
-    /// The database's file in the folder, also listed in `files`.
+    /// Name of the database's file in the folder; `files` lists it too.
     pub database: String,
-    /// All files, by name.
+    /// Size and checksum of every file, by the file's name.
     pub files: BTreeMap<String, FileSum>,
-    /// Rows by table.
+    /// Number of rows of every table, by the table's name.
     pub rows: BTreeMap<String, u64>,
 }
 
-/// A file's size and checksum.
+/// Size and checksum of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSum {
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// SHA-256 of its content in lower-case hex.
+    /// SHA-256 of the file's content in lower-case hex.
     pub sha256: String,
 }
 
-/// Copies the database at `path`, and the files `also` beside it, into the new folder `destination`; a server may go on
-/// writing meanwhile. The copy is checked before it gets its name.
+/// Copies the database at `path`, and the files `also`, into the new folder `destination`. A server may write
+/// meanwhile. The copy is checked before the folder gets its name.
 ///
 /// # Errors
-/// When `destination` exists, a file cannot be read or written, or the copy is not sound.
+/// When `destination` exists, a file cannot be read or written, or the copy is damaged.
 pub fn backup(path: &Path, also: &[PathBuf], destination: &Path) -> Result<Manifest, OpenError> {
     if destination.exists() {
         return Err(OpenError::new(format!("{} exists already: name a new folder", destination.display())));
@@ -62,7 +64,7 @@ pub fn backup(path: &Path, also: &[PathBuf], destination: &Path) -> Result<Manif
         return Err(OpenError::new(format!("there is no database {}", path.display())));
     }
     let unfinished = with_suffix(destination, ".unfinished");
-    // What an interrupted attempt left is worth nothing.
+    // Files of an interrupted attempt are incomplete and are removed.
     let _ = std::fs::remove_dir_all(&unfinished);
     let failed = |error: std::io::Error| OpenError::new(format!("cannot write {}: {error}", unfinished.display()));
     private_folder(&unfinished).map_err(failed)?;
@@ -107,7 +109,7 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
         }
     }
     let failed = |error: rusqlite::Error| OpenError::new(format!("the backup's database cannot be read: {error}"));
-    // As one that nobody changes, so that looking leaves no file behind.
+    // The copy is opened for reading only, so that the check leaves no further file in the folder.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let copy = Connection::open_with_flags(backup.join(&manifest.database), flags).map_err(failed)?;
     let found: String = copy.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(failed)?;
@@ -121,14 +123,14 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
     Ok(manifest)
 }
 
-/// Puts a backup's files into the folder of the database `path`, whose file gets that name. With `force` it replaces
-/// what is there; the old files stay beside the new ones with the suffix `.before-restore`.
+/// Copies a backup's files into the folder of the database at `path`; the backup's database gets that name. With
+/// `force` existing files are replaced, and stay beside the new ones with the suffix `.before-restore`.
 ///
 /// # Errors
-/// When the backup is not sound, a server uses the database, or files are there and `force` is not given.
+/// When the backup is damaged, when a server uses the database, and when files exist and `force` is `false`.
 pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, OpenError> {
     let manifest = verify(backup)?;
-    let _held = lock(path)?;
+    let _lock = lock(path)?;
     let folder = folder_of(path);
     let target = |name: &String| if *name == manifest.database { path.to_owned() } else { folder.join(name) };
     if let Some(present) = manifest.files.keys().map(target).find(|file| file.exists())
@@ -145,7 +147,8 @@ pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, Open
     let rename = |from: &Path, to: &Path| {
         std::fs::rename(from, to).map_err(OpenError::because(format!("cannot rename {}", from.display())))
     };
-    // The old log belongs to the old file, and would spoil the new one. It goes first: a file without its log is whole.
+    // The old log belongs to the old file and would damage the new one. The log is renamed first: the old file without
+    // its log is still a whole database.
     for suffix in ["-wal", "-shm", ""] {
         let old = with_suffix(path, suffix);
         if old.exists() {
@@ -163,7 +166,7 @@ pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, Open
     Ok(manifest)
 }
 
-/// Copies all pages of one snapshot; the schema's version and the rows of each table in it.
+/// Copies all pages of one snapshot. Answers the schema's version and the number of rows of each table in the snapshot.
 fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>), OpenError> {
     let failed = |error: rusqlite::Error| OpenError::new(format!("cannot copy the database: {error}"));
     let source = schema::connect(from, None, CACHE_KB).map_err(failed)?;
@@ -172,10 +175,10 @@ fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>),
     let rows = count_rows(&source).map_err(failed)?;
     private_file(to).map_err(OpenError::because(format!("cannot create {}", to.display())))?;
     let mut copy = Connection::open(to).map_err(failed)?;
-    // In one step: between steps a writer's change would start it over.
+    // All pages are copied in one step: between two steps a write would make the copy start again.
     Backup::new(&source, &mut copy).and_then(|backup| backup.step(-1)).map_err(failed)?;
     source.execute_batch("COMMIT").map_err(failed)?;
-    // One file, without a log beside it.
+    // With this journal mode the copy is one file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "delete").map_err(failed)?;
     copy.close().map_err(|(_, error)| failed(error))?;
     sync(to)?;
@@ -213,7 +216,7 @@ fn copy_synced(from: &Path, to: &Path) -> Result<(), OpenError> {
     sync(to)
 }
 
-/// Syncs a file, or the names in a folder.
+/// Syncs a file, or the list of names in a folder.
 fn sync(path: &Path) -> Result<(), OpenError> {
     File::open(path)
         .and_then(|file| file.sync_all())
@@ -230,7 +233,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The last part of a path, as the name of a file in a backup.
+/// The last part of a path, which is the file's name in a backup.
 fn file_name(path: &Path) -> Result<String, OpenError> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.map(str::to_owned).ok_or_else(|| OpenError::new(format!("{} does not name a file", path.display())))

@@ -1,4 +1,4 @@
-//! Chat messages on SQLite. Saying something is one statement of the writer.
+//! Chat messages on SQLite. Appending a message is one statement of the writer.
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::chat::{
@@ -23,7 +23,7 @@ const DELETE: &str = "DELETE FROM message WHERE sender_id = ?1 AND id = ?2 AND s
      AND stream_subject = ?4 AND stream_descriptor = ?5 AND stream_label = ?6 RETURNING create_time";
 const ANY: &str = "SELECT 1 FROM message WHERE id = ?1";
 
-/// A page of a channel's history, behind a place.
+/// The query for a page of a channel's history behind a position.
 macro_rules! list {
     ($behind:literal, $order:literal) => {
         concat!(
@@ -138,7 +138,8 @@ fn append(connection: &Connection, message: &Message) -> Result<()> {
     }
 }
 
-/// Runs a statement that answers when the message was said if it changed it.
+/// Runs a statement that changes the message and answers when the message was created. If no row matches, tells a
+/// message of another sender or channel from one that does not exist.
 fn change(connection: &Connection, sql: &str, values: impl Params, message: &MessageRef) -> Result<MessageChange> {
     if let Some(create_time) = one(connection, sql, values, |row| row.get(0).map(Timestamp))? {
         return Ok(MessageChange::Done { create_time });
@@ -160,7 +161,7 @@ fn list(connection: &Connection, query: &MessageQuery) -> Result<(Vec<Message>, 
     Ok((found, more))
 }
 
-/// From the columns of `list`.
+/// Reads a message from the columns of `list!`.
 fn message(query: &MessageQuery, row: &Row<'_>) -> rusqlite::Result<Message> {
     Ok(Message {
         id: MessageId(row.get(0)?),

@@ -1,11 +1,12 @@
-//! Moves the log's pages into the database so that the log can start over, without holding the writer up for long.
+//! Copies the log's pages into the database, so that the log can start over, without stopping the writer for long.
 //!
-//! A checkpoint can finish only while nobody writes and no reader looks at an older state, and under load there is no
-//! such moment. So a thread of its own copies the bulk beside the writer, with its own syncs, and then asks the writer
-//! to copy what was added meanwhile: few pages, between two batches, with the readers held at the gate. The writer's
-//! next transaction then starts the log over.
+//! A checkpoint can finish only while nobody writes and no reader uses an older snapshot, and under load there is no
+//! such moment. Therefore a thread of its own copies most pages beside the writer, with its own syncs. Then it asks the
+//! writer to copy the pages that were added meanwhile: those are few, and the writer copies them between two batches,
+//! while the gate keeps readers from starting. The writer's next transaction then starts the log over.
 //!
-//! The gate: readers hold it shared during a snapshot, the writer alone takes it exclusively, and only to finish.
+//! The gate is a lock. Readers hold it shared during a snapshot. Only the writer takes it exclusively, and only to
+//! finish a checkpoint.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,26 +20,26 @@ use super::{SqliteOptions, schema};
 use crate::OpenError;
 use crate::metrics::{StoreMetrics, add, micros_since};
 
-/// The checkpointing thread changes nothing, so it needs next to no cache.
+/// Page cache of the checkpoint thread's connection, KiB. The thread changes no pages, so it needs hardly any cache.
 const CACHE_KB: u32 = 64;
 
-/// The writer's side.
+/// The part of the checkpoint that the writer calls.
 pub(super) struct Checkpointer {
     start: SyncSender<()>,
     /// See [`SqliteOptions::log_pages_max`].
     pages_max: u64,
-    /// The length of the log that starts the next checkpoint. Written by whoever commits.
+    /// The length of the log, in pages, that starts the next checkpoint. Written by the threads that commit.
     threshold_pages: AtomicU64,
-    /// A checkpoint has been started and not yet finished. Set by whoever commits, unset by the writer's thread.
+    /// Set while a checkpoint is under way. Set by the threads that commit, cleared by the writer's thread.
     under_way: AtomicBool,
-    /// The thread has copied the bulk.
+    /// Set when the thread has copied its part and the writer is to copy the rest.
     finish: AtomicBool,
-    /// See the module.
+    /// The lock between the readers' snapshots and the end of a checkpoint, see the module.
     gate: Arc<RwLock<()>>,
     metrics: Arc<StoreMetrics>,
 }
 
-/// The thread's side.
+/// The part of the checkpoint that runs on its own thread.
 pub(super) struct CheckpointThread {
     connection: Connection,
     started: Receiver<()>,
@@ -47,7 +48,7 @@ pub(super) struct CheckpointThread {
 }
 
 impl Checkpointer {
-    /// Both sides, for the database at `path`.
+    /// Creates both parts for the database at `path`.
     pub(super) fn new(
         path: &Path,
         options: &SqliteOptions,
@@ -70,22 +71,22 @@ impl Checkpointer {
         Ok((checkpointer, CheckpointThread { connection, started, shared, metrics }))
     }
 
-    /// Called by SQLite after each commit, on the thread of the writer or of guests, with the length of the log.
+    /// Called by SQLite after each commit, on the writer's or the guest's thread, with the length of the log in pages.
     pub(super) fn log_grew(&self, pages: u64) {
         self.metrics.wal_pages.store(pages, Ordering::Relaxed);
         if pages < self.pages_max {
             self.threshold_pages.store(self.pages_max, Ordering::Relaxed);
         } else if pages >= self.threshold_pages.load(Ordering::Relaxed) && !self.under_way.swap(true, Ordering::Relaxed)
         {
-            // Should readers keep the log from starting over, this is when it is tried again.
+            // If readers keep the log from starting over, the next attempt is made at this length.
             self.threshold_pages.store(pages + self.pages_max / 4, Ordering::Relaxed);
-            // The channel has room: nothing else is under way.
+            // The channel has room for one message, and no other checkpoint is under way.
             self.under_way.store(self.start.try_send(()).is_ok(), Ordering::Relaxed);
         }
     }
 
-    /// Called by the writer between batches: copies the last pages if the thread has copied the bulk. Waits for the
-    /// readers' present snapshots, which are short.
+    /// Called by the writer between batches. Copies the last pages if the thread has copied its part. Waits until the
+    /// readers' present snapshots end, which are short.
     pub(super) fn finish_if_asked(&self, connection: &Connection) {
         if self.finish.swap(false, Ordering::Acquire) {
             let started = Instant::now();
@@ -99,7 +100,7 @@ impl Checkpointer {
 }
 
 impl CheckpointThread {
-    /// Runs until the store goes.
+    /// Runs until the store is dropped.
     pub(super) fn run(self) {
         while self.started.recv().is_ok() {
             let started = Instant::now();
@@ -112,8 +113,8 @@ impl CheckpointThread {
     }
 }
 
-/// Copies what can be copied without waiting for anyone. What fails now (a full disk, say) is tried again after the
-/// next commit; nothing is lost, the log only grows.
+/// Copies the pages that can be copied without waiting for other connections. A failure, such as a full disk, loses
+/// nothing: the log grows, and the next checkpoint tries again.
 fn checkpoint(connection: &Connection) {
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
         tracing::warn!(%error, "checkpoint failed");

@@ -1,7 +1,8 @@
 //! Removal of an account on SQLite, table by table, so that nothing stored names the player any more.
 //!
-//! Kept on purpose: purchases and subscriptions under the nil user, revocations under their pseudonym, and the
-//! tombstone when one is asked for. Texts that other players or the studio wrote are theirs and stay as they are.
+//! Three things are kept on purpose: purchases and subscriptions, under the nil user; revocations, under the user's
+//! pseudonym; and the tombstone, when it is asked for. Texts that other players or the studio wrote belong to them and
+//! stay unchanged.
 
 use muster_domain::UserId;
 use muster_domain::time::Timestamp;
@@ -12,9 +13,9 @@ use super::error::translate;
 use super::sql::{Result, execute, exists, one, statement};
 use crate::limits::STREAM_MODE_GROUP;
 
-/// What else goes or changes, in this order; ?1 is the user.
+/// Statements that delete or change the remaining rows, in this order; ?1 is the user.
 const STATEMENTS: &[&str] = &[
-    // Friends lose one edge each; the pair of users is unique, so it is never more.
+    // Each friend loses one edge. A pair of users has at most one edge in each direction.
     "UPDATE users SET edge_count = max(edge_count - 1, 0) \
      WHERE id IN (SELECT source_id FROM user_edge WHERE destination_id = ?1)",
     "DELETE FROM user_edge WHERE source_id = ?1",
@@ -39,7 +40,7 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM users WHERE id = ?1",
 ];
 
-/// See [`muster_domain::ports::accounts::AccountStore::delete_account`].
+/// Deletes an account, see [`muster_domain::ports::accounts::AccountStore::delete_account`].
 pub(super) fn delete_account(connection: &Connection, user_id: UserId, recorded: bool, now: Timestamp) -> Result<bool> {
     if user_id == UserId::SYSTEM {
         return Ok(false);
@@ -59,7 +60,8 @@ pub(super) fn delete_account(connection: &Connection, user_id: UserId, recorded:
     Ok(true)
 }
 
-/// Members leave their groups: an empty group goes, and one without a superadmin gets its most senior member.
+/// Removes the user from all groups. A group without other members is deleted. Otherwise its most senior member becomes
+/// superadmin, if that member is not one already.
 fn leave_groups(connection: &Connection, id: Uuid, now: Timestamp) -> Result<()> {
     let sql = "SELECT source_id FROM group_edge WHERE destination_id = ?1 AND state <= 2";
     let mut memberships = statement(connection, sql)?;
@@ -96,8 +98,9 @@ fn delete_group(connection: &Connection, group: Uuid) -> Result<()> {
     Ok(())
 }
 
-/// Operators' deeds stay on record, without the player they concerned. The address goes from the rows that name the
-/// player by id only: nobody has checked it, and players must not be able to rewrite other rows by choosing one.
+/// Replaces the player's id and e-mail address in the audit log, and keeps the operators' entries. The address is
+/// replaced only in rows that contain the player's id: addresses are not verified, so a player could choose one that
+/// rewrites other rows.
 fn redact_audit_log(connection: &Connection, id: Uuid, email: Option<String>) -> Result<()> {
     let id = id.to_string();
     let sql = "SELECT 1 FROM console_audit_log WHERE instr(message, ?1) OR instr(metadata, ?1)";

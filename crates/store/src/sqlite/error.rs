@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to the callers of a port.
+//! SQLite's errors as the errors of the ports.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 
 use crate::OpenError;
 
-/// What an error means to the operator who wants the database at `path` opened. For `map_err`.
+/// The message to the operator when the database at `path` cannot be opened. A closure for `map_err`.
 pub(super) fn opening(path: &Path) -> impl Fn(rusqlite::Error) -> OpenError {
     move |error| {
         let advice = match error.sqlite_error_code() {
@@ -21,7 +21,7 @@ pub(super) fn opening(path: &Path) -> impl Fn(rusqlite::Error) -> OpenError {
     }
 }
 
-/// The store error that says the same.
+/// The store error with the same meaning.
 pub(super) fn translate(error: rusqlite::Error) -> StoreError {
     if let Some(conflict) = conflict(&error) {
         return StoreError::Conflict(conflict);
@@ -44,7 +44,7 @@ pub(super) fn translate(error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// Which unique value of an account is taken, if that is the error. SQLite names the columns of the index it hit.
+/// The unique value of an account that is taken, if that is the error. SQLite names the columns of the violated index.
 pub(super) fn conflict(error: &rusqlite::Error) -> Option<Conflict> {
     let rusqlite::Error::SqliteFailure(failure, Some(message)) = error else { return None };
     if failure.code != ErrorCode::ConstraintViolation {
@@ -60,7 +60,7 @@ pub(super) fn conflict(error: &rusqlite::Error) -> Option<Conflict> {
     }
 }
 
-/// Whether a row names an owner that does not exist.
+/// Whether the error is that a row names an owner who does not exist.
 pub(super) fn is_missing_owner(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
     failure.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY

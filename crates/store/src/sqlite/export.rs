@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::error::translate;
 use super::sql::{Result, exists, statement};
 
-/// Each table and which of its rows concern a player; ?1 is the player's id, ?2 its text, ?3 its pseudonym.
+/// The tables that have rows of players, each with the condition for one player's rows. ?1 is the player's id, ?2 the
+/// id as text, ?3 the player's pseudonym.
 const TABLES: &[(&str, &str)] = &[
     ("users", "id = ?1"),
     ("user_device", "user_id = ?1"),
@@ -31,17 +32,17 @@ const TABLES: &[(&str, &str)] = &[
     ("muster_revocation", "subject = ?3"),
 ];
 
-/// The one column left out: whoever gets hold of an export must not be able to guess passwords at leisure.
+/// The only column that is left out: a stolen export must not help anyone to guess passwords.
 const SECRET: (&str, &str) = ("users", "password");
 
-/// See [`muster_domain::ports::accounts::AccountStore::export_account`].
+/// Exports an account, see [`muster_domain::ports::accounts::AccountStore::export_account`].
 pub(super) fn export_account(connection: &Connection, user_id: UserId) -> Result<Option<String>> {
     if !exists(connection, "SELECT 1 FROM users WHERE id = ?1", [user_id.0])? {
         return Ok(None);
     }
     let mut json = String::from("{");
     for (table, condition) in TABLES {
-        // The names of all three parameters stand in each statement, so that one set of values fits all.
+        // Every statement names all three parameters, so that one set of values fits all statements.
         let sql = format!("SELECT * FROM {table} WHERE ({condition}) AND ?1 || ?2 || ?3 IS NOT NULL");
         let mut rows = statement(connection, &sql)?;
         let columns: Vec<(String, Kind)> = rows
@@ -78,7 +79,7 @@ fn row_object(table: &str, columns: &[(String, Kind)], row: &Row<'_>) -> Result<
     Ok(object)
 }
 
-/// What a column holds, by the first word of its declared type.
+/// The type of a column's values, by the first word of its declared type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Uuid,

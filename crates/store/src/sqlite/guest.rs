@@ -1,10 +1,10 @@
-//! Statements of game code, on a thread and a connection of their own: what they may not do is refused while they are
-//! prepared, and what takes too long is interrupted, without the writer's batch. A statement that writes holds the
-//! writer up no longer than [`WRITE_TIME_MAX`].
+//! Statements of game code, on a thread and a connection of their own. Statements that are not allowed are refused
+//! while SQLite prepares them. Statements that take too long are interrupted, and the writer's batch is not affected. A
+//! statement that writes stops the writer for no longer than [`WRITE_TIME_MAX`].
 //!
-//! It passes no gate of the checkpoints, which would have the writer wait for it: while it looks at an older state the log
-//! does not start over. The writer is asked for an empty batch after each write, so that it finishes checkpoints although
-//! nobody else writes.
+//! The thread does not take the gate of the checkpoints, because the writer would have to wait for it. So the log
+//! cannot start over while a statement uses an older snapshot. After each statement that writes, the writer is asked
+//! for an empty batch: then the writer finishes checkpoints although nobody else writes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,35 +27,35 @@ use super::queue::Queue;
 use super::{SqliteStore, after_this_turn, received, refusal};
 use crate::metrics::{add, micros_since};
 
-/// How long a statement that only reads may take.
+/// Longest time of a statement that only reads.
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long one that writes may take, its wait for the writer included.
+/// Longest time of a statement that writes, with its wait for the writer.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// A longer text or blob is an error.
+/// Longest text or blob, in bytes; longer ones are an error.
 const VALUE_BYTES_MAX: i32 = 16 << 20;
 
-/// SQLite's steps between two looks at the clock.
+/// Number of SQLite's steps between two looks at the clock.
 const STEPS_PER_LOOK: i32 = 1_000;
 
-/// Statements that may wait.
+/// Most statements that may wait.
 pub(super) const GUESTS_WAITING_MAX: usize = 1_024;
 
-/// Page cache, in KiB.
+/// Page cache of the connection, KiB.
 pub(super) const GUEST_CACHE_KB: u32 = 2 * 1024;
 
 const MICROS_PER_SEC: f64 = 1e6;
 
 const INTERRUPTED: &str = "The statement took too long and was interrupted.";
 
-/// What SQLite may say about its tables.
+/// The pragmas that game code may use: those that describe tables and indexes.
 const PRAGMAS: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
 
-/// When the present statement is to end.
+/// The time at which the present statement is interrupted; `None` while no statement runs.
 pub(super) type Deadline = Arc<Mutex<Option<Instant>>>;
 
-/// Everything the thread owns or shares.
+/// The things that the thread owns or shares.
 pub(super) struct Guest {
     pub(super) connection: Connection,
     pub(super) queue: Arc<Queue<BoxedJob>>,
@@ -75,7 +75,7 @@ impl Guest {
     }
 }
 
-/// Keeps what runs on a connection within its bounds. Answers where deadlines are set.
+/// Limits a connection to the things that game code may do. Answers the deadline that interrupts its statements.
 pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Deadline> {
     connection.pragma_update(None, "temp_store", "default")?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
@@ -98,7 +98,8 @@ pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Deadli
     Ok(deadline)
 }
 
-/// Refuses what would reach other files, the connection's own state, or code that the writer runs.
+/// Refuses statements that would reach other files, the connection's own state, Muster's own tables, or that create
+/// code which the writer would run.
 fn authorize(context: AuthContext<'_>) -> Authorization {
     let is_ours = |name: &str| name.len() > 7 && name.as_bytes()[..7].eq_ignore_ascii_case(b"muster_");
     let is_allowed = match context.action {
@@ -156,7 +157,7 @@ impl SqlStore for SqliteStore {
 
 struct Outcome {
     rows: SqlRows,
-    /// Rows that were changed; of a statement that only reads, those that it found.
+    /// Number of rows that the statement changed; for a statement that only reads, number of rows that it found.
     changed: u64,
     has_written: bool,
 }
@@ -202,7 +203,8 @@ fn run(
     Ok(Outcome { rows: found, changed, has_written })
 }
 
-/// SQLite numbers parameters as it meets them; `$2` is a name to it.
+/// Binds `$2` to the second parameter wherever it stands. SQLite itself takes `$2` for a name, and numbers parameters
+/// in the order in which it meets them.
 fn bind(statement: &mut Statement<'_>, parameters: &[SqlValue]) -> Result<(), StoreError> {
     for index in 1..=statement.parameter_count() {
         let name = statement.parameter_name(index).map(str::to_owned);
@@ -229,7 +231,7 @@ fn to_value(value: &SqlValue) -> ToSqlOutput<'_> {
     }
 }
 
-/// What a column's declared type says beyond SQLite's own types.
+/// The meaning of a column's declared type, where SQLite's own types say less.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -264,7 +266,7 @@ fn of_value(value: ValueRef<'_>, kind: Kind) -> SqlValue {
     }
 }
 
-/// In the words of the database: whoever wrote the statement reads them.
+/// The error in the words of SQLite, which the author of the statement reads.
 fn told(error: rusqlite::Error) -> StoreError {
     if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
         return StoreError::Invalid(INTERRUPTED.to_owned());

@@ -7,19 +7,19 @@ use muster_domain::ports::store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-/// One transaction of a port, without its begin and commit. It may run more than once, each time on a connection
-/// that knows nothing of the earlier runs; the last run counts.
+/// One transaction of a port, without its begin and commit. A job may run more than once: the earlier runs have been
+/// rolled back, and the last run counts.
 pub(super) trait Job: Send {
-    /// Runs the work and keeps its answer back.
+    /// Runs the work and keeps its answer.
     fn run(&mut self, connection: &Connection);
 
-    /// How the last run failed, if it did.
+    /// The error of the last run, if the run failed.
     fn failure(&self) -> Option<&StoreError>;
 
-    /// Sends the answer kept back, or `fault` in its place.
+    /// Sends the kept answer, or `fault` in its place.
     fn answer(self: Box<Self>, fault: Option<&StoreError>);
 
-    /// When the job was made.
+    /// The time at which the job was made.
     fn made_at(&self) -> Instant;
 }
 
@@ -33,7 +33,7 @@ struct Work<T, F> {
     made_at: Instant,
 }
 
-/// A job of `work`, and where its answer will arrive.
+/// A job that does `work`, and the receiver of its answer.
 pub(super) fn job<T, F>(work: F) -> (BoxedJob, oneshot::Receiver<Result<T, StoreError>>)
 where
     T: Send + 'static,
@@ -50,7 +50,7 @@ where
 {
     fn run(&mut self, connection: &Connection) {
         let work = &mut self.work;
-        // A fault of ours in one job must not end the thread that all depend on.
+        // A panic in one job must not end the thread, because all other jobs depend on it.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(connection)));
         self.kept = Some(outcome.unwrap_or_else(|_| Err(StoreError::Internal("a database job panicked".to_owned()))));
     }
@@ -65,7 +65,7 @@ where
             (None, Some(kept)) => kept,
             (None, None) => Err(StoreError::Internal("a database job was not run".to_owned())),
         };
-        // Nobody waits any more when the caller has gone.
+        // Sending fails when the caller no longer waits for the answer; that is no error.
         let _ = self.reply.send(outcome);
     }
 

@@ -1,18 +1,19 @@
 //! The store on SQLite: one file, one writer thread with group commit, a few reader threads.
 //!
-//! A [`SqliteStore`] is a handle that every shard clones; its futures wait for a thread's answer and nothing else.
-//! One process at a time owns a file: a lock beside it says so.
+//! A [`SqliteStore`] is a handle that every shard clones; its futures wait for a thread's answer and nothing else. A
+//! lock file beside the database makes sure that only one process at a time uses it.
 
 mod accounts;
 pub mod backup;
 pub(crate) mod chat;
 mod checkpoint;
 mod deletion;
-mod effects;
 mod error;
 mod export;
 mod guest;
 mod job;
+mod job_epochs;
+mod keyed_writes;
 mod multi_update;
 mod newcomers;
 pub(crate) mod notifications;
@@ -22,7 +23,6 @@ mod revocations;
 mod schema;
 mod sql;
 mod storage;
-mod terms;
 pub(crate) mod wallet;
 mod writer;
 
@@ -48,21 +48,21 @@ use crate::metrics::{StoreMetrics, add, subtract};
 
 pub use self::schema::SCHEMA_VERSION;
 
-/// How a file is opened.
+/// Settings of an open file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// Threads that read, at least 1.
+    /// Number of threads that read, at least 1.
     pub readers: usize,
-    /// Writes that may wait; beyond it they are refused as unavailable.
+    /// Most writes that may wait; further writes are refused as unavailable.
     pub write_queue_len_max: usize,
-    /// Reads that may wait; beyond it they are refused as unavailable.
+    /// Most reads that may wait; further reads are refused as unavailable.
     pub read_queue_len_max: usize,
     /// Page cache of the writer, KiB.
     pub writer_cache_kb: u32,
     /// Page cache of each reader, KiB.
     pub reader_cache_kb: u32,
-    /// Pages in the log that start a checkpoint. Larger means fewer copies of pages that change often, and a longer
-    /// recovery after a crash.
+    /// Length of the log, in pages, that starts a checkpoint. With a larger value pages that change often are copied
+    /// less often, and recovery after a crash takes longer.
     pub log_pages_max: u64,
     /// A registered file system layer of SQLite to use in place of the system's own.
     pub vfs: Option<String>,
@@ -83,7 +83,8 @@ impl Default for SqliteOptions {
     }
 }
 
-/// A handle to an open file. Clones share its threads; the last one to go ends them, after what is queued is done.
+/// A handle to an open file. Clones share the threads. When the last clone is dropped, the threads do the queued work
+/// and end.
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
@@ -93,26 +94,27 @@ struct Inner {
     writes: Arc<Queue<BoxedJob>>,
     reads: Arc<Queue<BoxedJob>>,
     guests: Arc<Queue<BoxedJob>>,
-    /// Of what the guests' thread runs.
+    /// The deadline of the statement that the guest's thread runs.
     deadline: Deadline,
     metrics: Arc<StoreMetrics>,
     newcomers: Newcomers,
     readers: Vec<JoinHandle<()>>,
-    /// Those that have to do with the log.
+    /// The threads that write to the log or copy it: the writer and the checkpoint thread.
     writers: Vec<JoinHandle<()>>,
-    /// Held, not read: the file is ours while it is open.
-    _held: Held,
+    /// The lock, which this process holds until the store is dropped. Never read.
+    _lock: DatabaseLock,
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, making or migrating it as needed, and starts the threads. Blocks; call it before the
-    /// shards run. Counts into `metrics`.
+    /// Opens the file at `path`, creates or migrates it as needed, and starts the threads, which count into `metrics`.
+    /// Blocks; call it before the shards run.
     ///
     /// # Errors
     /// When the file is in use by another process, is not Muster's, is newer than this program, or cannot be used.
     pub fn open(path: &Path, options: &SqliteOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
         let held = lock(path)?;
-        // Password hashes and addresses are nobody else's business. SQLite gives the log the rights of its database.
+        // Password hashes and e-mail addresses are private. SQLite gives the log's file the same access rights as the
+        // database's.
         private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let vfs = options.vfs.as_deref();
         let connect = |cache_kb| schema::connect(path, vfs, cache_kb).map_err(error::opening(path));
@@ -136,7 +138,7 @@ impl SqliteStore {
             newcomers: Newcomers::default(),
             readers: Vec::new(),
             writers: Vec::new(),
-            _held: held,
+            _lock: held,
         };
         for _ in 0..options.readers.max(1) {
             let connection = connect(options.reader_cache_kb)?;
@@ -157,14 +159,14 @@ impl SqliteStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub fn migrate(path: &Path) -> Result<Vec<i64>, OpenError> {
-        let _held = lock(path)?;
+        let _lock = lock(path)?;
         private_file(path).map_err(OpenError::because(format!("cannot open the database {}", path.display())))?;
         let mut connection =
             schema::connect(path, None, SqliteOptions::default().reader_cache_kb).map_err(error::opening(path))?;
         schema::migrate(path, &mut connection)
     }
 
-    /// The schema version of the file at `path`, changing nothing; `None` if there is no file.
+    /// Reads the schema version of the file at `path` without changing anything; `None` if there is no file.
     ///
     /// # Errors
     /// When the file is not Muster's or newer than this program.
@@ -177,12 +179,13 @@ impl SqliteStore {
         schema::known_version(path, &connection).map(Some)
     }
 
-    /// What this store counts.
+    /// The counters of this store.
     pub fn metrics(&self) -> &Arc<StoreMetrics> {
         &self.inner.metrics
     }
 
-    /// Runs `work` as one durable transaction of the writer. It may be run again after a rollback, see [`writer`].
+    /// Runs `work` as one durable transaction of the writer. The work may be run again after a rollback, see
+    /// [`writer`].
     async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -200,7 +203,7 @@ impl SqliteStore {
         received(answer).await
     }
 
-    /// Runs `work` on a snapshot that includes every write acknowledged before.
+    /// Runs `work` on a snapshot that contains every write acknowledged before the call.
     async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -219,8 +222,8 @@ impl SqliteStore {
     }
 }
 
-/// Wakes the thread once the other tasks that are ready now have had their turn and added their jobs: then it is woken
-/// once for all of them. On a busy shard waking it for each would cost more than the jobs.
+/// Wakes the thread after the other tasks that are ready now have run and added their jobs: one wake then serves all
+/// their jobs. On a busy shard one wake for each job would cost more than the jobs.
 async fn after_this_turn(wake: Option<Wake<'_, BoxedJob>>) {
     if wake.is_some() {
         tokio::task::yield_now().await;
@@ -242,8 +245,8 @@ fn refusal(refused: Refused) -> StoreError {
 impl Store for SqliteStore {
     fn ping(&self) -> PortFuture<'_, DatabaseStatus> {
         Box::pin(async move {
-            // Reading alone would not notice a full disk: this writes a page, and syncs. The number has no meaning, but
-            // it must change: SQLite writes nothing for a value that is there already.
+            // A read would not notice a full disk. This write changes a page and syncs it. The number means nothing,
+            // but it must change, because SQLite writes nothing when the value is the same.
             self.write(|connection| {
                 let number: i64 =
                     connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(error::translate)?;
@@ -269,8 +272,9 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Whoever closes the last connection copies the log into the database and deletes it, so that the file alone is
-        // the database: but not where two close at one time, as each then is in the other's way.
+        // The last connection to close copies the log into the database and deletes the log, so that one file is the
+        // whole database. Two connections that close at the same time keep each other from doing so. Therefore the
+        // readers and the guest end before the writer.
         self.reads.close();
         self.guests.close();
         join(&mut self.readers);
@@ -287,29 +291,29 @@ fn join(threads: &mut Vec<JoinHandle<()>>) {
     }
 }
 
-/// The file whose lock says that the database beside it is in use.
+/// The path of the lock file, whose lock says that the database beside it is in use.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
 }
 
-/// A database that this process has to itself for as long as this lives.
-pub(crate) struct Held(File);
+/// The lock on a database, held by this process as long as this value lives.
+pub(crate) struct DatabaseLock(File);
 
-impl Drop for Held {
+impl Drop for DatabaseLock {
     fn drop(&mut self) {
-        // Closing alone would leave it to a child that has inherited the file and is not another program yet. If this
-        // fails, that is what happens.
+        // Closing the file is not enough to release the lock: a child process that has inherited the file holds the
+        // lock until it runs another program. If unlocking fails, the lock is released at that time.
         let _ = self.0.unlock();
     }
 }
 
-/// Takes the database at `path` for this process.
+/// Locks the database at `path` for this process.
 ///
 /// # Errors
-/// When another process has it, or the folder cannot be written.
-pub(crate) fn lock(path: &Path) -> Result<Held, OpenError> {
+/// When another process holds the lock, or the folder cannot be written.
+pub(crate) fn lock(path: &Path) -> Result<DatabaseLock, OpenError> {
     if let Some(folder) = path.parent() {
         private_folder(folder).map_err(OpenError::because(format!("cannot create {}", folder.display())))?;
     }
@@ -317,7 +321,7 @@ pub(crate) fn lock(path: &Path) -> Result<Held, OpenError> {
     let file =
         private_file(&lock_path).map_err(OpenError::because(format!("cannot create {}", lock_path.display())))?;
     match file.try_lock() {
-        Ok(()) => Ok(Held(file)),
+        Ok(()) => Ok(DatabaseLock(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::new(format!(
             "the database {} is in use by another process: stop that server first, or name another data folder",
             path.display()
@@ -326,7 +330,7 @@ pub(crate) fn lock(path: &Path) -> Result<Held, OpenError> {
     }
 }
 
-/// Makes a folder that nobody but the operator's own account may enter.
+/// Creates a folder that only the server's own account may enter.
 fn private_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -335,7 +339,7 @@ fn private_folder(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Opens a file for writing, made if need be, and then readable by nobody but the server's own account.
+/// Opens a file for writing. A new file is readable only by the server's own account.
 fn private_file(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
@@ -344,7 +348,7 @@ fn private_file(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// Has SQLite tell the checkpointer after each commit how long the log has grown.
+/// Makes SQLite report the length of the log to the checkpointer after each commit.
 fn report_log_length(connection: &mut Connection, checkpointer: &Arc<Checkpointer>) -> Result<(), OpenError> {
     let checkpointer = Arc::clone(checkpointer);
     let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {

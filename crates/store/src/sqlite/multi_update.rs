@@ -1,26 +1,26 @@
-//! Accounts, objects and wallets changed together on SQLite, in one run of the writer.
+//! Combined changes of accounts, objects and wallets on SQLite, in one run of the writer.
 
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate, MultiUpdateStore};
 use muster_domain::ports::storage::Authority;
 use muster_domain::time::Timestamp;
 use rusqlite::Connection;
 
 use super::sql::Result;
-use super::{SqliteStore, accounts, effects, storage, wallet};
-use crate::effects::Effect;
+use super::{SqliteStore, accounts, keyed_writes, storage, wallet};
+use crate::keyed_writes::KeyedWrite;
 use crate::limits;
 
 impl MultiUpdateStore for SqliteStore {
     fn multi_update<'a>(&'a self, update: &'a MultiUpdate, stamp: WriteStamp) -> PortFuture<'a, MultiOutcome> {
         Box::pin(async move {
             limits::multi_update(update)?;
-            let (update, effect) = (update.clone(), Effect::of(update, stamp));
+            let (update, write) = (update.clone(), KeyedWrite::of(update, stamp));
             let outcome = self.write(move |connection| {
                 let work = || run(connection, &update, stamp.now);
-                match &effect {
-                    Some(effect) => effects::once(connection, effect, &update, work),
+                match &write {
+                    Some(write) => keyed_writes::once(connection, write, &update, work),
                     None => work().map(Ok),
                 }
             });

@@ -14,7 +14,7 @@ const INSERT: &str = "INSERT INTO notification (id, user_id, subject, content, c
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 pub(crate) const LIST: &str = "SELECT id, user_id, subject, content, code, sender_id, create_time FROM notification \
      WHERE user_id = ?1 AND (create_time, id) > (?2, ?3) ORDER BY create_time, id LIMIT ?4";
-/// The plus keeps it from the index by sender: who has sent many would make it long.
+/// The plus keeps SQLite from using the index by sender, which is slow for senders of many notifications.
 pub(crate) const IS_NOTIFIED: &str = "SELECT EXISTS (SELECT 1 FROM notification \
      WHERE user_id = ?1 AND create_time > ?2 AND +sender_id = ?3 AND code = ?4)";
 const DELETE: &str = "DELETE FROM notification WHERE id = ?1 AND user_id = coalesce(?2, user_id)";
@@ -111,7 +111,7 @@ fn insert(connection: &Connection, notification: &Notification) -> Result<()> {
     }
 }
 
-/// From the columns of [`LIST`].
+/// Reads a notification from the columns of [`LIST`].
 fn notification(row: &Row<'_>) -> rusqlite::Result<Notification> {
     Ok(Notification {
         id: NotificationId(row.get(0)?),

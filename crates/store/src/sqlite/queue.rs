@@ -1,11 +1,11 @@
 //! A bounded queue between shards and the threads that own a connection. Pushing never waits: a full queue refuses.
 //!
-//! One lock, held for a few moves of pointers and never while a job runs.
+//! The queue has one lock. It is held while a few pointers move, and never while a job runs.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// See the module.
+/// A bounded queue, see the module.
 pub(super) struct Queue<T> {
     len_max: usize,
     state: Mutex<State<T>>,
@@ -15,16 +15,16 @@ pub(super) struct Queue<T> {
 struct State<T> {
     items: VecDeque<T>,
     closed: bool,
-    /// Threads waiting for an item: none need be woken when there are none.
+    /// Number of threads that wait for an item; if there are none, no thread need be woken.
     waiting: usize,
-    /// Somebody has been told to wake a thread and has not done so yet.
+    /// Set while a [`Wake`] exists that is not dropped yet.
     wake_due: bool,
-    /// Threads that take items.
+    /// Number of threads that take items.
     workers: usize,
 }
 
-/// A thread that takes items. When the last one goes, by a panic too, nobody waits for an answer that never comes: the
-/// queue closes and what is left in it is dropped, which its callers notice.
+/// A thread that takes items. When the last one ends, even by a panic, the queue closes and its remaining items are
+/// dropped. Their callers notice that, so that nobody waits for an answer that never comes.
 pub(super) struct Worker<'a, T>(&'a Queue<T>);
 
 impl<T> Drop for Worker<'_, T> {
@@ -40,7 +40,7 @@ impl<T> Drop for Worker<'_, T> {
     }
 }
 
-/// A thread to be woken.
+/// Wakes a thread when it is dropped.
 #[must_use = "dropped at once it wakes a thread for a single item"]
 pub(super) struct Wake<'a, T>(&'a Queue<T>);
 
@@ -56,7 +56,7 @@ impl<T> Drop for Wake<'_, T> {
     }
 }
 
-/// Why an item was not taken.
+/// The reason why an item was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Full,
@@ -69,14 +69,14 @@ impl<T> Queue<T> {
         Self { len_max, state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    /// Counts the calling thread among those that take items.
+    /// Counts the calling thread among the threads that take items.
     pub(super) fn work(&self) -> Worker<'_, T> {
         self.lock().workers += 1;
         Worker(self)
     }
 
-    /// Adds an item behind all others. A thread may have to be woken for it: [`Wake`] does that when dropped, and the
-    /// longer that is put off, the more items one wake is worth.
+    /// Adds an item behind all others. If a thread has to be woken, the answer is a [`Wake`], which wakes the thread
+    /// when it is dropped. The later it is dropped, the more items one wake serves.
     pub(super) fn push(&self, item: T) -> Result<Option<Wake<'_, T>>, Refused> {
         let mut state = self.lock();
         if state.closed {
@@ -93,7 +93,8 @@ impl<T> Queue<T> {
         Ok(Some(Wake(self)))
     }
 
-    /// Waits for items and moves up to `len_max` of them into `taken`; `false` when closed and empty.
+    /// Waits for items and moves up to `len_max` of them into `taken`. `false` means that the queue is closed and
+    /// empty.
     pub(super) fn take(&self, taken: &mut Vec<T>, len_max: usize) -> bool {
         let mut state = self.lock();
         while state.items.is_empty() {
@@ -106,7 +107,7 @@ impl<T> Queue<T> {
         }
         let len = state.items.len().min(len_max);
         taken.extend(state.items.drain(..len));
-        // What one thread leaves is work for the next.
+        // The remaining items are work for another thread.
         let wake_next = !state.items.is_empty() && state.waiting > 0;
         drop(state);
         if wake_next {
@@ -115,7 +116,7 @@ impl<T> Queue<T> {
         true
     }
 
-    /// Refuses new items; those inside are still handed out.
+    /// Refuses new items from now on; items in the queue are still handed out.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_all();

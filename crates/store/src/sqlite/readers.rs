@@ -1,5 +1,5 @@
-//! The threads that read. Each takes a few jobs at a time and runs them on one snapshot, taken after the jobs were
-//! queued: a read sees every write that was acknowledged before it was asked for.
+//! The threads that read. Each takes a few jobs at a time and runs them on one snapshot. The snapshot is taken after
+//! the jobs were queued, so a read sees every write that was acknowledged before the read was requested.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,14 +11,15 @@ use super::job::BoxedJob;
 use super::queue::Queue;
 use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 
-/// Jobs on one snapshot at most: bounds how long one holds the log back, and leaves work for the other readers.
+/// Most jobs on one snapshot. The limit bounds how long a snapshot keeps the log from starting over, and leaves jobs
+/// for the other readers.
 pub(super) const READ_BATCH_LEN_MAX: usize = 32;
 
-/// Everything one thread owns or shares.
+/// The things that one thread owns or shares.
 pub(super) struct Reader {
     pub(super) connection: Connection,
     pub(super) queue: Arc<Queue<BoxedJob>>,
-    /// Held shared during a snapshot, see [`super::checkpoint`].
+    /// The lock that is held shared during a snapshot, see [`super::checkpoint`].
     pub(super) gate: Arc<RwLock<()>>,
     pub(super) metrics: Arc<StoreMetrics>,
 }

@@ -1,8 +1,8 @@
 //! Revocations on SQLite.
 
 use muster_domain::ports::PortFuture;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::revocations::{Revocation, RevocationRow, RevocationStore, RevokedTokens};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use muster_domain::{Subject, TokenId};
 use rusqlite::{Connection, Row};
@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use super::SqliteStore;
 use super::error::translate;
+use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, statement};
-use super::terms::take_term;
 use crate::revocations::{reason, reason_columns};
 
 const INSERT: &str = "INSERT INTO muster_revocation \
      (subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, close_sockets, banned) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-/// Two searches by two indexes rather than one over the whole table; a row that both find comes once.
+/// Two searches, each with an index, instead of one search through the whole table. `UNION` drops rows that both find.
 const AFTER: &str = "SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
      close_sockets, banned FROM muster_revocation WHERE sequence > ?1 \
      UNION SELECT sequence, subject, token_id, keep_token_id, all_tokens, revoked_at, expires_at, \
@@ -40,16 +40,16 @@ impl RevocationStore for SqliteStore {
         }))
     }
 
-    fn prune_revocations(&self, now: Timestamp, term: Option<Term>) -> PortFuture<'_, u64> {
+    fn prune_revocations(&self, now: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64> {
         Box::pin(self.write(move |connection| {
-            take_term(connection, term)?;
+            take_job_epoch(connection, job_epoch)?;
             let sql = "DELETE FROM muster_revocation WHERE expires_at < ?1";
             execute(connection, sql, [now.0]).map(|removed| removed as u64)
         }))
     }
 }
 
-/// Adds one to the feed, as part of the caller's transaction.
+/// Adds a revocation, as part of the caller's transaction.
 pub(super) fn insert(connection: &Connection, revocation: &Revocation) -> Result<()> {
     let (token, keep, all) = match revocation.tokens {
         RevokedTokens::Token(token) => (Some(token.0), None, false),
@@ -63,7 +63,9 @@ pub(super) fn insert(connection: &Connection, revocation: &Revocation) -> Result
 }
 
 fn revocation(row: &Row<'_>) -> rusqlite::Result<RevocationRow> {
-    let (token, keep, all): (Option<Uuid>, Option<Uuid>, bool) = (row.get(2)?, row.get(3)?, row.get(4)?);
+    let token: Option<Uuid> = row.get(2)?;
+    let keep: Option<Uuid> = row.get(3)?;
+    let all: bool = row.get(4)?;
     let tokens = match token {
         Some(token) if !all => RevokedTokens::Token(TokenId(token)),
         _ => RevokedTokens::AllBut(keep.map(TokenId)),

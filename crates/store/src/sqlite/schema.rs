@@ -1,4 +1,4 @@
-//! Opening connections the same way everywhere, and bringing a file's schema up to date by numbered migrations.
+//! Opens connections with the same settings everywhere, and brings a file's schema up to date by numbered migrations.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use super::error::opening;
 use crate::OpenError;
 
-/// Marks a file as Muster's: the letters MSTR.
+/// The application id in the file's header that marks a file as Muster's: the letters MSTR.
 const APPLICATION_ID: i32 = 0x4d53_5452;
 
-/// How long a connection waits for a lock of another process (a backup, a curious shell).
+/// Longest wait of a connection for a lock of another process, such as a backup or an operator's shell.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The log's file is cut to this length, in bytes, when it starts over.
+/// Most bytes that the log's file keeps when the log starts over.
 const LOG_LEN_KEPT_MAX: i64 = 128 * 1024 * 1024;
 
-/// Prepared statements that each connection keeps; more than there are.
+/// Most prepared statements that a connection keeps; Muster uses fewer.
 const STATEMENTS_MAX: usize = 128;
 
-/// A numbered step from one schema to the next. Never changed once released.
+/// A numbered step from one schema to the next. A released step is never changed.
 struct Migration {
     version: i64,
     name: &'static str,
@@ -44,11 +44,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, name: "effects", sql: include_str!("../../migrations/sqlite/0005_effects.sql") },
 ];
 
-/// The newest schema this program knows.
+/// The newest schema that this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
-/// Opens a connection for reading and writing as all of them are: write-ahead log, full sync, foreign keys enforced.
-/// `vfs` names SQLite's file system layer; `None` is the system's own.
+/// Opens a connection for reading and writing with the settings that all connections have: write-ahead log, full sync,
+/// foreign keys enforced. `vfs` names SQLite's file system layer; `None` is the system's own.
 pub(super) fn connect(path: &Path, vfs: Option<&str>, cache_kb: u32) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match vfs {
@@ -57,24 +57,25 @@ pub(super) fn connect(path: &Path, vfs: Option<&str>, cache_kb: u32) -> rusqlite
     };
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Without this a query over a table with partial indexes is compiled again for each new value of a parameter.
+    // Without this setting a query over a table with partial indexes is compiled again for each new value of a
+    // parameter.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // The log is synced at every commit: an acknowledged write survives a power cut.
+    // The log is synced at every commit, so that an acknowledged write survives a power cut.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "cache_size", -i64::from(cache_kb))?;
-    // Checkpoints run on a thread of their own, see `checkpoint`. No memory map: there a failing disk is a signal
-    // that ends the process, not an error that can be answered.
+    // Checkpoints run on a thread of their own, see `checkpoint`. Memory maps are off: with them a failing disk ends
+    // the process by a signal, instead of an error that can be answered.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "mmap_size", 0)?;
-    // A log that grew far beyond its usual length, behind a long backup say, gives the space back.
+    // A log that grew far beyond its usual length, for example during a long backup, gives the space back.
     connection.pragma_update(None, "journal_size_limit", LOG_LEN_KEPT_MAX)?;
     Ok(connection)
 }
 
-/// Brings the schema up to date, all steps in one transaction. Answers the versions applied now.
+/// Brings the schema up to date, with all steps in one transaction. Answers the versions applied now.
 ///
 /// # Errors
 /// When the file is not Muster's, or its schema is newer than this program.
@@ -98,7 +99,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<Vec<i6
     Ok(applied)
 }
 
-/// The schema's version, 0 for an empty file, whose `muster_migration` is then made.
+/// The schema's version. For an empty file the answer is 0, and the table `muster_migration` is created.
 fn schema_version(path: &Path, connection: &Connection) -> Result<i64, OpenError> {
     let failed = opening(path);
     let application_id: i32 =
@@ -121,7 +122,7 @@ fn schema_version(path: &Path, connection: &Connection) -> Result<i64, OpenError
     known_version(path, connection)
 }
 
-/// The version of a file that must be Muster's and no newer than this program.
+/// The schema version of the file, which must be Muster's and no newer than this program.
 pub(super) fn known_version(path: &Path, connection: &Connection) -> Result<i64, OpenError> {
     let failed = opening(path);
     let application_id: i32 =

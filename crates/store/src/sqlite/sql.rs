@@ -1,4 +1,5 @@
-//! Small steps shared by all statements: prepared once per connection, errors in the words of the ports.
+//! Helpers that all statements share: each statement is prepared once per connection, and errors are those of the
+//! ports.
 
 use muster_domain::ports::store::StoreError;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Params, Row};
@@ -12,12 +13,12 @@ pub(super) fn statement<'c>(connection: &'c Connection, sql: &str) -> Result<Cac
     connection.prepare_cached(sql).map_err(translate)
 }
 
-/// Runs a statement; the number of rows it changed.
+/// Runs a statement. Answers the number of rows that it changed.
 pub(super) fn execute(connection: &Connection, sql: &str, values: impl Params) -> Result<usize> {
     statement(connection, sql)?.execute(values).map_err(translate)
 }
 
-/// Whether a query has a row.
+/// Whether a query finds a row.
 pub(super) fn exists(connection: &Connection, sql: &str, values: impl Params) -> Result<bool> {
     statement(connection, sql)?.exists(values).map_err(translate)
 }

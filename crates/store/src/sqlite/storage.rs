@@ -143,7 +143,7 @@ fn list(connection: &Connection, query: &ObjectQuery) -> Result<(Vec<Object>, bo
     Ok((found, more))
 }
 
-/// From the columns of [`COLUMNS`].
+/// Reads an object from the columns of [`COLUMNS`].
 fn object(row: &Row<'_>) -> rusqlite::Result<Object> {
     Ok(Object {
         id: ObjectId { collection: row.get(0)?, key: row.get(1)?, user_id: UserId(row.get(2)?) },

@@ -56,7 +56,7 @@ impl WalletStore for SqliteStore {
     }
 }
 
-/// Changes a wallet; `None` for an unknown player's.
+/// Changes a wallet; `None` if the player does not exist.
 pub(super) fn change(connection: &Connection, update: &WalletUpdate, now: Timestamp) -> Result<Option<WalletChange>> {
     let id = update.user_id.0;
     let Some(held) = one(connection, HELD, [id], |row| row.get::<_, String>(0))? else { return Ok(None) };
@@ -70,7 +70,8 @@ pub(super) fn change(connection: &Connection, update: &WalletUpdate, now: Timest
     Ok(Some(WalletChange { previous, updated }))
 }
 
-/// The members of two JSON objects, those of the second in the place of those of the first; values stay as written.
+/// The members of two JSON objects in one. Members of `added` replace those of the same name. Values keep their
+/// spelling.
 fn merged(metadata: &str, added: &str) -> Result<String> {
     let parse = |json| serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(json);
     let both = || {
@@ -81,7 +82,7 @@ fn merged(metadata: &str, added: &str) -> Result<String> {
     both().map_err(|_: serde_json::Error| StoreError::Invalid("The metadata must be a JSON object.".to_owned()))
 }
 
-/// From the columns of [`LIST`]; what its changeset is, the rules say.
+/// Reads a ledger item from the columns of [`LIST`]. The inner error is that of an invalid changeset.
 fn item(row: &Row<'_>) -> rusqlite::Result<Result<LedgerItem>> {
     let item = LedgerItem {
         id: LedgerItemId(row.get(0)?),

@@ -1,9 +1,10 @@
-//! The one thread that writes, with group commit: all jobs that wait form one transaction with one sync, and are
-//! answered after it. While a sync runs the next batch gathers, so batches grow with the load by themselves.
+//! The only thread that writes, with group commit. All jobs that wait form one transaction with one sync, and are
+//! answered after it. The next batch gathers during the sync, so batches grow with the load.
 //!
-//! A job that fails must not leave a trace nor harm its neighbours. Most failures (a name is taken, a version differs)
-//! show before the job's first change and need nothing. For the rest the batch is rolled back and run again with a
-//! savepoint around each job: rare, and cheaper than savepoints around every job of every batch.
+//! A job that fails must leave no change behind and must not affect other jobs. Most failures, such as a taken name or
+//! another version, are found before the job's first change, and then there is nothing to undo. After any other failure
+//! the batch is rolled back and run again with a savepoint around each job. That is rare, and cheaper than a savepoint
+//! around every job of every batch.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,10 +19,10 @@ use super::job::BoxedJob;
 use super::queue::Queue;
 use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 
-/// Jobs in one transaction at most: bounds the time to the first answer.
+/// Most jobs in one transaction. The limit bounds the time until the first answer.
 pub(super) const WRITE_BATCH_LEN_MAX: usize = 512;
 
-/// Everything the thread owns or shares.
+/// The things that the thread owns or shares.
 pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) queue: Arc<Queue<BoxedJob>>,
@@ -29,12 +30,12 @@ pub(super) struct Writer {
     pub(super) metrics: Arc<StoreMetrics>,
 }
 
-/// How a batch guards its jobs against each other.
+/// The protection of a batch's jobs against each other's failures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guard {
-    /// Not at all, hoping that none fails after a change.
+    /// No protection, in the hope that no job fails after a change.
     None,
-    /// By a savepoint around each.
+    /// A savepoint around each job.
     Savepoint,
 }
 
@@ -50,7 +51,8 @@ impl Writer {
             let fault = self.commit_batch(&mut batch).err();
             if let Some(fault) = &fault {
                 add(&self.metrics.write_batches_failed, 1);
-                // Once, not thousands of times a second: the log may be on the disk that is full.
+                // Only the first refusal is logged: a full disk refuses thousands of batches a second, and may hold the
+                // server's log.
                 if !is_failing {
                     tracing::warn!(jobs = batch.len(), %fault, "the database refuses writes");
                 }
@@ -80,7 +82,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a transaction and runs all jobs in it. `Ok(false)`: one failed after a change, and unguarded.
+    /// Begins a transaction and runs all jobs in it. `Ok(false)` means that a job without a savepoint failed after a
+    /// change.
     fn run_batch(&self, batch: &mut [BoxedJob], guard: Guard) -> Result<bool, StoreError> {
         self.execute("BEGIN IMMEDIATE")?;
         for job in batch {
@@ -93,7 +96,7 @@ impl Writer {
             if let Some(fault @ StoreError::Unavailable(_)) = failure {
                 return Err(fault.clone());
             }
-            // SQLite gives up the whole transaction after some errors, and with it the jobs before.
+            // After some errors SQLite rolls back the whole transaction, with the changes of the earlier jobs.
             if self.connection.is_autocommit() {
                 return Err(StoreError::Unavailable("the database gave up a transaction".to_owned()));
             }
@@ -120,7 +123,7 @@ impl Writer {
         if !self.connection.is_autocommit()
             && let Err(fault) = self.execute("ROLLBACK")
         {
-            // The next batch cannot begin then, is refused, and comes here again.
+            // The next batch then cannot begin, is refused, and is rolled back here again.
             tracing::error!(%fault, "cannot roll back");
         }
     }

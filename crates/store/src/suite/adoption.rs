@@ -1,11 +1,11 @@
-//! A database of the original server: adopted in place, used, and still the original's in every column and value.
+//! A database of the original server is adopted in place and used, and still has the original's columns and values.
 
 use std::collections::BTreeSet;
 
 use muster_domain::chat::Channel;
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::chat::{Message, MessageCode, MessageQuery};
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::revocations::{RevocationReason, RevocationStore as _};
 use muster_domain::ports::storage::{Authority, Expected, ObjectWrite};
@@ -18,10 +18,10 @@ use super::storage::write;
 use crate::postgres::{NAKAMA, migrate};
 use crate::{PostgresOptions, PostgresStore};
 
-/// The facts of the original's catalogue, see the file's head.
+/// The facts of the original's catalogue. The file's first lines explain their form.
 const CATALOGUE: &str = include_str!("../../testdata/nakama-3.40-catalogue.txt");
 
-/// The same facts of the database at hand; tables of ours left out.
+/// Queries for the same facts of the database under test, without Muster's own tables.
 const FACTS: [&str; 4] = [
     "SELECT concat_ws(' ', 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), \
          CASE WHEN a.attnotnull THEN 'not-null' ELSE 'null' END, pg_get_expr(d.adbin, d.adrelid)) \
@@ -40,7 +40,7 @@ const FACTS: [&str; 4] = [
     "SELECT 'migration ' || id FROM migration_info",
 ];
 
-/// Rows of a server's life before Muster: two players of 2021, an operator, what they own.
+/// Rows from the time before Muster: two players of 2021, an operator, and the things that they own.
 const BEFORE: &str = "
 INSERT INTO users (id, username, email, password, metadata, wallet, edge_count, create_time) VALUES
     ('00000000-0000-4000-8000-000000000001', 'old-ann', 'old@example.com', '\\x243262243034', '{\"level\": 7}',
@@ -169,7 +169,7 @@ fn an_adopted_database_stays_the_original_s() {
         let client = self::client(database.url()).await;
         assert_original(&client).await;
         assert_values(&client).await;
-        // The original deletes its players without asking ours, and ours can go without a trace.
+        // The original deletes its players although Muster's tables exist, and Muster's tables can be dropped.
         client.batch_execute("DELETE FROM users WHERE username <> ''").await.unwrap();
         client
             .batch_execute("DROP TABLE muster_migration, muster_revocation, muster_term, muster_effect")
@@ -187,11 +187,12 @@ fn a_later_step_is_not_told_as_an_adoption() {
         client.batch_execute(NAKAMA).await.unwrap();
         let address = crate::Address::Postgres(database.url().to_owned());
         assert!(crate::migrate(&address).await.unwrap().starts_with("adopted the database in place"));
-        // As the first version left it, with a logout and a newer sign-in.
+        // Reverts the schema to version 1, with one revocation by a logout and one by a newer sign-in.
         let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term, muster_effect; \
                     DELETE FROM muster_migration WHERE version > 1; \
                     INSERT INTO muster_revocation (subject, all_tokens, revoked_at, expires_at, close_sockets) \
-                    SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes FROM unnest('{t,f}'::bool[]) AS closes";
+                    SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes \
+                    FROM unnest('{t,f}'::bool[]) AS closes";
         client.batch_execute(undo).await.unwrap();
         assert_eq!(crate::migrate(&address).await.unwrap(), "applied 3 migration(s), the last is number 4");
         let opened = PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await;
@@ -201,7 +202,7 @@ fn a_later_step_is_not_told_as_an_adoption() {
     });
 }
 
-/// Every row of the original's tables.
+/// Every row of the original's tables, as text.
 async fn all_rows(client: &tokio_postgres::Client) -> Vec<String> {
     let mut rows = Vec::new();
     let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename !~ '^muster_' ORDER BY 1";
@@ -213,7 +214,7 @@ async fn all_rows(client: &tokio_postgres::Client) -> Vec<String> {
     rows
 }
 
-/// Sign-ups, sign-ins of old players, links, password changes, writes, bans, deletions.
+/// Uses the database: sign-ups, sign-ins of old players, links, password changes, writes, bans, deletions.
 async fn use_it(fixture: &Fixture) {
     let store = fixture.store();
     let old =
@@ -244,7 +245,7 @@ async fn use_it(fixture: &Fixture) {
     assert!(store.login_by_id(UserId(gone.0)).await.unwrap().is_none());
 }
 
-/// Reads what was said and sent before, and adds to it.
+/// Reads the old messages and notifications, and adds new ones.
 async fn talk(fixture: &Fixture, old: UserId) {
     let store = fixture.store();
     let user = |number: u128| UserId(Uuid::from_u128(0x4000_8000_0000_0000_0000 + number));
@@ -273,7 +274,7 @@ async fn talk(fixture: &Fixture, old: UserId) {
     store.delete_notifications(Some(old), &[found[1].id]).await.unwrap();
 }
 
-/// Reads what was earned before, and takes of it.
+/// Spends gold from a wallet that was filled before Muster.
 async fn spend(fixture: &Fixture, old: UserId) {
     let update = super::wallet::wallets(vec![super::wallet::pay(old, "gold", -2, 7)]);
     fixture.store().multi_update(&update, WriteStamp::at(NOW)).await.unwrap();
@@ -284,7 +285,7 @@ async fn spend(fixture: &Fixture, old: UserId) {
     assert_eq!(item.metadata, r#"{"seen": true, "reason": "won"}"#);
 }
 
-/// The values as the original writes and reads them.
+/// Checks values in the form in which the original writes and reads them.
 async fn assert_values(client: &tokio_postgres::Client) {
     let one = async |sql: &str| query(client, sql).await.join(",");
     let emails = "SELECT email FROM users WHERE email IS NOT NULL ORDER BY email";
@@ -299,7 +300,8 @@ async fn assert_values(client: &tokio_postgres::Client) {
     assert_eq!(one(object).await, r#"{"n": 5} 00000000000000000000000000000005 11"#);
     assert_eq!(one("SELECT metadata->>'a' FROM users WHERE username = 'ann'").await, "1");
     assert_eq!(one("SELECT count(*) FROM user_tombstone WHERE create_time <= now()").await, "2");
-    // The original's cursors hold whole seconds: a message between two would be listed again and again.
+    // The original's cursors hold whole seconds. A message with a fraction of a second would be listed again on the
+    // next page.
     let streams = "SELECT stream_mode || ' ' || right(stream_subject::text, 1) || right(stream_descriptor::text, 1) \
                    || stream_label FROM message WHERE username = 'ann' AND create_time = update_time \
                    AND create_time = date_trunc('second', create_time) ORDER BY stream_mode";

@@ -1,4 +1,4 @@
-//! Chat: histories, authors, who may be spoken to.
+//! Chat: histories, authors, and rules about whom a user may address.
 
 use muster_domain::chat::Channel;
 use muster_domain::ports::chat::{
@@ -65,7 +65,7 @@ pub(super) async fn keeps_what_is_said_in_its_channel(fixture: &Fixture) {
 pub(super) async fn lists_either_way_in_the_order_of_saying(fixture: &Fixture) {
     let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
     let lobby = room("lobby");
-    // Written from the end; three in each second.
+    // Messages are written from the last to the first, three in each second.
     for number in (1..=25_u128).rev() {
         let create_time = SECOND.plus_seconds(number as i64 / 3);
         let written = Message { create_time, ..message(number, &lobby, ann) };
@@ -168,7 +168,7 @@ pub(super) async fn finds_messages_along_an_index(fixture: &Fixture) {
     ] {
         let plan = fixture.plan(sqlite, postgres, &values).await;
         assert!(plan.contains("PRIMARY KEY") || plan.contains("using message_pkey"), "{plan}");
-        // The place is found in the index, not by reading up to it.
+        // The page's start is found in the index, not by reading all messages before it.
         assert!(plan.contains("(create_time,id)") || plan.contains("ROW(create_time, id)"), "{plan}");
         assert!(!plan.contains("TEMP B-TREE") && !plan.contains("Sort") && !plan.contains("Filter"), "{plan}");
     }

@@ -1,4 +1,4 @@
-//! What only connections have: they break, run out, and are left in the middle of a transaction.
+//! Connections that break, that run out, and that are left in the middle of a transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::{PostgresOptions, PostgresStore};
 const DISCONNECT_ALL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                               WHERE datname = current_database() AND application_name = 'muster'";
 
-/// Runs `test` with a store of at most `connections` connections, and another connection to its database.
+/// Runs `test` with a store of at most `connections` connections, and with another connection to its database.
 fn with_connections(connections: usize, test: impl AsyncFnOnce(PostgresStore, tokio_postgres::Client)) {
     with_options(PostgresOptions { connections_max: connections, ..PostgresOptions::default() }, test);
 }
@@ -68,7 +68,7 @@ fn one_connection_serves_single_statements_and_transactions_alike() {
 fn outlived_connections_are_replaced_between_requests() {
     let options = PostgresOptions {
         connections_max: 1,
-        // Each has outlived it by the time of the next request.
+        // With this lifetime every connection is replaced before the next request.
         connection_lifetime: Some(Duration::ZERO),
         ..PostgresOptions::default()
     };
@@ -89,7 +89,7 @@ fn broken_connections_are_replaced() {
         join_all((0..8).map(|_| store.ping())).await.into_iter().for_each(|status| assert!(status.is_ok()));
         let broken = query(&client, DISCONNECT_ALL).await.len();
         assert!(broken >= 2, "{broken}");
-        // Each broken connection may be noticed by a request that it fails, never by more, and never wrongly.
+        // Each broken connection may fail one request, and the error must be `Unavailable`.
         let mut failed = 0;
         while let Err(error) = store.ping().await {
             assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
@@ -106,7 +106,7 @@ fn a_transaction_given_up_half_way_leaves_nothing_behind() {
         let ann = store.login(&device("ann"), Some(&new_account("ann"))).await.unwrap().unwrap().user_id;
         let objects = [write("a", ann, 1, Expected::Any), write("b", ann, 1, Expected::Any)];
         for _ in 0..20 {
-            // A client that hangs up: its future is dropped wherever it happens to be.
+            // The future is dropped at any of its steps, as when a client hangs up.
             let mut batch = Box::pin(store.write_objects(Authority::Client(ann), &objects, NOW));
             for _ in 0..3 {
                 if poll_immediate(&mut batch).await.is_some() {
@@ -145,7 +145,7 @@ fn linking_to_an_account_that_is_being_deleted_finds_none() {
         query(&client, &format!("DELETE FROM users WHERE id = '{ann}'")).await;
         let extra = device("another of ann");
         let deleted = async {
-            // The link has seen the account and waits for what becomes of it.
+            // The link has seen the account and waits for the end of the deletion.
             let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
             while query(&client, waits).await.is_empty() {}
             query(&client, "COMMIT").await;
@@ -189,10 +189,11 @@ fn thousands_who_wait_are_woken_as_there_is_room_for_them() {
         };
         let answers = join_all((0..WAITING).map(counted)).await;
         assert!(answers.iter().all(|is_ok| *is_ok));
-        // A few polls each, however many wait; woken all at once it would be hundreds.
+        // A few polls per request are enough, however many requests wait. If all were woken at every answer, hundreds
+        // would be needed.
         assert!(polls.get() < WAITING * 20, "{} polls", polls.get());
     });
 }
 
-/// Requests at once, many more than two connections carry.
+/// Number of concurrent requests, many more than two connections carry.
 const WAITING: u32 = 3_000;

@@ -1,4 +1,4 @@
-//! Deletion and export, judged by every row of every table.
+//! Deletion and export, checked against every row of every table.
 
 use muster_domain::UserId;
 use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
@@ -11,7 +11,7 @@ use super::fixture::{NOW, custom, new_account};
 
 const NIL: Uuid = Uuid::nil();
 
-/// The tables that [`fill`] gives rows about the player, one by one.
+/// The tables that [`fill`] fills with rows about one player.
 const FILLED: [&str; 16] = [
     "console_audit_log",
     "group_edge",
@@ -37,7 +37,7 @@ pub(super) fn revocation(user: UserId) -> Revocation {
     Revocation { subject: user.into(), tokens, revoked_at, expires_at, reason: RevocationReason::SignedOut }
 }
 
-/// Gives `ann` rows of every kind, most of them shared with `bob`.
+/// Inserts rows of every kind about `ann`. Most of them concern `bob` too.
 pub(super) async fn fill(fixture: &Fixture, ann: UserId, bob: UserId) {
     let store = fixture.store();
     store.link(ann, &custom("ann"), NOW).await.unwrap();
@@ -93,7 +93,8 @@ async fn fill_messages(fixture: &Fixture, ann: Uuid, bob: Uuid) {
 }
 
 async fn fill_groups(fixture: &Fixture, ann: Uuid, bob: Uuid) {
-    // Ann alone; Ann the superadmin with Bob a member; a group of others that Ann made and asked to join.
+    // Three groups: Ann alone; Ann as superadmin with Bob as member; and a group of Bob that Ann created and asked to
+    // join.
     let groups =
         [(300_u128, 1, vec![(ann, 0)]), (301, 2, vec![(ann, 0), (bob, 2)]), (302, 1, vec![(bob, 0), (ann, 3)])];
     for (number, edge_count, members) in groups {
@@ -157,7 +158,7 @@ async fn fill_records(fixture: &Fixture, ann: Uuid) {
     audit(fixture, 401, &message, &metadata).await;
 }
 
-/// A deed of an operator's.
+/// Inserts an entry of the operators' audit log.
 async fn audit(fixture: &Fixture, id: u128, message: &str, metadata: &str) {
     let cells = [
         ("create_time", Time(NOW.0)),
@@ -218,7 +219,7 @@ pub(super) async fn exports_every_table(fixture: &Fixture) {
     );
     assert_eq!(user.get("password"), None, "a hash could be guessed at");
     assert_eq!(export["storage"][0]["value"]["n"], 1);
-    // Every row that the tables hold of her is there.
+    // The export contains every row of the tables that names Ann.
     for table in FILLED.iter().filter(|table| **table != "muster_revocation") {
         let rows = fixture.rows().await;
         let held = rows.iter().filter(|(name, row)| name == table && row.contains(&ann.to_string())).count();
@@ -237,7 +238,8 @@ pub(super) async fn knows_no_strangers(fixture: &Fixture) {
 
 pub(super) async fn rewrites_no_record_that_does_not_name_the_player(fixture: &Fixture) {
     let store = fixture.store();
-    // Nobody checks an address: this one is part of another's, and would end a string of JSON.
+    // E-mail addresses are not verified. This address is a part of another user's address, and its quote would end a
+    // JSON string.
     let account = new_account("mallory");
     let mallory = account.user_id;
     store.create_with_email(&account, r#"dmin"@example.com"#, b"hash").await.unwrap();
@@ -249,7 +251,7 @@ pub(super) async fn rewrites_no_record_that_does_not_name_the_player(fixture: &F
     let records: Vec<_> = rows.iter().filter(|(table, _)| table == "console_audit_log").map(|(_, row)| row).collect();
     assert_eq!(records.len(), 2);
     let of_others = records.iter().find(|row| row.contains("wrote to")).unwrap();
-    // Shown as JSON on one of the databases.
+    // One of the two databases shows the rows as JSON, with backslashes before quotes.
     assert_eq!(of_others.replace('\\', "").matches(r#"admin"@example.com"#).count(), 2, "{of_others}");
     let of_mallory = records.iter().find(|row| row.contains("banned")).unwrap();
     assert!(!of_mallory.contains("dmin") && !of_mallory.contains(&mallory.to_string()), "{of_mallory}");

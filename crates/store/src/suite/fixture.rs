@@ -1,4 +1,4 @@
-//! A database for one test, the ways into its tables past the ports, and the runtime that a shard would be.
+//! A database for one test, with direct access to its tables, and a runtime of one thread as a shard has it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::metrics::StoreMetrics;
 use crate::{PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, postgres};
 
-/// See the module.
+/// A store on a database for one test, see the module.
 pub(super) struct Fixture {
     store: Box<dyn Store>,
     metrics: Arc<StoreMetrics>,
@@ -28,7 +28,7 @@ enum Raw {
     Postgres { client: Box<tokio_postgres::Client>, _database: Option<Database> },
 }
 
-/// A value of a column, for rows that no port writes yet.
+/// A value of a column, for rows that the ports cannot write.
 pub(super) enum Cell<'a> {
     Id(Uuid),
     Text(&'a str),
@@ -36,7 +36,7 @@ pub(super) enum Cell<'a> {
     Time(i64),
 }
 
-/// A folder for one test, removed with its value.
+/// A folder for one test, which is removed when this value is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -87,7 +87,7 @@ pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
 }
 
 impl Fixture {
-    /// On a store and another connection to its database.
+    /// A fixture on an open store. `client` is another connection to the store's database.
     pub(super) fn on(store: PostgresStore, client: tokio_postgres::Client, database: Option<Database>) -> Self {
         let metrics = Arc::clone(store.metrics());
         Self { store: Box::new(store), metrics, raw: Raw::Postgres { client: Box::new(client), _database: database } }
@@ -97,24 +97,24 @@ impl Fixture {
         &*self.store
     }
 
-    /// How often a transaction was run again because others got in its way.
+    /// Number of transactions that were run again because of other transactions.
     pub(super) fn retries(&self) -> u64 {
         self.metrics.retries.load(Ordering::Relaxed)
     }
 
-    /// Signs a new player up with a device; panics if it is known.
+    /// Signs up a new player with a device. Panics if the player exists.
     pub(super) async fn sign_up(&self, name: &str) -> UserId {
         let login = self.sign_in(&device(name), name).await;
         assert!(login.created, "{name} is known already");
         login.user_id
     }
 
-    /// Signs in, making the account `name` if need be.
+    /// Signs in, and creates the account `name` if there is none.
     pub(super) async fn sign_in(&self, identifier: &Identifier, name: &str) -> Login {
         self.store().login(identifier, Some(&new_account(name))).await.unwrap().unwrap()
     }
 
-    /// Adds a row past the ports.
+    /// Inserts a row directly, not through a port.
     pub(super) async fn insert(&self, table: &str, cells: &[(&str, Cell<'_>)]) {
         let columns: Vec<&str> = cells.iter().map(|(column, _)| *column).collect();
         let values: Vec<String> = cells.iter().map(|(_, cell)| self.literal(cell)).collect();
@@ -129,7 +129,8 @@ impl Fixture {
         }
     }
 
-    /// How the database would run a query, one of each dialect, with these values; where it had to it would not scan.
+    /// The plan of the database for a query, which is given in both dialects, with these values. On PostgreSQL table
+    /// scans are switched off, because it would scan tables as small as these.
     pub(super) async fn plan(&self, sqlite: &str, postgres: &str, values: &[Cell<'_>]) -> String {
         let (sql, mark) = match &self.raw {
             Raw::Sqlite { .. } => (sqlite, '?'),
@@ -151,7 +152,7 @@ impl Fixture {
         }
     }
 
-    /// Every row of every table as text, after the table's name.
+    /// Every row of every table as text, with the table's name.
     pub(super) async fn rows(&self) -> Vec<(String, String)> {
         let mut rows = Vec::new();
         match &self.raw {
@@ -208,7 +209,7 @@ fn connect(path: &std::path::Path) -> rusqlite::Connection {
     connection
 }
 
-/// Bytes appear as hexadecimal, and sixteen of them as an id too.
+/// A value as text. Bytes are shown in hex, and then as an id if there are sixteen of them.
 fn text(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => String::new(),
@@ -234,5 +235,5 @@ pub(super) fn new_account(name: &str) -> NewAccount {
     NewAccount { user_id: UserId(Uuid::new_v4()), username: name.to_owned(), now: NOW }
 }
 
-/// A moment that no clock shows.
+/// The time of most tests. Its microseconds are not zero, so that rounding would show.
 pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_123_456);

@@ -1,4 +1,4 @@
-//! What only files have: locks, backups, old schemas, foreign content.
+//! Data files: locks, backups, old schemas, files of other programs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::metrics::StoreMetrics;
 use crate::sqlite::backup::{backup, restore, verify};
 use crate::{OpenError, SqliteOptions, SqliteStore};
 
-/// A data file of schema 1, kept so that every later program proves that it opens it. One player `veteran` with the
-/// device `device-of-veteran` and one storage object.
+/// A data file of schema 1, kept so that every later program proves that it can open it. It has one player `veteran`
+/// with the device `device-of-veteran` and one storage object.
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/schema-1.db");
 
 fn open(path: &Path) -> Result<SqliteStore, OpenError> {
@@ -90,7 +90,7 @@ fn closes_after_answering_what_is_queued() {
 fn once_closed_the_file_alone_is_the_database() {
     let folder = Folder::new();
     let path = folder.0.join("muster.db");
-    // Many readers, and often, as it is about who closes last.
+    // Many readers and many rounds make it likely that threads close their connections at the same time.
     let options = SqliteOptions { readers: 8, ..SqliteOptions::default() };
     for index in 0..50 {
         let store = SqliteStore::open(&path, &options, Arc::default()).unwrap();
@@ -100,7 +100,7 @@ fn once_closed_the_file_alone_is_the_database() {
     }
 }
 
-/// A store with one player, a key beside it, and a backup of both.
+/// A store with one player, a key file beside it, and a backup of both.
 fn backed_up() -> (Folder, SqliteStore, PathBuf) {
     let folder = Folder::new();
     let path = folder.0.join("data").join("muster.db");

@@ -1,14 +1,14 @@
-//! One suite for both databases: each test gets an empty database of its own and asks only through the ports, or looks
-//! at the tables as a stranger would.
+//! One suite for both databases. Each test gets an empty database of its own. It uses the ports, or looks at the tables
+//! directly.
 
 mod accounts;
 mod adoption;
 mod chat;
 mod connections;
 mod deletion;
-mod effects;
 pub(crate) mod fixture;
 mod folders;
+mod keyed_writes;
 mod notifications;
 mod power;
 mod races;
@@ -106,7 +106,7 @@ suite! {
         that_are_wrong_are_told_so_and_harm_nobody
         that_find_too_much_are_refused
     }
-    effects {
+    keyed_writes {
         happen_once_however_often_they_are_asked_for
         keep_refusals_too
         know_another_request_under_their_key

@@ -58,7 +58,7 @@ pub(super) async fn stores_all_notifications_or_none(fixture: &Fixture) {
     let outcome = store.save_notifications(&batch).await;
     assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{outcome:?}");
     assert_eq!(list(fixture, ann).await, []);
-    // Who sent it may have gone since.
+    // The senders of notifications need not exist any more.
     store.save_notifications(&batch[2..]).await.unwrap();
     assert_eq!(list(fixture, ann).await, batch[2..]);
     let wide = Notification { subject: "x".repeat(256), ..batch[0].clone() };

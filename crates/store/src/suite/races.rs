@@ -1,4 +1,4 @@
-//! Many at once: what must happen once happens once, and nobody is refused for another's sake.
+//! Concurrent requests: a thing that must happen once happens once, and no request fails because of the others.
 
 use futures_util::future::join_all;
 use muster_domain::ports::accounts::{Identifier, Unlink};

@@ -1,9 +1,9 @@
 //! The feed of revocations.
 
 use muster_domain::TokenId;
+use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::revocations::{Revocation, RevocationReason, RevokedTokens};
 use muster_domain::ports::store::{Rejection, StoreError};
-use muster_domain::ports::terms::Term;
 use muster_domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -40,16 +40,16 @@ pub(super) async fn feeds_in_order_and_prunes(fixture: &Fixture) {
     let recent = store.revocations_after(i64::MAX, NOW.plus_seconds(1)).await.unwrap();
     assert_eq!(recent, rows[2..], "the last few seconds come again");
     assert_eq!(store.latest_epoch().await, Ok(0));
-    let term = |epoch| Some(Term { job: "prune", epoch });
-    assert_eq!(store.prune_revocations(Timestamp(NOW.plus_seconds(101).0), term(7)).await.unwrap(), 1);
+    let at_epoch = |epoch| Some(JobEpoch { job: "prune", epoch });
+    assert_eq!(store.prune_revocations(Timestamp(NOW.plus_seconds(101).0), at_epoch(7)).await.unwrap(), 1);
     assert_eq!(store.revocations_after(0, never).await.unwrap(), rows[1..]);
-    let late = store.prune_revocations(NOW.plus_seconds(500), term(6)).await;
+    let late = store.prune_revocations(NOW.plus_seconds(500), at_epoch(6)).await;
     assert_eq!(late, Err(StoreError::Rejected(Rejection::Superseded)), "an owner of before changes nothing");
     assert_eq!(store.revocations_after(0, never).await.unwrap(), rows[1..]);
-    let elsewhere = Some(Term { job: "another", epoch: 1 });
+    let elsewhere = Some(JobEpoch { job: "another", epoch: 1 });
     assert_eq!(store.prune_revocations(NOW, elsewhere).await, Ok(0));
     assert_eq!(store.latest_epoch().await, Ok(7));
-    assert_eq!(store.prune_revocations(NOW.plus_seconds(102), term(7)).await, Ok(1));
+    assert_eq!(store.prune_revocations(NOW.plus_seconds(102), at_epoch(7)).await, Ok(1));
     assert_eq!(
         store.prune_revocations(NOW.plus_seconds(500), None).await,
         Ok(1),

@@ -1,4 +1,4 @@
-//! A database that holds its connections and says nothing: a machine that is gone, a network that swallows.
+//! A database whose connections stay open but do not answer, as when its machine or the network fails.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -39,7 +39,7 @@ fn a_silent_connection_is_given_up_and_another_takes_its_place() {
     });
 }
 
-/// Passes connections on to `target`; what a connection sends while it is silent is swallowed.
+/// Forwards connections to `target`. While `is_silent` is set, bytes from the client are dropped.
 fn forward(target: SocketAddr, is_silent: Arc<AtomicBool>) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -67,7 +67,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, is_silent: &AtomicBool) {
 }
 
 mod url {
-    //! Enough of a URL to point it elsewhere.
+    //! The parts of a URL that are needed to replace its address.
 
     use std::net::SocketAddr;
 

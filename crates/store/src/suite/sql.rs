@@ -42,7 +42,7 @@ pub(super) async fn change_and_find_rows(fixture: &Fixture) {
 pub(super) async fn find_players_by_ids_and_moments(fixture: &Fixture) {
     let ann = fixture.sign_up("ann").await.to_string();
     fixture.sign_up("bob").await;
-    // SQLite keeps ids as bytes; PostgreSQL reads the text as what stands on the other side.
+    // SQLite stores ids as bytes. PostgreSQL takes the text as a value of the compared column's type.
     let is_sqlite = fixture.store().ping().await.unwrap().engine == "sqlite";
     let id = |place: &str| if is_sqlite { format!("uuid({place})") } else { place.to_owned() };
     let by_id = format!("SELECT id, username, create_time, metadata FROM users WHERE id = {}", id("$1"));

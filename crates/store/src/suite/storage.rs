@@ -21,7 +21,7 @@ pub(super) fn id(key: &str, owner: UserId) -> ObjectId {
     ObjectId { collection: "saves".into(), key: key.into(), user_id: owner }
 }
 
-/// A write whose version is the number in its value.
+/// A write whose value contains `number`, from which its version follows.
 pub(super) fn write(key: &str, owner: UserId, number: u32, expected: Expected) -> ObjectWrite {
     ObjectWrite {
         id: id(key, owner),
@@ -145,7 +145,8 @@ pub(super) async fn lists_every_object_once_over_pages(fixture: &Fixture) {
     let reads = [ReadPermission::None, ReadPermission::Owner, ReadPermission::Public];
     let objects: Vec<ObjectWrite> = (0..1_100)
         .map(|number| ObjectWrite {
-            // Owners share keys, and digits, case and accents are where orders differ.
+            // Some keys are used by both owners. Digits, case and accents are included because collations differ in
+            // their order.
             read: reads[number as usize % 3],
             ..write(
                 &format!("{} é {}", number / 2 % 7, number / 2),

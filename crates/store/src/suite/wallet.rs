@@ -1,8 +1,8 @@
-//! Wallets and their ledger, and what is changed together with them.
+//! Wallets, their ledger, and combined changes.
 
 use futures_util::future::join_all;
 use muster_domain::ports::accounts::AccountUpdate;
-use muster_domain::ports::effects::WriteStamp;
+use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::storage::{Authority, Expected, ObjectDelete};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
@@ -25,7 +25,7 @@ pub(super) fn amounts(amounts: &[(&str, i64)]) -> Amounts {
     amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect()
 }
 
-/// A change of one name, with the item `number` of the ledger unless that is 0.
+/// A change of one amount. If `number` is not 0, it is the id of the change's ledger item.
 pub(super) fn pay(user_id: UserId, name: &str, amount: i64, number: u128) -> WalletUpdate {
     let entry = LedgerEntry { id: LedgerItemId(Uuid::from_u128(number)), metadata: format!(r#"{{"n": {number}}}"#) };
     WalletUpdate { user_id, changeset: amounts(&[(name, amount)]), ledger: (number > 0).then_some(entry) }
@@ -110,7 +110,7 @@ pub(super) async fn leaves_wallets_of_other_kinds_alone(fixture: &Fixture) {
 
 pub(super) async fn lists_the_ledger_newest_first_over_pages(fixture: &Fixture) {
     let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
-    // Several at the same time, as one call makes them.
+    // Several changes with one time, as one call makes them.
     for (round, now) in [NOW, LATER].into_iter().enumerate() {
         let of = |number: u128| pay(ann, "gold", number as i64, round as u128 * 4 + number);
         let update = wallets(vec![of(1), of(2), pay(bob, "gold", 1, 100 + round as u128), of(3), of(4)]);
@@ -152,7 +152,7 @@ pub(super) async fn adds_to_the_metadata_of_an_item(fixture: &Fixture) {
     assert_eq!(store.annotate_ledger_item(LedgerItemId(Uuid::from_u128(404)), "{}", LATER).await, Ok(None));
 }
 
-/// Renames a player, writes and deletes objects, and pays.
+/// A combined change of every kind: a username, objects written and deleted, and a payment.
 fn of_every_kind(ann: UserId, name: &str, writes: Expected, deletes: u32, amount: i64) -> MultiUpdate {
     let username = Some(name.to_owned());
     let nobody = UserId(Uuid::from_u128(404));
@@ -199,7 +199,7 @@ pub(super) async fn changes_everything_or_nothing(fixture: &Fixture) {
     assert_eq!(found, [("a", version(3)), ("b", version(2))]);
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -209,8 +209,8 @@ impl Numbers {
     }
 }
 
-/// Gives each of some players 100 gold, and then lets many transfers among two to four of them race, each taking part of
-/// what one has and spreading it, some more than there is.
+/// Each player gets 100 gold. Then many concurrent transfers take gold from one player and give it to one to three
+/// others. Some transfers take more than the player has, and are refused.
 pub(super) async fn concurrent_changes_conserve_the_sum(fixture: &Fixture) {
     const PLAYERS: u64 = 12;
     const TRANSFERS: u128 = 600;
@@ -226,11 +226,13 @@ pub(super) async fn concurrent_changes_conserve_the_sum(fixture: &Fixture) {
             let others = 1 + numbers.below(3);
             let mut changes: Vec<WalletUpdate> = Vec::new();
             let mut any = || players[numbers.below(PLAYERS) as usize];
-            let (from, to): (UserId, Vec<UserId>) = (any(), (0..others).map(|_| any()).collect());
+            let from: UserId = any();
+            let to: Vec<UserId> = (0..others).map(|_| any()).collect();
             let part = 1 + numbers.below(60) as i64;
             changes.extend(to.into_iter().enumerate().map(|(at, to)| pay(to, "gold", part, number * 10 + at as u128)));
             let taken = pay(from, "gold", -part * others as i64, number * 10 + 9);
-            // Before what is given or behind it: it may be given to the same player.
+            // The withdrawal stands at a random place among the payments, because one of them may go to the same
+            // player.
             changes.insert(numbers.below(others + 1) as usize, taken);
             wallets(changes)
         })
@@ -254,7 +256,8 @@ pub(super) async fn concurrent_changes_conserve_the_sum(fixture: &Fixture) {
     assert_eq!(items, paid + PLAYERS as usize);
 }
 
-/// Half of them the other way round: whoever locked as they are named would wait in a circle.
+/// Half of the changes name players and objects in the opposite order. If rows were locked in the order of the request,
+/// these changes would deadlock.
 pub(super) async fn changes_in_opposite_orders_never_wait_in_a_circle(fixture: &Fixture) {
     const RACERS: i64 = 48;
     let (ann, bob) = (fixture.sign_up("ann").await, fixture.sign_up("bob").await);
@@ -279,7 +282,7 @@ pub(super) async fn changes_in_opposite_orders_never_wait_in_a_circle(fixture: &
         (amounts(&[("gold", RACERS)]), amounts(&[("gold", RACERS)]))
     );
     assert_eq!(fixture.retries(), 0, "none was ended for a circle");
-    // Objects alone, which no player's lock puts in order.
+    // Changes of objects alone, which no lock on a player's row puts in order.
     let outcomes = join_all((0..RACERS).map(async |racer| {
         let (written, deleted) = if racer % 2 == 0 { ("a", "b") } else { ("b", "a") };
         let writes = vec![write(written, ann, 100 + racer as u32, Expected::Any)];

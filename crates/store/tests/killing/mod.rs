@@ -1,7 +1,7 @@
-//! A process that a test starts of itself, and kills: what it said that it had done is then looked for.
+//! Tests that start a process, kill it, and then look in the database for everything that the process acknowledged.
 //!
-//! A killed process proves less than a power cut, but it proves it of the whole path, PostgreSQL and the real file
-//! system included.
+//! A killed process loses less than a power cut. In return these tests cover the whole path, with PostgreSQL and the
+//! real file system.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -12,31 +12,32 @@ use muster_domain::ports::store::Store;
 use muster_store::{Address, Opened, PostgresOptions, SqliteOptions, StoreMetrics, migrate, open};
 use muster_testenv::Postgres;
 
-/// Names the database to the process that will be killed.
+/// Environment variable that tells the process the address of the database. Its presence makes this program be that
+/// process.
 const ADDRESS: &str = "MUSTER_STORE_TEST_ADDRESS";
 
-/// What is done to a database, and looked for in it.
+/// The writes of a process that is killed, and the check that they have happened.
 pub trait Deed {
-    /// How many lines are acknowledged before each kill.
+    /// Number of acknowledged lines before each kill.
     const KILLS_AFTER: [usize; 3];
 
-    /// Done once, before the first process.
+    /// Prepares the database, before the first process starts.
     async fn prepare(store: &dyn Store) -> Result<()>;
 
-    /// Goes on until it is killed, and says what it has done by [`acknowledge`].
+    /// Writes until the process is killed. Each finished write is printed by [`acknowledge`].
     async fn go_on(store: &dyn Store) -> Result<()>;
 
-    /// Fails when anything that was acknowledged is not there. Answers what it found, in words.
+    /// Fails when an acknowledged write is not in the database. Answers a sentence about the writes that are.
     async fn look_for(store: &dyn Store, acknowledged: &[String]) -> Result<String>;
 }
 
-/// Says that something is done. A full stop at the end tells it from a line cut short.
+/// Prints that something is done. The full stop at the end tells a whole line from one that was cut short.
 pub fn acknowledge(done: &str) -> Result<()> {
-    // One write, so that the line arrives whole or not at all.
+    // One write call, so that the line arrives whole.
     Ok(std::io::stdout().write_all(format!("{done}.\n").as_bytes())?)
 }
 
-/// The `main` of such a test, on both databases.
+/// The `main` of such a test, which runs on both databases.
 pub fn run<D: Deed>() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     if let Ok(address) = std::env::var(ADDRESS) {
@@ -57,7 +58,7 @@ async fn kill_and_look<D: Deed>(address: &str) -> Result<()> {
         let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
         let mut acknowledged = lines.by_ref().take(enough).collect::<std::io::Result<Vec<_>>>()?;
         child.kill()?;
-        // What it said with its last breath counts as well, but for a word cut short.
+        // Lines that the process printed before it died count as well, except for a line that was cut short.
         acknowledged.extend(lines.map_while(Result::ok).filter(|line| line.ends_with('.')));
         child.wait()?;
         ensure!(acknowledged.len() >= enough, "it ended by itself after {}", acknowledged.len());

@@ -94,7 +94,7 @@ pub struct AccountSteam {
     #[prost(btree_map = "string, string", tag = "2")]
     pub vars: ::prost::alloc::collections::BTreeMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
 }
-/// A refresh token with replacement session variables; no operation uses it, the name is taken.
+/// A refresh token with replacement session variables. No operation uses this message; it keeps the name reserved.
 #[derive(Clone, PartialEq, ::prost::Message)]
 #[prost(skip_debug)]
 pub struct AccountRefresh {
@@ -230,7 +230,7 @@ pub struct Session {
 }
 // ---- Accounts and users ----
 
-/// What a player may see of their own account; `wallet` holds JSON.
+/// A player's own account, as the player sees it; `wallet` holds JSON.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Account {
     #[prost(message, optional, tag = "1")]
@@ -248,7 +248,7 @@ pub struct Account {
     #[prost(message, optional, tag = "7")]
     pub disable_time: ::core::option::Option<crate::Timestamp>,
 }
-/// What others may see of a player; `metadata` holds JSON.
+/// A player's profile, as other players see it; `metadata` holds JSON.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct User {
     #[prost(string, tag = "1")]
@@ -288,7 +288,7 @@ pub struct User {
     #[prost(string, tag = "18")]
     pub apple_id: ::prost::alloc::string::String,
 }
-/// Users, in no promised order.
+/// Users. Their order is not guaranteed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Users {
     #[prost(message, repeated, tag = "1")]
@@ -933,7 +933,7 @@ pub struct StorageObject {
     #[prost(message, optional, tag = "9")]
     pub update_time: ::core::option::Option<crate::Timestamp>,
 }
-/// Where a write went and the version it got.
+/// The key of a written object, and its new version.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StorageObjectAck {
     #[prost(string, tag = "1")]
@@ -1265,7 +1265,7 @@ pub struct MatchList {
     #[prost(message, repeated, tag = "1")]
     pub matches: ::prost::alloc::vec::Vec<Match>,
 }
-/// Matches by size, label or query.
+/// A filter of matches by size, label or query.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListMatchesRequest {
     #[prost(message, optional, tag = "1")]
@@ -1281,7 +1281,7 @@ pub struct ListMatchesRequest {
     #[prost(message, optional, tag = "6")]
     pub query: ::core::option::Option<::prost::alloc::string::String>,
 }
-/// When one completed ticket came and when it was matched.
+/// The times when a ticket was added and when it was matched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchmakerCompletionStats {
     #[prost(message, optional, tag = "1")]
@@ -1289,7 +1289,7 @@ pub struct MatchmakerCompletionStats {
     #[prost(message, optional, tag = "2")]
     pub complete_time: ::core::option::Option<crate::Timestamp>,
 }
-/// How busy the matchmaker is.
+/// The load of the matchmaker.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MatchmakerStats {
     #[prost(int32, tag = "1")]
@@ -1321,7 +1321,7 @@ pub struct PartyList {
     #[prost(string, tag = "2")]
     pub cursor: ::prost::alloc::string::String,
 }
-/// Parties by openness or query.
+/// A filter of parties by openness or query.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListPartiesRequest {
     #[prost(message, optional, tag = "1")]
@@ -1431,7 +1431,7 @@ pub struct ValidatePurchaseSamsungRequest {
     #[prost(message, optional, tag = "2")]
     pub persist: ::core::option::Option<bool>,
 }
-/// The purchases found in what was validated.
+/// The purchases that the validated receipt contains.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ValidatePurchaseResponse {
     #[prost(message, repeated, tag = "1")]
@@ -1495,7 +1495,7 @@ pub struct SubscriptionList {
 }
 // ---- Game functions and events ----
 
-/// A call of a game function, or its result; `payload` is whatever the game agreed on.
+/// A call of a game function, or its result. The game decides what `payload` contains.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 #[prost(skip_debug)]
 pub struct Rpc {
@@ -1521,7 +1521,7 @@ pub struct Event {
 }
 // ---- Leaderboards and tournaments ----
 
-/// How a submitted score joins the one on record.
+/// The way in which a submitted score changes the score on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Operator {

@@ -6,36 +6,37 @@
 /// Messages from one node to another, in order.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Batch {
-    /// The version of the format that it was written in.
+    /// Version of the format in which the batch was written.
     #[prost(uint32, tag = "1")]
     pub version: u32,
-    /// The lowest version whose nodes can read it.
+    /// The lowest version of a node that can read the batch.
     #[prost(uint32, tag = "2")]
     pub readable_from: u32,
-    /// What messages hold by reference, each once. Messages count them from 1; 0 is none.
+    /// Bytes that messages refer to, each once. Messages count blobs from 1; 0 means no blob.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub blobs: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// Each is a Message, read by itself: one that is damaged does not spoil the others.
+    /// Encoded values of type Message. Each is read by itself, so that a damaged one does not spoil the others.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub messages: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
-/// From one shard to another.
+/// A message from one shard to another.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Message {
     #[prost(uint32, tag = "1")]
     pub from_shard: u32,
     #[prost(uint32, tag = "2")]
     pub to_shard: u32,
-    /// It is a question, and this says who waits for the answer.
+    /// Set if the message is a question.
     #[prost(message, optional, tag = "3")]
     pub request: ::core::option::Option<Request>,
-    /// It is the answer to the question of this number.
+    /// Set if the message is an answer: the number of the question.
     #[prost(uint64, optional, tag = "4")]
     pub answers: ::core::option::Option<u64>,
-    /// The lane whose credit it cost.
+    /// The lane whose credit the message cost.
     #[prost(enumeration = "Lane", tag = "5")]
     pub paid: i32,
-    /// For an owner: of what it owns since this epoch, as the sender believes. Absent where that is no matter.
+    /// For messages to an owner: the epoch since which it owns the partition, as the sender believes. Absent if the epoch
+    /// does not matter.
     #[prost(uint64, optional, tag = "6")]
     pub epoch: ::core::option::Option<u64>,
     #[prost(
@@ -48,7 +49,7 @@ pub struct Message {
 pub mod message {
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum What {
-        /// The most frequent ones first: up to 15, they cost one byte.
+        /// The most frequent variants come first, because numbers up to 15 cost one byte.
         #[prost(message, tag = "7")]
         Publish(super::Publish),
         #[prost(message, tag = "8")]
@@ -97,7 +98,7 @@ pub mod message {
         Fence(super::Fence),
         #[prost(message, tag = "30")]
         Roster(::prost::alloc::boxed::Box<super::Roster>),
-        /// The answer to a question that was for another owner.
+        /// The answer to a question that came to a shard that is not the owner.
         #[prost(message, tag = "31")]
         Misdirected(super::Empty),
         #[prost(message, tag = "32")]
@@ -118,22 +119,22 @@ pub mod message {
         Match(super::MatchAsk),
         #[prost(message, tag = "47")]
         FindMatches(super::MatchQuery),
-        /// To the former owner of partitions on their way: nothing more comes about them.
+        /// To the former owner of partitions that are handed over: the sender sends nothing more about them.
         #[prost(message, tag = "40")]
         Passed(super::Fence),
-        /// From the former owner: it has nothing more to say of them.
+        /// From the former owner of partitions: it sends nothing more about them.
         #[prost(message, tag = "41")]
         HandedOver(super::Fence),
-        /// To the former owner: all that it had to say of them has been heard.
+        /// To the former owner of partitions: the sender has received everything that the former owner sent about them.
         #[prost(message, tag = "43")]
         Heard(super::Fence),
-        /// To the former owner: the next one has all that there was.
+        /// To the former owner of partitions: the next owner has their whole state.
         #[prost(message, tag = "42")]
         Taken(super::Fence),
-        /// To the place that has sessions: something is to be done with them.
+        /// To the place that has the sessions: an order about them.
         #[prost(message, tag = "44")]
         Order(::prost::alloc::boxed::Box<super::Order>),
-        /// To a place: something for all its sessions.
+        /// To a place: a message for all its sessions.
         #[prost(message, tag = "45")]
         ForAll(super::ForAll),
         /// To the owner of a thing of an added kind.
@@ -141,18 +142,18 @@ pub mod message {
         Added(::prost::alloc::boxed::Box<super::AddedAsk>),
     }
 }
-/// A question to a thing of an added kind, which alone knows the form of `ask`.
+/// A question to a thing of an added kind. Only the kind knows the form of `ask`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AddedAsk {
     #[prost(message, optional, tag = "1")]
     pub stream: ::core::option::Option<StreamKey>,
     #[prost(bytes = "bytes", tag = "2")]
     pub ask: ::prost::bytes::Bytes,
-    /// The session that wants to come to the stream by it.
+    /// The session that asks to come to the thing's stream, if one does.
     #[prost(message, optional, tag = "3")]
     pub comer: ::core::option::Option<Member>,
 }
-/// A part of a thing of an added kind.
+/// A part of the state of a thing of an added kind.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedAdded {
     #[prost(message, optional, tag = "1")]
@@ -162,7 +163,8 @@ pub struct CarriedAdded {
 }
 // ---- Parts ----
 
-/// A UUID, its first eight bytes as the higher number. The nil UUID is absent. Lists of ids are pairs of such numbers.
+/// A UUID, its first eight bytes as the higher number. The nil UUID is absent. Lists of ids are lists of such pairs of
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Id {
     #[prost(fixed64, tag = "1")]
@@ -170,22 +172,22 @@ pub struct Id {
     #[prost(fixed64, tag = "2")]
     pub low: u64,
 }
-/// Nothing more to say.
+/// A variant without fields.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Empty {}
-/// Who waits for an answer.
+/// The place that waits for an answer, and the question's number there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Request {
-    /// Absent if it is the message's sender.
+    /// Absent if the place is the sender of the message.
     #[prost(uint32, optional, tag = "1")]
     pub place: ::core::option::Option<u32>,
     #[prost(uint64, tag = "2")]
     pub id: u64,
 }
-/// A session. Keys hold a place on the shard in the lower 32 bits and a generation in the higher ones.
+/// A session. The lower 32 bits of its key are its slot on the shard, the higher 32 bits are the slot's generation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SessionRef {
-    /// A node's number times 1,024, and a shard's.
+    /// The place of the session: the node's number times 1,024, plus the shard's number.
     #[prost(uint32, tag = "1")]
     pub place: u32,
     #[prost(fixed64, tag = "2")]
@@ -213,7 +215,7 @@ pub struct Listener {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Presence {
-    /// Absent if it is no session's.
+    /// Absent if the presence belongs to no session.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<SessionRef>,
     #[prost(message, optional, tag = "2")]
@@ -228,11 +230,11 @@ pub struct Presence {
     pub persistence: bool,
     #[prost(string, optional, tag = "7")]
     pub status: ::core::option::Option<::prost::alloc::string::String>,
-    /// When its session opened, if that is to be its user's only one; in microseconds since 1970.
+    /// The time when the session opened, if it is to be its user's only session; in microseconds since 1970.
     #[prost(sfixed64, optional, tag = "8")]
     pub sole_since: ::core::option::Option<i64>,
 }
-/// One message in both encodings, by numbers of blobs.
+/// One message in both encodings, each as the number of a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Frames {
     #[prost(uint32, tag = "1")]
@@ -240,16 +242,16 @@ pub struct Frames {
     #[prost(uint32, tag = "2")]
     pub protobuf: u32,
 }
-/// Absent for what must arrive.
+/// The policy for a frame when a queue is full. Absent for a frame that must arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Delivery {
     #[prost(enumeration = "DeliveryKind", tag = "1")]
     pub kind: i32,
-    /// Of the latest.
+    /// For LATEST, the key by which a later frame replaces this one. For ONCE, the frame's number on the stream.
     #[prost(fixed64, tag = "2")]
     pub key: u64,
 }
-/// A refusal of a rule.
+/// A refusal by a rule.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Error {
     #[prost(enumeration = "ErrorKind", tag = "1")]
@@ -263,7 +265,7 @@ pub struct Error {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Credit {
-    /// Unknown: it is not read.
+    /// Credit of an unknown lane is not read.
     #[prost(enumeration = "Lane", tag = "1")]
     pub lane: i32,
     #[prost(uint32, tag = "2")]
@@ -321,7 +323,7 @@ pub struct Publish {
     pub audience: i32,
     #[prost(message, optional, tag = "4")]
     pub all_but: ::core::option::Option<SessionRef>,
-    /// Ids of sessions.
+    /// Session ids.
     #[prost(fixed64, repeated, tag = "5")]
     pub only: ::prost::alloc::vec::Vec<u64>,
     #[prost(message, optional, tag = "6")]
@@ -354,7 +356,7 @@ pub struct Matches {
     #[prost(uint64, tag = "3")]
     pub size_max: u64,
 }
-/// Of a partition whose owner is new: what sessions of a place are to its streams, or a part of that.
+/// For the new owner of a partition: relations of a place's sessions to streams of the partition, or a part of them.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rebuild {
     #[prost(uint32, tag = "1")]
@@ -364,7 +366,7 @@ pub struct Rebuild {
     #[prost(message, repeated, tag = "3")]
     pub standings: ::prost::alloc::vec::Vec<Standing>,
 }
-/// What a session is to a stream.
+/// The relation of a session to a stream.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Standing {
     #[prost(message, optional, tag = "1")]
@@ -375,11 +377,11 @@ pub struct Standing {
     pub listener: ::core::option::Option<Listener>,
     #[prost(bool, tag = "4")]
     pub by_join: bool,
-    /// The number of the latest message that it had of the stream, where they are numbered.
+    /// The number of the latest message of the stream that the session had, on streams whose messages are numbered.
     #[prost(uint64, tag = "5")]
     pub latest: u64,
 }
-/// Of a partition that has another owner: what the former one knew of it, or a part of that.
+/// For the new owner of a partition: the former owner's state of the partition, or a part of it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CarriedParts {
     #[prost(uint32, tag = "1")]
@@ -388,11 +390,11 @@ pub struct CarriedParts {
     pub epoch: u64,
     #[prost(message, repeated, tag = "3")]
     pub parts: ::prost::alloc::vec::Vec<Carried>,
-    /// This is the last of it.
+    /// Set for the last part.
     #[prost(bool, tag = "4")]
     pub ends: bool,
 }
-/// To the new owner of the pool: which tickets sessions of a place are on, or a part of that.
+/// For the new owner of the pool: the tickets of a place's sessions, or a part of them.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TicketsHeld {
     #[prost(uint64, tag = "1")]
@@ -404,13 +406,13 @@ pub struct TicketsHeld {
 pub struct TicketStanding {
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<SessionRef>,
-    /// Its public id.
+    /// The session's public id.
     #[prost(message, optional, tag = "2")]
     pub session_id: ::core::option::Option<Id>,
     #[prost(message, optional, tag = "3")]
     pub on: ::core::option::Option<OnTicket>,
 }
-/// A ticket that a session is on which is not where the pool believes.
+/// A ticket of a session that is at another place than the pool believes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TicketStray {
     #[prost(string, tag = "1")]
@@ -423,14 +425,14 @@ pub struct TicketStray {
 pub struct OnTicket {
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
-    /// As it was asked for; where it was.
+    /// The ticket as it was asked for; only from the place where it was asked for.
     #[prost(message, optional, tag = "2")]
     pub asked: ::core::option::Option<Ticket>,
-    /// How long ago that was.
+    /// Milliseconds since the ticket was asked for.
     #[prost(uint64, tag = "3")]
     pub waited_ms: u64,
 }
-/// A place has told all that it has to tell of these.
+/// The sender has sent everything that it has to send about these partitions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Fence {
     #[prost(message, repeated, tag = "1")]
@@ -443,43 +445,43 @@ pub struct PartitionEpoch {
     #[prost(uint64, tag = "2")]
     pub epoch: u64,
 }
-/// A session is asked for by the place where its next socket arrived.
+/// A claim of the place where a session's next socket has arrived, to the place that has the session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Claim {
-    /// Its public id.
+    /// The session's public id.
     #[prost(message, optional, tag = "1")]
     pub session_id: ::core::option::Option<Id>,
     #[prost(message, optional, tag = "2")]
     pub user_id: ::core::option::Option<Id>,
     #[prost(enumeration = "Encoding", tag = "3")]
     pub encoding: i32,
-    /// How many of its frames its client has.
+    /// Number of the session's frames that its client has.
     #[prost(uint64, tag = "4")]
     pub received: u64,
-    /// As which it is to go on.
+    /// The session at its new place.
     #[prost(message, optional, tag = "5")]
     pub to: ::core::option::Option<SessionRef>,
 }
-/// A session that is on a stream or hears it goes on at another place.
+/// A session that is on a stream, or hears it, goes on at another place.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Rebind {
     #[prost(message, optional, tag = "1")]
     pub from: ::core::option::Option<SessionRef>,
     #[prost(message, optional, tag = "2")]
     pub to: ::core::option::Option<SessionRef>,
-    /// What it is there, as the session that it is to be.
+    /// The session's relation to the stream at its new place.
     #[prost(message, optional, tag = "3")]
     pub standing: ::core::option::Option<Standing>,
 }
-/// Something is to be done with sessions of a place.
+/// An order about sessions of a place.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Order {
-    /// The one of this public id; if absent, those of these keys.
+    /// The public id of the session. If it is absent, the order is about the sessions with these keys.
     #[prost(message, optional, tag = "1")]
     pub session_id: ::core::option::Option<Id>,
     #[prost(fixed64, repeated, tag = "2")]
     pub keys: ::prost::alloc::vec::Vec<u64>,
-    /// Whose the one of that id must be; absent if anybody's.
+    /// The user whose session it must be; absent for any user.
     #[prost(message, optional, tag = "9")]
     pub user_id: ::core::option::Option<Id>,
     #[prost(oneof = "order::What", tags = "3, 4, 5, 6, 7, 8")]
@@ -503,7 +505,7 @@ pub mod order {
         Close(i32),
     }
 }
-/// A session comes to a stream, or is there as this says.
+/// The session comes to the stream, or changes its presence there.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OrderedJoin {
     #[prost(message, optional, tag = "1")]
@@ -517,13 +519,13 @@ pub struct OrderedJoin {
     #[prost(bool, tag = "5")]
     pub replaces: bool,
 }
-/// Ids, each as its higher and its lower number.
+/// Ids, each as two numbers: the higher one, then the lower one.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct IdList {
     #[prost(fixed64, repeated, tag = "1")]
     pub ids: ::prost::alloc::vec::Vec<u64>,
 }
-/// Something for all sessions of a place.
+/// A message for all sessions of a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ForAll {
     #[prost(message, optional, tag = "1")]
@@ -538,18 +540,18 @@ pub struct Arrived {
     pub session: u64,
     #[prost(message, optional, tag = "2")]
     pub standing: ::core::option::Option<Standing>,
-    /// Whether it hears it already.
+    /// Whether the session hears the stream already. Otherwise it waits until its join is let in.
     #[prost(bool, tag = "3")]
     pub hears: bool,
 }
-/// Nothing of a stream comes to a session of this place any more.
+/// A session that goes on elsewhere gets no further message of a stream at this place.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Rebound {
     #[prost(message, optional, tag = "1")]
     pub stream: ::core::option::Option<StreamKey>,
     #[prost(fixed64, tag = "2")]
     pub session: u64,
-    /// As what it goes on. Absent if the owner knows nothing of it.
+    /// The session's relation to the stream at its new place. Absent if the owner does not know the session.
     #[prost(message, optional, tag = "3")]
     pub standing: ::core::option::Option<Standing>,
 }
@@ -570,7 +572,7 @@ pub struct Listening {
     pub stream: ::core::option::Option<StreamKey>,
     #[prost(message, optional, tag = "2")]
     pub listener: ::core::option::Option<Listener>,
-    /// What it alone is told first.
+    /// A first message for this listener alone.
     #[prost(message, optional, tag = "3")]
     pub told: ::core::option::Option<Frames>,
 }
@@ -591,13 +593,13 @@ pub struct Fanout {
     pub audience: i32,
     #[prost(fixed64, tag = "4")]
     pub all_but: u64,
-    /// Keys of sessions.
+    /// Session keys.
     #[prost(fixed64, repeated, tag = "5")]
     pub only: ::prost::alloc::vec::Vec<u64>,
     #[prost(message, optional, tag = "6")]
     pub delivery: ::core::option::Option<Delivery>,
 }
-/// Who came to a stream and who went.
+/// Presences that came to a stream, and presences that left it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Event {
     #[prost(message, optional, tag = "1")]
@@ -609,7 +611,7 @@ pub struct Event {
     #[prost(message, repeated, tag = "4")]
     pub leaves: ::prost::alloc::vec::Vec<Presence>,
 }
-/// Who is on a stream, or a part of that.
+/// The presences that may be seen on a stream, or a part of them.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Roster {
     #[prost(message, optional, tag = "1")]
@@ -633,11 +635,11 @@ pub struct Push {
     pub payload: ::core::option::Option<Frames>,
     #[prost(message, optional, tag = "3")]
     pub delivery: ::core::option::Option<Delivery>,
-    /// Tickets that it is on no more.
+    /// Tickets that the session is no longer on.
     #[prost(string, repeated, tag = "4")]
     pub ended_tickets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// A session is on a ticket from now on, or no more.
+/// A session comes to a ticket, or is no longer on it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TicketNote {
     #[prost(fixed64, tag = "1")]
@@ -656,7 +658,7 @@ pub struct Close {
     #[prost(enumeration = "CloseReason", tag = "3")]
     pub reason: i32,
 }
-/// An answer. A kind that is unknown counts as none.
+/// An answer. An unknown variant counts as no answer.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Reply {
     #[prost(oneof = "reply::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 18, 19, 20")]
@@ -700,7 +702,7 @@ pub mod reply {
         Match(super::MatchAnswer),
         #[prost(message, tag = "19")]
         MatchError(super::Error),
-        /// Of a thing of an added kind, in the kind's own form.
+        /// The answer of a thing of an added kind, in the kind's own form.
         #[prost(bytes, tag = "20")]
         Added(::prost::bytes::Bytes),
     }
@@ -708,7 +710,7 @@ pub mod reply {
 /// A session on its way to the place that claimed it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Moved {
-    /// Of the token that it was opened with.
+    /// The id in the token with which the session was opened.
     #[prost(message, optional, tag = "1")]
     pub token_id: ::core::option::Option<Id>,
     #[prost(message, optional, tag = "2")]
@@ -717,44 +719,45 @@ pub struct Moved {
     pub username: ::prost::alloc::string::String,
     #[prost(btree_map = "string, string", tag = "4")]
     pub vars: ::prost::alloc::collections::BTreeMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
-    /// In Unix seconds.
+    /// Unix seconds.
     #[prost(int64, tag = "5")]
     pub issued_at: i64,
     #[prost(int64, tag = "6")]
     pub expires_at: i64,
-    /// Counts its joins.
+    /// Serial number of the session's latest join or listen.
     #[prost(uint32, tag = "7")]
     pub serial: u32,
     #[prost(bool, tag = "8")]
     pub has_tickets: bool,
     #[prost(message, repeated, tag = "9")]
     pub bound: ::prost::alloc::vec::Vec<Bound>,
-    /// Streams that it has come to, for which it may have to leave others.
+    /// Streams that the session has just come to, for which it may have to leave others.
     #[prost(message, repeated, tag = "10")]
     pub arrivals: ::prost::alloc::vec::Vec<StreamKey>,
-    /// How many messages of its client were taken, and how many frames its client has.
+    /// `received` is the number of the client's messages that were taken. `sent` is the number of frames that the client
+    /// has.
     #[prost(uint64, tag = "11")]
     pub received: u64,
     #[prost(uint64, tag = "12")]
     pub sent: u64,
-    /// The frames behind those.
+    /// The frames after the first `sent` ones, in order.
     #[prost(bytes = "bytes", repeated, tag = "13")]
     pub frames: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     #[prost(message, repeated, tag = "14")]
     pub tickets: ::prost::alloc::vec::Vec<OnTicket>,
-    /// Since when the pool has the owner who knows where it goes on, if it may be on tickets.
+    /// The epoch of the pool's owner that knows the session's new place. Present if the session may be on tickets.
     #[prost(uint64, optional, tag = "15")]
     pub pool_epoch: ::core::option::Option<u64>,
-    /// When it opened, if it is to be its user's only one; in microseconds since 1970.
+    /// The time when the session opened, if it is to be its user's only session; in microseconds since 1970.
     #[prost(sfixed64, optional, tag = "16")]
     pub sole_since: ::core::option::Option<i64>,
 }
-/// As what a session goes on.
+/// A relation of the session to a stream.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bound {
     #[prost(message, optional, tag = "1")]
     pub standing: ::core::option::Option<Standing>,
-    /// Since when the stream has its owner.
+    /// The epoch since which the stream has its owner.
     #[prost(uint64, tag = "2")]
     pub epoch: u64,
 }
@@ -762,7 +765,7 @@ pub struct Bound {
 pub struct ClaimRefusal {
     #[prost(enumeration = "ClaimRefusalKind", tag = "1")]
     pub kind: i32,
-    /// Where it has gone.
+    /// For ELSEWHERE, the place that has the session now.
     #[prost(uint32, tag = "2")]
     pub place: u32,
 }
@@ -853,7 +856,7 @@ pub struct PartySettings {
     pub open: bool,
     #[prost(bool, tag = "2")]
     pub hidden: bool,
-    /// As it was given.
+    /// The label as its client wrote it.
     #[prost(string, tag = "3")]
     pub label: ::prost::alloc::string::String,
 }
@@ -918,7 +921,7 @@ pub struct PartyQuery {
 }
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct PartyPlace {
-    /// Present also where it is 0, since listings tell that from the negative one.
+    /// Present even if it is 0, because listings tell 0 from negative zero.
     #[prost(double, optional, tag = "1")]
     pub score: ::core::option::Option<f64>,
     /// Microseconds since 1970.
@@ -973,7 +976,7 @@ pub struct PartyMatchmaking {
 }
 // ---- Rooms ----
 
-/// Who waits for the answer stands in the message.
+/// A question about rooms. Message.request tells who waits for the answer.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RoomsAsk {
     #[prost(oneof = "rooms_ask::What", tags = "1, 2, 3, 4")]
@@ -999,7 +1002,7 @@ pub struct Caller {
     pub user_id: ::core::option::Option<Id>,
     #[prost(string, tag = "2")]
     pub username: ::prost::alloc::string::String,
-    /// Absent if it came over no socket.
+    /// Absent if the request came over HTTP.
     #[prost(message, optional, tag = "3")]
     pub session: ::core::option::Option<SessionRef>,
     #[prost(message, optional, tag = "4")]
@@ -1044,7 +1047,7 @@ pub mod room_ask {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RoomChange {
-    /// JSON by name.
+    /// Values by name, as JSON.
     #[prost(btree_map = "string, string", tag = "1")]
     pub set: ::prost::alloc::collections::BTreeMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "2")]
@@ -1066,7 +1069,7 @@ pub struct RoomCreation {
     pub capacity: u32,
     #[prost(uint32, tag = "5")]
     pub spectators_max: u32,
-    /// 32 bytes.
+    /// A digest of 32 bytes.
     #[prost(bytes = "bytes", optional, tag = "6")]
     pub password: ::core::option::Option<::prost::bytes::Bytes>,
     #[prost(bool, tag = "7")]
@@ -1095,7 +1098,7 @@ pub struct RoomEntry {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RoomWhisper {
-    /// Ids of users.
+    /// User ids.
     #[prost(fixed64, repeated, tag = "1")]
     pub users: ::prost::alloc::vec::Vec<u64>,
     #[prost(string, tag = "2")]
@@ -1108,7 +1111,7 @@ pub struct RoomKick {
     #[prost(uint64, tag = "2")]
     pub bar_ms: u64,
 }
-/// Nothing changes of what is absent.
+/// A setting that is absent stays as it is.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RoomUpdate {
     #[prost(string, optional, tag = "1")]
@@ -1124,7 +1127,7 @@ pub struct RoomUpdate {
     #[prost(message, optional, tag = "6")]
     pub properties: ::core::option::Option<RoomChange>,
 }
-/// A password, or none any more.
+/// A new password. Without a digest the room has no password any more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RoomPassword {
     #[prost(bytes = "bytes", optional, tag = "1")]
@@ -1147,7 +1150,7 @@ pub struct Placement {
     pub fresh: ::core::option::Option<Id>,
     #[prost(fixed32, tag = "4")]
     pub random: u32,
-    /// Ids of rooms.
+    /// Room ids.
     #[prost(fixed64, repeated, tag = "5")]
     pub tried: ::prost::alloc::vec::Vec<u64>,
 }
@@ -1192,7 +1195,7 @@ pub struct LobbyView {
     #[prost(uint64, tag = "4")]
     pub rooms_max: u64,
 }
-/// From one owner to another.
+/// A message from one owner to another.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Across {
     #[prost(oneof = "across::Owner", tags = "1, 2, 3")]
@@ -1206,7 +1209,7 @@ pub mod across {
     pub enum Owner {
         #[prost(message, tag = "1")]
         Room(super::Id),
-        /// By its template.
+        /// The desk of the template with this name.
         #[prost(string, tag = "2")]
         Desk(::prost::alloc::string::String),
         #[prost(message, tag = "3")]
@@ -1263,7 +1266,7 @@ pub struct DeskOrigin {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct QuickJoinOrigin {
-    /// Ids of rooms.
+    /// Room ids.
     #[prost(fixed64, repeated, tag = "1")]
     pub next: ::prost::alloc::vec::Vec<u64>,
 }
@@ -1276,7 +1279,7 @@ pub struct RoomReport {
     #[prost(bool, tag = "3")]
     pub open: bool,
 }
-/// For a desk that is another now.
+/// A room of a desk, for a desk that is new or has lost its state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RoomFilling {
     #[prost(uint32, tag = "1")]
@@ -1293,7 +1296,7 @@ pub struct RoomListing {
 pub struct RoomListed {
     #[prost(message, optional, tag = "1")]
     pub room: ::core::option::Option<Id>,
-    /// Absent if it has closed.
+    /// Absent if the room has closed.
     #[prost(message, optional, tag = "2")]
     pub summary: ::core::option::Option<RoomSummary>,
 }
@@ -1328,7 +1331,7 @@ pub struct RoomSummary {
     pub locked: bool,
     #[prost(bool, tag = "11")]
     pub open: bool,
-    /// Present, if empty too, where somebody owns it.
+    /// Absent if nobody owns the room. The nil id is present here.
     #[prost(message, optional, tag = "12")]
     pub owner: ::core::option::Option<Id>,
     #[prost(message, repeated, tag = "13")]
@@ -1423,19 +1426,19 @@ pub mod pool_ask {
         Add(super::Ticket),
         #[prost(message, tag = "2")]
         Remove(super::TicketRemoval),
-        /// A session's id.
+        /// A session id.
         #[prost(message, tag = "3")]
         RemoveSession(super::Id),
         #[prost(message, tag = "4")]
         RemoveOwner(super::TicketOwner),
-        /// Of the owner's tickets alone, if one is named.
+        /// If an owner is given, the answer is only about a ticket of that owner.
         #[prost(message, tag = "5")]
         Explain(super::TicketRemoval),
         #[prost(message, tag = "6")]
         Stats(super::Empty),
         #[prost(message, tag = "7")]
         Rebind(super::TicketRebind),
-        /// Without its doing: their players are told.
+        /// The tickets are lost without their owner's doing, so their players are told.
         #[prost(message, tag = "8")]
         LoseOwner(super::TicketOwner),
         #[prost(message, tag = "9")]
@@ -1445,7 +1448,7 @@ pub mod pool_ask {
 /// A session goes on at another place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TicketRebind {
-    /// Its public id.
+    /// The session's public id.
     #[prost(message, optional, tag = "1")]
     pub session_id: ::core::option::Option<Id>,
     #[prost(message, optional, tag = "2")]
@@ -1460,7 +1463,7 @@ pub struct TicketOwner {
 pub mod ticket_owner {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Who {
-        /// A session's id.
+        /// A session id.
         #[prost(message, tag = "1")]
         Session(super::Id),
         #[prost(string, tag = "2")]
@@ -1487,7 +1490,7 @@ pub struct TicketMember {
 pub mod ticket_member {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Key {
-        /// A session's id.
+        /// A session id.
         #[prost(message, tag = "1")]
         Session(super::Id),
         #[prost(string, tag = "2")]
@@ -1626,7 +1629,7 @@ pub struct PoolStats {
     #[prost(message, repeated, tag = "4")]
     pub completions: ::prost::alloc::vec::Vec<Completion>,
 }
-/// Microseconds since 1970.
+/// Both times are microseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Completion {
     #[prost(sfixed64, tag = "1")]
@@ -1634,11 +1637,11 @@ pub struct Completion {
     #[prost(sfixed64, tag = "2")]
     pub completed_at: i64,
 }
-// ---- What an owner knows ----
+// ---- State of owned things, for their next owner ----
 
-// Times are milliseconds that are left. Lists are in the order in which they are kept.
+// Times are milliseconds that are left, unless a comment says otherwise. Lists keep their order.
 
-/// A piece of a partition. One of a kind that is unknown is passed over.
+/// A part of a partition's state. A part of an unknown kind is skipped.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Carried {
     #[prost(oneof = "carried::What", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
@@ -1685,7 +1688,7 @@ pub struct CarriedStream {
     #[prost(message, repeated, tag = "4")]
     pub presences: ::prost::alloc::vec::Vec<CarriedPresence>,
 }
-/// How many sessions of a place hear a stream.
+/// The numbers of a place's sessions that hear a stream, by encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedListeners {
     #[prost(uint32, tag = "1")]
@@ -1764,7 +1767,7 @@ pub struct CarriedRoom {
     pub owned: bool,
     #[prost(bool, tag = "7")]
     pub open: bool,
-    /// 32 bytes.
+    /// A digest of 32 bytes.
     #[prost(bytes = "bytes", optional, tag = "8")]
     pub password: ::core::option::Option<::prost::bytes::Bytes>,
     #[prost(uint32, tag = "9")]
@@ -1775,10 +1778,10 @@ pub struct CarriedRoom {
     pub held: ::prost::alloc::vec::Vec<CarriedSeat>,
     #[prost(uint64, tag = "12")]
     pub entries: u64,
-    /// Present, if empty too, where somebody owns it.
+    /// Absent if nobody owns the room. The nil id is present here.
     #[prost(message, optional, tag = "13")]
     pub owner: ::core::option::Option<Id>,
-    /// The same.
+    /// Absent if a desk made the room. The nil id is present here.
     #[prost(message, optional, tag = "14")]
     pub creator: ::core::option::Option<Id>,
     #[prost(message, optional, tag = "15")]
@@ -1833,7 +1836,7 @@ pub struct CarriedValue {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedAttempts {
-    /// 16 bytes.
+    /// The user's pseudonym, 16 bytes.
     #[prost(bytes = "bytes", tag = "1")]
     pub subject: ::prost::bytes::Bytes,
     #[prost(uint32, tag = "2")]
@@ -1848,7 +1851,7 @@ pub struct CarriedBar {
     #[prost(uint64, tag = "2")]
     pub left_ms: u64,
 }
-/// Between a room and the desk that sends players.
+/// The counts of players between a room and the desk that sends players to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedLink {
     #[prost(sint64, tag = "1")]
@@ -1930,7 +1933,7 @@ pub struct CarriedView {
     pub due_ms: ::core::option::Option<u64>,
     #[prost(uint64, tag = "5")]
     pub next_ms: u64,
-    /// Ids of rooms.
+    /// Room ids.
     #[prost(fixed64, repeated, tag = "6")]
     pub changed: ::prost::alloc::vec::Vec<u64>,
 }
@@ -1963,7 +1966,7 @@ pub struct CarriedPool {
 pub struct CarriedMatch {
     #[prost(message, optional, tag = "1")]
     pub outline: ::core::option::Option<MatchOutline>,
-    /// Of its players who have not gone.
+    /// The listeners of the players who have not left.
     #[prost(message, repeated, tag = "2")]
     pub listeners: ::prost::alloc::vec::Vec<Listener>,
     #[prost(message, repeated, tag = "3")]
@@ -1994,7 +1997,7 @@ pub struct MatchOutline {
     pub players: ::prost::alloc::vec::Vec<MatchSeat>,
     #[prost(message, repeated, tag = "9")]
     pub timers: ::prost::alloc::vec::Vec<MatchTimer>,
-    /// How many broadcasts there were.
+    /// Number of broadcasts so far.
     #[prost(uint64, tag = "10")]
     pub sent_count: u64,
 }
@@ -2022,7 +2025,7 @@ pub struct MatchBroadcast {
     pub op_code: i64,
     #[prost(bytes = "bytes", tag = "2")]
     pub data: ::prost::bytes::Bytes,
-    /// Absent: for everybody.
+    /// The sessions that get the broadcast; absent if all get it.
     #[prost(message, optional, tag = "3")]
     pub to: ::core::option::Option<IdList>,
     #[prost(message, optional, tag = "4")]
@@ -2039,10 +2042,10 @@ pub struct MatchSender {
     #[prost(string, tag = "3")]
     pub username: ::prost::alloc::string::String,
 }
-/// Something that waits for a handler.
+/// A call that waits for a handler.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedWaiting {
-    /// Of attempts and signals: who waits for the answer, and how long.
+    /// For attempts and signals: the question that is answered, and the milliseconds that it still waits.
     #[prost(message, optional, tag = "5")]
     pub reply_to: ::core::option::Option<Request>,
     #[prost(uint64, tag = "6")]
@@ -2098,7 +2101,7 @@ pub struct CarriedInput {
 pub struct MatchAsk {
     #[prost(message, optional, tag = "1")]
     pub stream: ::core::option::Option<StreamKey>,
-    /// The matches whose callbacks wait for what is asked.
+    /// The matches whose callbacks wait for the answer.
     #[prost(fixed64, repeated, tag = "7")]
     pub chain: ::prost::alloc::vec::Vec<u64>,
     #[prost(oneof = "match_ask::What", tags = "2, 3, 4, 5, 6")]
@@ -2122,7 +2125,7 @@ pub mod match_ask {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchCreation {
-    /// Whose callbacks are called.
+    /// The name of the handler whose callbacks are called.
     #[prost(string, tag = "1")]
     pub handler: ::prost::alloc::string::String,
     #[prost(bytes = "bytes", tag = "2")]
@@ -2137,7 +2140,7 @@ pub struct MatchCreation {
 pub struct MatchEntry {
     #[prost(message, optional, tag = "1")]
     pub member: ::core::option::Option<Member>,
-    /// Names and values, each behind its name.
+    /// Names and values in turn: each name is followed by its value.
     #[prost(string, repeated, tag = "2")]
     pub metadata: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -2228,7 +2231,7 @@ pub struct MatchListed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Lane {
-    /// It cost nothing.
+    /// The message cost no credit.
     Unspecified = 0,
     Up = 1,
     Down = 2,
@@ -2258,7 +2261,7 @@ impl Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Encoding {
-    /// As text.
+    /// Counts as JSON.
     Unspecified = 0,
     Json = 1,
     Protobuf = 2,
@@ -2288,12 +2291,12 @@ impl Encoding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum DeliveryKind {
-    /// It must arrive.
+    /// Counts as RELIABLE: the frame must arrive.
     Unspecified = 0,
     Reliable = 1,
     Latest = 2,
     Droppable = 3,
-    /// It must arrive once; the key is its number on the stream.
+    /// The frame must arrive, and only once.
     Once = 4,
 }
 impl DeliveryKind {
@@ -2325,7 +2328,7 @@ impl DeliveryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum AudienceKind {
-    /// Nobody.
+    /// Counts as an audience without receivers.
     Unspecified = 0,
     All = 1,
     AllBut = 2,
@@ -2358,7 +2361,7 @@ impl AudienceKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum CloseReason {
-    /// As if the server stopped: clients come back.
+    /// Counts as SERVER_STOPPING, after which clients come back.
     Unspecified = 0,
     ClientClosed = 1,
     ConnectionLost = 2,
@@ -2430,7 +2433,7 @@ impl CloseReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorKind {
-    /// As an internal one.
+    /// Counts as INTERNAL.
     Unspecified = 0,
     InvalidArgument = 1,
     NotFound = 2,
@@ -2484,12 +2487,12 @@ impl ErrorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ConditionKind {
-    /// It is not known whether it holds: the message is not read.
+    /// A message with an unknown condition is not read, because nobody can tell whether the condition holds.
     Unspecified = 0,
     Any = 1,
     Occupied = 2,
     Replace = 3,
-    /// Of nodes before the presence said so itself, see Presence.sole_since.
+    /// From nodes of a release in which presences had no sole_since, see Presence.
     Alone = 4,
 }
 impl ConditionKind {
@@ -2521,7 +2524,7 @@ impl ConditionKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum JoinRefusal {
-    /// As if the session had closed.
+    /// Counts as CLOSED, as if the session had closed.
     Unspecified = 0,
     Empty = 1,
     TooManyStreams = 2,
@@ -2557,7 +2560,7 @@ impl JoinRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ClaimRefusalKind {
-    /// As if there were none any more.
+    /// Counts as GONE.
     Unspecified = 0,
     Gone = 1,
     Overflow = 2,
@@ -2593,7 +2596,7 @@ impl ClaimRefusalKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum PartyRefusal {
-    /// As if the members had changed: it may be asked again.
+    /// Counts as MEMBERSHIP_CHANGED: the request may be made again.
     Unspecified = 0,
     NotFound = 1,
     AlreadyExists = 2,
@@ -2668,7 +2671,7 @@ impl PartyRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum MatchLeaveReason {
-    /// As if the socket had closed.
+    /// Counts as DISCONNECTED, as if the socket had closed.
     Unspecified = 0,
     Left = 1,
     Disconnected = 2,

@@ -1,11 +1,11 @@
-//! Why a JSON text was refused: where, in which member, and what was expected there.
+//! The reason why a JSON text was refused: the place, the member, and the value that was expected.
 
 use std::fmt;
 
-/// Names from the input are cut to this many bytes in errors, so that an error never echoes a whole body.
+/// Longest name that an error repeats from the input, in bytes, so that an error never contains a whole body.
 const NAME_LEN_MAX: usize = 64;
 
-/// A refused JSON text. One word wide, because it travels in the results of every read.
+/// A refused JSON text. It is one pointer wide, because every read returns it in a `Result`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError(Box<Detail>);
 
@@ -13,32 +13,32 @@ pub struct JsonError(Box<Detail>);
 struct Detail {
     problem: JsonProblem,
     offset: usize,
-    /// Dotted, outermost first; empty at the top.
+    /// Names of the members around the place, the outermost first, separated by dots. Empty outside of any member.
     path: String,
 }
 
 /// The kinds of refusal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonProblem {
-    /// Another token or value was needed.
+    /// Another token or value was expected.
     #[error("expected {0}")]
     Expected(&'static str),
-    /// The message has no such member (strict mode only).
+    /// The message has no such member. Tolerant mode does not raise this error.
     #[error("unknown field \"{0}\"")]
     UnknownField(String),
-    /// A member stands twice.
+    /// A member is given twice.
     #[error("field is given twice")]
     DuplicateField,
-    /// Two members of one choice are given.
+    /// Two members of one `oneof` are given.
     #[error("only one of its alternatives may be given")]
     DuplicateAlternative,
-    /// The text is not valid UTF-8, or an escape names half of a character.
+    /// The text is not valid UTF-8, or an escape is half of a surrogate pair.
     #[error("invalid UTF-8 or lone surrogate")]
     InvalidText,
-    /// Deeper than [`super::NESTING_DEPTH_MAX`].
+    /// Objects and arrays are nested deeper than [`super::NESTING_DEPTH_MAX`].
     #[error("nested deeper than {} levels", super::NESTING_DEPTH_MAX)]
     TooDeep,
-    /// Something follows the value.
+    /// Text follows the value.
     #[error("unexpected text after the value")]
     TrailingText,
 }
@@ -48,7 +48,7 @@ impl JsonError {
         Self(Box::new(Detail { problem, offset, path: String::new() }))
     }
 
-    /// Puts the name of the enclosing member before the path.
+    /// Adds the name of the enclosing member in front of the path.
     #[must_use]
     pub(crate) fn inside(mut self, name: &str) -> Self {
         let name = shorten(name);
@@ -56,19 +56,19 @@ impl JsonError {
         self
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn problem(&self) -> &JsonProblem {
         &self.0.problem
     }
 
-    /// Where, in bytes from the start of the text.
+    /// The place of the error, in bytes from the start of the text.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.0.offset
     }
 
-    /// The member concerned, such as `account.vars`; empty for the text as a whole.
+    /// The path of the member, such as `account.vars`; empty for an error outside of any member.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.0.path
@@ -88,7 +88,7 @@ impl fmt::Display for JsonError {
 
 impl std::error::Error for JsonError {}
 
-/// The longest start of `name` that errors may repeat.
+/// The first bytes of `name`, at most [`NAME_LEN_MAX`], without a cut inside a character.
 pub(super) fn shorten(name: &str) -> &str {
     let mut end = name.len().min(NAME_LEN_MAX);
     while !name.is_char_boundary(end) {

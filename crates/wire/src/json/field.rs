@@ -1,4 +1,4 @@
-//! What a field can do, and how messages, options, lists and maps do it. Single values are in `scalar`.
+//! The operations on a field, for messages, options, lists and maps. The module `scalar` has them for single values.
 
 use std::collections::BTreeMap;
 
@@ -6,46 +6,46 @@ use super::error::{JsonError, JsonProblem};
 use super::text::{FieldError, FieldPath, SetField};
 use super::{JsonMessage, Mode, Reader, Writer};
 
-/// A value that a message may hold.
+/// A value of a message's field.
 pub trait Field {
-    /// Whether the wire omits it.
+    /// Whether the value is the default, which the wire omits.
     fn is_default(&self) -> bool;
 
-    /// Writes it as JSON.
+    /// Writes the value as JSON.
     fn write(&self, writer: &mut Writer<'_>);
 
-    /// Reads it from JSON, which is not `null`.
+    /// Reads the value from JSON, which is not `null`.
     ///
     /// # Errors
-    /// Fails when the JSON value has the wrong form.
+    /// When the JSON value has the wrong form.
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), JsonError>;
 
-    /// Sets it, or with a path something inside it, from the text of a query or path parameter.
+    /// Sets the value from the text of a query or path parameter. A path names a value inside this one.
     ///
     /// # Errors
-    /// Fails when the text does not fit the type, or the path leads nowhere.
+    /// When the text does not fit the type, or the path names nothing.
     fn set_text(&mut self, path: FieldPath<'_>, text: &str) -> Result<(), FieldError>;
 }
 
-/// The values of an enum, by name.
+/// The names of an enum's values.
 pub trait EnumNames {
-    /// The number of a name as the schema writes it.
+    /// The number of a value by its name in the schema.
     fn number_of(name: &str) -> Option<i32>;
 }
 
 /// Reads a field.
 ///
 /// # Errors
-/// As [`Field::read`].
+/// The errors of [`Field::read`].
 #[inline]
 pub fn read<F: Field>(field: &mut F, reader: &mut Reader<'_>) -> Result<(), JsonError> {
     field.read(reader)
 }
 
-/// Reads one alternative of a oneof.
+/// Reads one alternative of a `oneof`.
 ///
 /// # Errors
-/// As [`Field::read`], and when another alternative was read before.
+/// The errors of [`Field::read`], and an error when another alternative was read before.
 pub fn read_arm<O, F: Field + Default>(
     holder: &mut Option<O>,
     wrap: impl FnOnce(F) -> O,
@@ -60,10 +60,10 @@ pub fn read_arm<O, F: Field + Default>(
     Ok(())
 }
 
-/// Reads an enum from its number or name. A tolerant reader takes an unknown name for "not given".
+/// Reads an enum from its number or name. In tolerant mode an unknown name counts as not given.
 ///
 /// # Errors
-/// Fails on anything else.
+/// When the value is neither a number nor a known name.
 pub fn read_enum<E: EnumNames>(field: &mut i32, reader: &mut Reader<'_>) -> Result<(), JsonError> {
     if reader.peek() != Some(b'"') {
         return field.read(reader);
@@ -77,7 +77,7 @@ pub fn read_enum<E: EnumNames>(field: &mut i32, reader: &mut Reader<'_>) -> Resu
     Ok(())
 }
 
-/// Reads an object's members into a message.
+/// Reads the members of an object into a message.
 pub(super) fn read_members<M: JsonMessage>(message: &mut M, reader: &mut Reader<'_>) -> Result<(), JsonError> {
     reader.begin_object()?;
     let (mut first, mut seen) = (true, 0u64);
@@ -96,7 +96,7 @@ fn read_member<M: JsonMessage>(
     let Some(number) = M::field_number(name) else {
         return reader.unknown(name);
     };
-    // Field numbers end at 63; the code generator sees to it.
+    // Field numbers are at most 63, which the code generator checks.
     let bit = 1u64 << number;
     if *seen & bit != 0 {
         return Err(reader.error(JsonProblem::DuplicateField));
@@ -110,7 +110,7 @@ fn read_member<M: JsonMessage>(
 
 impl<M: JsonMessage + SetField> Field for M {
     fn is_default(&self) -> bool {
-        // A message stands in an `Option` or a list; being there is the information.
+        // A message stands in an `Option` or a list, so a message that exists is never left out.
         false
     }
 

@@ -1,7 +1,8 @@
 //! The JSON dialect of the protocol: snake_case names, numeric enums, 64-bit integers as strings, defaults omitted,
-//! wrappers bare, RFC 3339 times. Messages get their code from `cargo xtask codegen`; nothing here reflects.
+//! wrappers as bare values, RFC 3339 times. `cargo xtask codegen` generates the code of each message; nothing is looked
+//! up at run time by reflection.
 //!
-//! Reading accepts both name cases and everything protojson accepts; see [`Mode`] for unknown members.
+//! Reading accepts both cases of names, and everything else that protojson accepts; see [`Mode`] for unknown members.
 
 mod error;
 mod field;
@@ -18,18 +19,18 @@ pub use reader::{Mode, NESTING_DEPTH_MAX, Reader};
 pub use text::{FieldError, FieldPath, SetField, set, set_arm, set_enum};
 pub use writer::{WriteOptions, Writer};
 
-/// A protobuf message that has a JSON form. Implemented by generated code, and by `()` for the empty message.
+/// A protobuf message that has a JSON form. Generated code implements it, and `()` is the empty message.
 pub trait JsonMessage: Default {
-    /// Writes the members that are not at their default.
+    /// Writes the members whose values are not the default.
     fn write_fields(&self, writer: &mut Writer<'_>);
 
-    /// The field number of a member name in either case, or `None` if the message has no such field.
+    /// The number of the field with this name, in snake_case or camelCase; `None` if the message has no such field.
     fn field_number(name: &str) -> Option<u32>;
 
-    /// Reads the value of one field; the reader stands before the value, which is not `null`.
+    /// Reads the value of one field. The reader stands before the value, which is not `null`.
     ///
     /// # Errors
-    /// Fails when the value has the wrong form for the field.
+    /// When the value has the wrong form for the field.
     fn read_field(&mut self, number: u32, reader: &mut Reader<'_>) -> Result<(), JsonError>;
 
     /// Writes the message as a JSON object.
@@ -37,10 +38,10 @@ pub trait JsonMessage: Default {
         Writer::new(out, WriteOptions::default()).object(self);
     }
 
-    /// Reads one JSON object; the reader stands before it.
+    /// Reads one JSON object. The reader stands before it.
     ///
     /// # Errors
-    /// Fails on anything but an object of this message; the error names the member.
+    /// When the text is not an object of this message; the error names the member.
     fn read_json(reader: &mut Reader<'_>) -> Result<Self, JsonError> {
         let mut message = Self::default();
         field::read_members(&mut message, reader)?;
@@ -66,10 +67,10 @@ pub fn to_json<M: JsonMessage>(message: &M) -> Vec<u8> {
     to_json_with(message, WriteOptions::default())
 }
 
-/// The JSON text of a message in another style than the wire's, for the console and for game code.
+/// The JSON text of a message in another style than the wire's: the styles of the console and of game code.
 #[must_use]
 pub fn to_json_with<M: JsonMessage>(message: &M, options: WriteOptions) -> Vec<u8> {
-    /// Fits most answers, so that the buffer grows once at most.
+    /// Initial bytes of the buffer: enough for most answers.
     const CAPACITY: usize = 512;
     let mut out = Vec::with_capacity(CAPACITY);
     Writer::new(&mut out, options).object(message);
@@ -79,7 +80,7 @@ pub fn to_json_with<M: JsonMessage>(message: &M, options: WriteOptions) -> Vec<u
 /// Reads a message from a complete JSON text.
 ///
 /// # Errors
-/// Fails on invalid UTF-8, anything but one object of this message, and text after it.
+/// When the text is not UTF-8, is not one object of this message, or goes on after the object.
 pub fn from_json<M: JsonMessage>(text: &[u8], mode: Mode) -> Result<M, JsonError> {
     let mut reader = Reader::new(text, mode)?;
     let message = M::read_json(&mut reader)?;

@@ -1,13 +1,13 @@
-//! Numbers as protojson reads them: an integer may be written `7`, `"7"`, `7.0` or `70e-1`.
+//! Numbers in the forms that protojson reads: an integer may be written `7`, `"7"`, `7.0` or `70e-1`.
 
-/// The length of the JSON number at the start of `bytes`, or `None` if there is none.
+/// The length of the JSON number at the start of `bytes`; `None` if there is no number.
 pub(super) fn scan(bytes: &[u8]) -> Option<usize> {
     let mut position = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits(bytes, position);
     if whole == 0 {
         return None;
     }
-    // A leading zero stands alone.
+    // No digit may follow a leading zero.
     position += if bytes[position] == b'0' { 1 } else { whole };
     if bytes.get(position) == Some(&b'.') {
         let fraction = digits(bytes, position + 1);
@@ -27,9 +27,9 @@ pub(super) fn scan(bytes: &[u8]) -> Option<usize> {
     Some(position)
 }
 
-/// The value of a JSON number if it is integral and fits an `i64`.
+/// The value of a JSON number if it is a whole number and fits an `i64`.
 pub(super) fn integer(text: &str) -> Option<i64> {
-    // Up to 18 plain digits are by far the most numbers.
+    // Most numbers are plain digits, which the standard library reads.
     if let Some(value) = text.parse().ok().filter(|_| !text.starts_with('+')) {
         return Some(value);
     }
@@ -62,7 +62,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     i64::try_from(if negative { -value } else { value }).ok()
 }
 
-/// Whether all of `text` is one JSON number.
+/// Whether `text` is one JSON number and nothing else.
 pub(super) fn is_number(text: &str) -> bool {
     scan(text.as_bytes()) == Some(text.len())
 }

@@ -1,9 +1,10 @@
-//! Finds the first byte of a string that JSON does not write as it is: a control character, a quote or a backslash.
+//! Finds the first byte of a string that JSON has to escape: a control character, a quote or a backslash.
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// How many bytes at the start of `bytes` are plain. Looks at eight at a time, because most strings are all plain.
+/// The number of bytes before the first one that has to be escaped. The search takes eight bytes at a time, because
+/// most strings have no such byte.
 pub(super) fn plain_len(bytes: &[u8]) -> usize {
     let (chunks, rest) = bytes.as_chunks::<8>();
     for (index, chunk) in chunks.iter().enumerate() {
@@ -16,7 +17,8 @@ pub(super) fn plain_len(bytes: &[u8]) -> usize {
     chunks.len() * 8 + rest_len
 }
 
-/// Sets the high bit of special bytes. Bytes after the first special one may be marked wrongly, by a borrow.
+/// Sets the high bit of each byte that has to be escaped. The bytes after the first such byte may be marked wrongly,
+/// because the subtraction borrows from them.
 fn special_bytes(word: u64) -> u64 {
     let control = word.wrapping_sub(LOW_BITS * 0x20) & !word;
     (control | zero_bytes(word ^ (LOW_BITS * 0x22)) | zero_bytes(word ^ (LOW_BITS * 0x5c))) & HIGH_BITS

@@ -1,24 +1,25 @@
 //! A pull reader over one complete JSON text.
 //!
-//! The text is checked for UTF-8 once, so that strings without escapes are borrowed from it. It never recurses
-//! deeper than [`NESTING_DEPTH_MAX`] and allocates only for strings that contain escapes.
+//! The text is checked for UTF-8 once, so that strings without escapes are borrowed from it. The reader never recurses
+//! deeper than [`NESTING_DEPTH_MAX`], and allocates only for strings with escapes.
 
 use std::borrow::Cow;
 
 use super::error::{JsonError, JsonProblem, shorten};
 use super::plain::plain_len;
 
-/// How deep objects and arrays may nest, in what is read and in what is skipped.
+/// Most levels of nested objects and arrays, in values that are read and in values that are skipped.
 pub const NESTING_DEPTH_MAX: u32 = 100;
 
-/// What to do with members that a message does not have.
+/// The treatment of members that a message does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Refuse them (sockets).
+    /// Unknown members are refused. Sockets use this mode.
     Strict,
-    /// Ignore them (HTTP).
+    /// Unknown members are ignored. HTTP uses this mode.
     Tolerant,
-    /// Refuse them, and take an empty object for an empty list (game code: Lua has one empty table for both).
+    /// Unknown members are refused, and an empty object counts as an empty list. Game code uses this mode, because Lua
+    /// has one empty table for both.
     GameCode,
 }
 
@@ -31,10 +32,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the beginning of a text.
+    /// A reader at the beginning of a text.
     ///
     /// # Errors
-    /// Fails when the text is not UTF-8.
+    /// When the text is not UTF-8.
     pub fn new(text: &'a [u8], mode: Mode) -> Result<Self, JsonError> {
         match std::str::from_utf8(text) {
             Ok(text) => Ok(Self { text, position: 0, depth: 0, mode }),
@@ -42,7 +43,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How unknown members are treated.
+    /// The treatment of unknown members.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -54,21 +55,21 @@ impl<'a> Reader<'a> {
         JsonError::new(problem, self.position)
     }
 
-    /// An error at the current position: `what` should stand here.
+    /// An error at the current position, where `what` was expected.
     #[must_use]
     pub fn expected(&self, what: &'static str) -> JsonError {
         self.error(JsonProblem::Expected(what))
     }
 
-    /// Checks that nothing follows.
+    /// Checks that nothing but white space follows.
     ///
     /// # Errors
-    /// Fails when something other than white space does.
+    /// When other text follows.
     pub fn end(&mut self) -> Result<(), JsonError> {
         if self.peek().is_some() { Err(self.error(JsonProblem::TrailingText)) } else { Ok(()) }
     }
 
-    /// The first byte of what comes next, white space skipped.
+    /// Skips white space. Answers the next byte without taking it.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
@@ -81,10 +82,10 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Takes `null` if it comes next.
+    /// Takes `null` if it is next.
     ///
     /// # Errors
-    /// Fails on other words that begin with `n`.
+    /// When another word that begins with `n` is next.
     pub fn take_null(&mut self) -> Result<bool, JsonError> {
         if self.peek() != Some(b'n') {
             return Ok(false);
@@ -95,7 +96,7 @@ impl<'a> Reader<'a> {
     /// Reads `true` or `false`.
     ///
     /// # Errors
-    /// Fails on anything else.
+    /// When something else is next.
     pub fn boolean(&mut self) -> Result<bool, JsonError> {
         match self.peek() {
             Some(b't') => self.word("true").map(|()| true),
@@ -104,18 +105,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Enters an object; then [`Self::next_name`] gives its members.
+    /// Enters an object. Then [`Self::next_name`] answers the members' names.
     ///
     /// # Errors
-    /// Fails when something else comes next, or at the depth limit.
+    /// When no object is next, or at the depth limit.
     pub fn begin_object(&mut self) -> Result<(), JsonError> {
         self.open(b'{', "an object")
     }
 
-    /// The name of the next member, or `None` after the last. `first` starts true and is kept by the caller.
+    /// The name of the next member, or `None` after the last one. The caller keeps `first`, which starts as `true`.
     ///
     /// # Errors
-    /// Fails on syntax errors.
+    /// When the syntax is wrong.
     pub fn next_name(&mut self, first: &mut bool) -> Result<Option<Cow<'a, str>>, JsonError> {
         if !self.next_item(first, b'}', "a comma or the end of the object")? {
             return Ok(None);
@@ -131,18 +132,18 @@ impl<'a> Reader<'a> {
         Ok(Some(name))
     }
 
-    /// Enters an array; then [`Self::next_element`] tells whether there is another value.
+    /// Enters an array. Then [`Self::next_element`] tells whether there is another value.
     ///
     /// # Errors
-    /// Fails when something else comes next, or at the depth limit.
+    /// When no array is next, or at the depth limit.
     pub fn begin_array(&mut self) -> Result<(), JsonError> {
         self.open(b'[', "an array")
     }
 
-    /// Whether another element follows. `first` starts true and is kept by the caller.
+    /// Whether another element follows. The caller keeps `first`, which starts as `true`.
     ///
     /// # Errors
-    /// Fails on syntax errors.
+    /// When the syntax is wrong.
     pub fn next_element(&mut self, first: &mut bool) -> Result<bool, JsonError> {
         self.next_item(first, b']', "a comma or the end of the array")
     }
@@ -150,7 +151,7 @@ impl<'a> Reader<'a> {
     /// Reads a string.
     ///
     /// # Errors
-    /// Fails on anything else, bad escapes, control characters and lone surrogates.
+    /// When no string is next, and for bad escapes, control characters and lone surrogates.
     #[inline]
     pub fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         if self.peek() != Some(b'"') {
@@ -167,10 +168,10 @@ impl<'a> Reader<'a> {
         self.escaped_string(plain).map(Cow::Owned)
     }
 
-    /// The characters of a number, with its syntax checked.
+    /// The characters of a number, whose syntax has been checked.
     ///
     /// # Errors
-    /// Fails when no number comes next.
+    /// When no number is next.
     pub fn number(&mut self) -> Result<&'a str, JsonError> {
         self.peek();
         let rest = self.text.get(self.position..).unwrap_or_default();
@@ -181,10 +182,10 @@ impl<'a> Reader<'a> {
         Ok(&rest[..len])
     }
 
-    /// Deals with a member that the message does not have; the reader stands before its value.
+    /// Refuses or skips a member that the message does not have. The reader stands before the member's value.
     ///
     /// # Errors
-    /// Fails in strict mode, and on syntax errors in the value.
+    /// When the mode is not tolerant, and for wrong syntax in the value.
     pub fn unknown(&mut self, name: &str) -> Result<(), JsonError> {
         match self.mode {
             Mode::Strict | Mode::GameCode => Err(self.error(JsonProblem::UnknownField(shorten(name).to_owned()))),
@@ -192,10 +193,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads any value and drops it.
+    /// Skips a value of any kind.
     ///
     /// # Errors
-    /// Fails on syntax errors and at the depth limit.
+    /// When the syntax is wrong, or at the depth limit.
     pub fn skip(&mut self) -> Result<(), JsonError> {
         let mut first = true;
         match self.peek() {
@@ -258,7 +259,7 @@ impl<'a> Reader<'a> {
         Err(self.expected(word))
     }
 
-    /// Where the run of plain characters from `start` ends: at a quote or a backslash.
+    /// The position of the first quote or backslash at or after `start`.
     fn plain_end(&self, start: usize) -> Result<usize, JsonError> {
         let bytes = self.text.as_bytes();
         let end = start + plain_len(&bytes[start..]);
@@ -269,7 +270,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Continues at a backslash behind `plain`.
+    /// Reads the rest of a string whose beginning is `plain`. The reader stands at a backslash.
     fn escaped_string(&mut self, plain: &str) -> Result<String, JsonError> {
         let mut text = String::with_capacity(plain.len() + 16);
         text.push_str(plain);
@@ -286,7 +287,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what follows a backslash.
+    /// Reads the characters after a backslash.
     fn escape(&mut self) -> Result<char, JsonError> {
         let Some(&byte) = self.text.as_bytes().get(self.position) else {
             return Err(self.expected("an escape"));
@@ -322,7 +323,7 @@ impl<'a> Reader<'a> {
         char::from_u32(scalar).ok_or_else(|| self.error(JsonProblem::InvalidText))
     }
 
-    /// Reads `u` with four hexadecimal digits.
+    /// Reads the letter `u` and four hexadecimal digits.
     fn four_digits(&mut self) -> Result<u32, JsonError> {
         let digits = self.text.as_bytes().get(self.position + 1..self.position + 5).unwrap_or_default();
         let mut value = 0;

@@ -1,4 +1,4 @@
-//! How single values are written and read, in JSON and from plain text.
+//! Single values, written and read as JSON and read from plain text.
 
 use std::io::Write as _;
 
@@ -110,7 +110,7 @@ fn read_integer(reader: &mut Reader<'_>, expected: &'static str) -> Result<i64, 
 
 impl Field for f64 {
     fn is_default(&self) -> bool {
-        // Negative zero is not the default.
+        // The default is positive zero only: negative zero is written.
         self.to_bits() == 0
     }
 
@@ -175,7 +175,7 @@ impl Field for Bytes {
     }
 }
 
-/// Either alphabet, padded or not; half a padding is an error.
+/// Decodes base64 in either alphabet, with full padding or with none.
 fn decode_base64(text: &str) -> Option<Bytes> {
     let url = text.bytes().any(|byte| matches!(byte, b'-' | b'_'));
     let engine = match (url, text.len().is_multiple_of(4)) {
@@ -192,7 +192,7 @@ const STANDARD_BARE: GeneralPurpose = engine(&alphabet::STANDARD, DecodePaddingM
 const URL_PADDED: GeneralPurpose = engine(&alphabet::URL_SAFE, DecodePaddingMode::RequireCanonical);
 const URL_BARE: GeneralPurpose = engine(&alphabet::URL_SAFE, DecodePaddingMode::RequireNone);
 
-/// Bits behind the last byte are ignored, as other servers of the protocol do.
+/// A decoder that ignores bits behind the last byte, as other servers of the protocol do.
 const fn engine(alphabet: &alphabet::Alphabet, padding: DecodePaddingMode) -> GeneralPurpose {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(padding).with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(alphabet, config)

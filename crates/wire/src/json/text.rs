@@ -5,10 +5,10 @@ use super::field::{EnumNames, Field};
 
 /// A message whose fields can be set from text. Implemented by generated code.
 pub trait SetField: JsonMessage {
-    /// Sets the field with this number, or with a path something inside it. Lists grow by one value.
+    /// Sets the field with this number. A path names a value inside the field. A list gets one more value.
     ///
     /// # Errors
-    /// Fails when the text does not fit the type, or the path leads nowhere.
+    /// When the text does not fit the type, or the path names nothing.
     fn set_field(&mut self, number: u32, path: FieldPath<'_>, text: &str) -> Result<(), FieldError>;
 }
 
@@ -22,11 +22,11 @@ impl SetField for () {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}")]
 pub struct FieldError {
-    /// What the field takes.
+    /// The values that the field takes.
     pub expected: &'static str,
 }
 
-/// What remains of a parameter's name below a field: `b.c` of `a.b.c`, `[k]` of `a[k]`.
+/// The rest of a parameter's name behind a field: `b.c` in `a.b.c`, `[k]` in `a[k]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldPath<'a> {
     dotted: Option<&'a str>,
@@ -34,7 +34,7 @@ pub struct FieldPath<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// Splits a parameter's whole name into its first field and the path below.
+    /// Splits a parameter's name into its first field and the path behind it.
     #[must_use]
     pub fn split(name: &'a str) -> (&'a str, Self) {
         let (dotted, map_key) = match name.strip_suffix(']').and_then(|open| open.split_once('[')) {
@@ -47,7 +47,7 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    /// The next field name and the path below it.
+    /// The next field's name and the path behind it.
     pub(super) fn step(self) -> Option<(&'a str, Self)> {
         let dotted = self.dotted?;
         Some(match dotted.split_once('.') {
@@ -56,12 +56,12 @@ impl<'a> FieldPath<'a> {
         })
     }
 
-    /// The key in brackets, if nothing else remains.
+    /// The key in brackets, if nothing stands before it.
     pub(super) fn map_key(self) -> Option<&'a str> {
         self.map_key.filter(|_| self.dotted.is_none())
     }
 
-    /// Checks that nothing remains.
+    /// Checks that the path is empty.
     pub(super) fn end(self) -> Result<(), FieldError> {
         if self == Self::default() { Ok(()) } else { Err(FieldError { expected: "no further name after this field" }) }
     }
@@ -70,7 +70,7 @@ impl<'a> FieldPath<'a> {
 /// Sets a field.
 ///
 /// # Errors
-/// As [`Field::set_text`].
+/// The errors of [`Field::set_text`].
 #[inline]
 pub fn set<F: Field>(field: &mut F, path: FieldPath<'_>, text: &str) -> Result<(), FieldError> {
     field.set_text(path, text)
@@ -79,7 +79,7 @@ pub fn set<F: Field>(field: &mut F, path: FieldPath<'_>, text: &str) -> Result<(
 /// Sets an enum from its number or name.
 ///
 /// # Errors
-/// Fails on anything else.
+/// When the text is neither.
 pub fn set_enum<E: EnumNames>(field: &mut i32, path: FieldPath<'_>, text: &str) -> Result<(), FieldError> {
     path.end()?;
     let number = E::number_of(text).or_else(|| text.parse().ok());
@@ -87,10 +87,10 @@ pub fn set_enum<E: EnumNames>(field: &mut i32, path: FieldPath<'_>, text: &str) 
     Ok(())
 }
 
-/// Sets one alternative of a oneof; the last one given counts.
+/// Sets one alternative of a `oneof`. If several are given, the last one counts.
 ///
 /// # Errors
-/// As [`Field::set_text`].
+/// The errors of [`Field::set_text`].
 pub fn set_arm<O, F: Field + Default>(
     holder: &mut Option<O>,
     wrap: impl FnOnce(F) -> O,

@@ -1,14 +1,15 @@
-//! Writes JSON straight into a byte buffer.
+//! Writes JSON into a byte buffer.
 //!
-//! It never looks back further than one byte: after `{` or `[` no comma is due, after anything else one is.
+//! The last byte of the buffer tells whether a comma is needed: after `{` and `[` it is not, after any other byte it
+//! is.
 
 use super::plain::plain_len;
 use super::{Field, JsonMessage};
 
-/// The style of the output. The default is the wire's.
+/// The style of the output. The default is the style of the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriteOptions {
-    /// Writes members at their default too: zero, `""`, `[]`, `{}`, and `null` for what is not set.
+    /// Writes members with default values too: zero, `""`, `[]`, `{}`, and `null` for messages that are not set.
     pub emit_defaults: bool,
     /// Writes lowerCamelCase member names.
     pub camel_case: bool,
@@ -33,7 +34,7 @@ impl<'a> Writer<'a> {
         self.out.push(b'}');
     }
 
-    /// Writes a member unless it is at its default. `key` is the quoted name with its colon.
+    /// Writes a member unless its value is the default. `key` is the quoted name with its colon.
     #[inline]
     pub fn field<F: Field>(&mut self, key: &'static str, value: &F) {
         if self.options.emit_defaults || !value.is_default() {
@@ -41,20 +42,20 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a member whatever its value.
+    /// Writes a member, even if its value is the default.
     #[inline]
     pub fn present<F: Field>(&mut self, key: &'static str, value: &F) {
         self.key(key);
         value.write(self);
     }
 
-    /// Writes a string member whatever its value.
+    /// Writes a string member, even if the string is empty.
     pub fn present_text(&mut self, key: &'static str, value: &str) {
         self.key(key);
         self.string(value);
     }
 
-    /// Writes an integer member without quotes, as tokens want it.
+    /// Writes an integer member without quotes, as tokens need it.
     pub fn present_number(&mut self, key: &'static str, value: i64) {
         self.key(key);
         self.display(value);
@@ -80,7 +81,7 @@ impl<'a> Writer<'a> {
         self.out.push(b']');
     }
 
-    /// Writes an object with names from data.
+    /// Writes an object whose names come from data.
     pub fn map<'v, F: Field + 'v>(&mut self, entries: impl Iterator<Item = (&'v String, &'v F)>) {
         self.out.push(b'{');
         for (name, value) in entries {
@@ -106,13 +107,13 @@ impl<'a> Writer<'a> {
         self.out.push(b'"');
     }
 
-    /// Writes text that is JSON already.
+    /// Appends JSON text unchanged.
     #[inline]
     pub fn raw(&mut self, json: &[u8]) {
         self.out.extend_from_slice(json);
     }
 
-    /// The buffer written to.
+    /// The buffer that the writer appends to.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         self.out
     }

@@ -1,7 +1,7 @@
-//! From the parts of an HTTP request to the operation's message.
+//! Builds an operation's request message from the parts of an HTTP request.
 //!
-//! The body is the message or one field of it; the query sets the other fields unless the body is the whole message;
-//! the path's parameters come last and win. Query names that the message does not have are ignored.
+//! The body is the message or one field of it. The query sets the other fields, unless the body is the whole message.
+//! The path's parameters are set last and override both. Query parameters that the message does not have are ignored.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use crate::json::{FieldError, FieldPath, JsonError, JsonMessage, Mode, Reader, S
 /// A request that does not fit its message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The body.
+    /// The body is malformed.
     #[error(transparent)]
     Body(#[from] JsonError),
-    /// A parameter of the path or query has the wrong form.
+    /// A parameter of the path or the query is malformed.
     #[error("parameter \"{name}\": expected {expected}")]
     Parameter {
-        /// Its name as the schema or the client writes it.
+        /// The parameter's name, as the schema or the client writes it.
         name: String,
-        /// What the field takes.
+        /// The values that the field takes.
         expected: &'static str,
     },
 }
 
 impl DecodeError {
-    /// The code to answer with.
+    /// The code of the answer.
     #[must_use]
     pub fn code(&self) -> Code {
         Code::InvalidArgument
@@ -37,11 +37,11 @@ impl DecodeError {
     }
 }
 
-/// Builds the request message. `query` is what follows the question mark, empty if there is none.
+/// Builds the request message. `query` is the text behind the question mark, or empty. An empty body is the empty
+/// message.
 ///
 /// # Errors
-/// Fails when the body is not JSON of the right form (an empty body is the empty message), or a parameter does not
-/// fit its field.
+/// When the body is not JSON of the right form, or a parameter does not fit its field.
 pub fn decode_http<M: JsonMessage + SetField>(matched: &Match<'_>, query: &str, body: &[u8]) -> Result<M, DecodeError> {
     let mut message = M::default();
     match matched.binding.body {
@@ -59,10 +59,10 @@ pub fn decode_http<M: JsonMessage + SetField>(matched: &Match<'_>, query: &str, 
     Ok(message)
 }
 
-/// Sets what the body sets in a message of which the rest is built already.
+/// Sets the field that the body contains, in a message whose other fields are set already.
 ///
 /// # Errors
-/// Fails when the body is not JSON of the right form.
+/// When the body is not JSON of the right form.
 pub fn decode_body<M: JsonMessage>(matched: &Match<'_>, body: &[u8], message: &mut M) -> Result<(), DecodeError> {
     match matched.binding.body {
         Body::Absent | Body::Whole => Ok(()),
@@ -102,7 +102,8 @@ fn set_from_query<M: SetField>(message: &mut M, matched: &Match<'_>, query: &str
     Ok(())
 }
 
-/// The parameters of a query in their order, decoded; malformed ones are left out, as nobody asks for them by name.
+/// The parameters of a query in their order, decoded. Malformed ones are left out, because no reader could ask for them
+/// by name.
 #[must_use]
 pub fn query_parameters(query: &str) -> Vec<(String, String)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -125,7 +126,7 @@ fn set_from_path<M: SetField>(message: &mut M, matched: &Match<'_>) -> Result<()
     Ok(())
 }
 
-/// The fields that path and body set, as bits by number, which ends at 63.
+/// The fields that the path and the body set, one bit for each field number. Field numbers are at most 63.
 fn taken_fields<M: JsonMessage>(matched: &Match<'_>) -> u64 {
     let body = match matched.binding.body {
         Body::Field(name) => Some(name),
@@ -139,7 +140,7 @@ fn malformed(name: &str) -> DecodeError {
     DecodeError::parameter(name, FieldError { expected: "percent-encoded UTF-8" })
 }
 
-/// Decodes `%XX`, and `+` as a space in queries. `None` if it is malformed or not UTF-8.
+/// Decodes `%XX`, and in queries `+` as a space. `None` if the text is malformed or not UTF-8.
 fn percent_decode(text: &str, query: bool) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| byte == b'%' || (query && byte == b'+')) {
         return Some(Cow::Borrowed(text));

@@ -1,12 +1,13 @@
-//! What a client may ask for: every operation with its audience, HTTP bindings and messages.
+//! The operations that clients may ask for, with their audiences, HTTP bindings and messages.
 //!
-//! The table itself is in `table.rs`; `route` finds the operation of an HTTP request, `decode` builds its message.
+//! The file `table.rs` contains the table. The module `route` finds the operation of an HTTP request, and `decode`
+//! builds its message.
 
 mod decode;
 mod route;
 mod table;
 
-/// Builds the enum, the rows and the typed markers from the table.
+/// Builds the enum, the rows and the marker types from the table.
 macro_rules! operations {
     ($($id:ident: $audience:ident, $($handler:ident)::+, $request:ident => $response:ident,
         [$($method:ident $template:literal $body:ident $(($field:literal))?),+]
@@ -18,7 +19,7 @@ macro_rules! operations {
             $(#[doc = concat!("See [`typed::", stringify!($id), "`].")] $id,)*
         }
 
-        /// How many operations there are.
+        /// The number of operations.
         pub const OPERATION_COUNT: usize = [$(stringify!($id)),*].len();
 
         /// The table, in the order of [`Operation`].
@@ -37,7 +38,7 @@ macro_rules! operations {
             }),+],
         }),*];
 
-        /// One marker type per operation, which ties it to its messages.
+        /// One marker type for each operation, which ties the operation to its messages.
         pub mod typed {
             use crate::operations::{Operation, TypedOperation, messages};
             $(
@@ -54,7 +55,7 @@ macro_rules! operations {
     };
 }
 
-/// The comparison that a row states: none of what is missing, exact where nothing is said.
+/// The comparison of a row: `None` for a missing operation, and exact for a row without a verdict.
 macro_rules! comparison {
     (missing) => {
         None
@@ -89,12 +90,12 @@ use crate::json::{JsonMessage, SetField};
 /// The gRPC service that holds the operations.
 pub const GRPC_SERVICE: &str = "nakama.api.Nakama";
 
-/// Who may ask.
+/// The callers who may ask for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// Anyone, without any key.
     Anyone,
-    /// Whoever has the server key: signing in and refreshing.
+    /// Clients that have the server key: they sign in or refresh.
     ServerKey,
     /// A signed-in player.
     Session,
@@ -115,55 +116,55 @@ pub enum Method {
     Delete,
 }
 
-/// Where the request's message is taken from besides the path.
+/// The parts of a request, besides the path, that its message is built from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// The query alone; a body is not looked at.
+    /// The query. A body is ignored.
     Absent,
-    /// The body alone; the query is not looked at.
+    /// The body. The query is ignored.
     Whole,
-    /// The body is this field, the query holds the others.
+    /// The body is the field of this name, and the query has the other fields.
     Field(&'static str),
 }
 
 /// One way to ask for an operation over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// What it asks for.
+    /// The operation.
     pub operation: Operation,
     /// The HTTP method.
     pub method: Method,
     /// The path, with parameters in braces.
     pub template: &'static str,
-    /// What the body holds.
+    /// The part of the message in the body.
     pub body: Body,
 }
 
 /// One row of the table.
 #[derive(Debug)]
 pub struct Row {
-    /// Its id.
+    /// The operation.
     pub operation: Operation,
-    /// The published name, also the gRPC method and the metric label.
+    /// The published name, which is also the gRPC method and the metric label.
     pub name: &'static str,
-    /// Who may ask.
+    /// The callers who may ask for the operation.
     pub audience: Audience,
-    /// How the operation compares with the original's; none of one that has no handler and answers with code 12.
+    /// The comparison with the original's operation; `None` if there is no handler, and the answer is code 12.
     pub comparison: Option<Comparison>,
-    /// The name of the request's message; `Empty` has no fields.
+    /// The name of the request's message. `Empty` is the message without fields.
     pub request: &'static str,
     /// The name of the answer's message.
     pub response: &'static str,
-    /// At least one; the first is the preferred.
+    /// The HTTP bindings, at least one. The first is the preferred one.
     pub bindings: &'static [Binding],
 }
 
-/// How an operation that is built compares with the original's.
+/// The comparison of a built operation with the original's.
 #[derive(Debug)]
 pub struct Comparison {
     /// The comparison in a word.
     pub verdict: Verdict,
-    /// Differences in Markdown, with links as COMPAT.md resolves them; empty without any.
+    /// The differences in Markdown, with links relative to COMPAT.md. Empty if there are none.
     pub remark: &'static str,
 }
 
@@ -172,9 +173,9 @@ pub struct Comparison {
 pub enum Verdict {
     /// The same requests get the same answers.
     Exact,
-    /// The same for every client that behaves, with the differences of the remark.
+    /// Clients that keep to the protocol get the same answers; the remark names the differences.
     Better,
-    /// A part is built.
+    /// A part of the operation is built.
     Partly,
 }
 
@@ -182,43 +183,43 @@ pub enum Verdict {
 const EMPTY: &str = "Empty";
 
 impl Row {
-    /// Whether the operation has a handler; without one it answers with code 12.
+    /// Whether the operation has a handler. Without one the answer is code 12.
     #[must_use]
     pub fn is_built(&self) -> bool {
         self.comparison.is_some()
     }
 
-    /// Whether it is asked with a message.
+    /// Whether the request has a message.
     #[must_use]
     pub fn has_request(&self) -> bool {
         self.request != EMPTY
     }
 
-    /// Whether it answers with a message.
+    /// Whether the answer has a message.
     #[must_use]
     pub fn has_response(&self) -> bool {
         self.response != EMPTY
     }
 }
 
-/// An operation as a type, so that the compiler checks which messages belong to it.
+/// An operation as a type, so that the compiler checks its messages.
 pub trait TypedOperation {
-    /// Its id.
+    /// The operation.
     const OPERATION: Operation;
-    /// What it is asked with.
+    /// The message of the request.
     type Request: JsonMessage + SetField + prost::Message + Clone;
-    /// What it answers.
+    /// The message of the answer.
     type Response: JsonMessage + SetField + prost::Message;
 }
 
-/// The messages as the table names them.
+/// The messages by their names in the table.
 mod messages {
     pub use crate::api::*;
     pub type Empty = ();
 }
 
 impl Operation {
-    /// Its row.
+    /// The operation's row.
     #[must_use]
     pub fn row(self) -> &'static Row {
         &OPERATIONS[self as usize]
@@ -230,13 +231,13 @@ impl Operation {
         self.row().name
     }
 
-    /// The operation of a published name.
+    /// The operation with this published name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         OPERATIONS.iter().find(|row| row.name == name).map(|row| row.operation)
     }
 
-    /// Whether game code may hook in before and after it.
+    /// Whether game code may have hooks before and after the operation.
     #[must_use]
     pub fn hookable(self) -> bool {
         !matches!(self, Self::Healthcheck | Self::RpcFunc)
@@ -244,16 +245,16 @@ impl Operation {
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 4] = [Self::Get, Self::Post, Self::Put, Self::Delete];
 
-    /// The method of a request line.
+    /// The method with this name in a request line.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// As it stands in a request line.
+    /// The method's name in a request line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -266,7 +267,7 @@ impl Method {
 }
 
 impl Binding {
-    /// The names in braces, in order.
+    /// The names of the path's parameters, in order.
     pub fn parameter_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.template.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
     }

@@ -1,55 +1,56 @@
-//! From an HTTP method and path to the operation, without allocating.
+//! Finds the operation of an HTTP method and path, without allocating.
 //!
-//! One tree per method, because `GET /v2/storage/delete` lists a collection while `PUT` on it deletes.
+//! Each method has a tree of its own, because `GET /v2/storage/delete` lists a collection while `PUT` on the same path
+//! deletes objects.
 
 use std::sync::LazyLock;
 
 use super::{Binding, Method, OPERATIONS, Operation};
 
-/// The most parameters a path has.
+/// Most parameters of a path.
 const PATH_PARAMETERS_MAX: usize = 2;
 
 /// The binding that an HTTP request fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Match<'p> {
-    /// What is asked for.
+    /// The operation of the request.
     pub operation: Operation,
-    /// By which binding.
+    /// The binding that the request fits.
     pub binding: &'static Binding,
     /// The path's parameters.
     pub parameters: PathParameters<'p>,
 }
 
-/// The raw (still percent-encoded) path parameters in the order of the template.
+/// The path's parameters in the order of the template, still percent-encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathParameters<'p> {
     values: [&'p str; PATH_PARAMETERS_MAX],
     len: usize,
 }
 
-/// Why no operation fits.
+/// The reason why a request fits no operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    /// The path exists, with other methods (code 12, HTTP 501).
+    /// The path exists with other methods only (code 12, HTTP 501).
     #[error("this path exists, but not with this method")]
     WrongMethod,
-    /// There is no such path (code 5, HTTP 404).
+    /// The path does not exist (code 5, HTTP 404).
     #[error("no such path")]
     NotFound,
 }
 
 impl<'p> PathParameters<'p> {
-    /// The values, as they stand in the path.
+    /// The values, still percent-encoded.
     #[must_use]
     pub fn as_slice(&self) -> &[&'p str] {
         &self.values[..self.len]
     }
 }
 
-/// Finds the operation of a request. `path` is without the query.
+/// Finds the operation of a request. `path` does not include the query.
 ///
 /// # Errors
-/// Tells whether the path or only the method is wrong.
+/// [`RouteError`] tells whether the path does not exist, or only the method is wrong.
 pub fn route<'p>(method: &str, path: &'p str) -> Result<Match<'p>, RouteError> {
     let segments = path.strip_prefix('/').ok_or(RouteError::NotFound)?;
     let method = Method::from_name(method);
@@ -62,7 +63,7 @@ pub fn route<'p>(method: &str, path: &'p str) -> Result<Match<'p>, RouteError> {
 
 static TREES: LazyLock<[Tree; Method::ALL.len()]> = LazyLock::new(|| Method::ALL.map(Tree::build));
 
-/// The paths of one method; nodes refer to each other by index, the root is the first.
+/// The paths of one method. Nodes refer to each other by index; the first node is the root.
 struct Tree {
     nodes: Vec<Node>,
 }
@@ -87,7 +88,7 @@ impl Tree {
         tree
     }
 
-    /// The child for a template's segment, made if need be.
+    /// The child of a node for a segment of a template. A missing child is created.
     fn child(&mut self, node: usize, segment: &'static str) -> usize {
         let new = self.nodes.len();
         let parent = &mut self.nodes[node];
@@ -111,7 +112,8 @@ impl Tree {
         Some(Match { operation: binding.operation, binding, parameters })
     }
 
-    /// Prefers literals, and goes back to a parameter where they lead nowhere. Recursion ends with the templates.
+    /// Finds the binding below a node. Literal segments come first; if they lead to no binding, the parameter is tried.
+    /// The recursion is as deep as the longest template at most.
     fn find_below<'p>(
         &self,
         node: &Node,

@@ -1,13 +1,14 @@
 //! The operation table: one row per operation of the client service.
 //!
-//! HTTP routes, dispatch, metric labels, hooks, the documentation page and the table of COMPAT.md derive from it. A row
-//! reads `id: audience, handler, request => response, [method template body, ...], verdict "remark";`.
+//! The HTTP routes, the dispatch, the metric labels, the hooks, the reference page and the table in COMPAT.md are made
+//! from it. A row reads `id: audience, handler, request => response, [method template body, ...], verdict "remark";`.
 //!
-//! The handler is a function of the `api` crate as `feature::function`, or `missing` for what is not built. The verdict
-//! compares with the original: `exact`, `better` or `partly`, and a remark in Markdown, as COMPAT.md shows it. A row
-//! without verdict is exact.
+//! The handler is a function of the `api` crate, as `feature::function`, or `missing` if the operation is not built.
+//! The verdict is `exact`, `better` or `partly`, and compares the operation with the original's. The remark is
+//! Markdown, and stands in COMPAT.md. A row without a verdict is exact.
 
-/// Hands all rows to the macro of this name. `wire` makes types and data of them, `api` makes dispatch.
+/// Passes all rows to the macro with this name. The crate `wire` makes types and data from them, the crate `api` makes
+/// the dispatch.
 #[macro_export]
 macro_rules! operation_table { ($expand:ident) => { $expand! {
     // ---- Sessions ----

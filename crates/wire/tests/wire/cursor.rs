@@ -1,4 +1,4 @@
-//! Cursors: bound to kind, filter and content.
+//! Cursors are bound to kind, filter and content.
 
 use muster_wire::Code;
 use muster_wire::cursor::{CURSOR_LEN_MAX, CursorError, CursorKind, CursorReader, CursorWriter};

@@ -1,4 +1,4 @@
-//! What the JSON reader accepts and refuses.
+//! JSON texts that the reader accepts, and texts that it refuses.
 
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ fn refuse<M: JsonMessage + Debug>(text: impl AsRef<[u8]>, expected: &str) {
     assert_eq!(error.to_string(), expected);
 }
 
-/// Refused, whatever the words.
+/// Checks that all texts are refused, with any error.
 fn refuse_all<M: JsonMessage + Debug>(texts: &[&str]) {
     for text in texts {
         for mode in [Mode::Strict, Mode::Tolerant] {

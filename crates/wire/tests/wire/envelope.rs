@@ -29,7 +29,7 @@ fn frames_that_are_no_envelopes() {
     for frame in [&[0x0a, 5, b'x'][..], &[0xff], &[0x0a, 1, 0xff], &[0x08, 1]] {
         assert!(decode(frame, Format::Protobuf).is_err(), "{frame:?}");
     }
-    // A variant of a later protocol is an envelope without a message.
+    // A variant that this version does not know is an envelope without a message.
     assert_eq!(decode(&[0xda, 0x06, 0], Format::Protobuf), Ok(Envelope::default()));
 }
 

@@ -1,4 +1,5 @@
-//! The JSON dialect by example. Texts are compared as parsed JSON, because neither order nor space is promised.
+//! Examples of the JSON dialect. Texts are compared as parsed JSON, because neither order nor white space is
+//! guaranteed.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

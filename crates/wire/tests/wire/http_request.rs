@@ -1,11 +1,11 @@
-//! From the parts of an HTTP request to the message.
+//! Request messages built from the parts of an HTTP request.
 
 use std::fmt::Debug;
 
 use muster_wire::api;
 use muster_wire::operations::{TypedOperation, decode_http, route, typed};
 
-/// Decodes `METHOD /path?query` with a body as operation `T`.
+/// Decodes `METHOD /path?query` with a body, as operation `T`.
 fn decode<T: TypedOperation>(line: &str, body: &str) -> Result<T::Request, String> {
     let (method, target) = line.split_once(' ').unwrap();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -81,7 +81,7 @@ fn queries() {
         "not looked at",
         api::ListFriendsRequest { limit: Some(10), state: Some(0), cursor: "x=".into() },
     );
-    // Dotted names lead into messages, brackets name the key of a map.
+    // Names with dots set fields of inner messages. Names with brackets set a key of a map.
     check::<typed::WriteLeaderboardRecord>(
         "POST /v2/leaderboard/a%2Fb+c?leaderboardId=other&record.score=1",
         r#"{"score":"5","operator":"BEST"}"#,

@@ -1,5 +1,5 @@
-//! Tests of `muster-wire` through its public face. One binary, because linking costs more than running.
-// A test that cannot go on says so by panicking; the helpers between the tests too.
+//! Tests of the public interface of `muster-wire`. They are one binary, because linking takes longer than running.
+// A test that cannot go on panics, and so do the helpers of the tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod code;

@@ -1,5 +1,5 @@
-//! Damaged input to every decoder: thousands of seeded mutations of valid input. Nothing panics, nothing asks for
-//! memory out of proportion, and what is accepted has one stable form.
+//! Damaged input for every decoder: thousands of seeded mutations of valid input. No decoder panics or uses memory out
+//! of proportion to its input, and accepted input has one stable form.
 
 use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 use muster_wire::json::{JsonMessage, Mode, from_json, to_json};
@@ -14,8 +14,8 @@ use super::tracking::peak_bytes;
 
 const MUTATIONS_PER_MESSAGE: u64 = 100;
 const MUTATIONS_PER_DECODER: u64 = 5000;
-/// The most memory a decoder may hold: for each byte of input, and in any case (errors hold text).
-/// The first is what `[{},{},...]` costs with the largest message that stands in a list.
+/// Most memory that a decoder may hold: so many bytes for each byte of input, and a base for the texts of errors. The
+/// first number is the cost of `[{},{},...]` with the largest message that stands in a list.
 const BYTES_PER_INPUT_BYTE_MAX: usize = 512;
 const BYTES_BASE_MAX: usize = 4096;
 
@@ -47,7 +47,7 @@ fn check_json<M: JsonMessage>(text: &[u8], mode: Mode) {
         let once = to_json(&message);
         let again = from_json::<M>(&once, Mode::Strict).expect("our own output is read back");
         assert_eq!(to_json(&again), once);
-        // Whatever we accept, another parser calls JSON too.
+        // Another parser also takes every accepted text for JSON.
         serde_json::from_slice::<serde::de::IgnoredAny>(text).expect("accepted text is JSON");
     }
 }

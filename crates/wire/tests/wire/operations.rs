@@ -1,4 +1,4 @@
-//! The operation table against the schema, and routing.
+//! The operation table agrees with the schema, and routing finds its operations.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use muster_wire::operations::{
     Audience, GRPC_SERVICE, OPERATION_COUNT, OPERATIONS, RouteError, TypedOperation, route, typed,
 };
 
-/// Name, request and answer of every rpc of the schema.
+/// Name, request and answer of every rpc in the schema.
 fn rpcs() -> BTreeSet<(&'static str, &'static str, &'static str)> {
     let schema = include_str!("../../proto/service.proto");
     let lines = schema.lines().filter_map(|line| line.trim().strip_prefix("rpc "));

@@ -1,11 +1,11 @@
-//! A small seeded generator, and arbitrary values of every field type. The same seed gives the same values forever.
+//! A small seeded generator, and arbitrary values of every type of field. The same seed always gives the same values.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use muster_wire::Timestamp;
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 pub struct Random(u64);
 
 impl Random {
@@ -30,8 +30,8 @@ impl Random {
         choices[self.below(choices.len())]
     }
 
-    /// Changes, removes, repeats or inserts a few bytes, stretches of less than so many at once, preferring those that
-    /// mean something to a decoder.
+    /// Changes, removes, repeats or inserts bytes at up to three places, fewer than `stretch` at each, or cuts off the
+    /// rest. Bytes in `telling`, which mean something to a decoder, are preferred.
     pub fn mutate(&mut self, input: &[u8], telling: &[u8], stretch: usize) -> Vec<u8> {
         let mut output = input.to_vec();
         for _ in 0..=self.below(3) {
@@ -54,7 +54,7 @@ impl Random {
     }
 }
 
-/// A type of which any value can be made.
+/// A type whose arbitrary values can be generated.
 pub trait Arbitrary {
     fn arbitrary(random: &mut Random) -> Self;
 }
@@ -88,7 +88,7 @@ impl Arbitrary for f64 {
         match random.below(4) {
             0 => random.pick(&[0.0, -0.0, 1.5, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY]),
             1 => random.below(1000) as f64,
-            // Not a number is left out, because it does not equal itself.
+            // NaN is left out, because it does not equal itself.
             _ => Some(f64::from_bits(random.next())).filter(|value| !value.is_nan()).unwrap_or(0.1),
         }
     }

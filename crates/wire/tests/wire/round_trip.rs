@@ -1,4 +1,4 @@
-//! Every message survives both formats, and its JSON is JSON by another parser's judgement.
+//! Every message survives both formats, and another parser accepts its JSON.
 
 use std::fmt::Debug;
 

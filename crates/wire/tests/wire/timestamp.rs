@@ -1,4 +1,4 @@
-//! RFC 3339 out and in.
+//! Times written and read as RFC 3339.
 
 use muster_wire::Timestamp;
 
@@ -71,7 +71,7 @@ fn units() {
     assert_eq!(Timestamp::from_unix_us(-1), Timestamp { seconds: -1, nanos: 999_999_000 });
     assert_eq!(Timestamp::from_unix_us(-1).unix_us(), -1);
     assert_eq!(Timestamp::from_unix_ms(1500), Timestamp { seconds: 1, nanos: 500_000_000 });
-    // Beyond what the protocol can express, the nearest time is written.
+    // A time that the protocol cannot express is written as the nearest one that it can.
     let far = Timestamp { seconds: i64::MAX, nanos: -5 };
     assert_eq!(far.rfc3339().as_bytes(), b"9999-12-31T23:59:59Z");
     assert_eq!(far.unix_us(), i64::MAX);

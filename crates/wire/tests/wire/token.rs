@@ -1,4 +1,4 @@
-//! Tokens: a published vector, other issuers, and refusals.
+//! Tokens: a published example, tokens of other issuers, and refusals.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,7 +17,7 @@ fn claims() -> Claims {
     }
 }
 
-/// A token as another issuer with our key might make it.
+/// A token as another issuer with the same key might make it.
 fn foreign(header: &str, payload: &str) -> String {
     let ours = Signer::new(KEY).sign_payload(b"{}");
     assert!(ours.starts_with("eyJ"));
@@ -38,7 +38,7 @@ fn the_example_of_rfc_7515_verifies() {
     let signer = Signer::new(&URL_SAFE_NO_PAD.decode(key).unwrap());
     let payload = signer.verify_payload(token).unwrap();
     assert!(payload.starts_with(br#"{"iss":"joe""#));
-    // It is signed well and says nothing about a user.
+    // The signature is right, but the payload names no user.
     assert_eq!(signer.verify(token, 0), Err(TokenError::Malformed));
 }
 

@@ -1,4 +1,4 @@
-//! An allocator that counts what the current thread holds, so that tests can bound what a decoder asks for.
+//! An allocator that counts the bytes that the current thread holds, so that tests can bound the memory of a decoder.
 // A global allocator cannot be written without unsafe code; this one only counts and passes on.
 #![allow(unsafe_code)]
 
@@ -16,14 +16,14 @@ thread_local! {
 }
 
 fn add(size: isize) {
-    // A thread that ends frees memory after its counters are gone; that is no one's test.
+    // An ending thread frees memory after its counters are gone. No test measures that.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + size);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
     });
 }
 
-// SAFETY: every call goes to the system's allocator unchanged.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Tracking {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size().cast_signed());
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Tracking {
     }
 }
 
-/// Runs `work` and tells how many bytes it held at most at one time.
+/// Runs `work`. Answers its result, and the most bytes that it held at one time.
 pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

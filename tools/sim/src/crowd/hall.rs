@@ -44,11 +44,11 @@ impl Encode for Frames {
         out.into()
     }
 
-    fn party_event(&self, _party: &StreamKey, _event: party::Event) -> SharedPayload {
+    fn party_event(&self, _party: &StreamKey, _event: party::PartyEvent) -> SharedPayload {
         Arc::new(Numbered(u32::MAX))
     }
 
-    fn room_event(&self, _room: &StreamKey, _event: rooms::Event) -> SharedPayload {
+    fn room_event(&self, _room: &StreamKey, _event: rooms::RoomEvent) -> SharedPayload {
         Arc::new(Numbered(u32::MAX))
     }
 
@@ -85,7 +85,7 @@ impl Encode for Frames {
 /// The cost of one step of a shard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    /// The CPU time that it took.
+    /// The CPU time that the step took.
     pub took: Duration,
     /// The kind of step.
     pub what: &'static str,
@@ -96,9 +96,9 @@ pub(super) struct Step {
 pub(super) struct Phase {
     /// The name of the phase.
     pub what: &'static str,
-    /// How many units of work were done.
+    /// The number of units of work.
     pub count: usize,
-    /// The name of one unit.
+    /// The name of one unit of work.
     pub unit: &'static str,
     /// The steps in order, the same in every round.
     pub steps: Vec<Step>,
@@ -114,13 +114,16 @@ pub(super) struct Hall {
     stream: StreamKey,
     sessions: Vec<SessionRef>,
     presences: usize,
-    /// Per shard and session, the number of messages received, which is the number of the next message.
+    /// Number of messages that each session received, by shard and session. Messages are numbered from 0, so this is
+    /// also the number of the next one.
     heard: Vec<Vec<u32>>,
     deliveries: u64,
     out_of_order: u64,
-    /// Numbers of answered joins, of answered pages, and of presences on those pages.
+    /// Number of answered joins.
     joined: usize,
+    /// Number of answered pages of listings.
     pages: usize,
+    /// Number of presences on the answered pages of listings.
     listed: usize,
     steps: Vec<Step>,
     phases: Vec<Phase>,
@@ -152,7 +155,7 @@ impl Hall {
     /// Runs all phases in order.
     ///
     /// # Errors
-    /// When a session missed a message or received one out of order.
+    /// A session missed a message or received one out of order.
     pub(super) fn measure(mut self, broadcasts: usize) -> Result<Vec<Phase>> {
         self.open();
         self.join_all()?;
@@ -202,7 +205,7 @@ impl Hall {
         }
     }
 
-    /// Runs everything that can happen without the clock moving.
+    /// Runs everything that is possible before the clock moves.
     fn settle(&mut self) {
         let mut is_idle = false;
         while !is_idle {
@@ -241,7 +244,7 @@ impl Hall {
                 user_id: UserId(Uuid::from_u128(id)),
                 token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
                 issued_at_sec: 1,
-                sole_since: None,
+                only_session_since: None,
             };
             let name = format!("player-{number}").into();
             let key = self.planes[usize::from(shard)].open(info, name, Encoding::Json);
@@ -257,7 +260,7 @@ impl Hall {
         });
     }
 
-    /// All sessions join at once, as after a restart, and hear of each other.
+    /// Lets all sessions join at once, as after a restart, and hear of each other.
     fn join_all(&mut self) -> Result<()> {
         for batch in self.sessions.clone().chunks(BATCH) {
             batch.iter().for_each(|session| self.join(*session));
@@ -298,7 +301,8 @@ impl Hall {
                 sender: Some(sender),
             };
             self.step(sender.place.shard(), "publish", |plane, now, out| plane.publish(now, publish, out));
-            // Senders take turns, since the order of messages is checked; their fan-outs run side by side.
+            // Each message reaches the stream's owner before the next is sent, since the order of messages is checked.
+            // Their deliveries overlap.
             while let Some((to, (from, message))) = self.take_up() {
                 self.step(to, "message", |plane, now, out| plane.receive(now, from.into(), message, out));
             }
@@ -322,7 +326,7 @@ impl Hall {
         None
     }
 
-    /// A tenth of the sessions leaves and comes back.
+    /// Lets a tenth of the sessions leave and come back.
     fn come_and_go(&mut self) {
         let some: Vec<SessionRef> = self.sessions.iter().step_by(10).copied().collect();
         for session in &some {
@@ -352,7 +356,7 @@ impl Hall {
         Ok(())
     }
 
-    /// Ends a phase: gathers the steps since the one before.
+    /// Ends a phase, which consists of all steps since the end of the one before.
     fn end_phase(&mut self, what: &'static str, count: usize, unit: &'static str) {
         let (steps, deliveries) = (std::mem::take(&mut self.steps), std::mem::take(&mut self.deliveries));
         self.phases.push(Phase { what, count, unit, steps, deliveries });

@@ -1,10 +1,11 @@
-//! Tales: messages about rooms and the lobby. They are kept here as they are, and a frame only holds a tale's number.
+//! Tales: messages about rooms and the lobby. The contents of tales are kept here, and a frame only holds a tale's
+//! number.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_live::rooms::{Event, LobbyDelta, ViewKey};
+use muster_live::rooms::{LobbyDelta, RoomEvent, ViewKey};
 use muster_live::stream::{Payload, PresenceEvent, SharedPayload};
 use muster_live::{Encoding, Millis, Presence, StreamKey};
 
@@ -14,7 +15,7 @@ use super::Say;
 #[derive(Clone, Debug)]
 pub enum Tale {
     /// An event of a room.
-    Event(Event),
+    Event(RoomEvent),
     /// Presences that joined a room, and presences that left it.
     CameAndWent(Vec<Presence>, Vec<Presence>),
     /// Changes of a view of the lobby.
@@ -58,7 +59,7 @@ impl Tales {
         say
     }
 
-    /// Encodes joins and leaves of a room. A second encoding of the same event is the same tale.
+    /// Encodes joins and leaves of a room as a tale. A second encoding of the same event belongs to the same tale.
     pub fn came_and_went(&self, event: &PresenceEvent<'_>, encoding: Encoding) -> Vec<u8> {
         let mut out = Vec::new();
         let is_same = |told: &&Told| {
@@ -79,7 +80,7 @@ impl Tales {
         let Some(view) = ViewKey::parse(stream.label()) else { return };
         let count = delta.rooms.len() + delta.gone.len();
         let is_early = before.is_some_and(|(revision, at)| {
-            // A view that was dropped and watched again begins anew.
+            // A view that was dropped and watched again begins with lower revisions.
             revision < delta.revision && now < at + view.interval_ms
         });
         if count > view.rooms_max || is_early {
@@ -87,7 +88,7 @@ impl Tales {
         }
     }
 
-    /// A push of a view that exceeded its budget.
+    /// A sentence about the last push that exceeded its view's budget; `None` if there was none.
     pub fn over_budget(&self) -> Option<String> {
         self.over_budget.borrow().clone()
     }
@@ -97,7 +98,7 @@ impl Tales {
         Ref::filter_map(self.all.borrow(), |all| all.get(number as usize)).ok()
     }
 
-    /// A tale that was encoded more than once in one encoding.
+    /// A tale that was encoded more than once in one encoding, if there is one.
     pub fn encoded_again(&self) -> Option<Told> {
         self.all.borrow().iter().find(|told| told.say.written_max() > 1).cloned()
     }

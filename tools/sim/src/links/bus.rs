@@ -1,4 +1,4 @@
-//! A bus that may lose, delay, double and reorder frames.
+//! A simulated bus, which may lose, delay, double and reorder frames.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use fastrand::Rng;
 use muster_cluster::NodeNumber;
 use muster_live::Millis;
 
-/// How badly the bus behaves.
+/// The behaviour of the bus.
 #[derive(Clone, Debug)]
 pub struct Manners {
     /// The share of frames that are lost, from 0 to 1.
     pub lost: f64,
     /// The share of frames that arrive twice, from 0 to 1.
     pub doubled: f64,
-    /// The shortest time that a frame takes.
+    /// The shortest time for which a frame is on its way.
     pub delay_ms_min: Millis,
-    /// The longest time that a frame takes.
+    /// The longest time for which a frame is on its way.
     pub delay_ms_max: Millis,
     /// Whether a later frame may arrive before an earlier one.
     pub reorders: bool,
@@ -37,16 +37,16 @@ impl Manners {
     }
 }
 
-/// The frames on their way, and how the bus treats them.
+/// The frames on their way, and the behaviour of the bus.
 pub struct Bus {
     rng: Rng,
     /// The present behaviour.
     pub manners: Manners,
-    /// All frames are lost until this time.
+    /// The time until which the bus loses all frames.
     pub is_down_until: Millis,
     under_way: BTreeMap<(Millis, u64), (NodeNumber, Bytes)>,
     order: u64,
-    /// The time at which the last frame arrives, by sender and receiver.
+    /// The latest arrival of a frame so far, by sender and receiver.
     last: BTreeMap<(NodeNumber, NodeNumber), Millis>,
 }
 
@@ -56,7 +56,7 @@ impl Bus {
         Self { rng, manners, is_down_until: 0, under_way: BTreeMap::new(), order: 0, last: BTreeMap::new() }
     }
 
-    /// Takes a frame, and loses or doubles it.
+    /// Sends a frame, or loses or doubles it.
     pub fn publish(&mut self, now: Millis, from: NodeNumber, to: NodeNumber, frame: &Bytes) {
         if now < self.is_down_until || self.rng.f64() < self.manners.lost {
             return;

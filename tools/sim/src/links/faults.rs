@@ -19,7 +19,7 @@ pub enum Fault {
     CutBatch,
     /// A batch of a link that ended is handed on.
     LateBatch,
-    /// A frame has the number of the next frame.
+    /// A frame is sent with the number of the next one.
     Renumber,
     /// One direction acknowledges one frame more than arrived.
     InventAcknowledgement,
@@ -27,9 +27,9 @@ pub enum Fault {
     LoseForever,
     /// A node's timers stop.
     StopTime,
-    /// One notice that a link became congested, or free again, is lost.
+    /// A notice to a sender is lost: that its link became congested, or free again.
     MuteCongestion,
-    /// A link at rest sends something.
+    /// A frame is sent while links are at rest.
     Babble,
 }
 
@@ -50,7 +50,7 @@ impl Fault {
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions. Lasting faults go on from then.
+/// The state of the planted fault. Faults strike once, at one of their first occasions; lasting faults go on from then.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
@@ -60,7 +60,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// With this fault, or without one.
+    /// Plants this fault, or none. The seed decides the occasion at which the fault strikes.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         Self { fault, occasions: Rng::with_seed(seed).u32(1..=20), struck: None, kept: None }
     }
@@ -127,7 +127,7 @@ impl Faults {
         }
     }
 
-    /// A batch of a link that just ended, to be handed on all the same.
+    /// A batch of a link that just ended, if the fault is that the batch is handed on all the same.
     pub fn after_end(&mut self, me: NodeNumber, peer: NodeNumber) -> Option<Bytes> {
         let (_, _, batch) = self.kept.take_if(|(at, from, _)| (*at, *from) == (me, peer))?;
         Some(batch)
@@ -141,7 +141,7 @@ impl Faults {
         self.fault == Some(Fault::StopTime) && self.struck == Some((me, me, 0))
     }
 
-    /// Whether something is sent at rest.
+    /// Whether the fault is that a frame is sent at rest.
     pub fn babbles(&self) -> bool {
         self.fault == Some(Fault::Babble)
     }

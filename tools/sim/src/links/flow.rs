@@ -18,18 +18,18 @@ pub struct Flow {
     pub received: u64,
     /// Whether the sender was told that the link is congested.
     pub is_congested: bool,
-    /// Sizes of published frames that the receiver cannot hand on yet, by number.
+    /// Sizes in bytes of published frames that the receiver cannot hand on yet, by the frame's number.
     under_way: BTreeMap<u64, usize>,
-    /// Numbers of frames that arrived before others that are missing.
+    /// Numbers of frames that arrived while earlier ones were missing.
     arrived: BTreeMap<u64, ()>,
-    /// The receiver has all frames up to this number.
+    /// The number up to which the receiver has all frames.
     prefix: u64,
 }
 
-/// Bytes of a batch that hold its number, sender and receiver, and length.
+/// Number of bytes at the beginning of a batch: they hold its number, sender and receiver, and length.
 const NAME_BYTES: usize = 16;
 
-/// The bytes of a batch. They follow from its sender, receiver, number and length.
+/// The bytes of a batch, which follow from its sender, receiver, number and length.
 fn content(from: NodeNumber, to: NodeNumber, number: u64, len: usize) -> Vec<u8> {
     let len = len.max(NAME_BYTES);
     let mut bytes = Vec::with_capacity(len);

@@ -22,7 +22,7 @@ pub enum Check {
     Limits,
     /// The sender knows whether its link is congested.
     Congestion,
-    /// Once nothing is put in and the bus is well, everything arrives and is acknowledged.
+    /// Once no batches are sent and the bus loses nothing, everything arrives and is acknowledged.
     Rest,
     /// A link at rest sends nothing.
     Idle,

@@ -16,9 +16,9 @@ use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
 use crate::violation::ensure;
 
-/// How long batches are put in.
+/// Time during which nodes send batches.
 const BUSY_MS: Millis = 8_000;
-/// Time within which everything must arrive once the bus is well.
+/// Time within which everything must arrive once the bus loses nothing.
 const REST_MS: Millis = 60_000;
 /// Time at rest during which nothing may be sent.
 const IDLE_MS: Millis = 60_000;
@@ -26,9 +26,9 @@ const IDLE_MS: Millis = 60_000;
 struct Node {
     incarnation: u128,
     links: Links,
-    /// The node does nothing until this time, and frames for it wait.
+    /// The time until which the node does nothing, and frames for it wait.
     pauses_until: Millis,
-    /// How late the node's timers run.
+    /// The time by which all timers of the node run late.
     lateness_ms: Millis,
     /// Whether the node was voted out, so that others end their links with it.
     is_out: bool,
@@ -42,7 +42,7 @@ enum Event {
     End(NodeNumber, NodeNumber),
     /// A node dies.
     Die(NodeNumber),
-    /// A frame arrives that came while the node paused.
+    /// A frame reaches a node that paused when the bus delivered it.
     Deliver(NodeNumber, Bytes),
 }
 
@@ -62,7 +62,7 @@ struct World {
     published: u64,
 }
 
-/// Runs a seed, with a planted bug or without.
+/// Runs a seed, with a planted bug or without. `prints` says whether the trace is printed.
 pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
     let mut world = World::new(seed, fault, prints);
     let violation = world.run().err();
@@ -124,7 +124,7 @@ impl World {
         self.events.insert((self.now + after_ms, self.order), event);
     }
 
-    /// Adds a node. It and the others open their links at different times.
+    /// Adds a node. The two ends of each of its links open at different times.
     fn join(&mut self) {
         let number = self.next_number;
         self.next_number += 1;
@@ -148,7 +148,8 @@ impl World {
         self.nodes.iter().filter(|(_, node)| !node.is_out).map(|(number, _)| *number)
     }
 
-    /// Votes a node out. It and the others learn of that at different times, and until it dies it goes on as before.
+    /// Votes a node out. The other nodes learn of that at different times, and the node goes on as before until it
+    /// dies.
     fn vote_out(&mut self, number: NodeNumber) {
         let Some(node) = self.nodes.get_mut(&number) else { return };
         node.is_out = true;
@@ -196,7 +197,7 @@ impl World {
         let Some(to) = self.rng.choice(peers) else { return Ok(()) };
         for _ in 0..self.rng.u32(1..=most) {
             let flow = self.flows.entry((from, to)).or_default();
-            // A sender that was told of congestion mostly obeys.
+            // A sender that was told of congestion obeys nine times of ten.
             if flow.is_congested && self.rng.u32(0..10) > 0 {
                 break;
             }
@@ -383,6 +384,6 @@ impl World {
 }
 
 fn send(links: &mut Links, now: Millis, to: NodeNumber, batch: Batch, out: &mut LinkOutput) {
-    // Batches that are too large are not made here.
+    // The only error is for batches that are too large, which are not made here.
     let _ = links.send(now, to, batch, out);
 }

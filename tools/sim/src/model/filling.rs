@@ -1,4 +1,4 @@
-//! The rule by which rooms of a template fill: one room of each size after the other, as long as players only join.
+//! The rule by which rooms of a template fill: while players only join, one room of each size after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::violation::{Check, Checked, ensure};
 /// Number of part-filled rooms by template and size.
 pub type PartFilled = BTreeMap<(usize, u32), usize>;
 
-/// The part-filled rooms at the last rest, and what has happened since.
+/// The part-filled rooms at the last rest, and the events since then that the rule depends on.
 #[derive(Debug, Default)]
 pub struct Filling {
     before: PartFilled,
     /// Whether anything but joins happened since the last check.
     is_disturbed: bool,
-    /// Users who were placed; a desk does not notice that it places a user twice.
+    /// Users who were placed. A user who is placed twice disturbs the rule, because the desk does not notice it.
     placed: BTreeSet<UserId>,
 }
 
@@ -30,7 +30,8 @@ impl Filling {
         self.is_disturbed = true;
     }
 
-    /// At rest, checks that there are no more part-filled rooms of a size than before, or at most one.
+    /// At rest, checks the rule, unless it was disturbed: of each size, one room may be part-filled, or as many as at
+    /// the last rest.
     pub fn check(&mut self, now: PartFilled) -> Checked {
         let before = std::mem::replace(&mut self.before, now);
         if std::mem::take(&mut self.is_disturbed) {

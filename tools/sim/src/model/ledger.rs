@@ -9,8 +9,8 @@ use super::mirror::Values;
 /// The answered changes of a room's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// Changes by the version that was answered. A change without effect has the version of an earlier one, and agrees
-    /// with it.
+    /// Changes by the version in the answer. A change without effect is answered with the version of an earlier one,
+    /// and agrees with it.
     changes: BTreeMap<u64, Vec<Change>>,
 }
 

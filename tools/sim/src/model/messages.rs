@@ -1,4 +1,4 @@
-//! Messages on streams: the sessions that must, that may, and that did receive each.
+//! Messages on streams, each with the sessions that must receive it, those that may, and those that did.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,22 +10,23 @@ use crate::violation::{Check, Checked, ensure};
 /// The sessions that a message is meant for, among those that hear its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// All of them.
+    /// All sessions that hear the stream.
     All,
-    /// All but this one.
+    /// All but this session.
     AllBut(Who),
-    /// Those of these sessions that are on the stream.
+    /// Those of the given sessions that are on the stream.
     Only(BTreeSet<Who>),
-    /// None, because the sender is not on the stream.
+    /// No session, because the sender is not on the stream.
     Nobody,
 }
 
-/// A session that heard the stream when a message was sent, and must receive it if it goes on hearing.
+/// A session that heard a stream when a message was sent there, and must receive the message if it goes on hearing the
+/// stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
     /// The session.
     pub who: Who,
-    /// The id of the time during which it hears the stream without a gap.
+    /// The id of the period during which the session hears the stream without a gap.
     pub period: u64,
     /// Number of the session's actions about the stream so far.
     pub changes: u32,
@@ -36,7 +37,8 @@ struct Message {
     say: Arc<Say>,
     stream: StreamId,
     audience: Audience,
-    /// Sessions that must receive the message. Empty if its sender may turn out not to be on the stream.
+    /// Sessions that must receive the message. There are none if the message's sender may turn out not to be on the
+    /// stream.
     due: Vec<Receiver>,
     received: BTreeSet<Who>,
 }
@@ -62,7 +64,7 @@ impl Messages {
         say
     }
 
-    /// Notes that a message was refused, so it is for nobody.
+    /// Notes that a message was refused, so that nobody may receive it.
     pub fn retract(&mut self, id: u32) -> Checked {
         let Some(message) = self.all.get_mut(id as usize) else { return Ok(()) };
         (message.audience, message.due) = (Audience::Nobody, Vec::new());

@@ -1,5 +1,5 @@
-//! A room as one of its members knows it: the answer to its join and all events since, applied like our client applies
-//! them.
+//! A room as one of its members knows it: the answer to the member's join and all events since, applied in the way of
+//! our client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_live::Presence;
-use muster_live::rooms::{Delta, Event, Named, RoomState, Summary, Value};
+use muster_live::rooms::{Delta, Named, RoomEvent, RoomState, Summary, Value};
 
 /// Values by name.
 pub type Values = BTreeMap<Arc<str>, Value>;
 
-/// A member as another one sees it.
+/// A member as another member sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenMember {
     /// The member's user.
@@ -30,7 +30,7 @@ pub struct Mirror {
     pub name: Arc<str>,
     /// Number of seats.
     pub capacity: u32,
-    /// Most spectators.
+    /// The largest number of spectators.
     pub spectators_max: u32,
     /// Whether the room has a password.
     pub locked: bool,
@@ -85,30 +85,30 @@ impl Mirror {
     }
 
     /// Applies an event.
-    pub fn told(&mut self, event: &Event) {
+    pub fn told(&mut self, event: &RoomEvent) {
         match event {
-            Event::Variables(_, delta) => {
+            RoomEvent::Variables(_, delta) => {
                 merge(&mut self.variables, delta);
                 self.version = delta.version;
             }
-            Event::PlayerVariables(who, delta) => {
+            RoomEvent::PlayerVariables(who, delta) => {
                 if let Some(member) = self.members.get_mut(&who.session_id) {
                     merge(&mut member.variables, delta);
                 }
             }
-            Event::Seat(who, seat) => {
+            RoomEvent::Seat(who, seat) => {
                 if let Some(member) = self.members.get_mut(&who.session_id) {
                     member.seat = *seat;
                 }
             }
-            Event::Owner(owner) => self.owner = *owner,
-            Event::Updated(summary) => {
+            RoomEvent::Owner(owner) => self.owner = *owner,
+            RoomEvent::Updated(summary) => {
                 (self.name, self.capacity) = (summary.name.clone(), summary.capacity);
                 (self.spectators_max, self.locked, self.open) = (summary.spectators_max, summary.locked, summary.open);
                 (self.owner, self.properties) = (summary.owner, values(&summary.properties));
                 self.variables = values(&summary.variables);
             }
-            Event::Message(..) | Event::Private(..) | Event::Out(_) | Event::Closed(_) => {}
+            RoomEvent::Message(..) | RoomEvent::Private(..) | RoomEvent::Out(_) | RoomEvent::Closed(_) => {}
         }
     }
 
@@ -119,12 +119,14 @@ impl Mirror {
         }
         for presence in joins {
             let new = || SeenMember { user: presence.user_id, seat: seat_of(presence), variables: Values::new() };
-            // A member's own join may come before the answer to it, and a member of the first answer may be told again.
+            // The event of a member's own join may come before the answer to it, and members in the answer may be told
+            // again.
             self.members.entry(presence.session_id).or_insert_with(new);
         }
     }
 
-    /// The same without members' own variables, which are unknown of members whose join was merged with others.
+    /// The same room without the variables of members. A member's variables are unknown if its join was told together
+    /// with others.
     pub fn without_own(mut self) -> Self {
         self.members.values_mut().for_each(|member| member.variables.clear());
         self

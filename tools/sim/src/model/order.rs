@@ -1,7 +1,7 @@
 //! The order of messages and events on one stream, which must be the same for all sessions that hear it.
 //!
-//! Messages for everybody form one unbroken row for each session, from wherever it began to hear. Messages for some may
-//! stand in between, but two of them never in opposite orders for two sessions.
+//! Messages for everybody form one row for all sessions, and each session hears an unbroken part of the row. Messages
+//! for some sessions may stand in between, but two of them never in opposite orders for two sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +19,25 @@ pub struct Place {
     last_for_all: Option<Token>,
 }
 
-/// The messages and events that sessions heard on one stream, with what preceded each.
+/// The messages and events that sessions heard on one stream, and their order.
 #[derive(Debug, Default)]
 pub struct Order {
     tokens: BTreeMap<Vec<u8>, Token>,
-    /// The message for everybody that followed another, with the session that heard it first.
+    /// The next message for everybody behind each one, with the session that heard it first.
     next: BTreeMap<Token, (Token, Who)>,
+    /// The message for everybody before each one, with the session that heard it first.
     previous: BTreeMap<Token, (Token, Who)>,
-    /// Messages that some session heard directly before another.
+    /// For each message, the messages that some session heard directly before it.
     before: BTreeMap<Token, BTreeSet<Token>>,
+    /// The event in which each appearance joined.
     came: BTreeMap<Version, Token>,
+    /// The event in which each appearance left.
     went: BTreeMap<Version, Token>,
 }
 
 impl Order {
-    /// Notes that a session hears a message. `content` is the same for all receivers.
+    /// Notes that a session hears a message, and checks the order of messages for everybody. `content` is the same for
+    /// all receivers.
     pub fn heard(&mut self, who: Who, place: &mut Place, content: &[u8], is_for_all: bool) -> Checked<()> {
         let fresh = self.tokens.len() as Token;
         let token = *self.tokens.entry(content.to_vec()).or_insert(fresh);
@@ -64,7 +68,7 @@ impl Order {
         found.map_or_else(String::new, |(content, _)| describe(content))
     }
 
-    /// Checks an event of joins and leaves: each appearance joins in one event only, and leaves in one only.
+    /// Checks that each appearance in an event of joins and leaves joins in no other event, and leaves in no other.
     pub fn told(&mut self, content: &[u8], joins: &[Version], leaves: &[Version]) -> Checked {
         let Some(token) = self.tokens.get(content) else { return Ok(()) };
         for (versions, known, what) in [(joins, &mut self.came, "came"), (leaves, &mut self.went, "went")] {
@@ -76,7 +80,7 @@ impl Order {
         Ok(())
     }
 
-    /// Checks that one order exists that agrees with what every session heard.
+    /// Checks that there is one order of all messages with which the order of every session agrees.
     pub fn check(&self) -> Checked {
         let mut behind: BTreeMap<Token, Vec<Token>> = BTreeMap::new();
         let mut open: BTreeMap<Token, usize> = self.tokens.values().map(|token| (*token, 0)).collect();
@@ -108,7 +112,7 @@ impl Order {
     }
 }
 
-/// A frame's content in words.
+/// The content of a frame as readable text.
 fn describe(content: &[u8]) -> String {
     let mut frame = vec![0];
     frame.extend(content);

@@ -15,9 +15,9 @@ pub enum Op {
     Listen { request: u64, answer: Option<bool> },
     /// Leaving the stream.
     Leave,
-    /// Leaving the stream, but hearing it on if it was heard.
+    /// Leaving the stream. `hears` says whether the session goes on hearing it.
     Vanish { hears: bool },
-    /// No longer hearing the stream.
+    /// The end of hearing the stream.
     Unlisten,
 }
 
@@ -48,29 +48,30 @@ impl State {
     }
 }
 
-/// A time during which a session hears a stream without a gap. It begins with an answer.
+/// A period during which a session hears a stream without a gap. It begins when a request of the session is answered.
 #[derive(Clone, Debug)]
 pub struct Period {
     /// An id that no other period has.
     pub id: u64,
     /// The presences on the stream, as the session concludes from what it was told.
     pub view: BTreeMap<Who, Version>,
-    /// Whether the snapshot was cut or missing, so that the view may lack earlier presences.
+    /// Whether the snapshot was incomplete or missing, so that the view may lack presences that came before.
     pub is_cut: bool,
-    /// Whether events may repeat what the view holds, because a second snapshot overtook them.
+    /// Whether events may repeat changes that the view has already, because a second snapshot overtook them.
     pub is_loose: bool,
-    /// The last messages that were heard.
+    /// The last messages that the session heard.
     pub place: Place,
 }
 
-/// The actions of one session on one stream, and what it was told.
+/// The actions of one session on one stream, and the answers and messages that it got.
 #[derive(Clone, Debug, Default)]
 pub struct Tie {
     base: State,
     ops: Vec<Op>,
     /// Number of the session's actions on the stream.
     pub changes: u32,
-    /// Number of times that the session stopped hearing the stream. Answers to requests from before no longer count.
+    /// Number of times that the session stopped hearing the stream. Answers to requests of an earlier epoch no longer
+    /// count.
     pub epoch: u32,
     /// The present period of hearing, as far as the session was told.
     pub period: Option<Period>,
@@ -107,12 +108,12 @@ impl Tie {
         }
     }
 
-    /// The state if all requests without answer are granted, as the session's shard assumes.
+    /// The state if all open requests are granted, as the session's shard assumes.
     pub fn hoped(&self) -> State {
         self.ops.iter().fold(self.base, |state, op| state.after(op, true))
     }
 
-    /// The state by answered requests alone.
+    /// The state if all open requests are refused.
     pub fn answered(&self) -> State {
         self.ops.iter().fold(self.base, |state, op| state.after(op, false))
     }
@@ -124,7 +125,7 @@ impl Tie {
         (!self.ops[from..].iter().any(depends)).then(|| self.hoped())
     }
 
-    /// Whether the session is on the stream at its owner already, as far as it was told.
+    /// Whether the session is certainly on the stream at the stream's owner, by the answers that it got.
     pub fn is_there_already(&self) -> bool {
         self.ops.iter().fold(self.base.present.is_some(), |is_there, op| match op {
             Op::Join { answer, .. } => is_there || *answer == Some(true),

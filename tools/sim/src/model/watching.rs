@@ -28,8 +28,8 @@ impl Watching {
         Ok(())
     }
 
-    /// Applies a push. Pushes from before the page are part of it, and none after it may be missing. A push that begins
-    /// anew drops the known rooms.
+    /// Applies a push. Pushes from before the first page are part of that page, and no later push may be missing. A
+    /// push that begins anew drops the known rooms.
     pub fn told(&mut self, delta: &LobbyDelta) -> Checked {
         let Some(rooms) = self.rooms.as_mut().filter(|_| delta.revision > self.revision) else { return Ok(()) };
         ensure(Check::Lobby, delta.anew || delta.revision == self.revision + 1, || {

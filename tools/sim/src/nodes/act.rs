@@ -1,6 +1,6 @@
 //! Failures around memberships, and actions of operators.
 
-use muster_cluster::membership::Event;
+use muster_cluster::membership::MembershipEvent;
 use muster_live::Millis;
 
 use super::Checked;
@@ -8,7 +8,7 @@ use super::process::Process;
 use super::registry::Registry;
 use super::world::{Happening, World};
 
-/// Most processes at a time.
+/// The largest number of processes at a time.
 const PROCESSES_MAX: usize = 6;
 
 impl World {
@@ -54,18 +54,18 @@ impl World {
             }
             21 => {
                 self.with(id, "drains", |process, _| process.is_draining = true);
-                self.later(0, Happening::Tell(id, Event::Drain));
+                self.later(0, Happening::Tell(id, MembershipEvent::Drain));
             }
             22 => {
                 self.note(&format!("process {id} leaves"));
-                self.later(0, Happening::Tell(id, Event::Leave));
+                self.later(0, Happening::Tell(id, MembershipEvent::Leave));
             }
             23 | 24 => {
                 let is_busy = self.rng.bool();
                 self.with(id, if is_busy { "is busy" } else { "is busy no more" }, |process, _| {
                     process.is_busy = is_busy
                 });
-                self.later(0, Happening::Tell(id, Event::Busy(is_busy)));
+                self.later(0, Happening::Tell(id, MembershipEvent::Busy(is_busy)));
             }
             _ => {}
         }
@@ -97,7 +97,7 @@ impl World {
         let ms = self.down_until - self.now;
         let ids: Vec<usize> = self.processes.keys().copied().collect();
         for id in ids {
-            // A restart of the bus is noticed, unlike a cut-off.
+            // Processes notice a restart of the bus, but not that they were cut off.
             if let Some(process) = self.processes.get_mut(&id) {
                 process.silent_until = 0;
             }
@@ -109,7 +109,8 @@ impl World {
 
     /// Restarts the bus with an empty registry.
     fn forget(&mut self) {
-        // A run does this once only, because new epochs follow the nodes' clocks, which differ.
+        // A run does this once only. New epochs follow the nodes' clocks, which differ, so that a second time epochs
+        // might fall.
         if std::mem::replace(&mut self.has_forgotten, true) {
             return;
         }

@@ -1,8 +1,8 @@
 //! Connections, watches and probes around memberships.
 
 use muster_cluster::bus::{Address, Probe};
-use muster_cluster::membership::{Event, RequestRef};
-use muster_cluster::registry;
+use muster_cluster::membership::{MembershipEvent, RequestRef};
+use muster_cluster::registry::RegistryEvent;
 use muster_live::Millis;
 
 use super::faults::Fault;
@@ -11,14 +11,14 @@ use super::world::{Happening, World};
 
 impl World {
     /// Hands a change of the registry to every watch, in order.
-    pub(super) fn publish(&mut self, event: &registry::Event) {
+    pub(super) fn publish(&mut self, event: &RegistryEvent) {
         let ids: Vec<usize> = self.processes.keys().copied().collect();
         for id in ids {
             self.tell_watch(id, event.clone());
         }
     }
 
-    fn tell_watch(&mut self, id: usize, mut event: registry::Event) {
+    fn tell_watch(&mut self, id: usize, mut event: RegistryEvent) {
         let delay = if self.rng.u32(0..20) == 0 { self.rng.u64(0..500) } else { self.rng.u64(0..10) };
         let Some(process) = self.processes.get_mut(&id) else { return };
         if !process.is_watching || process.is_deaf {
@@ -31,7 +31,7 @@ impl World {
         self.faults.tell(process.membership.number(), &mut event);
         process.told_until = process.told_until.max(self.now + delay);
         let (after_ms, connection) = (process.told_until - self.now, process.connection);
-        self.later(after_ms, Happening::TellOn(id, connection, Event::Registry(event)));
+        self.later(after_ms, Happening::TellOn(id, connection, MembershipEvent::Registry(event)));
     }
 
     pub(super) fn probe(&mut self, id: usize, request: RequestRef, address: Address) {
@@ -46,10 +46,10 @@ impl World {
             Some(_) => Probe::Listening,
         };
         let after_ms = if probe == Probe::Unknown { 400 } else { self.rng.u64(0..10) };
-        self.later(after_ms, Happening::Tell(id, Event::Probed { request, probe }));
+        self.later(after_ms, Happening::Tell(id, MembershipEvent::Probed { request, probe }));
     }
 
-    /// Takes a process's connection away for a time.
+    /// Breaks a process's connection for a time.
     pub(super) fn disconnect(&mut self, id: usize, for_ms: Millis) {
         let hears_after = self.rng.u64(0..80);
         let hides = self.faults.has(Fault::HideLoss);
@@ -59,7 +59,7 @@ impl World {
             process.is_watching = false;
             process.connection += 1;
             process.losses += 1;
-            let event = Event::Connection { is_up: false, losses: process.losses };
+            let event = MembershipEvent::Connection { is_up: false, losses: process.losses };
             if !hides {
                 self.later(hears_after, Happening::Tell(id, event));
             }
@@ -81,7 +81,7 @@ impl World {
         process.connection += 1;
         process.told_until = 0;
         let (connection, losses) = (process.connection, process.losses);
-        self.later(0, Happening::Tell(id, Event::Connection { is_up: true, losses }));
+        self.later(0, Happening::Tell(id, MembershipEvent::Connection { is_up: true, losses }));
         self.later(after_ms, Happening::Watch(id, connection));
     }
 

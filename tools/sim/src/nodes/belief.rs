@@ -1,4 +1,5 @@
-//! The partitions that nodes believe to own, and the state that must be reached once everything is well.
+//! The partitions that nodes believe that they own, and the state that must be reached after a long time without
+//! failures.
 
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::{fair_shares, pull, slack};
@@ -12,7 +13,7 @@ use crate::violation::ensure;
 /// Names of some jobs.
 const JOBS: [&str; 3] = ["cleaning", "leaderboards", "tournaments"];
 
-/// The partitions that a process believes to own, in order.
+/// The partitions that a process believes that it owns, in order.
 fn owned(process: &Process, now: u64) -> Vec<Partition> {
     let local = process.clock.local(now);
     if process.is_asleep(now) || !process.membership.is_online(local) {
@@ -22,8 +23,8 @@ fn owned(process: &Process, now: u64) -> Vec<Partition> {
 }
 
 impl World {
-    /// Checks that no other process believes to own a partition that this one has gained since its last check. Between
-    /// checks, beliefs only end.
+    /// Checks that no other process believes that it owns a partition which this one has gained since its last check.
+    /// Only gains are checked, because a belief cannot begin between checks.
     pub(super) fn check_belief(&mut self, id: usize) -> Checked {
         let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
         let mine = owned(process, self.now);
@@ -41,7 +42,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that no other process runs a job in the same epoch.
+    /// Checks that no other process runs a job of this process in the same epoch.
     pub(super) fn check_jobs(&mut self, id: usize) -> Checked {
         let Some(process) = self.processes.get(&id).filter(|process| !process.is_asleep(self.now)) else {
             return Ok(());
@@ -99,7 +100,8 @@ impl World {
             let owners = view.holdings().filter_map(|(_, holding)| holding.owner);
             let places: Vec<Place> = owners.filter(|owner| Some(owner.node()) == number).collect();
             let off = places.len().abs_diff(fair);
-            // The order of nodes, which decides the rounding, is unknown here, so a share may be off by one more.
+            // The rounding of shares depends on the order of nodes, which is unknown here, so a share may be off by one
+            // more.
             ensure(Check::Balance, off <= slack(fair + 1) + 1 && fair <= usize::from(PARTITIONS), || {
                 format!("{number:?} has {} partitions instead of {fair}", places.len())
             })?;

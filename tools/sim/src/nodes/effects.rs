@@ -1,6 +1,6 @@
 //! Actions of memberships, and writes on their way to the registry.
 
-use muster_cluster::membership::{Action, Event, RequestRef, VIEW_KEY, View};
+use muster_cluster::membership::{Action, MembershipEvent, RequestRef, VIEW_KEY, View};
 use muster_cluster::registry::{RegistryError, Written};
 use muster_live::Millis;
 use muster_live::place::{Epoch, Partition};
@@ -55,7 +55,7 @@ impl World {
                     })?;
                 }
                 let after_ms = self.rng.u64(0..50);
-                self.later(after_ms, Happening::Tell(id, Event::Listening));
+                self.later(after_ms, Happening::Tell(id, MembershipEvent::Listening));
             }
             Action::ViewChanged { .. } => self.view_changed(id),
             Action::BecameIsland | Action::BackOnline => {}
@@ -70,7 +70,7 @@ impl World {
             }
             Action::Drained => {
                 let after_ms = self.rng.u64(0..3_000);
-                self.later(after_ms, Happening::Tell(id, Event::Leave));
+                self.later(after_ms, Happening::Tell(id, MembershipEvent::Leave));
             }
             Action::Left => {
                 self.processes.remove(&id);
@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the plane of a process begin to hand over the partitions that move.
+    /// Lets the plane of a process begin to hand over the partitions that have begun to move away from it.
     fn view_changed(&mut self, id: usize) {
         let Some(process) = self.processes.get_mut(&id) else { return };
         let Some(me) = process.membership.number().filter(|_| !process.keeps_partitions) else { return };
@@ -110,7 +110,7 @@ impl World {
             return Ok(());
         }
         self.history.handed_over(partition, epoch);
-        self.step(id, Event::HandedOver { partition, epoch })
+        self.step(id, MembershipEvent::HandedOver { partition, epoch })
     }
 
     /// Sends a write of a process to the registry.
@@ -129,7 +129,7 @@ impl World {
             match self.rng.u32(0..50) {
                 // The write is lost.
                 0 => after_ms = Millis::MAX / 2,
-                // The write arrives when nobody expects it any more.
+                // The write arrives after its sender has given up waiting for the answer.
                 1 => after_ms += self.rng.u64(500..5_000),
                 _ => {}
             }
@@ -164,12 +164,12 @@ impl World {
             self.answer(id, request, Err(RegistryError::Unknown("no answer".into())), GIVE_UP_MS);
         } else {
             let after_ms = self.rng.u64(0..20);
-            self.later(after_ms, Happening::TellOn(id, connection, Event::Written { request, outcome }));
+            self.later(after_ms, Happening::TellOn(id, connection, MembershipEvent::Written { request, outcome }));
         }
         Ok(())
     }
 
-    /// Loses all writes on their way to a registry that loses everything.
+    /// Loses all writes on their way to the registry, whose contents are lost as well.
     pub(super) fn lose_writes(&mut self) {
         let is_write = |_: &(Millis, u64), happening: &mut Happening| matches!(happening, Happening::Write(..));
         let lost: Vec<Happening> = self.happenings.extract_if(.., is_write).map(|(_, write)| write).collect();
@@ -181,6 +181,6 @@ impl World {
     }
 
     fn answer(&mut self, id: usize, request: RequestRef, outcome: Written, after_ms: Millis) {
-        self.later(after_ms, Happening::Tell(id, Event::Written { request, outcome }));
+        self.later(after_ms, Happening::Tell(id, MembershipEvent::Written { request, outcome }));
     }
 }

@@ -6,8 +6,9 @@ use muster_live::Millis;
 
 use super::world::{REST_MS, World};
 
-/// Lets some nodes of a cluster at rest crash at once. Returns the milliseconds until every partition has a living
-/// owner; `None` if that takes more than a minute.
+/// Lets some nodes of a cluster at rest crash at once. `is_noticed` says whether the bus sees that nobody listens there
+/// any more; otherwise the nodes only fall silent. Returns the milliseconds until every partition has a living owner;
+/// `None` if that takes more than a minute.
 pub fn failover(seed: u64, nodes: usize, crashes: usize, is_noticed: bool) -> Option<Millis> {
     let mut world = World::new(seed, None, false);
     world.is_well = true;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::VIEW_KEY;
-use muster_cluster::registry::Event;
+use muster_cluster::registry::RegistryEvent;
 use muster_live::Millis;
 use muster_wire::membership::View;
 
@@ -13,7 +13,7 @@ use super::registry::Write;
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The registry carries out writes whatever revision they expect.
+    /// The registry carries out writes even if the key's revision is not the expected one.
     IgnoreExpected,
     /// A view names another owner of a partition in the same epoch.
     StealPartition,
@@ -23,17 +23,17 @@ pub enum Fault {
     ReuseNumber,
     /// A view moves all partitions at once.
     MoveAll,
-    /// A view gives a partition away that was not handed over.
+    /// A view gives a partition to its next owner before it was handed over.
     SkipHandOver,
     /// Leases end too early.
     ExpireEarly,
-    /// The bus says that nobody listens at an address where somebody does.
+    /// The bus says that nobody listens at an address where a node listens.
     FalseNobody,
     /// Nodes do not hear that their connection was lost.
     HideLoss,
     /// A node's clock is much too slow.
     SlowClock,
-    /// A watch falls silent.
+    /// A watch of the registry falls silent.
     DeafWatch,
     /// A node's plane never hands over a partition.
     KeepPartitions,
@@ -63,14 +63,15 @@ impl Fault {
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions, or at every occasion where [`Self::has`] is asked.
+/// The state of the planted fault. A fault strikes once, at one of its first occasions, or at every occasion if
+/// [`Self::has`] is asked about it.
 pub struct Faults {
     fault: Option<Fault>,
     occasions: u32,
 }
 
 impl Faults {
-    /// With this fault, or without one.
+    /// Plants this fault, or none. The seed decides the occasion at which the fault strikes.
     pub fn new(fault: Option<Fault>, seed: u64) -> Self {
         Self { fault, occasions: Rng::with_seed(seed).u32(1..=6) }
     }
@@ -80,7 +81,7 @@ impl Faults {
         self.fault == Some(fault)
     }
 
-    /// Whether this fault is planted and strikes at this occasion.
+    /// Counts an occasion of this fault. Returns whether the fault is planted and strikes at this occasion.
     pub fn strikes(&mut self, fault: Fault) -> bool {
         if self.fault != Some(fault) || self.occasions == 0 {
             return false;
@@ -106,8 +107,8 @@ impl Faults {
     }
 
     /// Lets the fault change an event for the watch of the node with this number.
-    pub fn tell(&mut self, number: Option<NodeNumber>, event: &mut Event) {
-        let (Some(me), Event::Set(entry)) = (number, event) else { return };
+    pub fn tell(&mut self, number: Option<NodeNumber>, event: &mut RegistryEvent) {
+        let (Some(me), RegistryEvent::Set(entry)) = (number, event) else { return };
         if !self.has(Fault::HideJobs) || entry.key != VIEW_KEY {
             return;
         }

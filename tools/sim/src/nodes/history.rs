@@ -1,4 +1,4 @@
-//! The history of views, in which each one is checked against those before it.
+//! The history of views. Each new view is checked against those before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -30,18 +30,18 @@ pub enum Check {
     Numbers,
     /// No partition of a living owner gets another owner before it was handed over.
     HandOver,
-    /// No more partitions move at once than allowed, and only to nodes that may have some.
+    /// No more partitions move at once than allowed, and they move only to nodes that may own some.
     Moves,
     /// No two nodes run a job in the same epoch.
     Jobs,
-    /// No two nodes believe at once to own the same partition: a node is an island before it is voted out.
+    /// No two nodes believe at once that they own the same partition: a node becomes an island before it is voted out.
     Belief,
     /// No node is voted out because the bus or the registry restarted.
     Steadfast,
-    /// Once everything is well, all living nodes are online in one view, and every partition has an owner and none
-    /// moves.
+    /// After a long time without failures, all living nodes are online in one view, every partition has an owner, and
+    /// none moves.
     Rest,
-    /// At rest each node has its share of the partitions.
+    /// After a long time without failures, each node has its share of the partitions.
     Balance,
 }
 

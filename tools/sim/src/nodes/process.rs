@@ -11,7 +11,7 @@ use muster_live::{Millis, ShardIndex};
 use super::faults::Fault;
 use super::world::{Happening, World};
 
-/// A clock with any start that runs a little too fast or too slow.
+/// A clock that starts at any time and runs a little too fast or too slow.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     offset: Millis,
@@ -40,12 +40,12 @@ pub struct Process {
     pub(super) roles: Roles,
     pub(super) is_draining: bool,
     pub(super) is_busy: bool,
-    /// The process does nothing until this time.
+    /// The time until which the process does nothing.
     pub(super) sleeps_until: Millis,
-    /// No message reaches the process or leaves it until this time, and nobody notices.
+    /// The time until which no message reaches the process or leaves it. Nobody is told of that.
     pub(super) silent_until: Millis,
     pub(super) is_connected: bool,
-    /// Grows with each connection. Messages on an earlier connection are lost.
+    /// A number that grows when the connection is lost or made again. Messages of an earlier connection are lost.
     pub(super) connection: u64,
     pub(super) losses: u64,
     pub(super) listens: Option<Address>,
@@ -63,7 +63,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Whether the process does nothing now, or has not yet seen what came while it slept.
+    /// Whether the process does nothing now, or has not yet handled the events that came while it slept.
     pub(super) fn is_asleep(&self, now: Millis) -> bool {
         now <= self.sleeps_until
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use muster_cluster::registry::{Entry, Event, RegistryError, Revision, Written};
+use muster_cluster::registry::{Entry, RegistryError, RegistryEvent, Revision, Written};
 use muster_live::Millis;
 
 /// A write on its way.
@@ -35,7 +35,7 @@ pub struct Registry {
 
 impl Registry {
     /// Carries out a write if the key has the expected revision. Returns the event for watches.
-    pub fn write(&mut self, now: Millis, write: Write, checks: bool) -> (Written, Option<Event>) {
+    pub fn write(&mut self, now: Millis, write: Write, checks: bool) -> (Written, Option<RegistryEvent>) {
         let there = self.kept.get(&write.key).map(|kept| kept.revision);
         if checks && there != write.expected {
             return (Err(RegistryError::Conflict), None);
@@ -44,11 +44,11 @@ impl Registry {
         let (key, revision) = (write.key, Revision(self.last));
         let Some(value) = write.value else {
             self.kept.remove(&key);
-            return (Ok(revision), Some(Event::Removed { key, revision }));
+            return (Ok(revision), Some(RegistryEvent::Removed { key, revision }));
         };
         let ends_at = write.time_to_live_ms.map(|ms| now + ms);
         self.kept.insert(key.clone(), StoredValue { value: value.clone(), revision, ends_at });
-        (Ok(revision), Some(Event::Set(Entry { key, value, revision })))
+        (Ok(revision), Some(RegistryEvent::Set(Entry { key, value, revision })))
     }
 
     /// The next time at which a value ends.
@@ -57,21 +57,21 @@ impl Registry {
     }
 
     /// Removes the next value that has ended.
-    pub fn expire(&mut self, now: Millis) -> Option<Event> {
+    pub fn expire(&mut self, now: Millis) -> Option<RegistryEvent> {
         let has_ended = |kept: &StoredValue| kept.ends_at.is_some_and(|ends_at| ends_at <= now);
         let key = self.kept.iter().find(|(_, kept)| has_ended(kept))?.0.clone();
         self.kept.remove(&key);
         self.last += 1;
-        Some(Event::Removed { key, revision: Revision(self.last) })
+        Some(RegistryEvent::Removed { key, revision: Revision(self.last) })
     }
 
     /// All values, as a watch gets them first.
-    pub fn state(&self) -> Event {
+    pub fn state(&self) -> RegistryEvent {
         let entry = |(key, kept): (&String, &StoredValue)| Entry {
             key: key.clone(),
             value: kept.value.clone(),
             revision: kept.revision,
         };
-        Event::State(self.kept.iter().map(entry).collect())
+        RegistryEvent::State(self.kept.iter().map(entry).collect())
     }
 }

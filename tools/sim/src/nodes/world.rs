@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use muster_cluster::bus::Address;
-use muster_cluster::membership::{Action, Event, RequestRef};
-use muster_cluster::registry;
+use muster_cluster::membership::{Action, MembershipEvent, RequestRef};
+use muster_cluster::registry::RegistryEvent;
 use muster_live::Millis;
 use muster_live::place::{Epoch, Partition};
 
@@ -17,16 +17,17 @@ use super::{Check, Checked, Outcome};
 use crate::trace::Trace;
 use crate::violation::ensure;
 
-/// How long failures happen.
+/// Time during which failures happen.
 const BUSY_MS: Millis = 40_000;
-/// Time without failures after which everything must be well again.
+/// Time without failures after which no trace of them may be left.
 pub(super) const REST_MS: Millis = 60_000;
+
 /// An event at a point in time.
 pub(super) enum Happening {
     /// A membership gets an event.
-    Tell(usize, Event),
+    Tell(usize, MembershipEvent),
     /// A membership gets an event, unless its connection has changed since.
-    TellOn(usize, u64, Event),
+    TellOn(usize, u64, MembershipEvent),
     /// A write of a process reaches the registry on one of its connections.
     Write(usize, u64, RequestRef, Write),
     /// A probe of a process reaches the bus.
@@ -50,9 +51,9 @@ pub struct World {
     pub(super) processes: BTreeMap<usize, Process>,
     pub(super) next_process: usize,
     pub(super) registry: Registry,
-    /// The bus is down, and nobody can connect, until this time.
+    /// The time until which the bus is down and nobody can connect.
     pub(super) down_until: Millis,
-    /// The registry answers nobody until this time, though the bus is up.
+    /// The time until which the registry answers nobody, though the bus is up.
     pub(super) stuck_until: Millis,
     pub(super) happenings: BTreeMap<(Millis, u64), Happening>,
     order: u64,
@@ -69,7 +70,7 @@ pub struct World {
     pub(super) is_well: bool,
 }
 
-/// Runs a seed, with a planted bug or without.
+/// Runs a seed, with a planted bug or without. `prints` says whether the trace is printed.
 pub fn run(seed: u64, fault: Option<Fault>, prints: bool) -> Outcome {
     let mut world = World::new(seed, fault, prints);
     let violation = world.live().err();
@@ -128,7 +129,7 @@ impl World {
             self.advance(next)?;
             self.act()?;
         }
-        // Ongoing failures end by themselves, and no new ones happen.
+        // From here on no new failures happen, and those that last end by themselves.
         self.is_well = true;
         self.advance(self.now + REST_MS)?;
         self.check_rest()
@@ -155,7 +156,7 @@ impl World {
                 let Some((key, happening)) = self.happenings.pop_first() else { continue };
                 self.happen(key, happening)?;
             } else if let Some((_, id)) = tick {
-                self.step(id, Event::Tick)?;
+                self.step(id, MembershipEvent::Tick)?;
             }
         }
         self.now = until;
@@ -183,7 +184,7 @@ impl World {
                 let incarnation = self.rng.u128(..);
                 if let Some(process) = self.processes.get_mut(&id) {
                     process.incarnation = incarnation;
-                    return self.step(id, Event::Rejoin { incarnation });
+                    return self.step(id, MembershipEvent::Rejoin { incarnation });
                 }
             }
             Happening::Start => self.start(),
@@ -192,7 +193,7 @@ impl World {
     }
 
     /// Hands an event to a process, as soon as it is awake and not cut off.
-    fn tell(&mut self, key: (Millis, u64), id: usize, event: Event, connection: Option<u64>) -> Checked {
+    fn tell(&mut self, key: (Millis, u64), id: usize, event: MembershipEvent, connection: Option<u64>) -> Checked {
         let Some(process) = self.processes.get(&id) else { return Ok(()) };
         if connection.is_some_and(|connection| connection != process.connection) {
             return Ok(());
@@ -212,18 +213,18 @@ impl World {
     }
 
     /// Runs one step of a process's membership and carries out its actions.
-    pub(super) fn step(&mut self, id: usize, event: Event) -> Checked {
+    pub(super) fn step(&mut self, id: usize, event: MembershipEvent) -> Checked {
         let Some(process) = self.processes.get_mut(&id) else { return Ok(()) };
         self.steps += 1;
         self.busy = if self.busy.0 == self.now { (self.now, self.busy.1 + 1) } else { (self.now, 0) };
         ensure(Check::Rest, self.busy.1 < 10_000, || format!("process {id} does not come to rest"))?;
         let mut actions = Vec::new();
         self.trace.line(|| match &event {
-            Event::Tick => String::new(),
-            Event::Registry(registry::Event::State(entries)) => {
+            MembershipEvent::Tick => String::new(),
+            MembershipEvent::Registry(RegistryEvent::State(entries)) => {
                 format!("{}: {id} <- state of {}", self.now, entries.len())
             }
-            Event::Registry(registry::Event::Set(entry)) => {
+            MembershipEvent::Registry(RegistryEvent::Set(entry)) => {
                 format!("{}: {id} <- {} {:?}", self.now, entry.key, entry.revision)
             }
             event => format!("{}: {id} <- {event:?}", self.now),

@@ -1,4 +1,4 @@
-//! The actor makes up the acts of a scenario. It knows nothing of the world's state.
+//! The actor makes up the acts of a scenario. It does not know the state of the world.
 
 use fastrand::Rng;
 use muster_live::{Encoding, ShardIndex, StreamKey};
@@ -20,10 +20,10 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// All themes, each as often as it is picked.
+    /// The themes to pick from. A theme that is named more often is picked more often.
     pub const ALL: [Self; 5] = [Self::Everything, Self::Everything, Self::Rooms, Self::Rooms, Self::Parties];
 
-    /// The relative frequency of each kind of action.
+    /// The relative frequency of each kind of action, by the number that `Actor::action` gives the kind.
     fn usual(self) -> [u32; 19] {
         match self {
             Self::Everything => [8, 3, 18, 8, 3, 5, 3, 16, 2, 2, 1, 1, 1, 4, 1, 24, 4, 24, 2],
@@ -44,7 +44,7 @@ pub struct Actor<'a> {
     weights: Vec<u32>,
     opened: Who,
     sessions_max: usize,
-    /// How likely an action is about the first stream.
+    /// The probability, from 0 to 1, that an action is about the first stream.
     focus: f32,
     turns_max: u32,
 }
@@ -88,7 +88,8 @@ impl<'a> Actor<'a> {
         acts.push(Act { action, turns, salt });
     }
 
-    /// Lets many players ask for a seat at once, with nothing in between. Some of them may close before they have it.
+    /// Lets several new players ask for a seat at once, with nothing in between. In some rushes, some of them close
+    /// before they have the seat.
     fn rush(&mut self, acts: &mut Vec<Act>) {
         let (template, deaths) = (pick(self.rng, &[0, 1, 1, 3]), pick(self.rng, &[0, 0, 3]));
         self.add(acts, Action::Rest);
@@ -113,7 +114,7 @@ impl<'a> Actor<'a> {
     }
 
     fn who(&mut self) -> Who {
-        // Mostly one of the latest sessions, because earlier ones have often closed.
+        // The session is mostly one of the latest, because earlier ones have often closed.
         let latest = self.opened.saturating_sub(12);
         if self.rng.bool() { self.rng.usize(latest..self.opened) } else { self.rng.usize(0..self.opened) }
     }

@@ -1,5 +1,5 @@
 //! Actions of players on rooms and the lobby, and the settings of rooms. All numbers are small, so that limits are
-//! reached. Details that an act leaves open are drawn from its salt.
+//! reached. Details that an act leaves open are drawn at random by the seed of the act.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub enum RoomAct {
     Unwatch,
 }
 
-/// Names of templates by number; the last is none that exists.
+/// Names of templates by number. No template has the last name.
 pub const TEMPLATES: [&str; 5] = ["pair", "table", "brief", "secret", "missing"];
 
 /// Number of templates that exist.
@@ -99,7 +99,7 @@ pub fn view(number: usize) -> ViewKey {
     ViewKey { path, filter, interval_ms, rooms_max: [1, 2, 50][number % 3] }
 }
 
-/// Number of views.
+/// Number of views that sessions watch.
 pub const VIEWS: usize = 6;
 
 /// A random action on rooms.

@@ -15,15 +15,17 @@ use crate::model::{Audience, Op, Receiver};
 use crate::scenario::{When, Who, pick};
 use crate::violation::Checked;
 
-/// The first number of each kind of act.
+/// The first number of the acts in which time passes.
 const TIME_PASSES: u8 = 16;
+/// The first number of the acts about rooms.
 const ROOM_ACT: u8 = 73;
+/// The first number of the acts about parties.
 const PARTY_ACT: u8 = 93;
 
-/// Most living nodes at a time.
+/// The largest number of living nodes at a time.
 const NODES_MAX: usize = 4;
 
-/// Most sessions of a run.
+/// The largest number of sessions of a run.
 pub(super) const SESSIONS_MAX: Who = 40;
 
 /// The public id of a session.
@@ -42,7 +44,7 @@ pub(super) fn info(who: Who) -> SessionInfo {
         user_id: user_id(who),
         token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
         issued_at_sec: 1,
-        sole_since: Some(Timestamp(who as i64)),
+        only_session_since: Some(Timestamp(who as i64)),
     }
 }
 
@@ -51,7 +53,7 @@ impl World {
         let who = self.rng.usize(0..self.clients.len().max(1));
         let stream = self.rng.usize(0..self.streams.len()) as StreamId;
         let mut act = self.rng.u8(0..115);
-        // Recovery data and logs are not kept waiting for long.
+        // While a place waits for recovery data or a log, no long time passes, as these arrive soon.
         let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
         if self.is_kept_often && nobody_waits && act >= 25 {
             act = pick(&mut self.rng, &[act, act, PARTY_ACT, ROOM_ACT, TIME_PASSES]);
@@ -108,7 +110,7 @@ impl World {
             return Ok(());
         }
         let node = nodes[self.rng.usize(0..nodes.len())];
-        // One living place must know the state that the next owners are told.
+        // A place of another node must know a view, so that it can tell the next owners of its sessions.
         if !self.cluster.awake().iter().any(|place| place.node() != node) {
             return Ok(());
         }
@@ -146,7 +148,7 @@ impl World {
         Ok(())
     }
 
-    /// Notes that a session is gone; owners are told separately.
+    /// Notes that a session is gone. Owners are not told here.
     pub(super) fn forget(&mut self, who: Who) {
         let Some(client) = self.clients.get_mut(&who) else { return };
         client.is_open = false;
@@ -239,7 +241,8 @@ impl World {
             Some(tie) => tie.certain().map(|state| state.present.is_some()),
             None => Some(false),
         };
-        // A place that does not know the last view may send to a former owner.
+        // A place that does not know the last view may send to a former owner, so nobody is certain to receive the
+        // message.
         let is_certain = is_there == Some(true) && self.cluster.is_up_to_date(at.place);
         let due = if is_certain { self.due(stream) } else { Vec::new() };
         let meant = if is_there == Some(false) { Audience::Nobody } else { Audience::All };
@@ -250,7 +253,7 @@ impl World {
         self.step(at.place, |plane, now, out| plane.publish(now, publish, out))
     }
 
-    /// The sessions that hear a stream.
+    /// The sessions that hear a stream, and must receive messages that are sent now.
     fn due(&self, stream: StreamId) -> Vec<Receiver> {
         let hearing = self.clients.iter().filter_map(|(who, client)| {
             let tie = client.ties.get(&stream)?;

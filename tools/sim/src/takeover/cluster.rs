@@ -1,4 +1,4 @@
-//! A cluster: nodes and their places, the queues between them, and the views, which places are told of at different
+//! A cluster: nodes and their places, the queues between places, and the views. Places are told of a view at different
 //! times.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,18 +24,18 @@ pub(super) struct Cluster {
     owners: Vec<(Place, Epoch)>,
     /// Partitions that move between living owners.
     moves: BTreeMap<Partition, Move>,
-    /// Per partition, the epoch since which none of its messages were lost.
+    /// The epoch since which no message of a partition was lost, by partition.
     unbroken_since: Vec<Epoch>,
-    /// All views, of epoch 1, 2 and so on, each with the epochs since which nothing was lost.
+    /// All views, beginning with that of epoch 1. Each has the epochs since which no message of a partition was lost.
     views: Vec<(Routes, Vec<Epoch>)>,
     /// Number of nodes that died.
     pub crashes: usize,
-    /// Per place, the number of views it was told of, and the number of views before it started.
+    /// The number of views that a place was told of, and the number of views before it started, by place.
     told: BTreeMap<Place, (usize, usize)>,
     config: PlaneConfig,
     encoder: Rc<Encoder>,
     pub faults: Faults,
-    /// Whether planes have tallies.
+    /// Whether planes have tallies, the added kind of this simulation.
     has_tallies: bool,
     /// The tallies of each place.
     pub tallies: BTreeMap<Place, Shown>,
@@ -81,8 +81,8 @@ impl Cluster {
         for me in (0..shards).map(|shard| Place::new(node, shard)) {
             let mut plane = Plane::new(me, Routes::of_newcomer(), self.config.clone(), self.encoder.clone());
             if self.has_tallies {
-                let tallies = Tallies::default();
-                self.tallies.insert(me, tallies.0.clone());
+                let tallies = Tallies { keeps_handed_over: self.faults.keeps_handed_over(), ..Tallies::default() };
+                self.tallies.insert(me, tallies.shown.clone());
                 plane.add(Box::new(tallies));
             }
             self.planes.insert(me, plane);
@@ -130,10 +130,15 @@ impl Cluster {
 
     /// The owner of a stream by the last view.
     pub(super) fn owner(&self, stream: &StreamKey) -> Place {
-        self.owners[stream.partition().row()].0
+        self.owner_of(stream.partition())
     }
 
-    /// The epoch of that owner.
+    /// The owner of a partition by the last view.
+    pub(super) fn owner_of(&self, partition: Partition) -> Place {
+        partition.anchor().unwrap_or_else(|| self.owners[partition.row()].0)
+    }
+
+    /// The epoch since which the owner of a stream by the last view owns it.
     pub(super) fn owned_since(&self, stream: &StreamKey) -> Epoch {
         self.owners[stream.partition().row()].1
     }
@@ -189,7 +194,7 @@ impl Cluster {
         let (epoch, places) = (self.epoch(), self.planes.keys().copied().collect::<Vec<_>>());
         for (_, queue) in self.queues.iter_mut().filter(|((from, _), _)| from.node() == node) {
             for message in queue.drain(rng.usize(0..=queue.len())..) {
-                // The message may be of a partition that the node had handed over.
+                // The message may be of a partition that the node handed over before, whose present owner lives.
                 if let Message::Down(down) = message
                     && let Some(partition) = down.stream().map(StreamKey::partition)
                 {
@@ -204,7 +209,7 @@ impl Cluster {
             if !is_dead(owner.0) && !next.is_some_and(is_dead) {
                 continue;
             }
-            // A moving partition goes to whichever of its two owners lives.
+            // A moving partition goes to the one of its two owners that lives.
             let anybody = places[rng.usize(0..places.len())];
             let heir = [Some(owner.0), next].into_iter().flatten().find(|place| !is_dead(*place)).unwrap_or(anybody);
             *owner = (heir, epoch);
@@ -219,7 +224,7 @@ impl Cluster {
         self.told.iter().filter(|(_, (told, _))| *told < self.views.len()).map(|(place, _)| *place)
     }
 
-    /// The next view for a place. The place may skip views in between.
+    /// A later view for a place. The place may skip views in between.
     pub(super) fn next_view(&mut self, rng: &mut Rng, place: Place) -> Option<Routes> {
         let (told, _) = self.told.get_mut(&place)?;
         *told = rng.usize(*told..self.views.len()) + 1;

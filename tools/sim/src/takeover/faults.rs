@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Carried, Down, Message, Told, Up};
-use muster_live::rooms::{self, Across, ToOwner};
+use muster_live::plane::{Ask, Carried, Down, Message, Told, Up};
+use muster_live::rooms::{self, MessageToRoomOwner, OwnerMessage};
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,17 +15,17 @@ pub enum Fault {
     LoseStanding,
     /// A new owner is told of a session twice.
     DoubleStanding,
-    /// A new owner never hears that a place has told everything.
+    /// A new owner never hears that a place has told everything that it knows.
     LoseFence,
     /// A place gets no roster of a new owner.
     LoseRoster,
     /// The roster of a new owner lacks a presence.
     CutRoster,
-    /// A session is not told that something ended with its owner.
+    /// A session is not told that its party or room ended with its owner.
     KeepClosed,
     /// A new desk is not told of a room that it is to fill.
     LoseFilling,
-    /// Watchers of a new directory are not told that it begins anew.
+    /// Watchers of a new directory are not told that the lobby begins anew.
     KeepListed,
     /// A new owner gets recovery data of a party with another leader.
     OtherLeader,
@@ -49,11 +49,13 @@ pub enum Fault {
     LoseSaid,
     /// Sessions hear repeated messages of a durable match even if they had them.
     HearTwice,
+    /// A place keeps things that it has handed over.
+    KeepHandedOver,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -73,10 +75,12 @@ impl Fault {
         Self::LoseInputs,
         Self::LoseSaid,
         Self::HearTwice,
+        Self::KeepHandedOver,
     ];
 }
 
-/// A fault that strikes once, at one of its first occasions.
+/// The state of the planted fault. Faults strike once, at one of their first occasions, unless a comment says
+/// otherwise.
 pub(super) struct Faults {
     fault: Option<Fault>,
     occasions: u32,
@@ -95,7 +99,7 @@ impl Faults {
         self.occasions == 0
     }
 
-    /// Whether a session is not told that something ends or begins anew.
+    /// Whether the fault keeps a message from a session: that a party or room ended, or that the lobby begins anew.
     pub(super) fn silences(&mut self, is_end: bool, is_anew: bool) -> bool {
         is_end && self.strikes(Fault::KeepClosed) || is_anew && self.strikes(Fault::KeepListed)
     }
@@ -103,7 +107,7 @@ impl Faults {
     /// Lets the fault change recovery data on their way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
         for part in &mut *kept {
-            if let Carried::Rooms(rooms::Carried::Room(room)) = part
+            if let Carried::Room(rooms::CarriedRooms::Room(room)) = part
                 && !room.variables.values.is_empty()
                 && self.strikes(Fault::OldVariables)
             {
@@ -117,21 +121,27 @@ impl Faults {
         }
         if let Carried::Party(party) = &mut kept[at]
             && let Some(other) = party.members.iter().find(|member| member.presence != party.leader)
-            // This fault strikes at every occasion, because there are few.
+            // This fault strikes at every occasion, because there are few occasions.
             && self.fault == Some(Fault::OtherLeader)
         {
             party.leader = other.presence.clone();
         }
     }
 
-    /// Whether a log accepts a write of a former owner.
+    /// Whether places keep tallies that they have handed over. This fault strikes at every occasion, since only tallies
+    /// are kept by the simulation itself.
+    pub(super) fn keeps_handed_over(&self) -> bool {
+        self.fault == Some(Fault::KeepHandedOver)
+    }
+
+    /// Whether the fault lets a log accept a write of a former owner.
     pub(super) fn admits(&mut self) -> bool {
         self.strikes(Fault::TakeLate)
     }
 
-    /// Whether a call is not written to the log.
+    /// Whether the fault keeps a call out of the log.
     pub(super) fn forgets(&mut self, call: &Call) -> bool {
-        // A match without its first call never began, which nobody notices.
+        // The first call of a match is always written: a match without it never began, which nobody notices.
         !matches!(call.callback, Callback::Init { .. }) && self.strikes(Fault::LoseEntry)
     }
 
@@ -141,7 +151,7 @@ impl Faults {
             if self.strikes(Fault::LoseSeat) {
                 outline.players.pop();
             }
-            // This fault strikes at every occasion, because few of them show.
+            // This fault strikes at every occasion, because few occasions have an effect that shows.
             if self.fault == Some(Fault::LoseSaid) {
                 outline.sent.clear();
             }
@@ -190,8 +200,10 @@ impl Faults {
                     presences.pop();
                 }
             }
-            Message::Up(Up::Rooms(ask)) | Message::Dated(_, Up::Rooms(ask))
-                if matches!(**ask, ToOwner::Across(_, Across::Filling { .. })) && self.strikes(Fault::LoseFilling) =>
+            Message::Up(Up::Ask { ask: Ask::Room(ask), .. })
+            | Message::Dated(_, Up::Ask { ask: Ask::Room(ask), .. })
+                if matches!(**ask, MessageToRoomOwner::FromOwner(_, OwnerMessage::Filling { .. }))
+                    && self.strikes(Fault::LoseFilling) =>
             {
                 return;
             }

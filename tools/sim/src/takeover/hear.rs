@@ -33,7 +33,7 @@ impl World {
                 let still_hears = is_current && tie.answered().hears && tie.period.is_none();
                 match outcome {
                     Ok(joined) if is_current && listens => self.shown(who, stream, &joined.presences, true),
-                    // A request to listen that the session made meanwhile was granted.
+                    // A join was refused, but a request to listen that the session made meanwhile was granted.
                     Err(refusal) if still_hears && refusal != JoinRefusal::Closed => {
                         self.shown(who, stream, &[], false)
                     }
@@ -48,7 +48,7 @@ impl World {
             (OpenRequest::Listen { who, stream, epoch }, Reply::Joined(Err(_))) => {
                 let tie = self.tie(who, stream)?;
                 tie.listen_answered(request, false);
-                // The session left the stream and still hears it.
+                // The request was refused, but the session left the stream in such a way that it still hears it.
                 let still_hears = tie.epoch == epoch && tie.answered().hears && tie.period.is_none();
                 if still_hears { self.shown(who, stream, &[], false) } else { Ok(()) }
             }
@@ -79,7 +79,8 @@ impl World {
         client.map(|client| client.ties.entry(stream).or_default()).ok_or_else(unknown)
     }
 
-    /// Notes the presences that a session is shown on a stream: all, or, if not `is_whole`, only later ones.
+    /// Notes the presences that a session is shown on a stream. If `is_whole` is false, the session was shown no
+    /// earlier presences, and learns only of those that come later.
     fn shown(&mut self, who: Who, stream: StreamId, presences: &[Presence], is_whole: bool) -> Checked {
         let mut view = BTreeMap::new();
         for presence in presences {
@@ -155,8 +156,9 @@ impl World {
     }
 
     /// Checks that all sessions hear the messages of a stream in one order, as long as the stream keeps its owner.
-    /// After the death of an owner, some sessions get its last messages later, from the next owner. Differences in a
-    /// roster are heard at one place only, so they are not part of the order.
+    /// After the death of an owner, some sessions get its last messages later, from the next owner. Differences between
+    /// the roster of a new owner and that of the former one are heard at one place only, so they are not part of the
+    /// order.
     fn put_in_order(&mut self, who: Who, stream: StreamId, content: &[u8], mark: u32) -> Checked {
         let (view, is_difference) = (mark >> 1, mark & 1 == 1);
         let epoch = self.cluster.unbroken_since(view as usize, &self.streams[usize::from(stream)]);

@@ -1,9 +1,9 @@
 //! Durable matches in a cluster: sessions join them, send to them and leave, and the matches go on as their players saw
-//! them, whichever nodes die.
+//! them when nodes die.
 //!
-//! Handlers and logs are modelled. A call of a handler is first written to the partition's log, if the log accepts its
-//! writer, and the effects follow some time later. A stalled process may still try to write. The next owner takes the
-//! log over and replays it, and must get the same results.
+//! Handlers and logs are modelled. A call of a handler is first written to the partition's log, if the log accepts the
+//! place that writes, and the effects follow some time later. A stalled process may still try to write. The next owner
+//! takes the log over and replays it, and must get the same results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,11 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matches::{
-    Act, Answer, Broadcast, Call, CallRef, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return, Said,
+    Act, Broadcast, Call, CallRef, Callback, Chain, Creation, MatchAnswer, MatchAsk, MatchId, Outcome, Outline,
+    ReplayedBroadcasts, Return,
 };
 use muster_live::place::{Epoch, Partition};
-use muster_live::plane::{HandlerOrder, JoinRefusal, Reply};
+use muster_live::plane::{self, HandlerOrder, JoinRefusal, Reply};
 use muster_live::{Place, StreamKey};
 
 use super::world::{OpenRequest, World};
@@ -22,7 +23,7 @@ use crate::frames::{MatchWord, match_number_of, who as who_is};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation, ensure};
 
-/// Most matches of a run.
+/// The largest number of matches of a run.
 const MATCHES_MAX: usize = 3;
 
 /// A request to a match that waits for its answer.
@@ -30,7 +31,7 @@ const MATCHES_MAX: usize = 3;
 pub(super) enum OpenMatchRequest {
     /// To make the match.
     Make(Who),
-    /// To join a match; `generation` is that of the tie.
+    /// To join a match; `generation` is that of the session's tie when it asked.
     Join { who: Who, match_number: u32, generation: u32 },
 }
 
@@ -48,13 +49,14 @@ pub(super) struct MatchTie {
     /// Whether the session has asked to join, and not left since.
     may_hear: bool,
     is_in: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out.
     generation: u32,
     sent: u32,
     /// Number of the session's first message that must arrive.
     from: u32,
-    last_tick: u32,
-    /// Whether the session has heard a tick since it joined, so that it must hear all that follow.
+    /// The tick after the last one that the session heard.
+    next_tick: u32,
+    /// Whether the session has heard a tick since it joined. From then on it must hear every tick.
     hears_all: bool,
 }
 
@@ -82,7 +84,7 @@ struct Log {
     entries: Vec<(Call, Return)>,
 }
 
-/// The engine that runs the handlers of a partition at a place.
+/// The engine that runs the handlers of a partition's matches at a place.
 #[derive(Debug)]
 struct Engine {
     epoch: Epoch,
@@ -92,7 +94,7 @@ struct Engine {
 /// A step that an engine is about to take.
 #[derive(Debug)]
 enum EngineTask {
-    /// Write a call to the log and run it.
+    /// A call is written to the log and run.
     Keep(Place, Box<Call>),
     Return(Place, CallRef, Return),
     TakeOver(Place, Partition, Epoch),
@@ -112,7 +114,7 @@ impl EngineTask {
 /// The durable matches of a run, with their logs and engines.
 #[derive(Default)]
 pub(super) struct Matches {
-    /// The streams of matches by number. Some matches may never have begun.
+    /// The streams of matches by number. Some of these matches may never have begun.
     streams: Vec<StreamKey>,
     logs: BTreeMap<Partition, Log>,
     engines: BTreeMap<(Place, Partition), Engine>,
@@ -121,7 +123,7 @@ pub(super) struct Matches {
     /// The digest of each tick of each match.
     ticks: BTreeMap<(u32, u32), u32>,
     kicked: BTreeSet<(u32, Who)>,
-    /// Whether calls of loops are held back, so that the world can come to rest.
+    /// Whether calls of `match_loop` are held back, so that the world can come to rest.
     holds_loops: bool,
 }
 
@@ -178,7 +180,7 @@ impl HandlerModel {
                     let is_new = self.here.insert(presence.session_id);
                     ensure(Check::Matches, is_new, || format!("{presence:?} came twice to {}", call.id))?;
                 }
-                (Outcome::Goes, Vec::new())
+                (Outcome::GoesOn, Vec::new())
             }
             Callback::Leave(left) => {
                 for left in left {
@@ -186,7 +188,7 @@ impl HandlerModel {
                     let was_here = self.here.remove(&left.presence.session_id);
                     ensure(Check::Matches, was_here, || format!("{left:?} was not in {}", call.id))?;
                 }
-                (Outcome::Goes, Vec::new())
+                (Outcome::GoesOn, Vec::new())
             }
             Callback::Loop(inputs) => {
                 let mut acts = Vec::new();
@@ -203,7 +205,7 @@ impl HandlerModel {
                     }
                 }
                 acts.push(Act::Broadcast(self.state(call)));
-                (Outcome::Goes, acts)
+                (Outcome::GoesOn, acts)
             }
             Callback::Signal(_) | Callback::Timer { .. } | Callback::Terminate { .. } => {
                 (Outcome::Failed("unasked".into()), Vec::new())
@@ -262,7 +264,7 @@ impl World {
             OpenRequest::Match(OpenMatchRequest::Join { who: other, .. }) => *other == who,
             _ => false,
         };
-        // Does nothing while the client waits for the answer to a join.
+        // A client that waits for the answer to a join does nothing else.
         if self.asked.values().any(joins) {
             return Ok(());
         }
@@ -291,14 +293,17 @@ impl World {
 
     pub(super) fn match_answered(&mut self, asked: OpenMatchRequest, reply: &Reply) -> Checked {
         match (asked, reply) {
-            (OpenMatchRequest::Join { who, match_number, generation }, Reply::Match(Ok(Answer::Entered(_)))) => {
+            (
+                OpenMatchRequest::Join { who, match_number, generation },
+                Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Entered(_)))),
+            ) => {
                 let tie = self.matches.ties.entry((match_number, who)).or_default();
                 if tie.generation == generation && !tie.is_in {
                     (tie.is_in, tie.from) = (true, tie.sent + 1);
                 }
                 Ok(())
             }
-            (_, Reply::Match(Ok(Answer::Created) | Err(_)))
+            (_, Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Created) | Err(_))))
             | (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => Ok(()),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
@@ -317,16 +322,19 @@ impl World {
             MatchWord::State { tick, digest } => {
                 let (tick, digest) = (*tick, *digest);
                 ensure(Check::Stray, known.may_hear, || format!("session {who} is not in match {match_number}"))?;
-                ensure(Check::Matches, known.last_tick < tick + 1, || {
-                    format!("session {who} hears tick {tick} of match {match_number} behind {}", known.last_tick)
-                })?;
-                ensure(Check::Matches, !known.hears_all || tick == known.last_tick, || {
+                ensure(Check::Matches, known.next_tick < tick + 1, || {
                     format!(
-                        "session {who} hears tick {tick} of match {match_number}, and {} was the one before",
-                        known.last_tick
+                        "session {who} hears tick {tick} of match {match_number}, and {} was the next one",
+                        known.next_tick
                     )
                 })?;
-                (known.last_tick, known.hears_all) = (tick + 1, true);
+                ensure(Check::Matches, !known.hears_all || tick == known.next_tick, || {
+                    format!(
+                        "session {who} hears tick {tick} of match {match_number}, and {} was the next one",
+                        known.next_tick
+                    )
+                })?;
+                (known.next_tick, known.hears_all) = (tick + 1, true);
                 let kept = self.matches.ticks.get(&(match_number, tick)).copied();
                 ensure(Check::Matches, kept == Some(digest), || {
                     format!("session {who} sees tick {tick} of match {match_number} as {digest}, and it was {kept:?}")
@@ -336,7 +344,7 @@ impl World {
         Ok(())
     }
 
-    /// Handles an order of a plane to the engine of its place.
+    /// Handles an order that a plane gives to the engine of its place.
     pub(super) fn order(&mut self, place: Place, order: HandlerOrder) -> Checked {
         self.trace.line(|| format!("  {place:?} orders {order:?}"));
         match order {
@@ -372,7 +380,7 @@ impl World {
         let lives = self.cluster.planes.contains_key(&task.of().0);
         self.trace.step(|| format!("  engine: {task:?}"), &[number as u64]);
         match task {
-            // A stalled process that is taken for dead still writes.
+            // A call is written even if its node is dead: a stalled process that others take for dead may still write.
             EngineTask::Keep(place, call) => self.keep_call(place, &call),
             _ if !lives => Ok(()),
             EngineTask::Return(place, call, returned) => {
@@ -427,7 +435,7 @@ impl World {
         }
         log.epoch = epoch;
         let mut models: BTreeMap<MatchId, HandlerModel> = BTreeMap::new();
-        let mut said: BTreeMap<MatchId, Said> = BTreeMap::new();
+        let mut said: BTreeMap<MatchId, ReplayedBroadcasts> = BTreeMap::new();
         for (call, returned) in &log.entries {
             if matches!(call.callback, Callback::Init { .. }) {
                 models.insert(call.id, HandlerModel::of_first(call)?);
@@ -439,14 +447,14 @@ impl World {
             ensure(Check::Matches, again == *returned, || format!("{call:?} was {returned:?}, and is {again:?}"))?;
             said.entry(call.id).or_default().returned(&call.callback, &model.outline);
         }
-        let goes_on = |(id, said): (MatchId, Said)| said.into_outline(models[&id].outline.clone());
+        let goes_on = |(id, said): (MatchId, ReplayedBroadcasts)| said.into_outline(models[&id].outline.clone());
         let mut outlines: Vec<Outline> = said.into_iter().map(goes_on).collect();
         self.cluster.faults.unseat(&mut outlines);
         self.matches.engines.insert((place, partition), Engine { epoch, models });
         self.step(place, |plane, now, out| plane.matches_taken_over(now, partition, epoch, outlines, out))
     }
 
-    /// Runs the ticks that were held back, once.
+    /// Runs the calls of `match_loop` that were held back, each once.
     pub(super) fn flush_loops(&mut self) -> Checked {
         let is_loop =
             |task: &EngineTask| matches!(task, EngineTask::Keep(_, call) if matches!(call.callback, Callback::Loop(_)));
@@ -489,10 +497,10 @@ impl World {
                     format!("session {who} was in match {match_number}, and has seen nothing of its going")
                 })?;
                 let tick = model.map(|model| model.outline.tick).unwrap_or_default();
-                ensure(Check::Matches, !tie.hears_all || u64::from(tie.last_tick) == tick, || {
+                ensure(Check::Matches, !tie.hears_all || u64::from(tie.next_tick) == tick, || {
                     format!(
                         "session {who} has heard {} ticks of match {match_number}, which is at {tick}",
-                        tie.last_tick
+                        tie.next_tick
                     )
                 })?;
                 let heard = model.and_then(|model| model.heard.get(who)).copied().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Sessions that move to another place, with the part that the server's rim has in it.
+//! Sessions that move to another place. The simulation does the part of the server's rim.
 //!
 //! Frames that arrive for a session at its new place are kept until the session is there. Nodes may die at any moment
-//! of a move. Then the session either goes on, or it is gone for everybody.
+//! of a move: then the session either goes on, or is gone for everybody.
 
 use bytes::Bytes;
 use muster_domain::sessions::{Claims, Vars};
 use muster_live::place::NodeNumber;
-use muster_live::plane::{Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef, Up};
+use muster_live::plane::{Answer, Claim, ClaimRefusal, Departed, Moved, Reply, RequestRef, Up};
 use muster_live::{Place, SessionRef, StreamKey};
 
 use super::act::{info, session_id, user_id};
@@ -14,10 +14,10 @@ use super::world::{OpenRequest, World};
 use crate::scenario::Who;
 use crate::violation::{Check, Checked, Violation};
 
-/// Most attempts to get an answer from all owners.
+/// The largest number of attempts to get answers from all owners.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// A session that moves, until its new place has it or knows that it will not come.
+/// A session that moves. The move is over when the session's new place has the session, or knows that it will not come.
 #[derive(Debug)]
 pub(super) struct Move {
     pub to: SessionRef,
@@ -33,8 +33,8 @@ pub(super) struct Move {
 enum HomeState {
     /// The former place has not heard of the move.
     Unasked,
-    /// The session asks owners to bind it to its new place: `open` requests have no answer, and `again` lists streams
-    /// to ask anew.
+    /// The session asks owners to know it at its new place. `open` requests have no answer yet, and `again` lists
+    /// streams whose owners must be asked anew.
     Binding { request: RequestRef, open: usize, again: Vec<StreamKey>, attempts: u32, has_pool: bool },
     /// The session has left its former place.
     Left,
@@ -43,13 +43,13 @@ enum HomeState {
 }
 
 impl World {
-    /// Begins a move: the session's next socket arrived at another node.
+    /// Begins a move, as if the session's next socket had arrived at another node.
     pub(super) fn begin_move(&mut self, who: Who) -> Checked {
         let (at, encoding) = (self.clients[&who].at, self.clients[&who].encoding);
         let awake = self.cluster.awake().into_iter();
         let knows = |place: &Place| self.cluster.planes[place].routes().has(at.place);
         let places: Vec<Place> = awake.filter(|place| place.node() != at.place.node() && knows(place)).collect();
-        // A session moves only when none of its client's requests is open.
+        // A session moves only while none of its client's requests is open.
         if places.is_empty()
             || self.asked.values().any(|asked| asked.who(&self.tickets) == Some(who))
             || self.tickets.steps_of(who)
@@ -108,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// Notes that an owner has answered, or will not.
+    /// Notes the answer of an owner, or that none will come.
     pub(super) fn rebind_answered(&mut self, who: Who, stream: StreamKey, reply: &Reply) {
         if let Some(Move { home: HomeState::Binding { open, again, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
@@ -116,11 +116,11 @@ impl World {
         }
     }
 
-    /// Notes that the matchmaker has answered, or will not.
+    /// Notes the answer of the matchmaker, or that none will come.
     pub(super) fn tickets_rebound(&mut self, who: Who, reply: &Reply) {
         if let Some(Move { home: HomeState::Binding { open, has_pool, .. }, .. }) = self.moves.get_mut(&who) {
             *open -= 1;
-            *has_pool = matches!(reply, Reply::Pool(Ok(_)));
+            *has_pool = matches!(reply, Reply::Answer(Answer::Pool(Ok(_))));
         }
     }
 
@@ -130,7 +130,7 @@ impl World {
         self.moves.iter().filter(move |(_, moving)| is_bound(moving)).map(|(who, _)| *who)
     }
 
-    /// Asks owners anew that did not answer, or lets the session leave.
+    /// Asks those owners anew that did not answer. If none are left, lets the session leave its former place.
     pub(super) fn leave_home(&mut self, who: Who) -> Checked {
         let home = self.clients[&who].at;
         let Some(moving) = self.moves.get_mut(&who) else { return Ok(()) };
@@ -171,7 +171,7 @@ impl World {
         self.step(home.place, |plane, _, out| plane.answer(request, reply, out))
     }
 
-    /// Ends a session during its move. Its new place must still hear of that, if that place lives.
+    /// Ends a session during its move. `is_expected` says whether its new place lives and must still hear of that.
     fn over(&mut self, who: Who, is_expected: bool) {
         self.forget(who);
         match is_expected {
@@ -211,7 +211,7 @@ impl World {
         if is_ending { self.close(who) } else { Ok(()) }
     }
 
-    /// Ends or changes moves of which a node that died had a part.
+    /// Ends or changes the moves from or to a node that died.
     pub(super) fn moves_without(&mut self, node: NodeNumber) {
         self.claim_answers.retain(|(_, to, _)| to.place.node() != node);
         let concerned: Vec<Who> = self.moves.keys().copied().collect();
@@ -224,7 +224,7 @@ impl World {
                     self.closing.extend(moving.is_ending.then_some(who));
                     self.moves.remove(&who);
                 }
-                // The former place goes on and notices at the end that the new one is gone.
+                // The former place goes on, and finds out at the end that the new place is gone.
                 HomeState::Binding { .. } if has_home => {}
                 _ if !is_expected => drop(self.moves.remove(&who)),
                 HomeState::Unasked | HomeState::Binding { .. } => moving_home(self, who, HomeState::Over),

@@ -1,10 +1,10 @@
-//! Parties in a cluster: they survive their owner or end with it, and all sides agree on the members.
+//! Parties in a cluster: each survives its owner or ends with it, and all sides agree on the members.
 
 use std::collections::BTreeSet;
 
 use muster_domain::Timestamp;
-use muster_live::party::{self, Label, Request, Settings};
-use muster_live::plane::{JoinRefusal, Reply};
+use muster_live::party::{self, Label, PartyAnswer, PartyRequest, Settings};
+use muster_live::plane::{Answer, JoinRefusal, Reply};
 
 use super::world::{OpenRequest, World};
 use crate::frames::{PartyWord, StreamId, Version, who as who_is};
@@ -25,7 +25,7 @@ pub(super) struct OpenPartyRequest {
 pub(super) struct PartyTie {
     /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out, or that its party ended.
     generation: u64,
     /// The members as the session sees them; `None` while it is not in the party.
     view: Option<BTreeSet<Who>>,
@@ -54,7 +54,7 @@ impl World {
         let at = self.clients[&who].at;
         let act = self.rng.u8(0..10);
         self.trace.line(|| format!("session {who}, party {party}: {act}"));
-        // A session that joins one party leaves another.
+        // Any party may change, since a session that joins one leaves another.
         self.tickets.note_change((PARTIES_FROM..).take(self.parties.len()));
         let tie = self.party_ties.entry((party, who)).or_default();
         if act < 3 {
@@ -67,8 +67,8 @@ impl World {
         let settings = Settings { open: true, hidden: false, label: Label::default() };
         self.step(at.place, |plane, now, out| {
             let ask = |member| match asked.makes {
-                true => Request::Create { leader: member, settings, max_size: 4, created_at: Timestamp(0) },
-                false => Request::Join(member),
+                true => PartyRequest::Create { leader: member, settings, max_size: 4, created_at: Timestamp(0) },
+                false => PartyRequest::Join(member),
             };
             plane.come_to_party(now, at.key, stream, ask, request, out);
         })
@@ -77,14 +77,15 @@ impl World {
     pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: &Reply) -> Checked {
         let OpenPartyRequest { who, party, makes, generation } = asked;
         match reply {
-            Reply::Party(Ok(party::Reply::Done)) if makes => {
+            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Done)))) if makes => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation {
                     tie.view.get_or_insert_with(|| BTreeSet::from([who]));
                 }
                 Ok(())
             }
-            // The session may have heard of its own join before the node died that had to answer.
+            // No answer means that the party is not made, unless the session is on its way by another request: it may
+            // have heard of its own join before the node died that had to answer.
             Reply::Joined(Err(JoinRefusal::Unavailable)) if makes && !self.is_on_its_way(who, party) => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation {
@@ -92,12 +93,13 @@ impl World {
                 }
                 Ok(())
             }
-            Reply::Party(_) | Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable)) => Ok(()),
+            Reply::Answer(Answer::Party(PartyAnswer::One(_)))
+            | Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable)) => Ok(()),
             reply => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
     }
 
-    /// Whether the session is in the party, or on its way, by another request.
+    /// Whether the session is in the party, or on its way into it, by another request.
     fn is_on_its_way(&self, who: Who, party: StreamId) -> bool {
         let (at, stream) = (self.clients[&who].at, &self.parties[usize::from(party - PARTIES_FROM)]);
         self.cluster.planes.get(&at.place).is_some_and(|plane| plane.is_on(at.key, stream))
@@ -120,7 +122,7 @@ impl World {
             PartyWord::Admitted(members) => {
                 self.check_may_hear(who, party)?.view = Some(members.iter().copied().collect());
             }
-            // The message may arrive after the session left.
+            // The message is no error after the session left, because it may have been on its way.
             PartyWord::Closed => self.party_ties.entry((party, who)).or_default().end(),
             PartyWord::Said(_) | PartyWord::Other => {}
         }

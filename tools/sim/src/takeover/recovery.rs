@@ -1,8 +1,9 @@
-//! Recovery data in a cluster. The simulation keeps what owners hand out, never loses it, and gives it to the next
-//! owner some time later, or not at all.
+//! Recovery data in a cluster. The simulation keeps the data that owners hand out, never loses them, and gives them to
+//! the next owner some time later, or sometimes not at all.
 //!
-//! After a crash a kept party goes on with the sessions that are still there. No session is in it twice, and its leader
-//! keeps leading while in it. A kept room keeps its variables and everybody's seat.
+//! After a crash a party with recovery data goes on with the sessions that are still there. No session is in the party
+//! twice, and its leader leads as long as it is a member. A room with recovery data keeps its variables and the seats
+//! of its members.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +21,11 @@ use crate::violation::{Check, Checked, ensure};
 /// The recovery data of a cluster, and the places that wait for them.
 #[derive(Default)]
 pub(super) struct Recovery {
-    /// The data of each thing, with the epoch of the latest owner that handed some out.
+    /// The data of each thing, with the epoch of the latest owner that handed out data of it.
     kept: BTreeMap<RecoveryKey, (Epoch, Vec<Carried>)>,
     /// Places that wait for the data of a partition.
     pub asked: Vec<(Place, Partition, Epoch)>,
-    /// Partitions whose data were once withheld from an owner.
+    /// Partitions whose data did not reach an owner at least once.
     failed: BTreeSet<Partition>,
 }
 
@@ -66,7 +67,8 @@ impl World {
         self.step(place, |plane, now, out| plane.recovered(now, partition, epoch, parts, out))
     }
 
-    /// Checks that a party or room did not end for a session that was in it by the data of an owner that died since.
+    /// Checks the end of a party or room for a session: it must not end if the data of its former owner, which died,
+    /// hold the session.
     pub(super) fn check_lost(&self, who: Who, stream: &StreamKey) -> Checked {
         let at = self.clients[&who].at;
         let thing = match stream.mode {
@@ -88,19 +90,19 @@ impl World {
 fn room_of(parts: &[Carried]) -> Option<&CarriedRoom> {
     parts
         .iter()
-        .find_map(|part| if let Carried::Rooms(rooms::Carried::Room(room)) = part { Some(&**room) } else { None })
+        .find_map(|part| if let Carried::Room(rooms::CarriedRooms::Room(room)) = part { Some(&**room) } else { None })
 }
 
 fn members_of(parts: &[Carried]) -> Vec<&CarriedMember> {
     let members = parts.iter().filter_map(|part| match part {
-        Carried::Rooms(rooms::Carried::Members(members)) => Some(&members.members),
+        Carried::Room(rooms::CarriedRooms::Members(members)) => Some(&members.members),
         _ => None,
     });
     members.flatten().collect()
 }
 
-/// Checks that a room's variables never fall behind the kept ones, that no member is in it twice, and that no two share
-/// a seat.
+/// Checks that a room's variables are never older than the kept ones, that no member is in the room twice, and that no
+/// two members share a seat.
 fn check_room(before: Option<&CarriedRoom>, room: &CarriedRoom, members: Vec<&CarriedMember>) -> Checked {
     let seats: BTreeSet<u32> = members.iter().filter_map(|member| member.seat).collect();
     let sessions: BTreeSet<_> = members.iter().map(|member| member.listener.session).collect();

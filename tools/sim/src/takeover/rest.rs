@@ -1,5 +1,5 @@
 //! Rest: all messages have arrived, every place knows the last view, and the state of planes is compared with the
-//! actions and views of sessions.
+//! actions of sessions and with their views.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,7 @@ impl World {
         self.trace.line(|| "rest".to_owned());
         self.settle()?;
         self.check_settled()?;
+        self.check_owners()?;
         for stream in 0..self.streams.len() as StreamId {
             let there = self.check_ties(stream)?;
             self.check_owner(stream, &there)?;
@@ -62,7 +63,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that nothing waits for anything.
+    /// Checks that no message waits, and that every request was answered or given up.
     fn check_settled(&self) -> Checked {
         for (place, plane) in &self.cluster.planes {
             let stats = plane.stats();
@@ -73,6 +74,16 @@ impl World {
         }
         let open = self.asked.iter().find(|(_, asked)| !self.is_given_up(asked));
         ensure(Check::Answers, open.is_none(), || format!("never answered: {open:?}"))
+    }
+
+    /// Checks that no place keeps anything of a partition that another place owns.
+    fn check_owners(&self) -> Checked {
+        for (place, plane) in &self.cluster.planes {
+            let mut partitions = plane.owned_partitions().into_iter();
+            let foreign = partitions.find(|partition| self.cluster.owner_of(*partition) != *place);
+            ensure(Check::Owners, foreign.is_none(), || format!("{place:?} keeps things of {foreign:?}"))?;
+        }
+        Ok(())
     }
 
     /// Compares sessions with their places. Returns the sessions that are on the stream.

@@ -1,7 +1,7 @@
-//! Tallies: a kind of things that this simulation adds to planes. The plane knows nothing of it but the trait of owned
-//! things, and yet tallies survive the change of their owners.
+//! Tallies: a kind of owned things that this simulation adds to planes. The plane knows tallies only by the trait of
+//! owned things, and yet they survive the change of their owners.
 //!
-//! A tally counts, and knows the sessions that came to it. It goes on when nobody is there.
+//! A tally holds a count and the sessions that came to it. It goes on when no session is there.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +11,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_cluster::codec::{Decoder, Encoder};
 use muster_domain::ids::Uuid;
-use muster_live::matches::LeaveReason;
-use muster_live::party::Member;
-use muster_live::plane::{AddedAsk, Carried, Kind, Listener, Message, Owned, Owning, RecoveryKey, Reply, Up};
+use muster_live::matches::{LeaveReason, MatchesAsk};
+use muster_live::party::{Member, PartyAsk};
+use muster_live::plane::{
+    AddedAsk, Answer, Ask, Carried, Kind, Listener, Message, Owned, Owning, RecoveryKey, Reply, RequestRef, Up,
+};
 use muster_live::{Millis, Partition, Place, Presence, SessionRef, StreamKey};
 
 use super::act::SESSIONS_MAX;
@@ -32,12 +34,16 @@ pub(super) struct Tally {
     members: BTreeSet<SessionRef>,
 }
 
-/// The tallies of one place, shown to checks.
+/// The tallies of one place, shared with the checks.
 pub(super) type Shown = Rc<RefCell<BTreeMap<Uuid, Tally>>>;
 
-/// The tallies of one place.
+/// The kind of things, as one plane owns it.
 #[derive(Default)]
-pub(super) struct Tallies(pub(super) Shown);
+pub(super) struct Tallies {
+    pub shown: Shown,
+    /// A planted bug: tallies that are handed over stay here as well.
+    pub keeps_handed_over: bool,
+}
 
 fn stream_of(subject: Uuid) -> StreamKey {
     StreamKey::about(TALLY, subject)
@@ -53,7 +59,7 @@ fn count_of(bytes: &[u8]) -> u64 {
 
 impl Tallies {
     fn change<R>(&mut self, stream: &StreamKey, change: impl FnOnce(&mut Tally) -> R) -> R {
-        change(self.0.borrow_mut().entry(stream.subject).or_default())
+        change(self.shown.borrow_mut().entry(stream.subject).or_default())
     }
 }
 
@@ -66,16 +72,16 @@ impl Owned for Tallies {
         Some(TALLY)
     }
 
-    fn ask(&mut self, owning: &mut Owning<'_>, asked: AddedAsk<'_>) {
-        let AddedAsk { request, stream, comer, ask } = asked;
-        let count = self.change(stream, |tally| {
+    fn ask_added(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: AddedAsk) {
+        let (stream, comer, ask) = ask.into_parts();
+        let count = self.change(&stream, |tally| {
             tally.count += u64::from(!ask.is_empty());
             tally.members.extend(comer.as_ref().map(Member::session));
             tally.count
         });
         owning.note_change(RecoveryKey::Added(TALLY, stream.subject));
         if let Some(member) = comer {
-            owning.let_in(stream, member);
+            owning.let_in(&stream, member);
         }
         owning.answer(request, count_bytes(count));
     }
@@ -108,7 +114,7 @@ impl Owned for Tallies {
     }
 
     fn forget(&mut self, _owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
-        self.0.borrow_mut().retain(|subject, _| !changed.contains(&stream_of(*subject).partition()));
+        self.shown.borrow_mut().retain(|subject, _| !changed.contains(&stream_of(*subject).partition()));
     }
 
     fn resume(
@@ -133,9 +139,21 @@ impl Owned for Tallies {
         waiting.into_iter().for_each(|listener| owning.turn_away(stream, listener));
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.shown.borrow().keys().map(|subject| stream_of(*subject).partition()).collect()
+    }
+
+    fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
+        let tallies = self.shown.borrow();
+        let members =
+            tallies.iter().flat_map(|(subject, tally)| tally.members.iter().map(move |member| (subject, *member)));
+        Some(members.map(|(subject, member)| (stream_of(*subject), member)).collect())
+    }
+
     fn carry_out(&mut self, _now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         let mut parts = Vec::new();
-        let mut tallies = self.0.borrow_mut();
+        let mut tallies = self.shown.borrow_mut();
+        let kept = if self.keeps_handed_over { tallies.clone() } else { BTreeMap::new() };
         for (subject, tally) in tallies.extract_if(.., |subject, _| is_one(stream_of(*subject).partition())) {
             let members = tally.members.iter();
             let members = members.flat_map(|at| [u64::from(at.place.number()), at.key.number()]);
@@ -143,6 +161,7 @@ impl Owned for Tallies {
             let bytes: Vec<u8> = numbers.flat_map(u64::to_be_bytes).collect();
             parts.push(Carried::Added(stream_of(subject), bytes.into()));
         }
+        tallies.extend(kept);
         parts
     }
 
@@ -159,7 +178,7 @@ impl Owned for Tallies {
 
     fn recovery_data(&self, _now: Millis, key: RecoveryKey) -> Vec<Carried> {
         let RecoveryKey::Added(TALLY, subject) = key else { return Vec::new() };
-        let tallies = self.0.borrow();
+        let tallies = self.shown.borrow();
         let kept = tallies.get(&subject).map(|tally| Carried::Added(stream_of(subject), count_bytes(tally.count)));
         kept.into_iter().collect()
     }
@@ -170,11 +189,11 @@ impl Owned for Tallies {
 pub(super) struct TallyWorld {
     /// Whether this run has tallies.
     pub has_some: bool,
-    /// Randomness of its own, so that other runs stay as they are.
+    /// The source of randomness for tallies alone, so that runs without tallies stay as they are.
     pub rng: fastrand::Rng,
     /// The largest count that was answered, and the number of nodes that had died when it was asked for.
     answered: BTreeMap<Uuid, (u64, usize)>,
-    /// Number of questions that counted.
+    /// Number of questions that were sent to raise the count.
     sent: BTreeMap<Uuid, u64>,
 }
 
@@ -208,16 +227,15 @@ impl World {
             _ => {
                 let request = self.ask(at.place, OpenRequest::Tally { who, subject, crashes });
                 *self.tallies.sent.entry(subject).or_default() += 1;
-                let (key, ask) = (stream.clone(), Bytes::from_static(b"+"));
-                let up = Up::Added { request, stream, comer: None, ask };
-                self.step(at.place, |plane, now, out| plane.ask(now, &key, up, out))
+                let ask = Ask::Added(AddedAsk::new(stream, Bytes::from_static(b"+")));
+                self.step(at.place, |plane, now, out| plane.ask_thing(now, ask, request, out))
             }
         }
     }
 
     pub(super) fn tally_answered(&mut self, subject: Uuid, crashes: usize, reply: &Reply) -> Checked {
         match reply {
-            Reply::Added(count) => {
+            Reply::Answer(Answer::Added(count)) => {
                 let count = count_of(count);
                 let answered = self.tallies.answered.entry(subject).or_default();
                 if answered.1 < crashes || count > answered.0 {
@@ -266,11 +284,18 @@ impl World {
     }
 }
 
-/// A message as another node reads it. Payloads stay as they are: this simulation compares them as its own.
+/// A message as another node reads it after its way over a link. Messages with payloads or orders stay as they are,
+/// because the simulation must find its own payloads in them.
 pub(super) fn crossed(from: Place, to: Place, message: Message) -> Message {
     let is_plain = match &message {
         Message::Up(up) | Message::Dated(_, up) => {
-            !matches!(up, Up::Publish(_) | Up::All { .. } | Up::Order { .. } | Up::Party { .. } | Up::Match { .. })
+            let is_request =
+                |ask: &Ask| matches!(ask, Ask::Party(PartyAsk::One { .. }) | Ask::Match(MatchesAsk::One { .. }));
+            match up {
+                Up::Publish(_) | Up::All { .. } | Up::Order { .. } => false,
+                Up::Ask { ask, .. } => !is_request(ask),
+                _ => true,
+            }
         }
         Message::Down(_) | Message::Credit(..) => false,
     };

@@ -1,5 +1,5 @@
-//! Tickets in a cluster: every player who queued is matched, hears that the ticket is lost, or waits at the pool's
-//! owner.
+//! Tickets in a cluster: every player with a ticket is matched, hears that the ticket is lost, or waits at the owner of
+//! the pool.
 //!
 //! If one player of a party's ticket is told that the ticket ended, all are.
 
@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_domain::{ErrorKind, Timestamp};
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
-use muster_live::party;
-use muster_live::plane::{EndedTicket, Matched, PoolAsk, Reply};
+use muster_live::matchmaker::{MemberKey, NewTicket, TicketId, TicketMember, TicketOwner};
+use muster_live::party::{self, PartyAnswer};
+use muster_live::plane::{Answer, EndedTicket, Matched, PoolAsk, Reply};
 use muster_live::{Place, PlaneConfig, Presence, SessionRef};
 
 use super::act::session_id;
@@ -39,7 +39,7 @@ pub(super) enum OpenTicketRequest {
 struct PartyTicket {
     party: StreamId,
     membership: u64,
-    /// The party's count of changes when its leader asked for the ticket.
+    /// The number of the party's changes when its leader asked for the ticket.
     changes: u32,
     /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
@@ -53,7 +53,7 @@ struct Ticket {
     /// Whether the matchmaker accepted the ticket; `None` until it has answered.
     is_taken: Option<bool>,
     is_removed: bool,
-    /// Whether a removal had no certain outcome.
+    /// Whether the outcome of a removal is uncertain.
     may_be_removed: bool,
     /// Players who heard that the ticket was matched or lost.
     told: BTreeSet<Who>,
@@ -66,11 +66,11 @@ struct Ticket {
 struct TicketNews {
     ticket: usize,
     is_match: bool,
-    /// All tickets that it ends.
+    /// All tickets that end with the message.
     ended: Vec<usize>,
 }
 
-/// The rim's next step for a party's ticket, taken if its session is still open.
+/// The next step of the rim for a party's ticket. It is taken if the session is still open.
 #[derive(Debug)]
 pub(super) enum TicketStep {
     Add { who: Who, party: GatheredParty },
@@ -93,7 +93,7 @@ pub(super) struct Tickets {
     all: Vec<Ticket>,
     words: Vec<TicketNews>,
     pub steps: Vec<TicketStep>,
-    /// Per party, the number of events so far that may have changed its members.
+    /// The number of events so far that may have changed a party's members, by party.
     changes: BTreeMap<StreamId, u32>,
 }
 
@@ -130,8 +130,8 @@ fn ticket_id(number: usize) -> TicketId {
     TicketId(number.to_string().into())
 }
 
-fn member(presence: Presence) -> Member<Presence> {
-    Member { key: MemberKey::Session(presence.session_id), presence }
+fn member(presence: Presence) -> TicketMember<Presence> {
+    TicketMember { key: MemberKey::Session(presence.session_id), presence }
 }
 
 impl World {
@@ -159,13 +159,13 @@ impl World {
                 let asked = OpenRequest::Ticket(OpenTicketRequest::Gather { who, party, changes });
                 let request = self.ask(at.place, asked);
                 self.step(at.place, |plane, now, out| {
-                    plane.ask_party(now, stream, party::Request::Matchmake(at), request, out);
+                    plane.ask_party(now, stream, party::PartyRequest::Matchmake(at), request, out);
                 })
             }
         }
     }
 
-    fn add_ticket(&mut self, who: Who, of_party: Option<PartyTicket>, members: Vec<Member<Presence>>) -> Checked {
+    fn add_ticket(&mut self, who: Who, of_party: Option<PartyTicket>, members: Vec<TicketMember<Presence>>) -> Checked {
         let number = self.tickets.all.len();
         let players = members.len() as u32 + pick(&mut self.rng, &[1, 1, 2]);
         let ticket = Ticket {
@@ -196,13 +196,13 @@ impl World {
         self.ask_pool(OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
-    fn owner_of(&self, number: usize) -> Owner {
+    fn owner_of(&self, number: usize) -> TicketOwner {
         let ticket = &self.tickets.all[number];
         match &ticket.of_party {
-            None => Owner::Session(session_id(ticket.who)),
+            None => TicketOwner::Session(session_id(ticket.who)),
             Some(of) => {
                 let subject = self.parties[usize::from(of.party - PARTIES_FROM)].subject;
-                Owner::Party(format!("{subject}.{}", PlaneConfig::default().node).into())
+                TicketOwner::Party(format!("{subject}.{}", PlaneConfig::default().node).into())
             }
         }
     }
@@ -235,8 +235,11 @@ impl World {
             TicketStep::Issue(number) => {
                 let Some(of) = self.tickets.all[number].of_party.clone() else { return Ok(()) };
                 let (at, stream) = (self.clients[&who].at, self.parties[usize::from(of.party - PARTIES_FROM)].clone());
-                let issued =
-                    party::Request::TicketIssued { by: at, ticket: ticket_id(number).0, membership: of.membership };
+                let issued = party::PartyRequest::TicketIssued {
+                    by: at,
+                    ticket: ticket_id(number).0,
+                    membership: of.membership,
+                };
                 let request = self.ask(at.place, OpenRequest::Ticket(OpenTicketRequest::Issue(number)));
                 self.step(at.place, |plane, now, out| plane.ask_party(now, stream, issued, request, out))
             }
@@ -246,7 +249,7 @@ impl World {
 
     pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: Reply) -> Checked {
         let is_unavailable = |reply: &Reply| match reply {
-            Reply::Pool(Err(error)) => error.kind == ErrorKind::Unavailable,
+            Reply::Answer(Answer::Pool(Err(error))) => error.kind == ErrorKind::Unavailable,
             Reply::Joined(Err(_)) => true,
             _ => false,
         };
@@ -256,20 +259,23 @@ impl World {
         match (asked, reply) {
             (
                 OpenTicketRequest::Gather { who, party, changes },
-                Reply::Party(Ok(party::Reply::Matchmaking { members, membership })),
+                Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Matchmaking {
+                    members,
+                    membership,
+                })))),
             ) => {
                 let party = GatheredParty { members, party, membership, changes };
                 self.tickets.steps.push(TicketStep::Add { who, party });
             }
             (OpenTicketRequest::Add(number), reply) => {
                 let ticket = &mut self.tickets.all[number];
-                ticket.is_taken = Some(matches!(reply, Reply::Pool(Ok(_))));
+                ticket.is_taken = Some(matches!(reply, Reply::Answer(Answer::Pool(Ok(_)))));
                 if ticket.is_taken == Some(true) && ticket.of_party.is_some() {
                     self.tickets.steps.push(TicketStep::Issue(number));
                 }
             }
             (OpenTicketRequest::Issue(number), reply) => {
-                let is_issued = matches!(reply, Reply::Party(Ok(_)));
+                let is_issued = matches!(reply, Reply::Answer(Answer::Party(PartyAnswer::One(Ok(_)))));
                 if let Some(of) = &mut self.tickets.all[number].of_party {
                     of.is_issued = Some(is_issued);
                 }
@@ -277,7 +283,7 @@ impl World {
                     self.tickets.steps.push(TicketStep::Withdraw(number));
                 }
             }
-            (OpenTicketRequest::Remove(number), Reply::Pool(reply)) => {
+            (OpenTicketRequest::Remove(number), Reply::Answer(Answer::Pool(reply))) => {
                 let ticket = &mut self.tickets.all[number];
                 ticket.is_removed |= reply.is_ok();
                 ticket.may_be_removed |= reply.is_err();
@@ -290,7 +296,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells the players of a match of it, as the rim of the pool's owner does.
+    /// Tells players that they were matched, as the rim of the pool's owner does.
     pub(super) fn tell_matched(&mut self, place: Place, found: &Matched) -> Checked {
         let numbered = |id: &TicketId| id.0.parse::<usize>().unwrap_or(usize::MAX);
         for ticket in &found.tickets {

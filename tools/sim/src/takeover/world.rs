@@ -31,10 +31,11 @@ use crate::trace::Trace;
 use crate::violation::{Check, Checked, Violation, ensure};
 use crate::world::Outcome;
 
-/// Time between passes of the matchmaker: longer than anything else takes.
+/// Time between passes of the matchmaker. It is longer than anything else takes, so that passes happen only when an act
+/// moves the clock that far.
 pub(super) const PASS_INTERVAL_MS: Millis = 600_000;
 
-/// Steps within which a world must come to rest when nothing more is put in.
+/// The number of steps within which a world must come to rest when sessions do nothing more.
 const REST_STEPS_MAX: u64 = 200_000;
 
 /// A session and its socket.
@@ -106,12 +107,12 @@ pub(super) struct World {
     pub by_ref: BTreeMap<SessionRef, Who>,
     /// Requests without an answer.
     pub asked: BTreeMap<(Place, u64), OpenRequest>,
-    /// The session and stream of each appearance.
+    /// The session and stream of each appearance, by the appearance's number, which begins at 1.
     pub appearances: Vec<(Who, StreamId)>,
     pub periods: u64,
     pub messages: Messages,
-    /// Per stream and session, the epoch since which no message of the stream was lost, as of the last message that the
-    /// session heard.
+    /// The epoch since which no message of a stream was lost, as of the last message that a session heard, by stream
+    /// and session.
     pub heard_of: BTreeMap<(StreamId, Who), Option<Epoch>>,
     /// Orders by stream and by the epoch since which no message of the stream was lost.
     pub orders: BTreeMap<(StreamId, Option<Epoch>), Order>,
@@ -119,7 +120,7 @@ pub(super) struct World {
     pub rooms: Rooms,
     pub tickets: Tickets,
     pub moves: BTreeMap<Who, Move>,
-    /// Answers to claims that the tasks of sockets have yet to handle.
+    /// Answers to claims that the rim has yet to handle.
     pub claim_answers: Vec<(Who, SessionRef, Reply)>,
     pub recovery: Recovery,
     pub matches: Matches,
@@ -127,11 +128,12 @@ pub(super) struct World {
     pub closing: Vec<Who>,
     pub is_merged: bool,
     /// Whether acts on parties and rooms, and moves of the clock, are frequent. Faults of recovery show only if several
-    /// acts meet one party or room, and if it is kept both before and after a crash.
+    /// acts meet one party or room, which must have recovery data both before and after a crash.
     pub is_kept_often: bool,
     /// Whether nodes may die.
     pub has_crashes: bool,
-    /// Whether the running step delivers a roster's differences, which only one place hears.
+    /// Whether the step that runs delivers the differences between a new owner's roster and the former one. Only one
+    /// place hears them.
     pub is_difference: bool,
     pub steps: u64,
     pub trace: Trace,
@@ -350,7 +352,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells a place of a view.
+    /// Tells a place of a later view.
     fn tell(&mut self, place: Place) -> Checked {
         let Some(view) = self.cluster.next_view(&mut self.rng, place) else { return Ok(()) };
         self.trace.step(|| format!("  {place:?} is told of {:?}", view.places()), &[place.node().into()]);
@@ -366,8 +368,8 @@ impl World {
         Ok(())
     }
 
-    /// Lets all messages arrive and all timers run. Loops of matches never end, so each runs only until it has heard
-    /// everything.
+    /// Lets all messages arrive and all timers run. Loops of matches never end, so they are held back, and each runs
+    /// only three more times, in which its match hears all messages.
     pub(super) fn settle(&mut self) -> Checked {
         self.matches.hold_loops(true);
         self.settle_but_loops()?;
@@ -386,7 +388,7 @@ impl World {
                 ensure(Check::Rest, self.steps < deadline, || "it goes on without end".to_owned())?;
             }
             let due = self.cluster.planes.values().filter_map(Plane::next_due).min();
-            // Passes go on while tickets wait, so they do not count.
+            // Passes of the matchmaker go on while tickets wait, so their timers do not count.
             let Some(due) = due.filter(|due| *due < self.now + PASS_INTERVAL_MS / 2) else { return Ok(()) };
             ensure(Check::Rest, self.steps < deadline, || "timers set timers without end".to_owned())?;
             self.advance(due.saturating_sub(self.now).max(1))?;

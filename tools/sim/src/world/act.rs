@@ -20,7 +20,7 @@ pub(super) fn session_id(who: Who) -> SessionId {
     SessionId(Uuid::from_u128(1 + who as u128))
 }
 
-/// The user of a session. Every eighth session has the same user as the one before.
+/// The user of a session. Every eighth session has the same user as the session before it.
 pub(super) fn user_id(who: Who) -> UserId {
     UserId(Uuid::from_u128(1_000_000 + (who - usize::from(who % 8 == 7)) as u128))
 }
@@ -80,7 +80,7 @@ impl World {
     fn play(&mut self, who: Who, action: &Action) -> Checked {
         self.control += 1;
         match action {
-            // A session cannot hear a match or party without being in it.
+            // A session that may be in only one match or party cannot hear one without being in it.
             Action::Vanish { stream, .. } | Action::Listen { stream, .. } | Action::Unlisten { stream, .. }
                 if self.is_single(*stream) =>
             {
@@ -131,7 +131,7 @@ impl World {
             user_id: user_id(who),
             token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
             issued_at_sec: 1,
-            sole_since: Some(Timestamp(who as i64)),
+            only_session_since: Some(Timestamp(who as i64)),
         };
         let key = self.planes[usize::from(shard)].open(info, who.to_string().into(), encoding);
         let at = muster_live::SessionRef { place: shard.into(), key };
@@ -144,7 +144,7 @@ impl World {
         let Some(client) = self.clients.get_mut(&who).filter(|client| client.is_open) else { return Ok(()) };
         client.is_open = false;
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
-        // One more message withdraws its tickets.
+        // The additional message withdraws the session's tickets.
         self.control += client.ties.len() + self.scenario.parties.len() + 1;
         self.control += 40 * self.rooms.ties_of(who);
         let (at, name) = (client.at, who);
@@ -184,7 +184,7 @@ impl World {
         request
     }
 
-    /// Whether one more stream would be too many for a session.
+    /// Whether the stream would be one too many for a session.
     fn is_full(&self, who: Who, stream: StreamId) -> bool {
         let ties = &self.clients[&who].ties;
         let counts = |tie: &crate::model::Tie| {
@@ -266,8 +266,8 @@ impl World {
         }
     }
 
-    /// Sessions that certainly hear the stream, and are meant by the message, when its owner handles a message that is
-    /// sent now.
+    /// Sessions that certainly hear the stream and are in the audience when its owner handles a message that is sent
+    /// now.
     fn due(&self, stream: StreamId, audience: &Audience) -> Vec<Receiver> {
         let hearing = self.clients.iter().filter_map(|(who, client)| {
             let tie = client.ties.get(&stream)?;

@@ -1,4 +1,4 @@
-//! Answers and frames that planes give sessions, compared with the model.
+//! Answers and frames that sessions get from planes, compared with the model.
 
 use std::collections::BTreeMap;
 
@@ -150,8 +150,8 @@ impl World {
         }
     }
 
-    /// Notes that a session hears a stream from now on though its join was refused, because it asked to listen
-    /// meanwhile.
+    /// Notes that a session hears a stream from now on although its join was refused: a request to listen, made
+    /// meanwhile, was granted.
     fn hears_from_now(&mut self, who: Who, stream: StreamId) {
         self.hears(who, stream, BTreeMap::new(), usize::MAX);
         if let Some(period) = &mut self.tie(who, stream).period {
@@ -208,7 +208,7 @@ impl World {
         Ok(())
     }
 
-    /// A planted bug: a session that has left receives the frame as well.
+    /// Lets a session that has left a stream receive the frame as well, if that bug is planted.
     fn misdeliver(&mut self, frame: &Bytes) -> Checked {
         let leavers: Vec<Who> = match decode(frame) {
             Some((_, Said::Message(stream, _))) if self.faults.is(Fault::DeliverToLeaver) => {

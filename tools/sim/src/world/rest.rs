@@ -1,4 +1,4 @@
-//! Rest: all messages arrive, nothing is on the way, and the state of planes is compared with the actions of sessions.
+//! Rest: all messages have arrived, and the state of planes is compared with the actions of sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Checks that nothing waits for anything.
+    /// Checks that no message waits, that all credits have come back, and that every request was answered.
     fn check_settled(&mut self) -> Checked {
         for (&(from, to), queue) in &self.queues {
             ensure(Check::Rest, queue.is_empty(), || format!("{} messages from {from} never reach {to}", queue.len()))?;
@@ -92,7 +92,7 @@ impl World {
         let config = &self.scenario.config;
         for (&(from, to, lane), &count) in &self.under_way {
             let all = if lane == Lane::Up { config.up_credits } else { config.down_credits };
-            // Credits go back in quarters, so less than a quarter may be outstanding.
+            // Credits go back a quarter at a time, so less than a quarter may be missing.
             ensure(Check::Rest, count < (all / 4).max(1), || {
                 format!("{count} of {all} credits of {from} for {to} ({lane:?}) never came back")
             })?;
@@ -101,7 +101,7 @@ impl World {
         ensure(Check::Answers, open.is_none(), || format!("never answered: {open:?}"))
     }
 
-    /// The relation of every session to every stream.
+    /// The state of every session on every stream, after all its actions.
     fn states(&mut self) -> BTreeMap<(StreamId, Who), State> {
         let mut states = BTreeMap::new();
         for (who, client) in &mut self.clients {
@@ -261,7 +261,8 @@ impl World {
     }
 }
 
-/// The next time at which a plane wants to be turned. Passes over waiting tickets do not count, since they never end.
+/// The next time at which a plane has work to do. Passes of the matchmaker do not count, since they go on as long as
+/// tickets wait.
 fn next_due(plane: &Plane) -> Option<Millis> {
     let stats = plane.stats();
     plane.next_due().filter(|_| stats.timers > usize::from(stats.tickets > 0))

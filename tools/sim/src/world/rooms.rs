@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_domain::UserId;
 use muster_live::Millis;
 use muster_live::plane::RequestRef;
-use muster_live::rooms::{self, Caller, Change, Request, RoomAction, RoomId, ToOwner};
+use muster_live::rooms::{self, Caller, Change, MessageToRoomOwner, Request, RoomAction, RoomId};
 
 use super::act::{session_id, user_id};
 use super::{OpenRequest, World};
@@ -25,14 +25,14 @@ use crate::violation::Checked;
 /// Serial number of a room that somebody wanted to make.
 pub(super) type RoomNo = usize;
 
-/// Streams of rooms are numbered from here on.
+/// The number of the first stream of a room.
 pub(super) const ROOMS_FROM: StreamId = 10_000;
 
-/// Most messages without credit that one request can cause.
+/// The largest number of messages without credit that one request can cause.
 const CONTROL: usize = 40;
 
 /// The answer of an owner of rooms.
-pub(super) type RoomAnswer = muster_domain::Result<rooms::Answer>;
+pub(super) type RoomResult = muster_domain::Result<rooms::RoomAnswer>;
 
 /// A room that somebody wanted to make, or may be placed in.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ struct RoomModel {
     is_brief: bool,
     /// Number of times that a user was kicked, or left over HTTP.
     expulsions: u32,
-    /// Users who are certainly kept out, and until when.
+    /// Users who are certainly kept out, with the time until which they are.
     barred: BTreeMap<UserId, Millis>,
     /// Users who ever got a reservation.
     held: BTreeSet<UserId>,
@@ -67,7 +67,8 @@ struct RoomModel {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldSeat {
     seat: u32,
-    /// The time until which the seat is certainly held; counted from the request, so the room holds it a little longer.
+    /// The time until which the seat is certainly held. It is counted from the request, so the room holds the seat a
+    /// little longer.
     until: Millis,
     expulsions: u32,
     departures: u32,
@@ -78,7 +79,7 @@ pub(super) struct HeldSeat {
 struct RoomTie {
     /// Whether the session has asked to join, and not left since.
     may_hear: bool,
-    /// Grows whenever the session leaves or is put out.
+    /// Number of times that the session left or was put out, and of joins that it tried.
     generation: u64,
     /// The room as the session sees it; `None` while it is not in the room.
     mirror: Option<Mirror>,
@@ -117,7 +118,7 @@ pub(super) enum OpenRoomRequest {
     Kick { room: RoomNo, user: UserId, until: Millis, expulsions: u32 },
     /// To watch a view of the lobby.
     Watch { who: Who, view: usize, period: u64 },
-    /// A request of the checks at rest, by its number.
+    /// A request that the checks at rest make, by its number.
     Probe(usize),
     /// Any other request.
     Other,
@@ -139,11 +140,11 @@ pub(super) struct RoomWorld {
     ties: BTreeMap<(RoomNo, Who), RoomTie>,
     pub(super) entering: Vec<Entering>,
     watches: BTreeMap<(usize, Who), Watch>,
-    /// Per user, the number of times that one of its sessions left rooms.
+    /// The number of times that sessions of a user left rooms, by user.
     departures: BTreeMap<UserId, u32>,
     filling: Filling,
     barred_until: Millis,
-    probes: BTreeMap<usize, RoomAnswer>,
+    probes: BTreeMap<usize, RoomResult>,
 }
 
 impl RoomWorld {
@@ -160,7 +161,7 @@ impl RoomWorld {
         self.departures.get(&user_id(who)).copied().unwrap_or_default()
     }
 
-    /// Whether a session is in a room without a break since a message was meant for it.
+    /// Whether a session has been in a room without a break since a message was meant for it.
     pub(super) fn is_still(&self, stream: StreamId, due: Receiver) -> bool {
         let tie = self.ties.get(&(usize::from(stream - ROOMS_FROM), due.who));
         tie.is_some_and(|tie| tie.mirror.is_some() && tie.generation == due.period)
@@ -201,7 +202,7 @@ impl World {
         &mut self,
         who: Who,
         asked: OpenRoomRequest,
-        to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
+        to: impl FnOnce(Caller, Option<RequestRef>) -> MessageToRoomOwner,
     ) -> Checked {
         let (caller, shard) = (self.caller(who), self.clients[&who].at.place.shard());
         let request = self.ask_of_rooms(shard, asked);
@@ -218,6 +219,6 @@ impl World {
     /// Sends a request to the owner of a room.
     fn ask_room(&mut self, who: Who, room: RoomNo, asked: OpenRoomRequest, what: RoomAction) -> Checked {
         let id = self.rooms.known[room].id;
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Room(id, Request { caller, reply_to, what }))
     }
 }

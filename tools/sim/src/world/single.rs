@@ -1,4 +1,4 @@
-//! Sessions that may be in only one match, or only one party: a session that joins another leaves the first.
+//! Sessions that may be in only one match, or in only one party. A session that joins another leaves the first.
 
 use muster_live::ShardIndex;
 use muster_live::stream::mode;
@@ -23,8 +23,8 @@ impl World {
         }
     }
 
-    /// The streams of a mode that a session is on, or on its way to, as its shard believes; only those that exclude
-    /// each other.
+    /// The streams of a mode that a session is on, or on its way to, as its shard believes. Only streams that exclude
+    /// each other are listed.
     fn singles(&self, who: Who, mode: u8) -> Vec<StreamId> {
         let at = self.clients[&who].at;
         let plane = &self.planes[usize::from(at.place.shard())];
@@ -82,7 +82,7 @@ impl World {
         for who in self.clients.iter().filter(|(_, client)| client.is_open).map(|(who, _)| *who) {
             for mode in [mode::MATCH_RELAYED, mode::PARTY] {
                 let on = self.singles(who, mode);
-                // A session that waits to be let into a party is in none yet.
+                // A session that waits to be let into a party is not in that party yet, so only heard streams count.
                 let at = self.clients[&who].at;
                 let plane = &self.planes[usize::from(at.place.shard())];
                 let hears = |stream: &StreamId| match stream.checked_sub(PARTIES_FROM) {

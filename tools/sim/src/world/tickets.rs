@@ -1,12 +1,12 @@
-//! Tickets in a world: no ticket waits whose session has closed or whose party has changed, none is matched twice, and
-//! none is lost.
+//! Tickets in a world: a ticket waits only while its sessions are open and its party is unchanged, no ticket is matched
+//! twice, and none is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_domain::Timestamp;
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::matchmaker::{MemberKey, NewTicket, TicketId, TicketMember, TicketOwner};
 use muster_live::party;
-use muster_live::plane::{Matched, PoolAsk, Reply};
+use muster_live::plane::{Answer, Matched, PoolAsk, Reply};
 
 use super::act::session_id;
 use super::parties::OpenPartyRequest;
@@ -29,7 +29,7 @@ pub(super) enum OpenTicketRequest {
 struct PartyTicket {
     party: StreamId,
     membership: u64,
-    /// The party's count of changes when its leader asked for the ticket.
+    /// The number of the party's changes when its leader asked for the ticket.
     changes: u32,
     /// Whether the party accepted the ticket; `None` until it has answered.
     is_issued: Option<bool>,
@@ -47,11 +47,11 @@ pub(super) struct Ticket {
     is_matched: bool,
     /// Whether the ticket was on its way to the matchmaker when one of its players was matched.
     may_be_gone: bool,
-    /// Whether its owner removed it.
+    /// Whether the ticket was removed, or was found at rest not to wait any more.
     is_removed: bool,
 }
 
-/// The rim's next step for a party's ticket, taken if the leader's session is still open.
+/// The next step of the rim for a party's ticket. It is taken if the leader's session is still open.
 #[derive(Clone, Debug)]
 pub(super) enum FollowUp {
     Add { who: Who, party: StreamId, players: u32, changes: u32, members: Vec<party::Member>, membership: u64 },
@@ -63,7 +63,7 @@ impl World {
     pub(super) fn add_ticket(&mut self, who: Who, players: u32) -> Checked {
         let at = self.clients[&who].at;
         let Some(presence) = self.planes[usize::from(at.place.shard())].presence(at.key) else { return Ok(()) };
-        let member = Member { key: MemberKey::Session(session_id(who)), presence };
+        let member = TicketMember { key: MemberKey::Session(session_id(who)), presence };
         self.add(who, None, players, vec![member])
     }
 
@@ -72,7 +72,7 @@ impl World {
         who: Who,
         of_party: Option<PartyTicket>,
         players: u32,
-        members: Vec<Member<muster_live::Presence>>,
+        members: Vec<TicketMember<muster_live::Presence>>,
     ) -> Checked {
         let number = self.tickets.len();
         let numbers = members.iter().map(|member| who_is(&member.presence)).collect();
@@ -101,13 +101,13 @@ impl World {
         self.ask_pool(who, OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
-    fn owner(&self, number: usize) -> Owner {
+    fn owner(&self, number: usize) -> TicketOwner {
         let ticket = &self.tickets[number];
         match &ticket.of_party {
-            None => Owner::Session(session_id(ticket.who)),
+            None => TicketOwner::Session(session_id(ticket.who)),
             Some(of) => {
                 let subject = self.scenario.parties[usize::from(of.party - PARTIES_FROM)].subject;
-                Owner::Party(format!("{subject}.{}", self.scenario.config.node).into())
+                TicketOwner::Party(format!("{subject}.{}", self.scenario.config.node).into())
             }
         }
     }
@@ -141,7 +141,7 @@ impl World {
         match next {
             FollowUp::Add { who, party, players, changes, members, membership } => {
                 let of = PartyTicket { party, membership, changes, is_issued: None };
-                let member = |member: party::Member| Member {
+                let member = |member: party::Member| TicketMember {
                     key: MemberKey::Session(member.presence.session_id),
                     presence: member.presence,
                 };
@@ -151,7 +151,7 @@ impl World {
                 let Ticket { who, of_party: Some(of), .. } = &self.tickets[number] else { return Ok(()) };
                 let (by, party) = (self.clients[who].at, of.party);
                 let request =
-                    party::Request::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
+                    party::PartyRequest::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
                 self.ask_party(by.place.shard(), party, OpenPartyRequest::Issue { number }, request)
             }
             FollowUp::Withdraw(number) => self.withdraw(number),
@@ -169,7 +169,7 @@ impl World {
     }
 
     pub(super) fn ticket_answered(&mut self, asked: OpenTicketRequest, reply: &Reply) -> Checked {
-        let Reply::Pool(reply) = reply else {
+        let Reply::Answer(Answer::Pool(reply)) = reply else {
             return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
         };
         match asked {
@@ -188,7 +188,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks a match and notes which tickets it ends.
+    /// Checks a match and notes the tickets that it ends.
     pub(super) fn matched(&mut self, found: &Matched) -> Checked {
         self.trace.step(|| format!("  matched {:?}", found.tickets), &[found.tickets.len() as u64]);
         let mut players = BTreeSet::new();
@@ -208,7 +208,7 @@ impl World {
             players.extend(members);
             parties.extend(ticket.of_party.as_ref().map(|of| of.party));
         }
-        // Players who were matched search no more.
+        // Matched players search no more, so all their other tickets end.
         let searches = |ticket: &&mut Ticket| {
             !ticket.members.is_disjoint(&players)
                 || ticket.of_party.as_ref().is_some_and(|of| parties.contains(&of.party))
@@ -242,7 +242,7 @@ impl World {
         }
         let all: usize = self.planes.iter().map(|plane| plane.stats().tickets).sum();
         ensure(Check::Tickets, all == waiting.len(), || format!("{all} tickets wait, and of those known {waiting:?}"))?;
-        // Later checks need not ask for tickets that do not wait any more.
+        // Tickets that wait no more need not be asked for by later checks.
         for (number, ticket) in self.tickets.iter_mut().enumerate() {
             ticket.is_removed |= !waiting.contains(&number);
         }

@@ -1,4 +1,4 @@
-//! Who may call what: players over sockets, players over HTTP, servers.
+//! Callers of functions: players over sockets, players over HTTP, and servers.
 
 use serde_json::json;
 
@@ -171,7 +171,7 @@ fn over_http_a_seat_is_held_and_taken_over_the_socket() {
     let found = http.ok("rooms.quick_join", json!({}));
     assert_eq!((&placed["seat"], &placed["held_ms"]), (&json!(1), &json!(10_000)));
     assert_eq!((id_of(&found), &found["seat"]), (id_of(&placed), &json!(1)), "the seat that is held already");
-    // What nobody takes is free again.
+    // A seat that its player does not take is free again after a while.
     world.advance_live(10_000);
     ann.refused("rooms.get", json!({ "room": id_of(&placed) }), 5, super::NO_ROOM);
 }

@@ -12,7 +12,7 @@ fn ids(page: &Value) -> Vec<Value> {
     page["rooms"].as_array().unwrap().iter().map(|room| room["id"].clone()).collect()
 }
 
-/// So many rooms at a path, each made by a player of its own.
+/// Makes `count` rooms at a path, each by another player.
 fn rooms_at<'w>(world: &'w World, path: &str, count: usize) -> Vec<(Connected<'w>, Value)> {
     let make = |number| {
         let maker = Connected::new(world, &format!("maker-of-{path}-{number}"));
@@ -154,7 +154,7 @@ fn there_are_so_many_views_and_no_more() {
     (0..1_000).for_each(|number| drop(ann.ok("lobby.subscribe", view(number))));
     let message = "The lobby is watched in too many different ways: use a filter that others use, or none.";
     ann.refused("lobby.subscribe", view(1_000), 8, message);
-    // One that is watched already can be watched by others.
+    // A view that has watchers already can be watched by others.
     Connected::new(&world, "bob-device").ok("lobby.subscribe", view(0));
     ann.session.close();
     assert_eq!(world.app.live.stats().rooms.views, 1);

@@ -1,4 +1,4 @@
-//! Tickets that widen, tickets of servers, and why a ticket waits.
+//! Tickets that widen, tickets of servers, and the reasons why tickets wait.
 
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ fn two() -> Value {
     json!({ "min_count": 2, "max_count": 2 })
 }
 
-/// The payload of two players with some members more.
+/// The payload of a ticket for two players, with further members.
 fn with(more: Value) -> Value {
     let mut payload = two();
     payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     payload
 }
 
-/// What was pushed about a match: the ticket and the users in it.
+/// The match that a player was told of: the ticket and the number of users.
 fn matched(player: &Connected<'_>) -> Option<(Value, usize)> {
     let pushed = player.pushed();
     let matched = pushed.iter().find_map(|message| message.get("matchmaker_matched"))?;
@@ -169,7 +169,7 @@ fn servers_bring_tickets_for_their_users() {
     assert_eq!(server.ok("matchmaker.remove", take_back(json!("lobby"))), json!({}));
     server.refused("matchmaker.explain", json!({ "ticket": ticket["ticket"] }), 5, NO_TICKET);
 
-    // No limit but that of all.
+    // The limit of tickets for one player does not apply to servers.
     for _ in 0..5 {
         server.ok("matchmaker.add", with(json!({ "owner": "lobby", "users": [bob.id()], "query": "+properties.x:1" })));
     }

@@ -1,4 +1,4 @@
-//! Functions that are built in: what each answers and how each refuses, over sockets, over HTTP and to servers.
+//! Built-in functions: their answers and refusals, over sockets, over HTTP, and to servers.
 
 mod callers;
 mod lobby;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::connected::Connected;
 use crate::world::{Player, World};
 
-/// A function's result, or the code and the sentence of its refusal.
+/// The result of a function, or the code and the sentence of its refusal.
 pub type Called = Result<Value, (u64, String)>;
 
-/// Whoever calls functions by what follows `muster.` in their ids, with a payload as text.
+/// A caller of built-in functions. `name` is the part of a function's id behind `muster.`.
 pub trait Calls {
     fn call_text(&self, name: &str, payload: &str) -> Called;
 
@@ -44,7 +44,7 @@ impl Calls for Connected<'_> {
             return Ok(serde_json::from_str(rpc["payload"].as_str().unwrap()).unwrap());
         }
         let error = &reply["error"];
-        // That a function is missing has a code of its own on sockets, and needs no context.
+        // On sockets an unknown function has a code of its own, and its error has no context.
         let code = match error["code"].as_u64() {
             Some(6) => 5,
             _ => error["context"]["code"].as_str().unwrap_or_else(|| panic!("{reply}")).parse().unwrap(),
@@ -53,7 +53,7 @@ impl Calls for Connected<'_> {
     }
 }
 
-/// A player, or with the HTTP key a server, over HTTP.
+/// A caller over HTTP: a player, or without one a server with the HTTP key.
 pub struct OverHttp<'w> {
     pub world: &'w World,
     pub player: Option<Player>,
@@ -82,20 +82,20 @@ pub fn over_http<'w>(world: &'w World, device: &str) -> OverHttp<'w> {
     OverHttp { world, player: Some(world.device(device)) }
 }
 
-/// The id of the room that an answer is about.
+/// The id of the room in an answer.
 pub fn id_of(answer: &Value) -> Value {
     assert!(answer["room"]["id"].is_string(), "{answer}");
     answer["room"]["id"].clone()
 }
 
-/// What a player was told in rooms and lobbies since one last looked, without who told it.
+/// The messages of rooms and lobbies that a player was sent since the last call, without their streams.
 pub fn told(player: &Connected<'_>) -> Vec<Value> {
     let pushed = player.pushed().into_iter();
     let data = pushed.filter_map(|message| Some(message.get("stream_data")?["data"].as_str()?.to_owned()));
     data.map(|data| serde_json::from_str(&data).unwrap()).collect()
 }
 
-/// A name that no room has.
+/// An id that no room has.
 pub const NO_ROOM_ID: &str = "00000000-0000-4000-8000-000000000000";
 pub const NO_ROOM: &str = "There is no such room; it may have closed.";
 pub const NOT_IN_ROOM: &str = "You are not in this room: join it first.";

@@ -1,4 +1,4 @@
-//! What does not fit a function's payload: each function, each member, one after the other.
+//! Payloads that do not fit: every function, and each of its members in turn.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Calls, NO_ROOM_ID, over_http, server};
 use crate::connected::Connected;
 use crate::world::World;
 
-/// Every function with a payload that fits.
+/// Every function, with a payload that fits.
 fn all() -> Vec<(&'static str, Value)> {
     let user = NO_ROOM_ID;
     let room = NO_ROOM_ID;
@@ -52,7 +52,7 @@ fn all() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The refusal of a payload, which must be the caller's fault and say what does not fit.
+/// Checks that a payload is refused as the caller's fault, and that the sentence names the part that does not fit.
 #[track_caller]
 fn check(caller: &dyn Calls, name: &str, payload: &str, what: &str) {
     let (code, message) = caller.call_text(name, payload).unwrap_err();
@@ -60,7 +60,7 @@ fn check(caller: &dyn Calls, name: &str, payload: &str, what: &str) {
     assert!(code == 3 && fits, "muster.{name} {payload}: {code} {message}, not {what}");
 }
 
-/// Every caller there is.
+/// Runs a check for every kind of caller.
 fn with_callers(check: impl Fn(&dyn Calls)) {
     let world = World::new();
     check(&Connected::new(&world, "0123456789"));
@@ -144,7 +144,7 @@ fn what_a_function_cannot_do_without_is_named() {
                 payload.as_object_mut().unwrap().remove(*member);
                 check(caller, name, &payload.to_string(), &format!("missing field `{member}`"));
             }
-            // Nothing at all is an empty object.
+            // An empty payload is an empty object.
             for empty in ["", " \n", "{}"] {
                 check(caller, name, empty, &format!("missing field `{}`", members[0]));
             }

@@ -1,4 +1,4 @@
-//! Coming into rooms, being there and leaving: what is answered, what others are told, what is refused.
+//! Players who enter rooms, stay and leave: the answers, the messages to others, and the refusals.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::world::{Setup, World};
 
 const FULL: &str = "The room is full.";
 
-/// A world with a template for two.
+/// A world with a template of two seats, and one of three to five.
 fn world() -> World {
     let duel = Template { sizes: (2, 2), ..Template::new("duel") };
     let table = Template { sizes: (3, 5), owned: false, spectators_max: 2, ..Template::new("table") };
@@ -310,7 +310,7 @@ fn a_session_may_be_in_so_many_rooms() {
     let plane = PlaneConfig { session_streams_max: 3, ..PlaneConfig::default() };
     let world = World::with(Setup { plane, ..Setup::default() });
     let [ann, ..] = players(&world);
-    // Its notifications and its status are two.
+    // The streams of the session's notifications and status are two of the three.
     ann.ok("rooms.create", json!({}));
     let message = "The session is in as many rooms, channels, matches and parties as it may: leave some first.";
     ann.refused("rooms.create", json!({}), 8, message);

@@ -1,4 +1,4 @@
-//! What owners change, and whom they throw out; variables of rooms and of players.
+//! Settings that owners change, members whom they throw out, and variables of rooms and players.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::world::World;
 
 const NOT_OWNER: &str = "Only the room's owner may do this.";
 
-/// A room with its owner, another player and a stranger who is not in it.
+/// A room's owner, another player in the room, a stranger who is not in it, and the room's id.
 fn in_room(world: &World, creation: Value) -> (Connected<'_>, Connected<'_>, Connected<'_>, Value) {
     let [ann, bob, eve] = ["ann-device", "bob-device", "eve-device"].map(|device| Connected::new(world, device));
     let room = id_of(&ann.ok("rooms.create", creation));
@@ -18,7 +18,7 @@ fn in_room(world: &World, creation: Value) -> (Connected<'_>, Connected<'_>, Con
     (ann, bob, eve, room)
 }
 
-/// A payload with the room in it.
+/// Adds the room's id to a payload.
 fn of(room: &Value, mut payload: Value) -> Value {
     payload["room"] = room.clone();
     payload
@@ -42,7 +42,7 @@ fn the_owner_changes_what_is_given() {
     assert_eq!(shown(&updated["room"]), expect);
     assert_eq!(shown(&bob.ok("rooms.get", of(&room, json!({})))["room"]), expect);
     assert!(!updated.to_string().contains("sesame"));
-    // Null and an empty text take the password away, and nothing leaves it.
+    // Null and an empty text remove the password. Without the member the password stays.
     for (password, locked) in
         [(json!({}), true), (json!({ "password": null }), false), (json!({ "password": "" }), false)]
     {
@@ -218,7 +218,7 @@ fn values_come_back_as_they_were_written() {
         let pushed = bob.pushed();
         let data = pushed.last().unwrap()["stream_data"]["data"].as_str().unwrap();
         assert!(data.ends_with(&format!("\"set\":{{\"v\":{value}}}}}")), "{data}");
-        // The listing shows it too.
+        // The listing has the value in the same spelling.
         let listed = ann.ask("rpc", json!({ "id": "muster.rooms.find" }))["rpc"]["payload"].clone();
         assert!(listed.as_str().unwrap().contains(&format!("\"variables\":{{\"v\":{value}}}")), "{listed}");
     }

@@ -24,7 +24,7 @@ struct Records {
 }
 
 impl Index {
-    /// Adds a record. Answers `false` if the record before it is missing.
+    /// Adds a record. Answers `false` if its number is not the next one.
     pub(super) fn push(&mut self, partition: u16, number: u64, span: Span) -> bool {
         let records = self.partitions.entry(partition).or_default();
         if records.spans.is_empty() {
@@ -37,7 +37,7 @@ impl Index {
         true
     }
 
-    /// Forgets the records before a number, and passes each of their segments to `forgotten`, once per record.
+    /// Forgets the records before a number. Calls `forgotten` with the segment of each of them.
     pub(super) fn trim(&mut self, partition: u16, before: u64, mut forgotten: impl FnMut(u32)) {
         let records = self.partitions.entry(partition).or_default();
         while records.first < before {

@@ -35,10 +35,10 @@ pub(super) trait LayerFile: ReadAt + Send {
 
 const EXTENSION: &str = "log";
 
-/// The lock file: a process that holds its lock has the folder.
+/// Name of the lock file. The process that holds the file's lock owns the folder.
 const LOCK: &str = "lock";
 
-/// A folder of the machine.
+/// A folder of the machine's file system, locked for this process.
 pub(super) struct Folder {
     path: PathBuf,
     lock: File,

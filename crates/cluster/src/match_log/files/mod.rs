@@ -1,10 +1,10 @@
 //! The match log in files, for a server on its own: one log for all partitions, in segments, written by one thread.
 //!
-//! All waiting records are written and synced together, at the moment when the first caller that waits for them has no
-//! more time; then all such callers are told. Records of earlier runs are read from the files when their partition is
-//! taken over. Only one process may have the folder.
+//! All waiting records are written and synced together, at the latest when the first caller that waits for them has no
+//! more time; then all waiting callers are told. Records of earlier runs are read from the files when their partition
+//! is taken over. Only one process may have the folder.
 //!
-//! Locks: one, of the [`State`]. It is held for as long as it takes to copy a record, and never during disk operations.
+//! Locks: there is one, of the [`State`]. A thread holds it while it copies a record, and never during disk operations.
 
 mod index;
 mod layer;
@@ -30,11 +30,12 @@ use layer::{Folder, Layer};
 use segments::Segments;
 use state::Shared;
 
-/// Size of a segment: space is freed in units of it. A batch lies in one segment, so a segment may be larger by up to
-/// [`WAITING_BYTES_MAX`].
+/// Size in bytes at which the next segment begins. Disk space is freed by whole segments. A batch is never split
+/// between segments, so a segment that holds one large batch may be as large as [`WAITING_BYTES_MAX`], and a little
+/// more.
 pub const SEGMENT_BYTES: u64 = 32 << 20;
 
-/// Bytes of records that may wait to be written; further records are refused.
+/// Limit of the bytes of records that wait to be written; further records are refused.
 pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
 /// Options of the log.
@@ -42,7 +43,7 @@ pub const WAITING_BYTES_MAX: usize = 64 << 20;
 pub struct FileOptions {
     /// Size at which the next segment begins; at most a GiB.
     pub segment_bytes: u64,
-    /// Bytes of records that may wait to be written.
+    /// Limit of the bytes of records that wait to be written.
     pub waiting_bytes_max: usize,
 }
 
@@ -52,7 +53,7 @@ impl Default for FileOptions {
     }
 }
 
-/// Why the log cannot be opened.
+/// Explains why the log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process has the folder.
@@ -85,8 +86,8 @@ pub enum OpenError {
          durable matches that need them"
     )]
     Missing(PathBuf),
-    /// The system gives no thread.
-    #[error("the log of matches has no thread to write it: {0}")]
+    /// The operating system refused to start the thread that writes the log.
+    #[error("the thread that writes the log of matches cannot be started: {0}")]
     NoThread(std::io::Error),
 }
 

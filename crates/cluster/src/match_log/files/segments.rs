@@ -1,4 +1,5 @@
-//! The segments of the log: read at the start, appended to at the end, and removed at the beginning.
+//! The segments of the log. All are read when the server starts, records are appended to the newest, and the oldest are
+//! removed when nothing in them is needed.
 //!
 //! Segments are numbered consecutively; only the last is written to. A write that was torn when the machine stopped
 //! lies behind everything that had been synced, so it is cut off. Anything else that cannot be read is damage, and is
@@ -17,7 +18,7 @@ use crate::match_log::frame::{self, Frames, HEADER_BYTES, Kind, MARK_BYTES, Next
 /// The first bytes of each segment: the kind of file and the version of its format.
 const MAGIC: [u8; 8] = *b"mstrlog1";
 
-/// All segments of the log, in the hands of one thread.
+/// All segments of the log, owned by one thread.
 pub(super) struct Segments {
     layer: Box<dyn Layer>,
     /// All segments, oldest first; the last is the current one.
@@ -33,7 +34,7 @@ struct Segment {
     number: u32,
     /// Size of the segment; of the current one, the bytes that are synced.
     bytes: u64,
-    /// Number of records in it that are still needed.
+    /// Number of the segment's records that are still needed.
     needed: u64,
 }
 
@@ -126,7 +127,7 @@ impl Segments {
                 self.kept.back_mut().into_iter().for_each(|segment| segment.bytes = until);
                 if is_torn {
                     let path = self.layer.path(number);
-                    tracing::info!(file = %path.display(), bytes = until, "the log of matches is cut behind what was kept");
+                    tracing::info!(file = %path.display(), bytes = until, "a torn write is cut off the log of matches");
                     file.cut(until).map_err(|error| self.disk(error))?;
                 }
                 // A killed process may have left unsynced frames. They are about to be relied on, so they are synced
@@ -204,7 +205,7 @@ impl Segments {
             self.begin()?;
         }
         let (Some(file), Some(segment)) = (&mut self.current, self.kept.back_mut()) else {
-            return Err(io::Error::other("it has failed before"));
+            return Err(io::Error::other("an earlier write has failed"));
         };
         let mut mark = Vec::with_capacity(MARK_BYTES);
         frame::write_mark(&mut mark, segment.bytes);
@@ -233,7 +234,7 @@ impl Segments {
             file.sync()?;
             self.current = Some(file);
         }
-        // A segment whose beginning had failed is made anew.
+        // A new segment whose creation had failed half-way is made anew.
         self.begin()
     }
 
@@ -242,7 +243,7 @@ impl Segments {
         while self.kept.len() > 1 && self.kept.front().is_some_and(|segment| segment.needed == 0) {
             if let Some(segment) = self.kept.front() {
                 match self.layer.remove(segment.number) {
-                    // The file was removed before, and the folder was not synced.
+                    // An earlier attempt removed the file, but failed to sync the folder.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     outcome => outcome?,
                 }
@@ -286,7 +287,7 @@ impl Segments {
     }
 }
 
-/// Counts a record of a segment as no longer needed.
+/// Returns a function that counts one record of a segment as no longer needed.
 fn forget(kept: &mut VecDeque<Segment>) -> impl FnMut(u32) {
     let first = kept.front().map_or(0, |segment| segment.number);
     move |number| {

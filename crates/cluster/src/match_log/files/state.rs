@@ -16,7 +16,7 @@ use super::segments::{Batch, Segments};
 /// Waiting bytes at which writing begins even if no caller waits for it.
 pub(super) const EAGER_BYTES: usize = 1 << 20;
 
-/// Memory that a written batch may keep for the next.
+/// Bytes of memory that a batch keeps for its next use.
 pub(super) const USUAL_BYTES: usize = 2 << 20;
 
 type Records = Result<Vec<Bytes>, LogError>;
@@ -48,12 +48,12 @@ struct State {
     take_overs: Vec<TakeOver>,
     /// Number of records that were ever appended, over all partitions.
     appended: u64,
-    /// When the first caller that waits for a sync has no more time.
+    /// The earliest time by which a waiting caller needs its records synced.
     due: Option<Instant>,
     is_closed: bool,
     /// Whether the writer has ended.
     has_ended: bool,
-    /// Why nothing is written now.
+    /// The reason why nothing is written now; `None` while the disk works.
     failure: Option<Arc<str>>,
     stats: FileStats,
 }
@@ -68,8 +68,9 @@ struct Log {
     take_over_number: u64,
     /// Whether the owner has received the records, and may append.
     is_open: bool,
-    /// Numbers of the owner's first record and of the next one.
+    /// Number of the first record of the present owner, as counted over all owners.
     base: u64,
+    /// Number of the next record, as counted over all owners.
     next: u64,
     /// Records before this number are not needed.
     floor: u64,
@@ -77,7 +78,7 @@ struct Log {
     last: u64,
     /// Number of this log's records in files.
     kept: u64,
-    /// Why the log refuses records until it is taken over again.
+    /// The reason why the log refuses records until it is taken over again.
     failure: Option<Arc<str>>,
 }
 
@@ -112,7 +113,7 @@ impl SyncWait {
     pub(super) async fn done(mut self, shared: &Shared) -> Result<(), LogError> {
         let (until, failures) = (self.until, self.failures);
         let now = self.progress.wait_for(|now| now.failures != failures || now.kept >= until).await;
-        // The guard of the watch is dropped here, before the state is locked.
+        // `now` holds a lock of the watch; this line drops it before the state is locked.
         let is_kept = now.is_ok_and(|now| now.failures == failures);
         if is_kept { Ok(()) } else { Err(shared.state().failed(self.partition)) }
     }
@@ -238,7 +239,7 @@ impl Shared {
     /// Waits for work. The empty `batch` takes the place of the batch that is given out.
     pub(super) fn work(&self, batch: Batch) -> Work {
         let mut state = self.state();
-        while !state.is_pressed() {
+        while !state.must_write_now() {
             let left = state.due.map(|due| due.saturating_duration_since(Instant::now()));
             state = match left {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -324,7 +325,7 @@ impl Shared {
 
 impl State {
     /// Whether there is work that should not wait for more records.
-    fn is_pressed(&self) -> bool {
+    fn must_write_now(&self) -> bool {
         self.is_closed || !self.take_overs.is_empty() || self.waiting.bytes.len() >= EAGER_BYTES
     }
 

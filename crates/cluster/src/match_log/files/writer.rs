@@ -70,10 +70,10 @@ fn failed(shared: &Shared, error: &std::io::Error) -> LogError {
 }
 
 fn sentence(shared: &Shared, error: &std::io::Error) -> String {
-    format!("{}: {error}; see to the disk", shared.folder.display())
+    format!("{}: {error}; check the disk", shared.folder.display())
 }
 
-/// Ends the shared state however the thread ends: waiters are told, and no more records are taken.
+/// Ends the shared state when the thread ends, even by a panic: waiters are told, and no more records are taken.
 struct End<'a>(&'a Shared);
 
 impl Drop for End<'_> {

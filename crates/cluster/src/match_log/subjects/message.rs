@@ -11,7 +11,7 @@ use crate::match_log::frame::{self, HEAD_BYTES, Kind};
 /// Bytes of a stamp.
 const STAMP_BYTES: usize = HEAD_BYTES + 40;
 
-/// The number of the first record in the claim of an owner that does not know it.
+/// Stands for the number of the first record in the claim of an owner that does not know the number.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Head of a message, before its records.
@@ -26,7 +26,7 @@ pub(super) struct Stamp {
     pub(super) message: u64,
     /// Records before this number are not needed.
     pub(super) floor: u64,
-    /// Number of the record that begins or continues in this message.
+    /// Number of the first record in this message. The record may have begun in an earlier message.
     pub(super) first: u64,
 }
 
@@ -88,6 +88,7 @@ pub(super) struct UnpublishedRecords {
     records: VecDeque<Bytes>,
     /// Published bytes of the first record.
     sent: usize,
+    /// Bytes of all records that are not published.
     pub(super) bytes: usize,
 }
 
@@ -124,7 +125,7 @@ impl UnpublishedRecords {
                 complete += 1;
                 continue;
             }
-            // A record that fits whole into the next message is not cut.
+            // Only a record that is too large for an empty message is cut.
             let is_alone = out.len() == STAMP_BYTES;
             if is_alone && room > 0 {
                 let kind = if self.sent == 0 { Kind::Head } else { Kind::Middle };
@@ -153,7 +154,7 @@ pub(super) struct GatheredRecords {
 }
 
 impl GatheredRecords {
-    /// Number that the record after the last one has.
+    /// Number of the next record.
     pub(super) fn next(&self) -> u64 {
         self.end().unwrap_or(0).max(self.floor)
     }
@@ -179,7 +180,7 @@ impl GatheredRecords {
             self.first = Some(stamp.first);
         }
         if !is_same_owner || stamp.is_claim {
-            // The owner before this claim never finished the record.
+            // The pieces were published before this claim, and their record was never finished.
             self.pieces = None;
         }
         self.last = Some(stamp);

@@ -1,5 +1,5 @@
-//! Match logs whose records are messages, one subject for each partition: the logs of a cluster's nodes, over a small
-//! port.
+//! Match logs for the nodes of a cluster: records lie in messages, with one subject for each partition. The port
+//! [`Subjects`] stands for the store of the messages.
 //!
 //! A message is accepted only directly after the message that its writer expects to be the last. A new owner publishes
 //! a claim first, so that no late message of a former owner is accepted after it. One message of a partition is under
@@ -25,10 +25,10 @@ use tokio::sync::Semaphore;
 use super::{check_record, number_of};
 use owner::Owned;
 
-/// Bytes of records that may wait to be published, over all partitions; further records are refused.
+/// Limit of the bytes of records that wait to be published, over all partitions; further records are refused.
 pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
-/// Logs that are read concurrently during take-overs.
+/// Number of logs that are read at the same time during take-overs.
 pub const READS_MAX: usize = 8;
 
 /// Time for which publishing a message is tried before its log counts as failed.
@@ -47,7 +47,7 @@ pub trait Subjects: Send + Sync + 'static {
     /// The partitions that have messages. The answer may be outdated, as that of [`Self::last`].
     fn partitions(&self) -> impl Future<Output = Result<BTreeSet<u16>, ReadError>> + Send;
 
-    /// The last message with its number. The answer may be outdated, if a server gives it that has been cut off.
+    /// The last message with its number. The answer may be outdated, if a server that has been cut off gives it.
     fn last(&self, partition: u16) -> impl Future<Output = Result<Option<(u64, Bytes)>, ReadError>> + Send;
 
     /// Passes all messages before number `until` to `take`, in order.
@@ -68,13 +68,13 @@ pub trait Subjects: Send + Sync + 'static {
     fn identity(&self) -> u128;
 }
 
-/// Why a message was not acknowledged.
+/// Explains why a message was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// The last message is not the expected one.
     #[error("another message came first")]
     Conflict,
-    /// The message may be stored, or may be stored yet.
+    /// The message may have been stored already, or may be stored later.
     #[error("{0}")]
     Unknown(String),
     /// The store will never take the message.
@@ -82,7 +82,7 @@ pub enum PublishError {
     Refused(String),
 }
 
-/// The store gave no complete answer.
+/// The error of a read: the store gave no complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ReadError(pub String);
@@ -147,7 +147,7 @@ impl<S: Subjects> SubjectLogs<S> {
         Self(Arc::new(Common { subjects, reads, waiting_bytes: AtomicUsize::new(0), stats }))
     }
 
-    /// A handle of the logs for one shard. UnpublishedRecords records are dropped with the handle; await
+    /// A handle of the logs for one shard. Records that are not published yet are dropped with the handle; await
     /// [`MatchLog::synced`] before.
     #[must_use]
     pub fn handle(&self) -> SubjectLog<S> {
@@ -213,7 +213,7 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
     }
 
     fn trim(&self, partition: Partition, before: RecordNumber) {
-        // An error means that the log is not this shard's to trim.
+        // An error means that this shard does not own the log, so there is nothing to trim.
         let _ = self.with(partition, |owned| {
             owned.trim(before);
             Ok(())

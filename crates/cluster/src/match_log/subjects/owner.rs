@@ -18,17 +18,18 @@ use tokio::time::Instant;
 use super::message::{GatheredRecords, Stamp, UnpublishedRecords};
 use super::{Common, GIVE_UP_AFTER, PublishError, Subjects, WAITING_BYTES_MAX};
 
-/// UnpublishedRecords bytes at which publishing begins even if no caller waits for it.
+/// Bytes of unpublished records at which publishing begins even if no caller waits for it.
 const EAGER_BYTES: usize = 256 * 1024;
 
 /// The pause before a failed publication or read is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Delays until unneeded messages are purged: soon if they hold many bytes, otherwise later.
+/// Delay until unneeded messages are purged, if they hold at least [`PURGE_BYTES`].
 const PURGE_SOON: Duration = Duration::from_secs(1);
+/// Delay until unneeded messages are purged, if they hold fewer bytes.
 const PURGE_LATER: Duration = Duration::from_secs(10);
 
-/// Bytes of unneeded messages from which on they are purged soon.
+/// Bytes of unneeded messages at which the messages are purged after [`PURGE_SOON`].
 const PURGE_BYTES: usize = 64 * 1024;
 
 type Records = Result<Vec<Bytes>, LogError>;
@@ -55,13 +56,15 @@ struct State {
     /// Whether appending is allowed: the take-over is done.
     is_open: bool,
     is_released: bool,
-    /// A caller waits for all records before this number.
+    /// Records before this number are waited for by a caller.
     wanted: u64,
-    /// Numbers of this owner's first record and of the next one.
+    /// Number of this owner's first record, as counted over all owners.
     base: u64,
+    /// Number of the next record, as counted over all owners.
     next: u64,
-    /// Records before `floor` are not needed; the floor was raised at `floor_rose_at` and no purge has followed yet.
+    /// Records before this number are not needed.
     floor: u64,
+    /// The first time at which `floor` rose since the last purge.
     floor_rose_at: Option<Instant>,
     waiting: UnpublishedRecords,
     /// Bytes of this log in [`Common::waiting_bytes`].
@@ -133,8 +136,8 @@ impl<S: Subjects> Owned<S> {
     pub(super) fn trim(&self, before: RecordNumber) {
         let Ok(mut state) = self.writable() else { return };
         let before = state.base.saturating_add(before.0).min(state.next);
-        // A trim that names no record of this owner counts too, the first time: it says that former owners' records are
-        // not needed.
+        // A trim before the first record of this owner counts too: it says that the records of former owners are not
+        // needed.
         if before > state.floor {
             state.floor = before;
             if state.floor_rose_at.is_none() {
@@ -203,8 +206,28 @@ async fn run<S: Subjects>(shared: Arc<Shared<S>>, owner: u128, epoch: Epoch, ans
     shared.progress.send_modify(|progress| progress.failure = Some(failure));
 }
 
-/// Nothing is left to write.
+/// Says that the log was released, and that all its records are written.
 struct Released;
+
+/// The next step of the task that writes a log.
+enum NextStep {
+    /// Publish the records that wait.
+    Publish,
+    /// End: the log was released and nothing waits.
+    End,
+    /// Wait for the shard.
+    Wait,
+    /// Wait for the shard until this time, and then purge unneeded messages.
+    WaitToPurge(Instant),
+}
+
+/// A message that is ready to be published.
+struct NextMessage {
+    stamp: Stamp,
+    content: Bytes,
+    /// Number of records that the message completes.
+    complete: u64,
+}
 
 /// One ownership of a log, from the take-over to its end.
 struct Ownership<S> {
@@ -224,7 +247,7 @@ struct Ownership<S> {
     purging: Option<JoinHandle<()>>,
 }
 
-/// A message in the store; the first of them also stands for all before it.
+/// A message in the store. The first message of the list also stands for all earlier ones.
 struct StoredMessage {
     sequence: u64,
     /// Number after the last record that has bytes in this message or an earlier one.
@@ -289,7 +312,7 @@ impl<S: Subjects> Ownership<S> {
                     self.claimed(sequence, &claim);
                     return Ok(claim.is_of_empty());
                 }
-                Err(PublishError::Conflict) => pause(deadline, "others write it").await?,
+                Err(PublishError::Conflict) => pause(deadline, "others write the log").await?,
                 Err(PublishError::Unknown(reason)) => pause(deadline, &reason).await?,
                 Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
             }
@@ -314,11 +337,7 @@ impl<S: Subjects> Ownership<S> {
             match common.subjects.read(partition, self.last, &mut |message| gathered.push(&message)).await {
                 Ok(()) => {
                     if gathered.gaps > 0 {
-                        tracing::error!(
-                            partition,
-                            gaps = gathered.gaps,
-                            "records of matches are missing that were kept"
-                        );
+                        tracing::error!(partition, gaps = gathered.gaps, "kept records of matches are missing");
                         common.count(|stats| stats.gaps += gathered.gaps);
                     }
                     return Ok(gathered);
@@ -332,31 +351,31 @@ impl<S: Subjects> Ownership<S> {
     async fn write(&mut self) -> Result<Released, LogError> {
         let shared = self.shared.clone();
         loop {
-            let (is_due, is_released, purge_at) = {
-                let state = shared.state();
-                let is_wanted = self.first < state.wanted || state.waiting.bytes >= EAGER_BYTES;
-                let is_due = !state.waiting.is_empty() && (is_wanted || state.is_released);
-                (is_due, state.is_released, self.purge_at(&state))
-            };
-            if is_due {
-                self.publish().await?;
-                continue;
-            }
-            if is_released {
-                return Ok(Released);
-            }
-            let Some(purge_at) = purge_at else {
-                shared.arrived.notified().await;
-                continue;
-            };
-            tokio::select! {
-                () = shared.arrived.notified() => {}
-                () = tokio::time::sleep_until(purge_at) => self.purge().await?,
+            match self.next_step() {
+                NextStep::Publish => self.publish().await?,
+                NextStep::End => return Ok(Released),
+                NextStep::Wait => shared.arrived.notified().await,
+                NextStep::WaitToPurge(purge_at) => tokio::select! {
+                    () = shared.arrived.notified() => {}
+                    () = tokio::time::sleep_until(purge_at) => self.purge().await?,
+                },
             }
         }
     }
 
-    /// When unneeded messages should be purged.
+    fn next_step(&self) -> NextStep {
+        let state = self.shared.state();
+        let is_wanted = self.first < state.wanted || state.waiting.bytes >= EAGER_BYTES;
+        if !state.waiting.is_empty() && (is_wanted || state.is_released) {
+            return NextStep::Publish;
+        }
+        if state.is_released {
+            return NextStep::End;
+        }
+        self.purge_at(&state).map_or(NextStep::Wait, NextStep::WaitToPurge)
+    }
+
+    /// Time of the next purge of unneeded messages, if there is anything to purge.
     fn purge_at(&self, state: &State) -> Option<Instant> {
         let unneeded =
             self.stored.iter().take_while(|stored| stored.end <= state.floor).map(|stored| stored.bytes).sum::<usize>();
@@ -396,21 +415,11 @@ impl<S: Subjects> Ownership<S> {
 
     /// Publishes one message with waiting records, or with nothing but a new floor.
     async fn publish(&mut self) -> Result<(), LogError> {
-        let (common, partition) = (self.shared.common.clone(), self.shared.partition);
-        let (stamp, message, complete) = {
-            let mut state = self.shared.state();
-            let message = self.message.wrapping_add(1);
-            // Unpublished records may get lost, and then the records before them are still needed. So the floor stays
-            // below them.
-            let floor = state.floor.min(self.first);
-            let (epoch, owner, first) = (self.epoch, self.owner, self.first);
-            let stamp = Stamp { is_claim: false, epoch, owner, message, floor, first };
-            let (bytes, complete) = state.waiting.message(partition, &stamp, common.subjects.message_bytes_max());
-            (stamp, bytes, complete)
-        };
-        let bytes = message.len();
+        let common = self.shared.common.clone();
+        let NextMessage { stamp, content, complete } = self.next_message();
+        let bytes = content.len();
         let began = Instant::now();
-        let sequence = self.settle(&stamp, message).await?;
+        let sequence = self.settle(&stamp, content).await?;
         let took = began.elapsed();
         self.message = stamp.message;
         self.last = sequence;
@@ -435,7 +444,25 @@ impl<S: Subjects> Ownership<S> {
         Ok(())
     }
 
-    /// Publishes a message until it is certain that it is stored exactly once, or can never be.
+    /// Takes as many waiting records as fit into the next message.
+    fn next_message(&self) -> NextMessage {
+        let mut state = self.shared.state();
+        let stamp = Stamp {
+            is_claim: false,
+            epoch: self.epoch,
+            owner: self.owner,
+            message: self.message.wrapping_add(1),
+            // Unpublished records may get lost, and then the records before them are still needed. So the floor stays
+            // below them.
+            floor: state.floor.min(self.first),
+            first: self.first,
+        };
+        let bytes_max = self.shared.common.subjects.message_bytes_max();
+        let (content, complete) = state.waiting.message(self.shared.partition, &stamp, bytes_max);
+        NextMessage { stamp, content, complete }
+    }
+
+    /// Publishes a message repeatedly, until the store has certainly kept it once, or certainly never will.
     async fn settle(&self, stamp: &Stamp, message: Bytes) -> Result<u64, LogError> {
         let (common, partition) = (&self.shared.common, self.shared.partition);
         let deadline = Instant::now() + GIVE_UP_AFTER;
@@ -444,7 +471,7 @@ impl<S: Subjects> Ownership<S> {
                 Ok(sequence) => return Ok(sequence),
                 Err(PublishError::Refused(reason)) => return Err(LogError::Failed(reason)),
                 Err(PublishError::Unknown(reason)) => reason,
-                // The last message is this very one, whose answer was lost, or another owner's.
+                // The last message of the log is either this one, whose acknowledgement was lost, or another owner's.
                 Err(PublishError::Conflict) => match common.subjects.last(partition).await {
                     Ok(Some((sequence, found))) if sequence > self.last => {
                         let found = Stamp::of(&found);
@@ -455,7 +482,7 @@ impl<S: Subjects> Ownership<S> {
                         return Err(LogError::Lost);
                     }
                     // The server that answered has not seen the last message yet.
-                    Ok(_) => "others write it".to_owned(),
+                    Ok(_) => "others write the log".to_owned(),
                     Err(error) => error.0,
                 },
             };
@@ -468,7 +495,7 @@ impl<S: Subjects> Ownership<S> {
 /// Waits a little, or fails with `reason` if the deadline is too near.
 async fn pause(deadline: Instant, reason: &str) -> Result<(), LogError> {
     if Instant::now() + PAUSE > deadline {
-        return Err(LogError::Failed(format!("the cluster's NATS does not take it: {reason}")));
+        return Err(LogError::Failed(format!("the cluster's NATS does not serve the log: {reason}")));
     }
     tokio::time::sleep(PAUSE).await;
     Ok(())

@@ -1,4 +1,4 @@
-//! Tests of logs in messages, from random seeds: owners change, lines break, answers are lost.
+//! Tests of logs in messages, from random seeds: owners change, connections break, and answers are lost.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::hub::{Faults, Hub, HubLogs, Member};
 #[derive(Debug, Default)]
 struct Owner {
     appended: u64,
-    /// Number of its records that are certainly kept.
+    /// Number of the owner's records that are certainly kept.
     kept: u64,
 }
 
@@ -49,8 +49,8 @@ fn record(epoch: u64, number: u64, padding: usize) -> Vec<u8> {
     record
 }
 
-/// Checks a log's content: of each owner a prefix of its records, complete up to the last one that was kept, except for
-/// records before the floor.
+/// Checks a log's content: it must hold the first records of each owner, at least up to the last one that was kept.
+/// Only records before the floor may be missing.
 fn check(records: &[Bytes], owners: &BTreeMap<u64, Owner>, floor: (u64, u64)) {
     let number = |record: &Bytes, at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight"));
     let found: Vec<(u64, u64)> = records.iter().map(|record| (number(record, 0), number(record, 8))).collect();
@@ -114,7 +114,7 @@ async fn live(seed: u64) {
             let (wait, until) = (place.log.synced(partition(), Duration::ZERO), owner.appended);
             let mending = place.member.clone();
             match chance.u8(..3) {
-                // A waiting caller gets its answer even if the line breaks meanwhile.
+                // A waiting caller gets its answer even if the connection breaks meanwhile.
                 0 => {
                     let outcome = tokio::select! {
                         biased;

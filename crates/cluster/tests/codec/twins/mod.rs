@@ -48,11 +48,11 @@ impl Encode for Words {
         Some(shown(event).into())
     }
 
-    fn party_event(&self, _party: &StreamKey, event: party::Event) -> SharedPayload {
+    fn party_event(&self, _party: &StreamKey, event: party::PartyEvent) -> SharedPayload {
         Arc::new(Text(shown(&event)))
     }
 
-    fn room_event(&self, _room: &StreamKey, event: rooms::Event) -> SharedPayload {
+    fn room_event(&self, _room: &StreamKey, event: rooms::RoomEvent) -> SharedPayload {
         Arc::new(Text(shown(&event)))
     }
 

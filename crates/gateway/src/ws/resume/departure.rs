@@ -10,23 +10,23 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use muster_domain::ids::SessionId;
-use muster_live::plane::{Claim, ClaimRefusal, Moved, Reply, RequestRef};
+use muster_live::plane::{Answer, Claim, ClaimRefusal, Moved, Reply, RequestRef};
 use muster_live::{CloseReason, Place, SessionKey, StreamKey};
 use tokio::time::{Duration, sleep, timeout};
 
-use super::life::{self, Life};
 use super::listed::refuse;
-use super::{Arrival, Offer, Refusal, Request, Waiter, go_to};
+use super::resumable::{self, ResumableSession};
+use super::{Offer, ResumeRefusal, ResumeRequest, UpgradedSocket, Waiter, go_to};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
-use crate::ws::session::Registered;
+use crate::ws::session::RegisteredSession;
 use crate::ws::work::SessionWork;
 
-/// Time that operations of a client may take before its session leaves. Beyond, the session ends.
+/// The longest time that operations of a client may take before its session leaves. After that the session ends.
 const FINISH_WAIT: Duration = Duration::from_secs(5);
-/// Bytes that a session takes along. A session with more ends.
+/// Limit of the bytes that a session takes along. A session with more ends.
 const MOVED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Number of times that an owner is asked that cannot answer: others may be about to learn who it is.
+/// Number of times that owners are asked which cannot answer: their partitions may just be getting new owners.
 const ATTEMPTS_MAX: u32 = 40;
 /// Time between two attempts.
 const ATTEMPT_WAIT: Duration = Duration::from_millis(50);
@@ -35,18 +35,22 @@ const ATTEMPT_WAIT: Duration = Duration::from_millis(50);
 pub(super) struct Departure<'a> {
     pub request: RequestRef,
     pub claim: Claim,
-    pub session: &'a Registered,
+    pub session: &'a RegisteredSession,
     pub handle: &'a Rc<SocketHandle>,
     pub shard: &'a Shard,
 }
 
 impl Departure<'_> {
     /// Lets the session go. Errors: the reason why it ends here instead.
-    pub(super) async fn run(self, life: &mut Life<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
+    pub(super) async fn run(
+        self,
+        resumable: &mut ResumableSession<'_>,
+        work: &mut SessionWork,
+    ) -> Result<(), CloseReason> {
         if let Some(resumption) = self.handle.resumption() {
             resumption.departing.replace(Some(Vec::new()));
         }
-        match self.leave(life, work).await {
+        match self.leave(resumable, work).await {
             Ok(moved) => {
                 self.shard.metrics.moved_out.fetch_add(1, Ordering::Relaxed);
                 let reply = Reply::Session(Ok(Box::new(moved)));
@@ -61,9 +65,13 @@ impl Departure<'_> {
         }
     }
 
-    async fn leave(&self, life: &mut Life<'_>, work: &mut SessionWork) -> Result<Moved, (ClaimRefusal, CloseReason)> {
+    async fn leave(
+        &self,
+        resumable: &mut ResumableSession<'_>,
+        work: &mut SessionWork,
+    ) -> Result<Moved, (ClaimRefusal, CloseReason)> {
         let gone = |reason| (ClaimRefusal::Gone, reason);
-        let finished = timeout(FINISH_WAIT, self.finish(life, work)).await;
+        let finished = timeout(FINISH_WAIT, self.finish(resumable, work)).await;
         finished.unwrap_or(Err(CloseReason::ConnectionLost)).map_err(gone)?;
         let (key, live) = (self.session.key(), &self.shard.app.live);
         let streams = live.step(|plane, _, _| plane.depart(key, self.claim.to));
@@ -87,11 +95,11 @@ impl Departure<'_> {
         Ok(Moved { claims, departed, received, sent, frames })
     }
 
-    /// Ends what the client asked for. Errors: the reason why the session ends.
-    async fn finish(&self, life: &mut Life<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
+    /// Lets the operations that the client asked for end. Errors: the reason why the session ends.
+    async fn finish(&self, resumable: &mut ResumableSession<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());
-            life.go_on(work, context)?;
+            resumable.go_on(work, context)?;
             match self.handle.close_requested() {
                 Some(reason) => Poll::Ready(Err(reason)),
                 None if work.is_idle() => Poll::Ready(Ok(())),
@@ -127,7 +135,7 @@ impl Departure<'_> {
         let live = &self.shard.app.live;
         for _ in 0..ATTEMPTS_MAX {
             let reply = live.ask(|plane, now, request, out| plane.rebind_tickets(now, key, request, out)).await;
-            if matches!(reply, Some(Reply::Pool(Ok(_)))) {
+            if matches!(reply, Some(Reply::Answer(Answer::Pool(Ok(_))))) {
                 return true;
             }
             sleep(ATTEMPT_WAIT).await;
@@ -142,16 +150,16 @@ pub(super) fn send_on(waiter: Waiter, session: SessionId, home: Option<Place>, s
         (Waiter::Claim(request), home) => {
             refuse(shard, request, home.map_or(ClaimRefusal::Gone, ClaimRefusal::Elsewhere));
         }
-        (Waiter::Socket { arrival, received }, Some(home)) => {
-            go_to(*arrival, Request::Continue { session, home, received }, shard.clone());
+        (Waiter::Socket { socket, received }, Some(home)) => {
+            go_to(*socket, ResumeRequest::Continue { session, home, received }, shard.clone());
         }
-        (Waiter::Socket { arrival, .. }, None) => begin_anew(*arrival, shard.clone()),
+        (Waiter::Socket { socket, .. }, None) => begin_anew(*socket, shard.clone()),
     }
 }
 
-fn begin_anew(arrival: Arrival, shard: Rc<Shard>) {
+fn begin_anew(socket: UpgradedSocket, shard: Rc<Shard>) {
     let beginning: std::pin::Pin<Box<dyn Future<Output = ()>>> =
-        Box::pin(life::run(arrival, Some(Refusal::Gone), shard));
+        Box::pin(resumable::run(socket, Some(ResumeRefusal::Gone), shard));
     tokio::task::spawn_local(beginning);
 }
 
@@ -160,7 +168,7 @@ impl SocketHandle {
     pub(super) fn late_comers(&self) -> impl Iterator<Item = Waiter> {
         let resumption = self.resumption();
         let offered = resumption.and_then(|resumption| resumption.offer.take()).map(|offer| match offer {
-            Offer::Socket { arrival, received } => Waiter::Socket { arrival, received },
+            Offer::Socket { socket, received } => Waiter::Socket { socket, received },
             Offer::Away { request, .. } => Waiter::Claim(request),
         });
         let waiting = resumption.and_then(|resumption| resumption.departing.take());

@@ -7,14 +7,14 @@ use muster_wire::frame;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Stream, StreamData};
 
-use super::Refusal;
+use super::ResumeRefusal;
 
 /// The content of the first message when a socket opens.
 pub(super) enum Greeting<'a> {
     /// The client goes on with its session.
     Resumed { name: &'a str, received: u64, grace_ms: u64 },
     /// The client has a new session; an older one that it knew is void.
-    New { name: &'a str, grace_ms: u64, refusal: Option<Refusal> },
+    New { name: &'a str, grace_ms: u64, refusal: Option<ResumeRefusal> },
     /// This server has no such sessions.
     Disabled,
 }
@@ -64,7 +64,7 @@ mod tests {
             r#"{"session":"a.0","resumed":false,"received":0,"grace_ms":5}"#,
         );
         check(
-            Greeting::New { name: "a.0", grace_ms: 5, refusal: Some(Refusal::Overflow) },
+            Greeting::New { name: "a.0", grace_ms: 5, refusal: Some(ResumeRefusal::Overflow) },
             r#"{"session":"a.0","resumed":false,"reason":"overflow","received":0,"grace_ms":5}"#,
         );
         let frame = disabled(Format::Json);

@@ -11,7 +11,7 @@ use muster_live::{CloseReason, Encoding, Place};
 use muster_wire::envelope::Format;
 use tokio::time::{Duration, Instant, sleep};
 
-use super::{Arrival, Offer, Refusal, Waiter};
+use super::{Offer, ResumeRefusal, UpgradedSocket, Waiter};
 use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 
@@ -37,9 +37,9 @@ struct Moved {
 /// The reason why a socket does not get the session that it asks for from this shard.
 pub(super) enum NotHere {
     /// There is no such session for it: the client gets a new one.
-    Refused(Refusal, Box<Arrival>),
+    Refused(ResumeRefusal, Box<UpgradedSocket>),
     /// The session has gone to this place.
-    Moved(Place, Box<Arrival>),
+    Moved(Place, Box<UpgradedSocket>),
 }
 
 /// A session that handshakes find, until dropped.
@@ -58,7 +58,7 @@ impl<'a> Listed<'a> {
         Self { shard, session }
     }
 
-    /// Notes that the session goes on elsewhere: for a while those who ask for it are told so.
+    /// Notes that the session goes on elsewhere. For a while, those who ask for the session are told its new place.
     pub(super) fn moved_to(self, place: Place) {
         let limits = self.shard.config.resume;
         let until = Instant::now() + Duration::from_millis(limits.grace_ms);
@@ -117,25 +117,25 @@ impl Resumables {
 
     /// Gives a session its next socket; a socket that it still has is lost by that. A session ends if the client cannot
     /// go on with it.
-    pub(super) fn offer(&self, session: SessionId, arrival: Box<Arrival>, received: u64) -> Result<(), NotHere> {
-        let found = self.find(session, arrival.opening.claims.user_id);
+    pub(super) fn offer(&self, session: SessionId, socket: Box<UpgradedSocket>, received: u64) -> Result<(), NotHere> {
+        let found = self.find(session, socket.opening.claims.user_id);
         let Some((handle, resumption)) = found.as_ref().and_then(|handle| Some((handle, handle.resumption()?))) else {
             return Err(match self.moved(session) {
-                Some(place) => NotHere::Moved(place, arrival),
-                None => NotHere::Refused(Refusal::Gone, arrival),
+                Some(place) => NotHere::Moved(place, socket),
+                None => NotHere::Refused(ResumeRefusal::Gone, socket),
             });
         };
         if let Some(waiting) = &mut *resumption.departing.borrow_mut() {
-            waiting.push(Waiter::Socket { arrival, received });
+            waiting.push(Waiter::Socket { socket, received });
             return Ok(());
         }
-        match check(handle, resumption.format, arrival.opening.format, received) {
+        match check(handle, resumption.format, socket.opening.format, received) {
             Ok(()) => {
-                resumption.offer.replace(Some(Offer::Socket { arrival, received }));
+                resumption.offer.replace(Some(Offer::Socket { socket, received }));
                 handle.wake();
                 Ok(())
             }
-            Err(refusal) => Err(NotHere::Refused(refusal, arrival)),
+            Err(refusal) => Err(NotHere::Refused(refusal, socket)),
         }
     }
 
@@ -155,9 +155,9 @@ impl Resumables {
             Encoding::Protobuf => Format::Protobuf,
         };
         check(handle, resumption.format, format, claim.received).map_err(|refusal| match refusal {
-            Refusal::Gone => ClaimRefusal::Gone,
-            Refusal::Overflow => ClaimRefusal::Overflow,
-            Refusal::Format => ClaimRefusal::Format,
+            ResumeRefusal::Gone => ClaimRefusal::Gone,
+            ResumeRefusal::Overflow => ClaimRefusal::Overflow,
+            ResumeRefusal::Format => ClaimRefusal::Format,
         })?;
         let former = resumption.offer.replace(Some(Offer::Away { request, claim }));
         handle.wake();
@@ -169,11 +169,11 @@ impl Resumables {
 }
 
 /// Whether a client may go on with a session. If not, the session ends.
-fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Result<(), Refusal> {
+fn check(handle: &SocketHandle, has: Format, wants: Format, received: u64) -> Result<(), ResumeRefusal> {
     let refusal = if has != wants {
-        Refusal::Format
+        ResumeRefusal::Format
     } else if !handle.outbox().borrow().can_resume(received) {
-        Refusal::Overflow
+        ResumeRefusal::Overflow
     } else {
         return Ok(());
     };

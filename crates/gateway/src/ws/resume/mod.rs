@@ -6,8 +6,8 @@
 mod departure;
 mod fetch;
 mod greeting;
-mod life;
 mod listed;
+mod resumable;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -27,7 +27,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::session::Opening;
 use super::stream::{Portable, Stream};
-use crate::shard::{Command, ConnectionGuard, Shard, ShardHandle};
+use crate::shard::{ConnectionGuard, Shard, ShardCommand, ShardHandle};
 
 /// The limits of sessions that survive their socket, under their configuration names.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub struct ResumeLimits {
 
 /// The request of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum ResumeRequest {
     /// The client asks for a session that survives its socket.
     New,
     /// The client asks to go on with a session.
@@ -58,7 +58,7 @@ pub enum Request {
     Unknown,
 }
 
-impl Request {
+impl ResumeRequest {
     /// Reads the parameters `resume` and `received`.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ fn named(name: &str) -> Option<(SessionId, Place)> {
 
 /// The reason why a client does not go on with its former session. The client is told, and gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ResumeRefusal {
     /// There is no such session of this user: its time is over, it was ended, or its shard is gone.
     Gone,
     /// More messages were sent to the session meanwhile than are kept.
@@ -102,7 +102,7 @@ pub enum Refusal {
     Format,
 }
 
-impl Refusal {
+impl ResumeRefusal {
     /// All refusals, in the order of counters kept in arrays.
     pub const ALL: [Self; 3] = [Self::Gone, Self::Overflow, Self::Format];
 
@@ -117,7 +117,7 @@ impl Refusal {
 }
 
 /// A socket whose handshake is done.
-pub struct Arrival {
+pub struct UpgradedSocket {
     /// The transport of the socket.
     pub stream: Stream,
     /// Bytes that arrived behind the handshake.
@@ -129,7 +129,7 @@ pub struct Arrival {
 }
 
 /// A socket on its way to the shard that has its session.
-pub struct Handover {
+pub struct PortableSocket {
     stream: Portable,
     early: Bytes,
     opening: Opening,
@@ -140,7 +140,7 @@ pub struct Handover {
 pub(super) enum Offer {
     /// The session goes on over this socket.
     Socket {
-        arrival: Box<Arrival>,
+        socket: Box<UpgradedSocket>,
         /// Number of messages that the client has.
         received: u64,
     },
@@ -150,7 +150,7 @@ pub(super) enum Offer {
 
 /// A socket or claim that came for a session that is about to go elsewhere.
 enum Waiter {
-    Socket { arrival: Box<Arrival>, received: u64 },
+    Socket { socket: Box<UpgradedSocket>, received: u64 },
     Claim(RequestRef),
 }
 
@@ -181,46 +181,46 @@ impl Resumption {
 }
 
 /// Brings a socket to the session it asked for, here or elsewhere, or opens one.
-pub async fn arrive(mut arrival: Arrival, request: Request, shard: Rc<Shard>) {
-    let (arrival, refusal) = match request {
-        Request::New => (arrival, None),
-        Request::Unknown => (arrival, Some(Refusal::Gone)),
-        Request::Continue { session, home, received } => {
+pub async fn arrive(mut socket: UpgradedSocket, request: ResumeRequest, shard: Rc<Shard>) {
+    let (socket, refusal) = match request {
+        ResumeRequest::New => (socket, None),
+        ResumeRequest::Unknown => (socket, Some(ResumeRefusal::Gone)),
+        ResumeRequest::Continue { session, home, received } => {
             let here = shard.app.live.place();
             if home == here {
-                match shard.resumables.offer(session, Box::new(arrival), received) {
+                match shard.resumables.offer(session, Box::new(socket), received) {
                     Ok(()) => return,
-                    Err(NotHere::Refused(refusal, arrival)) => (*arrival, Some(refusal)),
-                    Err(NotHere::Moved(home, arrival)) => {
-                        return go_to(*arrival, Request::Continue { session, home, received }, shard);
+                    Err(NotHere::Refused(refusal, socket)) => (*socket, Some(refusal)),
+                    Err(NotHere::Moved(home, socket)) => {
+                        return go_to(*socket, ResumeRequest::Continue { session, home, received }, shard);
                     }
                 }
             } else if home.node() != here.node() {
-                return fetch::fetch(arrival, fetch::Wanted { session, home, received }, shard).await;
+                return fetch::fetch(socket, fetch::WantedSession { session, home, received }, shard).await;
             } else {
-                arrival.opening.resume = Some(request);
+                socket.opening.resume = Some(request);
                 match shard.peer(usize::from(home.shard())) {
-                    Some(peer) => return hand_over(arrival, peer).await,
-                    None => (arrival, Some(Refusal::Gone)),
+                    Some(peer) => return send_to_shard(socket, peer).await,
+                    None => (socket, Some(ResumeRefusal::Gone)),
                 }
             }
         }
     };
-    life::run(arrival, refusal, shard).await;
+    resumable::run(socket, refusal, shard).await;
 }
 
 /// Brings a socket to the place where its session has gone.
-fn go_to(arrival: Arrival, request: Request, shard: Rc<Shard>) {
-    let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(arrival, request, shard));
+fn go_to(socket: UpgradedSocket, request: ResumeRequest, shard: Rc<Shard>) {
+    let going: Pin<Box<dyn Future<Output = ()>>> = Box::pin(arrive(socket, request, shard));
     tokio::task::spawn_local(going);
 }
 
-async fn hand_over(arrival: Arrival, peer: ShardHandle) {
-    let Arrival { stream, early, opening, guard } = arrival;
+async fn send_to_shard(socket: UpgradedSocket, peer: ShardHandle) {
+    let UpgradedSocket { stream, early, opening, guard } = socket;
     let sent = match stream.into_portable() {
         Ok(stream) => {
-            let handover = Handover { stream, early, opening, permit: guard.into_permit() };
-            peer.send(Command::Socket(Box::new(handover))).await
+            let portable = PortableSocket { stream, early, opening, permit: guard.into_permit() };
+            peer.send(ShardCommand::Socket(Box::new(portable))).await
         }
         Err(error) => Err(error),
     };
@@ -230,13 +230,13 @@ async fn hand_over(arrival: Arrival, peer: ShardHandle) {
 }
 
 /// Takes in a socket that another shard has accepted.
-pub fn take_over(handover: Handover, shard: &Rc<Shard>) {
-    let Handover { stream, early, opening, permit } = handover;
+pub fn take_in(portable: PortableSocket, shard: &Rc<Shard>) {
+    let PortableSocket { stream, early, opening, permit } = portable;
     let guard = ConnectionGuard::new(shard.clone(), permit);
     match stream.into_stream() {
         Ok(stream) => {
-            let request = opening.resume.unwrap_or(Request::Unknown);
-            tokio::task::spawn_local(arrive(Arrival { stream, early, opening, guard }, request, shard.clone()));
+            let request = opening.resume.unwrap_or(ResumeRequest::Unknown);
+            tokio::task::spawn_local(arrive(UpgradedSocket { stream, early, opening, guard }, request, shard.clone()));
         }
         Err(error) => tracing::debug!(%error, "socket lost on its way to its session"),
     }

@@ -1,4 +1,5 @@
-//! Letting players in: the handler is asked about one attempt at a time, and hears of the join before the next attempt.
+//! Admission of players: the handler is asked about one join attempt at a time, and hears of the join before the next
+//! attempt.
 
 use std::ops::RangeFrom;
 use std::sync::Arc;
@@ -6,24 +7,23 @@ use std::sync::Arc;
 use muster_domain::{Error, ErrorKind};
 
 use super::super::call::{Act, Callback, LeaveReason, Left};
-use super::super::effect::Effect;
+use super::super::effect::MatchEffect;
 use super::super::message::Attempt;
-use super::{CallUnderWay, Player, RunningMatch, ended, refuse};
+use super::{CallUnderWay, Player, RunningMatch, ended_error, refuse};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
 
-/// An attempt about which the handler is asked.
+/// A join attempt from the call of its callback until the player enters or is refused.
 #[derive(Debug)]
 pub(super) struct PendingAttempt {
     pub(super) attempt: Attempt,
-    /// Moment until which the answer is awaited; `None` if the session has gone, or was refused because it waited too
-    /// long.
+    /// Moment until which the answer is awaited; `None` if the session has gone, or was refused after too long a wait.
     pub(super) awaited_until: Option<Millis>,
 }
 
 impl PendingAttempt {
     /// Refuses the attempt for the handler's reason, unless nobody awaits the answer.
-    pub(super) fn refuse(self, reason: &str, out: &mut Vec<Effect>) {
+    pub(super) fn refuse(self, reason: &str, out: &mut Vec<MatchEffect>) {
         if self.awaited_until.is_some() {
             let told = if reason.is_empty() { "The match does not let you in." } else { reason };
             refuse(self.attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
@@ -31,16 +31,15 @@ impl PendingAttempt {
     }
 
     /// Refuses the attempt because the match has ended, unless nobody awaits the answer.
-    pub(super) fn give_up(self, out: &mut Vec<Effect>) {
+    pub(super) fn give_up(self, out: &mut Vec<MatchEffect>) {
         if self.awaited_until.is_some() {
-            refuse(self.attempt, ended(), out);
+            refuse(self.attempt, ended_error(), out);
         }
     }
 }
 
 /// An accepted attempt of a durable match whose join is under way. The attempt's record in the log is synced together
-/// with the
-/// record of the join, so no effect of the attempt leaves before the join has returned.
+/// with the record of the join, so no effect of the attempt leaves before the join has returned.
 #[derive(Debug)]
 pub(super) struct Admission {
     pub(super) pending: PendingAttempt,
@@ -53,15 +52,14 @@ pub(super) struct Admission {
 }
 
 impl RunningMatch {
-    /// Takes in that the handler has accepted an attempt: the join is the next call, before all calls in the queue.
-    /// Answers
-    /// whether listings find the match by another label now.
+    /// Takes in that the handler has accepted an attempt. The join is the next call, before all calls in the queue.
+    /// Answers whether listings find the match by another label now.
     pub(super) fn accept(
         &mut self,
         pending: PendingAttempt,
         acts: Vec<Act>,
         numbers: RangeFrom<u64>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> bool {
         let presence = Arc::new(pending.attempt.member.presence.clone());
         self.outline.seat(presence.clone());
@@ -77,16 +75,15 @@ impl RunningMatch {
         is_relabelled
     }
 
-    /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are done. Answers
-    /// whether the
-    /// callback has set another label.
-    pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<Effect>) -> bool {
+    /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are carried out.
+    /// Answers whether the callback has set another label.
+    pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<MatchEffect>) -> bool {
         let Admission { pending: PendingAttempt { attempt, awaited_until }, acts, numbers, former_label } = admission;
         let presence = Arc::new(attempt.member.presence.clone());
         if awaited_until.is_some() {
             let player = Player { presence: presence.clone(), listener: attempt.member.listener };
             self.players.insert(presence.session, player);
-            out.push(Effect::Enter(self.outline.id, attempt.member.clone()));
+            out.push(MatchEffect::Enter(self.outline.id, attempt.member.clone()));
             self.answer_entered(&attempt, true, out);
         } else {
             // The handler may have reserved a seat, so it hears of the join and of the leave.
@@ -100,12 +97,13 @@ impl RunningMatch {
         &mut self,
         came: Vec<Arc<Presence>>,
         admission: Option<Box<Admission>>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         self.begin(CallUnderWay::Join { came: came.clone(), admission }, Callback::Join(came), out);
     }
 
-    /// The label by which listings find the match. A label that an attempt has set counts once its join has returned.
+    /// The label by which listings find the match. In a durable match a label that an attempt has set counts only when
+    /// the join of that attempt has returned.
     pub(in super::super) fn listed_label(&self) -> &Arc<str> {
         match &self.under_way {
             Some(CallUnderWay::Join { admission: Some(admission), .. }) => {
@@ -115,7 +113,7 @@ impl RunningMatch {
         }
     }
 
-    /// The session whose attempt is under way and which awaits the answer.
+    /// The session that awaits the answer to the attempt under way.
     pub(super) fn attempt_under_way(&self) -> Option<SessionRef> {
         let pending = self.under_way.as_ref()?.pending_attempt()?;
         pending.awaited_until.map(|_| pending.attempt.member.session())

@@ -1,7 +1,8 @@
-//! Handing a durable match over to another owner while both live: the match is taken out here, and put in there.
+//! Handover of a durable match between living owners: the former owner takes the match out, and the next owner puts it
+//! in.
 
 use super::super::carried::{CarriedMatch, CarriedWaiting};
-use super::super::effect::Effect;
+use super::super::effect::MatchEffect;
 use super::super::message::Attempt;
 use super::{Player, QueuedCall, RunningMatch, SignalCaller};
 use crate::session::Millis;
@@ -22,20 +23,19 @@ impl RunningMatch {
             QueuedCall::Signal { data, chain, caller: SignalCaller { reply_to, until } } => {
                 Some(CarriedWaiting::Signal { data, chain, reply_to, left_ms: until.saturating_sub(now) })
             }
-            // Durable matches are not told that the server stops.
+            // Handlers of durable matches are not told that the server stops.
             QueuedCall::Terminate { .. } => None,
         });
         let listeners = players.into_values().map(|player| player.listener).collect();
         CarriedMatch { outline, listeners, waiting: waiting.collect(), inputs, due_ms, empty_ticks }
     }
 
-    /// A match that another owner has taken out. It rests until [`Self::wake`]. Owners of earlier builds queued a join
-    /// behind
-    /// attempts; here it comes first.
-    pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, life: u64) -> Self {
+    /// Makes a match that another owner has taken out. The match rests until [`Self::wake`]. Owners of earlier builds
+    /// queued joins behind attempts; here joins come first.
+    pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, stay: u64) -> Self {
         let CarriedMatch { outline, listeners, waiting, inputs, due_ms, empty_ticks } = carried;
         let id = outline.id;
-        let mut running = Self::idle(outline, life);
+        let mut running = Self::idle(outline, stay);
         running.rests = true;
         running.began_at = now + due_ms;
         running.inputs = inputs;
@@ -66,7 +66,7 @@ impl RunningMatch {
     }
 
     /// Goes on with a match that was put in.
-    pub(in super::super) fn wake(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    pub(in super::super) fn wake(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         self.rests = false;
         self.advance(now, out);
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::call::{Input, LeaveReason, Left};
-use super::super::effect::{Answer, Effect, Entered};
+use super::super::effect::{Entered, MatchAnswer, MatchEffect};
 use super::super::message::{Attempt, PlayerMessage};
 use super::super::owner::MatchesConfig;
-use super::{CallUnderWay, QueuedCall, RunningMatch, busy, refuse};
+use super::{CallUnderWay, QueuedCall, RunningMatch, busy_error, refuse};
 use crate::plane::Listener;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
@@ -19,13 +19,13 @@ pub(super) struct Player {
 }
 
 impl RunningMatch {
-    /// Queues the join attempt of a player. One who is in the match already is answered at once.
+    /// Queues the join attempt of a player. A player who is in the match already is answered at once.
     pub(in super::super) fn attempt(
         &mut self,
         now: Millis,
         attempt: Attempt,
         config: &MatchesConfig,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         let session = attempt.member.session();
         let has_asked = self.has_asked_to_join(session);
@@ -34,10 +34,10 @@ impl RunningMatch {
             return self.answer_entered(&attempt, false, out);
         }
         if has_asked || self.attempts >= config.join_attempts_max {
-            return refuse(attempt, busy(), out);
+            return refuse(attempt, busy_error(), out);
         }
         self.attempts += 1;
-        self.queue.push_back(QueuedCall::Attempt(Box::new(attempt), now + config.patience_ms));
+        self.queue.push_back(QueuedCall::Attempt(Box::new(attempt), now + config.answer_wait_max_ms));
         self.advance(now, out);
     }
 
@@ -61,12 +61,12 @@ impl RunningMatch {
     }
 
     /// Answers the attempt of a player who is in the match.
-    pub(super) fn answer_entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<Effect>) {
+    pub(super) fn answer_entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<MatchEffect>) {
         let Some(to) = attempt.reply_to else { return };
         let session = attempt.member.session();
         let (id, label) = (self.outline.id, self.outline.label.clone());
         let entered = Entered { id, label, is_new, presences: Arc::default(), total: 0, session };
-        out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
+        out.push(MatchEffect::Reply(to, Ok(MatchAnswer::Entered(Box::new(entered)))));
     }
 
     /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join
@@ -107,13 +107,13 @@ impl RunningMatch {
         is_known
     }
 
-    /// Takes in that a session has gone from the match's stream, or has gone before it came there.
+    /// Takes in that a session has left the match's stream, or has gone before it came there.
     pub(in super::super) fn gone(
         &mut self,
         now: Millis,
         session: SessionRef,
         reason: LeaveReason,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         if let Some(pending) = self.under_way.as_mut().and_then(CallUnderWay::pending_attempt_mut)
             && pending.attempt.member.session() == session
@@ -139,9 +139,8 @@ impl RunningMatch {
         Some(player)
     }
 
-    /// Takes in the message of a player. Answers whether there was room for it; a message of a session that is not in
-    /// the match
-    /// is dropped and needs none.
+    /// Takes in the message of a player. Answers `false` if the message was dropped because too many messages wait for
+    /// a tick. A message of a session that is not in the match is ignored, and the answer is `true`.
     pub(in super::super) fn input(
         &mut self,
         session: SessionRef,

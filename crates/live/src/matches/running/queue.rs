@@ -5,10 +5,10 @@ use std::sync::Arc;
 use muster_domain::Result;
 
 use super::super::call::Left;
-use super::super::effect::{Answer, Effect};
+use super::super::effect::{MatchAnswer, MatchEffect};
 use super::super::message::{Attempt, Chain};
 use super::super::owner::MatchesConfig;
-use super::{CallUnderWay, RunningMatch, busy, refuse};
+use super::{CallUnderWay, RunningMatch, busy_error, refuse};
 use crate::plane::RequestRef;
 use crate::session::Millis;
 use crate::stream::Presence;
@@ -41,8 +41,8 @@ pub(super) struct SignalCaller {
 }
 
 impl SignalCaller {
-    pub(super) fn answer(&mut self, answer: Result<Answer>, out: &mut Vec<Effect>) {
-        out.extend(self.reply_to.take().map(|to| Effect::Reply(to, answer)));
+    pub(super) fn answer(&mut self, answer: Result<MatchAnswer>, out: &mut Vec<MatchEffect>) {
+        out.extend(self.reply_to.take().map(|to| MatchEffect::Reply(to, answer)));
     }
 
     /// Moment at which the caller is refused, unless it has been answered.
@@ -60,40 +60,39 @@ impl RunningMatch {
         chain: Chain,
         reply_to: Option<RequestRef>,
         config: &MatchesConfig,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         if self.signals >= config.signals_max {
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(busy()))));
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(busy_error()))));
             return;
         }
         self.signals += 1;
-        let caller = SignalCaller { reply_to, until: now + config.patience_ms };
+        let caller = SignalCaller { reply_to, until: now + config.answer_wait_max_ms };
         self.queue.push_back(QueuedCall::Signal { data, chain, caller });
         self.advance(now, out);
     }
 
     /// Queues a join before all attempts and signals.
     pub(super) fn enqueue_join(&mut self, presence: Arc<Presence>) {
-        self.queue.insert(self.joins_and_leaves_first(), QueuedCall::Join(presence));
+        self.queue.insert(self.joins_and_leaves_at_head(), QueuedCall::Join(presence));
     }
 
     /// Queues a leave. If the handler has not heard of the player's join, the leave follows the join, before all
-    /// attempts and
-    /// signals.
+    /// attempts and signals.
     pub(super) fn enqueue_leave(&mut self, left: Left) {
         let seated = self.outline.seated_mut(left.presence.session_id);
         let has_joined = seated.is_none_or(|seated| seated.has_joined);
-        let position = if has_joined { self.queue.len() } else { self.joins_and_leaves_first() };
+        let position = if has_joined { self.queue.len() } else { self.joins_and_leaves_at_head() };
         self.queue.insert(position, QueuedCall::Leave(left));
     }
 
     /// Number of joins and leaves at the head of the queue.
-    fn joins_and_leaves_first(&self) -> usize {
+    fn joins_and_leaves_at_head(&self) -> usize {
         self.queue.iter().take_while(|queued| matches!(queued, QueuedCall::Join(_) | QueuedCall::Leave(_))).count()
     }
 
-    /// Takes from the head of the queue all calls that belong into one call with `first`. `of` answers another call as
-    /// it was.
+    /// Takes from the head of the queue all calls that share one callback with `first`. `of` answers the content of
+    /// such a call, or gives back any other call unchanged.
     pub(super) fn batch<T>(&mut self, first: T, of: fn(QueuedCall) -> std::result::Result<T, QueuedCall>) -> Vec<T> {
         let mut batch = vec![first];
         while let Some(next) = self.queue.pop_front() {
@@ -108,9 +107,8 @@ impl RunningMatch {
         batch
     }
 
-    /// Whether a tick that is due goes before the head of the queue: it does if that is an attempt and another was
-    /// decided since
-    /// the last tick. So a flood of attempts does not hold up ticks.
+    /// Whether a due tick goes before the head of the queue. The tick does so if the head is an attempt and the handler
+    /// was asked about another attempt since the last tick, so that a flood of attempts does not hold up ticks.
     pub(super) fn is_tick_first(&self, now: Millis) -> bool {
         let is_attempt_next = matches!(self.queue.front(), Some(QueuedCall::Attempt(..)));
         is_attempt_next && self.has_asked && self.has_begun() && now >= self.tick_due()
@@ -138,16 +136,15 @@ impl RunningMatch {
     }
 
     /// Refuses callers of attempts and signals who have waited too long: callbacks may take long, and matches may wait
-    /// for each
-    /// other.
-    pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    /// for one another.
+    pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         match &mut self.under_way {
-            Some(CallUnderWay::Signal(caller)) if now >= caller.until => caller.answer(Err(busy()), out),
+            Some(CallUnderWay::Signal(caller)) if now >= caller.until => caller.answer(Err(busy_error()), out),
             Some(under_way) => {
                 if let Some(pending) = under_way.pending_attempt_mut()
                     && pending.awaited_until.take_if(|until| now >= *until).is_some()
                 {
-                    refuse(pending.attempt.clone(), busy(), out);
+                    refuse(pending.attempt.clone(), busy_error(), out);
                 }
             }
             None => {}
@@ -158,14 +155,14 @@ impl RunningMatch {
         {
             self.attempts -= 1;
             if let Some(QueuedCall::Attempt(attempt, _)) = self.queue.remove(position) {
-                refuse(*attempt, busy(), out);
+                refuse(*attempt, busy_error(), out);
             }
         }
         for queued in &mut self.queue {
             if let QueuedCall::Signal { caller, .. } = queued
                 && now >= caller.until
             {
-                caller.answer(Err(busy()), out);
+                caller.answer(Err(busy_error()), out);
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Going on with a durable match from its log, with those of its players who are still there.
+//! Resumption of a durable match from its log, with those of its players who are still there.
 
 use std::sync::Arc;
 
 use super::super::call::{LeaveReason, Left};
 use super::super::durable::Outline;
-use super::super::effect::{Answer, Effect};
+use super::super::effect::{MatchAnswer, MatchEffect};
 use super::super::owner::Creation;
 use super::{CallUnderWay, Player, QueuedCall, RunningMatch};
 use crate::party::Member;
@@ -13,19 +13,18 @@ use crate::session::Millis;
 use crate::stream::Presence;
 
 impl RunningMatch {
-    /// Goes on with a match. Players who are not `inside`, on the match's stream, have left. Sessions that are inside
-    /// without
-    /// being players are expelled. The broadcasts of the latest calls are sent again. The next tick is due one period
-    /// from now.
+    /// Goes on with a match. `inside` are the sessions on the match's stream. Players who are not among them have left.
+    /// Sessions among them that are not players, or that were kicked, are expelled. The broadcasts of the latest calls
+    /// are sent again. The next tick is due one period from now.
     pub(in super::super) fn resume(
         now: Millis,
         outline: Outline,
-        life: u64,
+        stay: u64,
         inside: Vec<Member>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> Self {
         let id = outline.id;
-        let mut running = Self::idle(outline, life);
+        let mut running = Self::idle(outline, stay);
         (running.began_at, running.ticks_due) = (now, 1);
         // Players are found by their public session ids, since sessions may have moved to other places.
         let mut inside: Map<_, Member> =
@@ -47,7 +46,7 @@ impl RunningMatch {
                 member => {
                     let reason = if seated.is_kicked { LeaveReason::Kicked } else { LeaveReason::Disconnected };
                     leaves.push(QueuedCall::Leave(Left { presence, reason }));
-                    out.extend(member.map(|member| Effect::Expel(id, member.listener)));
+                    out.extend(member.map(|member| MatchEffect::Expel(id, member.listener)));
                 }
             }
         }
@@ -55,7 +54,7 @@ impl RunningMatch {
         let mut strangers: Vec<Member> = inside.into_values().collect();
         // The order must be the same in every run of a simulation.
         strangers.sort_unstable_by_key(Member::session);
-        out.extend(strangers.into_iter().map(|member| Effect::Expel(id, member.listener)));
+        out.extend(strangers.into_iter().map(|member| MatchEffect::Expel(id, member.listener)));
         for (broadcast, number) in running.outline.sent.iter().zip(running.outline.sent_numbers()) {
             running.broadcast(broadcast.clone(), Some(number), out);
         }
@@ -63,19 +62,18 @@ impl RunningMatch {
         running
     }
 
-    /// Whether this very request has created the match. A request comes a second time if a match of another place made
-    /// it, died
-    /// before it knew the answer, and goes on.
+    /// Whether this request is the one that created the match. The same request comes again if its sender, a match at
+    /// another place, died before the answer came and was resumed.
     pub(in super::super) fn is_made_by(&self, creation: &Creation) -> bool {
         let Outline { handler, created_at, .. } = &self.outline;
         *handler == creation.handler && *created_at == creation.created_at
     }
 
     /// Answers a request that has created the match and comes a second time.
-    pub(in super::super) fn answer_creation(&mut self, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+    pub(in super::super) fn answer_creation(&mut self, reply_to: Option<RequestRef>, out: &mut Vec<MatchEffect>) {
         match &mut self.under_way {
             Some(CallUnderWay::Init(waiting)) => *waiting = reply_to,
-            _ => out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Created)))),
+            _ => out.extend(reply_to.map(|to| MatchEffect::Reply(to, Ok(MatchAnswer::Created)))),
         }
     }
 

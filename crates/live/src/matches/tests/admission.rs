@@ -7,16 +7,17 @@ use fastrand::Rng;
 use super::*;
 use crate::place::Partition;
 
-/// Most players whom the model handler lets in.
+/// Limit on the players whom the model handler lets in.
 const SEATS: usize = 4;
 
 /// Number of attempts that come at once.
 const CROWD: u32 = 300;
 
-/// A handler as most games have it: it counts players in its join and leave, and refuses attempts above its seats.
+/// Model of a usual handler, which counts players in its join and leave, and refuses attempts when all seats are taken.
 #[derive(Default)]
 struct Counting {
     here: BTreeSet<SessionId>,
+    /// The largest number of players at a time so far.
     most: usize,
     /// Names of all calls so far.
     names: Vec<&'static str>,
@@ -72,24 +73,24 @@ fn durable_id() -> MatchId {
 }
 
 fn roomy() -> MatchesConfig {
-    MatchesConfig { join_attempts_max: CROWD as usize, patience_ms: 1_000_000, ..MatchesConfig::default() }
+    MatchesConfig { join_attempts_max: CROWD as usize, answer_wait_max_ms: 1_000_000, ..MatchesConfig::default() }
 }
 
-/// Number of players who were let in, and of those who were refused for this reason.
+/// Number of players who were let in, and number of players who were refused for this reason.
 fn counts(world: &World, reason: &str) -> (usize, usize) {
     let answers = world.answers();
-    let entered = answers.iter().filter(|(_, answer)| matches!(answer, Ok(Answer::Entered(_)))).count();
+    let entered = answers.iter().filter(|(_, answer)| matches!(answer, Ok(MatchAnswer::Entered(_)))).count();
     let refused = answers.iter().filter(|(_, answer)| answer.is_err_and(|why| why.message.contains(reason))).count();
     (entered, refused)
 }
 
-/// Sessions that are on the match's stream, as its effects so far say.
+/// Sessions on the match's stream, by the effects of the match so far.
 fn inside(world: &World) -> BTreeSet<SessionRef> {
     let mut inside = BTreeSet::new();
     for effect in &world.effects {
         match effect {
-            Effect::Enter(_, member) => assert!(inside.insert(member.session())),
-            Effect::Expel(_, listener) => assert!(inside.remove(&listener.session)),
+            MatchEffect::Enter(_, member) => assert!(inside.insert(member.session())),
+            MatchEffect::Expel(_, listener) => assert!(inside.remove(&listener.session)),
             _ => {}
         }
     }
@@ -133,9 +134,8 @@ fn of_a_crowd_that_is_larger_than_the_queue_the_rest_is_refused_as_busy() {
     }
 }
 
-/// Plays a crowd. At any time a player goes, and a durable match is handed over or goes on after a crash. Answers how
-/// often the
-/// match was handed over or crashed.
+/// Lets a crowd join while players leave at random times, and while a durable match is handed over or goes on after a
+/// crash. Answers the number of handovers and crashes.
 fn play_in_adversity(id: MatchId, seed: u64) -> usize {
     let mut rng = Rng::with_seed(seed);
     let mut world = World::with_match_of(id, roomy(), rng.u32(1..=128));
@@ -191,7 +191,7 @@ fn hand_over(world: &mut World, handler: &mut Counting) {
     let carried = world.matches.carry_out(world.now, |_| true).remove(0);
     assert!(
         carried.outline.players.iter().all(|seated| seated.has_joined),
-        "nobody is carried between attempt and join"
+        "no player is carried between attempt and join"
     );
     world.matches = Matches::new(roomy());
     world.matches.carry_in(world.now, carried);
@@ -249,7 +249,11 @@ fn a_player_who_goes_before_the_join_has_returned_leaves_before_the_next_attempt
         assert!(matches!(world.returns(goes()), Callback::Leave(left) if *left[0].presence == presence(1)));
         assert!(matches!(world.called(), Some(Callback::JoinAttempt { presence: it, .. }) if **it == presence(2)));
         let entered = counts(&world, "").0;
-        assert_eq!(entered, usize::from(!id.is_durable()), "its answer was on the way, or is not given");
+        assert_eq!(
+            entered,
+            usize::from(!id.is_durable()),
+            "only a durable match holds the answer back until the join has returned"
+        );
     }
 }
 
@@ -264,23 +268,23 @@ fn nothing_of_an_accepted_attempt_of_a_durable_match_leaves_before_its_join_has_
     world.returns(Return { outcome: Outcome::Decided(Ok(())), acts });
     assert!(world.effects.is_empty(), "{:?}", world.effects);
     assert_eq!((&*label(&world), sizes(&world)), ("{}", 1));
-    assert_eq!(&*world.calls[0].label, "new", "the handler sees what it has set");
+    assert_eq!(&*world.calls[0].label, "new", "the handler sees the label that it has set");
     // A second request of the same session is refused. The session may move to another place meanwhile.
     world.attempt(2);
     assert!(matches!(world.answers()[..], [(2, Err(_))]));
     world.effects.clear();
     let moved = SessionRef { place: Place::new(1, 0), ..session(2) };
     assert!(world.matches.rebind(durable_id(), session(2), moved));
-    world.returns(Return { outcome: Outcome::Goes, acts: vec![Act::Broadcast(say("join"))] });
+    world.returns(Return { outcome: Outcome::GoesOn, acts: vec![Act::Broadcast(say("join"))] });
     assert!(
         matches!(
             &world.effects[..],
             [
-                Effect::Enter(_, member),
-                Effect::Reply(_, Ok(Answer::Entered(_))),
-                Effect::Tell { number: Some(1), .. },
-                Effect::Expel(_, expelled),
-                Effect::Tell { number: Some(2), .. },
+                MatchEffect::Enter(_, member),
+                MatchEffect::Reply(_, Ok(MatchAnswer::Entered(_))),
+                MatchEffect::Tell { number: Some(1), .. },
+                MatchEffect::Expel(_, expelled),
+                MatchEffect::Tell { number: Some(2), .. },
             ] if member.session() == moved && expelled.session == session(1)
         ),
         "{:?}",
@@ -302,13 +306,13 @@ fn an_accepted_player_is_told_when_the_match_ends_in_the_join() {
         let answers = world.answers();
         assert!(matches!(answers[..], [(1, answer)] if answer.is_ok() == is_let_in), "{answers:?}");
         assert_eq!(world.expelled().len(), usize::from(is_let_in));
-        assert!(matches!(world.effects.last(), Some(Effect::Drop(_))));
+        assert!(matches!(world.effects.last(), Some(MatchEffect::DropState(_))));
     }
 }
 
 #[test]
 fn a_player_who_waits_too_long_for_the_join_joins_and_leaves() {
-    let mut world = World::with_match_of(durable_id(), MatchesConfig { patience_ms: 1_000, ..roomy() }, 10);
+    let mut world = World::with_match_of(durable_id(), MatchesConfig { answer_wait_max_ms: 1_000, ..roomy() }, 10);
     world.attempt(1);
     world.pass(500);
     world.returns(done(Outcome::Decided(Ok(()))));
@@ -320,7 +324,7 @@ fn a_player_who_waits_too_long_for_the_join_joins_and_leaves() {
 }
 
 #[test]
-fn a_join_that_an_owner_of_before_has_put_behind_attempts_comes_first() {
+fn a_join_that_an_earlier_build_has_queued_behind_attempts_comes_first() {
     let mut world = World::with_match_of(durable_id(), roomy(), 10);
     let mut handler = Counting::default();
     world.matches.rest(durable_id().partition());

@@ -6,13 +6,18 @@ use fastrand::Rng;
 
 use super::*;
 
-/// Record of all that the handler and the players have been told.
+/// Record of everything that the handler and the players have been told so far.
 #[derive(Default)]
 struct Ledger {
+    /// Players of whose join, and not yet of whose leave, the handler has heard.
     here: BTreeSet<SessionRef>,
+    /// Sessions on the match's stream.
     entered: BTreeSet<SessionRef>,
+    /// Number of messages that each player has sent.
     sent: BTreeMap<u32, u64>,
+    /// Number of the latest message of each player that the handler has heard.
     heard: BTreeMap<SessionRef, u64>,
+    /// Number of requests that wait for an answer, by the id of the request.
     asked: BTreeMap<u64, usize>,
 }
 
@@ -35,11 +40,11 @@ impl Ledger {
         }
     }
 
-    fn effect(&mut self, effect: &Effect) {
+    fn effect(&mut self, effect: &MatchEffect) {
         match effect {
-            Effect::Enter(_, member) => assert!(self.entered.insert(member.presence.session)),
-            Effect::Expel(_, listener) => assert!(self.entered.remove(&listener.session)),
-            Effect::Reply(to, _) => {
+            MatchEffect::Enter(_, member) => assert!(self.entered.insert(member.presence.session)),
+            MatchEffect::Expel(_, listener) => assert!(self.entered.remove(&listener.session)),
+            MatchEffect::Reply(to, _) => {
                 let left = self.asked.get_mut(&to.id).expect("somebody asked");
                 *left = left.checked_sub(1).expect("one answer each");
             }
@@ -83,7 +88,7 @@ fn run(seed: u64) -> u64 {
                         Callback::JoinAttempt { .. } if rng.u32(0..4) == 0 => Outcome::Decided(Err("no".into())),
                         Callback::JoinAttempt { .. } => Outcome::Decided(Ok(())),
                         Callback::Signal(_) => Outcome::Signalled("!".into()),
-                        _ => Outcome::Goes,
+                        _ => Outcome::GoesOn,
                     };
                     let kicks = rng.u32(0..10) == 0;
                     let acts = if kicks { vec![Act::Kick(vec![session_id(number)])] } else { Vec::new() };
@@ -95,7 +100,7 @@ fn run(seed: u64) -> u64 {
     }
     world.returns_over();
     world.effects.drain(..).for_each(|effect| ledger.effect(&effect));
-    assert!(ledger.entered.is_empty(), "everybody is told of the end");
+    assert!(ledger.entered.is_empty(), "all players are expelled at the end");
     ledger.heard.values().sum()
 }
 

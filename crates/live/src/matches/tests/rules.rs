@@ -28,18 +28,21 @@ fn a_match_begins_as_its_handler_says_or_not_at_all() {
         world.create(ID, 1);
         assert!(matches!(world.called(), Some(Callback::Init { params, .. }) if params == "{}"));
         world.attempt(5);
-        assert!(matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound), "not yet");
+        assert!(
+            matches!(world.answers()[..], [(5, Err(why))] if why.kind == ErrorKind::NotFound),
+            "the match has not begun yet"
+        );
         world.effects.clear();
         world.returns(returned);
         assert!(matches!(world.answers()[..], [(0, Err(why))] if why.kind == kind), "{:?}", world.effects);
-        assert!(matches!(world.effects.last(), Some(Effect::Drop(ID))));
+        assert!(matches!(world.effects.last(), Some(MatchEffect::DropState(ID))));
         world.pass(10_000);
         assert_eq!((world.matches.stats().matches, world.called()), (0, None));
     }
     let mut world = World::new(MatchesConfig::default());
     world.create(ID, 1);
     world.returns(begun(128, &"x".repeat(LABEL_BYTES_MAX)));
-    assert!(matches!(world.answers()[..], [(0, Ok(Answer::Created))]));
+    assert!(matches!(world.answers()[..], [(0, Ok(MatchAnswer::Created))]));
 }
 
 #[test]
@@ -60,7 +63,7 @@ fn ticks_come_at_their_rate_and_missed_ones_are_not_made_up() {
     // The loop takes as long as ten ticks.
     world.pass(170);
     assert!(loops(&mut world).is_some());
-    assert!(loops(&mut world).is_some(), "the one that should have been comes at once");
+    assert!(loops(&mut world).is_some(), "the tick that is due comes at once");
     assert_eq!(world.called(), None);
     world.pass(17);
     assert!(loops(&mut world).is_some());
@@ -78,14 +81,14 @@ fn an_accepted_player_enters_before_the_answer_and_the_join() {
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(matches!(
         &world.effects[..],
-        [Effect::Enter(ID, member), Effect::Reply(_, Ok(Answer::Entered(entered)))]
+        [MatchEffect::Enter(ID, member), MatchEffect::Reply(_, Ok(MatchAnswer::Entered(entered)))]
             if member.presence == presence(1) && entered.is_new
     ));
     assert!(matches!(world.returns(goes()), Callback::Join(came) if *came[0] == presence(1)));
     world.effects.clear();
     world.attempt(1);
-    assert_eq!(world.called(), None, "whoever is there is not asked about again");
-    assert!(matches!(world.answers()[..], [(1, Ok(Answer::Entered(entered)))] if !entered.is_new));
+    assert_eq!(world.called(), None, "the handler is not asked again about a player who is there");
+    assert!(matches!(world.answers()[..], [(1, Ok(MatchAnswer::Entered(entered)))] if !entered.is_new));
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn a_refused_player_is_told_the_reason() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.attempt(1);
     world.returns(done(Outcome::Decided(Err("full".into()))));
-    assert!(matches!(world.effects[0], Effect::Refuse(ID, _)));
+    assert!(matches!(world.effects[0], MatchEffect::Refuse(ID, _)));
     assert!(matches!(world.answers()[..], [(1, Err(why))] if why.message == "full"));
     assert_eq!(world.called(), None);
 }
@@ -174,7 +177,7 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
         Act::Broadcast(say("all")),
     ];
     world.returns(Return { outcome: Outcome::Signalled("!".into()), acts });
-    assert!(matches!(world.answers()[..], [(9, Ok(Answer::Signalled(answer)))] if &**answer == "!"));
+    assert!(matches!(world.answers()[..], [(9, Ok(MatchAnswer::Signalled(answer)))] if &**answer == "!"));
     assert_eq!(
         world.told(),
         [
@@ -188,7 +191,7 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
     world.pass(100);
     let acts = vec![Act::Defer(say("over"))];
     world.returns(Return { outcome: Outcome::Over, acts });
-    assert_eq!(world.told(), [(None, "over".into())], "what it says last is said");
+    assert_eq!(world.told(), [(None, "over".into())], "broadcasts of the last callback are sent");
 }
 
 #[test]
@@ -198,12 +201,12 @@ fn kicked_players_leave_and_the_handler_hears_of_it() {
     world.come(2);
     world.pass(100);
     let acts = vec![Act::Kick(vec![session_id(2), session_id(3)])];
-    world.returns(Return { outcome: Outcome::Goes, acts });
+    world.returns(Return { outcome: Outcome::GoesOn, acts });
     assert_eq!(world.expelled(), [session(2)]);
     let heard = world.returns(goes());
     assert!(matches!(heard, Callback::Leave(left) if left[0].reason == LeaveReason::Kicked && left.len() == 1));
     world.gone(2);
-    assert_eq!(world.called(), None, "once");
+    assert_eq!(world.called(), None, "the handler hears of a leave once");
 }
 
 #[test]
@@ -218,7 +221,7 @@ fn a_match_that_fails_does_nothing_of_what_it_wanted_and_leaves_nobody_waiting()
     assert_eq!((world.told(), world.expelled()), (Vec::new(), vec![session(1)]));
     let answers: Vec<_> = world.answers().iter().map(|(id, answer)| (*id, answer.is_ok())).collect();
     assert_eq!(answers, [(2, false), (3, false)]);
-    assert!(matches!(world.effects.last(), Some(Effect::Drop(ID))));
+    assert!(matches!(world.effects.last(), Some(MatchEffect::DropState(ID))));
     assert_eq!((world.matches.stats().failed, world.matches.stats().matches), (1, 0));
 }
 
@@ -228,7 +231,10 @@ fn a_match_that_is_over_has_said_its_last() {
     world.come(1);
     world.pass(100);
     world.returns(Return { outcome: Outcome::Over, acts: vec![Act::Broadcast(say("bye"))] });
-    assert!(matches!(&world.effects[..], [Effect::Tell { .. }, Effect::Expel(..), Effect::Drop(ID)]));
+    assert!(matches!(
+        &world.effects[..],
+        [MatchEffect::Tell { .. }, MatchEffect::Expel(..), MatchEffect::DropState(ID)]
+    ));
     assert_eq!(world.matches.stats().failed, 0);
     world.signal(3);
     assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::NotFound));
@@ -289,7 +295,7 @@ fn signals_that_would_wait_for_themselves_are_refused() {
 
 #[test]
 fn callers_of_signals_are_refused_when_they_wait_too_long() {
-    let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
+    let mut world = World::with_match(MatchesConfig { answer_wait_max_ms: 1_000, ..MatchesConfig::default() }, 10);
     world.signal(3);
     world.pass(500);
     world.signal(4);
@@ -299,7 +305,7 @@ fn callers_of_signals_are_refused_when_they_wait_too_long() {
     assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
     world.effects.clear();
     world.pass(500);
-    assert!(matches!(world.answers()[..], [(4, Err(_))]), "one that waits for its turn");
+    assert!(matches!(world.answers()[..], [(4, Err(_))]), "a queued caller is refused too");
     world.effects.clear();
     world.returns(done(Outcome::Signalled("late".into())));
     assert!(world.answers().is_empty());
@@ -308,7 +314,7 @@ fn callers_of_signals_are_refused_when_they_wait_too_long() {
 
 #[test]
 fn join_attempts_are_refused_when_they_wait_too_long() {
-    let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
+    let mut world = World::with_match(MatchesConfig { answer_wait_max_ms: 1_000, ..MatchesConfig::default() }, 10);
     world.attempt(3);
     world.pass(500);
     world.attempt(4);
@@ -316,15 +322,18 @@ fn join_attempts_are_refused_when_they_wait_too_long() {
     assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::ResourceExhausted));
     world.effects.clear();
     world.pass(500);
-    assert!(matches!(world.answers()[..], [(4, Err(_))]), "one that waits for its turn");
+    assert!(matches!(world.answers()[..], [(4, Err(_))]), "a queued caller is refused too");
     world.effects.clear();
     world.returns(done(Outcome::Decided(Ok(()))));
-    assert!(world.answers().is_empty() && world.matches.list(&everything())[0].size == 0, "too late to be let in");
+    assert!(
+        world.answers().is_empty() && world.matches.list(&everything())[0].size == 0,
+        "an attempt that was refused lets nobody in"
+    );
     world.attempt(3);
     let heard: Vec<_> = (0..3).map(|_| world.returns(goes())).collect();
     assert!(matches!(&heard[..], [Callback::Join(_), Callback::Leave(_), Callback::Loop(_)]), "{heard:?}");
     world.returns(done(Outcome::Decided(Ok(()))));
-    assert!(matches!(world.answers()[..], [(3, Ok(Answer::Entered(_)))]));
+    assert!(matches!(world.answers()[..], [(3, Ok(MatchAnswer::Entered(_)))]));
 }
 
 #[test]
@@ -344,7 +353,7 @@ fn callers_are_refused_as_busy_when_too_many_wait_or_for_too_long() {
     let mut late: Vec<u64> = world.answers().iter().map(|(id, _)| *id).collect();
     late.sort_unstable();
     assert_eq!(late, [1, 2, 4]);
-    assert!(matches!(world.called(), Some(Callback::Loop(_))), "and nothing of theirs is called");
+    assert!(matches!(world.called(), Some(Callback::Loop(_))), "no call of a refused caller begins");
 }
 
 #[test]
@@ -354,14 +363,14 @@ fn a_tick_that_takes_long_is_waited_for_and_the_next_one_comes_with_its_return()
     assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())));
     world.now += 250;
     world.step(|world, out| world.matches.turn(world.now, out));
-    assert_eq!(world.matches.next_due(), None, "nothing is to be done before it returns");
+    assert_eq!(world.matches.next_due(), None, "no step is due before the loop returns");
     world.returns(goes());
-    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())), "the late one");
+    assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())), "the late tick comes with the return");
     world.returns(goes());
     assert_eq!(
         (world.called(), world.matches.next_due()),
         (None, Some(world.now + 50)),
-        "those that were missed are not made up"
+        "further missed ticks are left out"
     );
     world.pass(50);
     assert_eq!(world.called(), Some(&Callback::Loop(Vec::new())));

@@ -7,7 +7,7 @@ fn set(name: &str, after_ms: u64) -> Act {
 }
 
 fn with(acts: Vec<Act>) -> Return {
-    Return { outcome: Outcome::Goes, acts }
+    Return { outcome: Outcome::GoesOn, acts }
 }
 
 /// Lets time pass until a call comes. Answers the tick and name of the call.
@@ -41,8 +41,8 @@ fn expect(calls: &[(u64, &str)]) -> Vec<(u64, String)> {
 fn timers_fire_before_the_first_loop_at_or_after_their_time() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     assert_eq!(next(&mut world), (0, "loop".to_owned()));
-    // At 10 ticks per second 250 ms are three ticks, and 0 ms are one. Of timers that are due together the first set
-    // fires first.
+    // At 10 ticks per second 250 ms are three ticks, and 0 ms are one. Of timers that are due together, the timer that
+    // was set first fires first.
     world.returns(with(vec![set("c", 300), set("a", 0), set("b", 250), set("d", 100)]));
     let seen = play(&mut world, 6);
     let expected = [(1, "a a!"), (1, "d d!"), (1, "loop"), (2, "loop"), (3, "c c!"), (3, "b b!")];

@@ -57,7 +57,7 @@ fn tickets_are_as_old_and_as_patient_as_they_were() {
 fn tickets_of_a_dead_owner_go_on_as_patient_and_in_the_order_in_which_they_came() {
     let interval = Pool::new(3).matchmaker.config.interval_ms;
     let mut pool = Pool::new(3);
-    // They match when one ticket loses its patience, in its third pass.
+    // The tickets match when one of them loses its patience, in its third pass.
     for (number, waited_ms) in [(1, 2 * interval + 5), (2, 7), (3, 3)] {
         assert!(pool.matchmaker.resume(pool.now, solo(number, (2, 4), "*"), waited_ms));
     }

@@ -40,12 +40,12 @@ impl Asked {
     }
 
     fn accepts(&self, other: &Self) -> bool {
-        let has = |member: &Member<u128>| other.ticket.members.iter().any(|with| with.key == member.key);
+        let has = |member: &TicketMember<u128>| other.ticket.members.iter().any(|with| with.key == member.key);
         self.query.matches(&other.document).is_some() && !self.ticket.members.iter().any(has)
     }
 }
 
-/// Whether every ticket accepts every other, and the number of players satisfies all.
+/// Whether every ticket of a group accepts every other, and the number of players satisfies all of them.
 fn is_sound(group: &[&Asked]) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().all(|asked| {
@@ -56,8 +56,8 @@ fn is_sound(group: &[&Asked]) -> bool {
     })
 }
 
-/// Whether a ticket may form the group as its searcher: the group has the ticket's `max_count`, or has fewer players
-/// and the ticket is due. No ticket that is still patient may have a greater `max_count`.
+/// Whether some ticket may form the group as its searcher: the group has that ticket's `max_count`, or `is_due` says
+/// that the ticket takes fewer players. No ticket that has patience may have a greater `max_count`.
 fn is_allowed(group: &[&Asked], pass: u64, max_intervals: u32, is_due: impl Fn(&Asked) -> bool) -> bool {
     let players: u32 = group.iter().map(|asked| asked.size()).sum();
     group.iter().any(|searcher| {
@@ -97,7 +97,7 @@ pub(super) fn random_solo(random: &mut Random, number: u128, counts: (u32, u32))
     }
 }
 
-/// A random ticket: players 1 to 14, alone or in parties.
+/// A random ticket, of one of the players 1 to 14 alone or of a party of them.
 fn random_ticket(random: &mut Random, number: usize) -> NewTicket<u128> {
     let (min_count, max_count, multiple) = random.pick(&[
         (2, 2, 1),
@@ -118,7 +118,7 @@ fn random_ticket(random: &mut Random, number: usize) -> NewTicket<u128> {
     }
     let first = 1 + random.below(12) as u128;
     let members = (first..=first + 1 + random.below(2) as u128).map(member).collect();
-    NewTicket { owner: Owner::Party(format!("party {first}").into()), members, ..ticket }
+    NewTicket { owner: TicketOwner::Party(format!("party {first}").into()), members, ..ticket }
 }
 
 /// A pool with its checker.
@@ -148,7 +148,7 @@ impl Checked {
         tickets.iter().map(|ticket| self.asked.remove(&*ticket.id.0).expect("it was waiting")).collect()
     }
 
-    fn check_matches(&mut self, matches: &[Match<u128>], seed: u64) {
+    fn check_matches(&mut self, matches: &[FoundMatch<u128>], seed: u64) {
         for found in matches {
             let group = self.take(&found.tickets);
             let group: Vec<_> = group.iter().collect();
@@ -163,7 +163,7 @@ impl Checked {
         }
     }
 
-    /// Checks that no possible group is left in which a ticket has its `max_count` or was in its last interval.
+    /// Checks that no possible group is left in which a ticket has its `max_count`, or loses its patience in this pass.
     fn check_nobody_left(&self, seed: u64) {
         let waiting: Vec<_> = self.asked.values().collect();
         let is_last = |asked: &Asked| self.pass + 1 == asked.first_pass + u64::from(self.max_intervals);

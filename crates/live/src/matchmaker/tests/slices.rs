@@ -1,4 +1,5 @@
-//! Slices end when their units are spent, whatever the pass is doing, so their number follows the amount of work.
+//! Slices end when their units are spent, at whatever step of the pass, so the number of slices follows the amount of
+//! work.
 
 use super::*;
 
@@ -56,7 +57,7 @@ fn what_has_gone_leaves_the_indexes_in_many_slices() {
     while matches.is_empty() {
         pool.matchmaker.run_slice(1_000, &mut matches);
     }
-    // Tickets that were matched are neither found nor removed by their owners.
+    // Tickets that were matched and are still in the indexes can neither be found nor removed by their owners.
     assert_eq!((pool.matchmaker.len(), pool.matchmaker.leaving.len()), (200, 200));
     assert_eq!(pool.matchmaker.oldest().map(|ticket| ticket.id.clone()), Some(id("201")));
     assert!(pool.matchmaker.remove_session(session(1)).is_empty());
@@ -69,7 +70,7 @@ fn a_group_is_tried_anew_when_somebody_goes_meanwhile() {
     let mut pool = Pool::with((1..=40).map(|number| solo(number, (20, 20), "+properties.mode:x").text("mode", "x")));
     let mut matches = Vec::new();
     pool.matchmaker.begin_pass(1_000);
-    // The ticket that leaves is already in the group that is being tried.
+    // Slices run until a group is being tried. The ticket that leaves then is in that group already.
     while pool.matchmaker.pass.as_ref().is_none_or(|pass| pass.search.as_ref().is_none_or(|search| !search.is_trying()))
     {
         pool.matchmaker.run_slice(1, &mut matches);

@@ -4,54 +4,13 @@ use std::sync::Arc;
 
 use super::presences::Here;
 use super::streams::{Stream, Streams};
-use super::things::Carried;
-use crate::place::{Partition, Place};
+use crate::place::Partition;
+use crate::plane::message::{Carried, CarriedNews, CarriedPresence, CarriedStream};
 use crate::session::Millis;
-use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
+use crate::stream::{StreamKey, mode};
 
 /// The largest number of presences in one piece.
 const PIECE_PRESENCES_MAX: usize = 1_000;
-
-/// A stream, or a further piece of its presences.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CarriedStream {
-    /// The stream.
-    pub stream: StreamKey,
-    /// Number of joins so far; it wraps.
-    pub came: u32,
-    /// The places that hear the stream, each with its number of listening sessions by encoding; in the first piece.
-    pub listeners: Vec<(Place, [u32; 2])>,
-    /// Some of the stream's presences, in their order.
-    pub presences: Vec<CarriedPresence>,
-}
-
-/// A session on a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CarriedPresence {
-    /// The session's presence.
-    pub presence: Presence,
-    /// The encoding in which the session hears the stream by its join, if it does.
-    pub heard: Option<Encoding>,
-    /// Serial number of the join among all joins of the stream.
-    pub number: u32,
-}
-
-/// Joins and leaves that are kept back, or a piece of them: leaves come first, as they are told first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CarriedNews {
-    /// The stream.
-    pub stream: StreamKey,
-    /// Whether these are being told; otherwise they are still being collected.
-    pub is_telling: bool,
-    /// Sessions that came, each with the serial number of its join.
-    pub joins: Vec<(SessionRef, u32)>,
-    /// Presences that went.
-    pub leaves: Vec<Presence>,
-    /// Serial number of the first join that no hearer knows of.
-    pub unknown_from: u32,
-    /// Milliseconds until the next of them are told.
-    pub due_ms: Millis,
-}
 
 impl Streams {
     /// Takes the streams of some partitions out.

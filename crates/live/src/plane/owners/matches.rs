@@ -9,22 +9,23 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 
-use super::Owning;
 use super::match_logs::Rests;
-use super::owned::Owned;
-use super::things::{Carried, Kind};
+use super::owned::{Owned, Typed};
+use super::owning::Owning;
 use crate::matches::{
-    Answer, CallRef, Effect, Event, LeaveReason, ListQuery, MatchAsk, MatchId, MatchStats, Matches, Outline, Return,
-    ended,
+    self, CallRef, CarriedMatch, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches, MatchesAnswer,
+    MatchesAsk, Outline, Return, ended_error,
 };
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
-use crate::plane::changes::recovery::Awaited;
 use crate::plane::effect::{Effects, HandlerOrder};
-use crate::plane::message::{Audience, Down, Listener, Publish, Reply, RequestRef, Up};
-use crate::plane::options::PlaneConfig;
+use crate::plane::message::{
+    Answer, Ask, Asked, Audience, Carried, Down, Kind, Listener, Part, Publish, Reply, RequestRef,
+};
+use crate::plane::options::{PlaneConfig, PlaneStats};
+use crate::plane::owners::rebuilding::Awaited;
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
@@ -42,8 +43,8 @@ impl MatchId {
 }
 
 impl Plane {
-    /// Brings a session to a match of game code. The answer is [`Reply::Match`], or [`Reply::Joined`] if the session
-    /// cannot come anywhere.
+    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session cannot
+    /// come to any stream.
     pub fn come_to_match(
         &mut self,
         now: Millis,
@@ -54,7 +55,7 @@ impl Plane {
         out: &mut Effects,
     ) {
         if self.owner_of_match(&stream).is_none() {
-            out.reply(request.id, Reply::Match(Err(ended())));
+            out.reply(request.id, Reply::Answer(Answer::Match(Err(ended_error()))));
             return;
         }
         if let Some(member) = self.set_out(key, &stream, true, request, out) {
@@ -63,7 +64,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a match. The answer to `request` is [`Reply::Match`].
+    /// Sends a request to the owner of a match. The answer to `request` is the match's.
     pub fn ask_match(
         &mut self,
         now: Millis,
@@ -73,8 +74,8 @@ impl Plane {
         out: &mut Effects,
     ) {
         match self.owner_of_match(&stream) {
-            Some(owner) => self.send_up(now, owner, Up::Match { request, stream, ask: Box::new(ask) }, out),
-            None => out.reply_if_asked(request, Reply::Match(Err(ended()))),
+            Some(_) => self.ask_thing(now, Ask::Match(MatchesAsk::One { stream, what: Box::new(ask) }), request, out),
+            None => out.reply_if_asked(request, Reply::Answer(Answer::Match(Err(ended_error())))),
         }
     }
 
@@ -93,7 +94,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// The server stops: handlers of matches that end with it are told so.
+    /// Tells the handlers of matches that end with the server that the server stops.
     pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.change(&mut owning, |matches, now, effects| matches.terminate(now, grace_sec, effects));
@@ -112,7 +113,48 @@ pub(crate) struct OwnedMatches {
 }
 
 impl OwnedMatches {
-    pub(crate) fn new(config: &PlaneConfig) -> Self {
+    /// Changes matches, and carries out the effects of the change.
+    pub(crate) fn change(
+        &mut self,
+        owning: &mut Owning<'_>,
+        change: impl FnOnce(&mut Matches, Millis, &mut Vec<MatchEffect>),
+    ) {
+        let mut effects = Vec::new();
+        change(&mut self.matches, owning.now, &mut effects);
+        owning.carry_out_match(effects);
+    }
+
+    /// Ends a durable match of which nothing was kept, after its owner's death. Each player is told of the player's own
+    /// leave.
+    fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
+        self.matches.count_lost();
+        for listener in listeners {
+            owning.tell_of_leave(stream, listener.session);
+            owning.expel(stream, listener, false);
+        }
+    }
+}
+
+impl Asked for MatchesAsk {
+    fn partition(&self) -> Option<Partition> {
+        if let Self::One { stream, .. } = self { Some(stream.partition()) } else { None }
+    }
+
+    fn needs_credit(&self) -> bool {
+        matches!(self, Self::One { what, .. } if matches!(**what, MatchAsk::Input { .. }))
+    }
+}
+
+impl Part for CarriedMatch {
+    fn partition(&self) -> Partition {
+        self.outline.id.partition()
+    }
+}
+
+impl Typed for OwnedMatches {
+    type Ask = MatchesAsk;
+
+    fn new(config: &PlaneConfig) -> Self {
         Self {
             matches: Matches::new(config.matches.clone()),
             rests: Rests::default(),
@@ -121,51 +163,17 @@ impl OwnedMatches {
         }
     }
 
-    pub(crate) fn stats(&self) -> MatchStats {
-        self.matches.stats()
-    }
-
-    /// Changes matches, and carries out the effects of the change.
-    pub(crate) fn change(
-        &mut self,
-        owning: &mut Owning<'_>,
-        change: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>),
-    ) {
-        let mut effects = Vec::new();
-        change(&mut self.matches, owning.now, &mut effects);
-        owning.carry_out_match(effects);
-    }
-
-    pub(crate) fn ask(
-        &mut self,
-        owning: &mut Owning<'_>,
-        request: Option<RequestRef>,
-        stream: &StreamKey,
-        ask: MatchAsk,
-    ) {
-        if let Some(id) = MatchId::of_stream(stream) {
-            self.change(owning, |matches, now, effects| matches.receive(now, id, ask, request, effects));
-        }
-    }
-
-    pub(crate) fn find(&mut self, owning: &mut Owning<'_>, request: RequestRef, asked: &ListQuery) {
-        let found = Answer::Listed(self.matches.list(asked));
-        owning.reply(Some(request), Reply::Match(Ok(found)));
-    }
-
-    /// Runs ticks that are due.
-    pub(crate) fn turn(&mut self, owning: &mut Owning<'_>) {
-        if self.matches.next_due().is_some_and(|due| due <= owning.now) {
-            self.change(owning, |matches, now, effects| matches.turn(now, effects));
-        }
-    }
-
-    /// Ends a durable match of which nothing was kept, after its owner's death. Its players see themselves go.
-    fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
-        self.matches.lose();
-        for listener in listeners {
-            owning.tell_of_leave(stream, listener.session);
-            owning.expel(stream, listener, false);
+    fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: MatchesAsk) {
+        match ask {
+            MatchesAsk::One { stream, what } => {
+                if let Some(id) = MatchId::of_stream(&stream) {
+                    self.change(owning, |matches, now, effects| matches.receive(now, id, *what, request, effects));
+                }
+            }
+            MatchesAsk::Find(asked) => {
+                let found = matches::MatchAnswer::Listed(self.matches.list(&asked));
+                owning.reply(request, Reply::Answer(Answer::Match(Ok(found))));
+            }
         }
     }
 }
@@ -177,6 +185,19 @@ impl Owned for OwnedMatches {
 
     fn mode(&self) -> Option<u8> {
         Some(mode::MATCH_AUTHORITATIVE)
+    }
+
+    /// Runs ticks that are due.
+    fn turn(&mut self, owning: &mut Owning<'_>) {
+        self.change(owning, |matches, now, effects| matches.turn(now, effects));
+    }
+
+    fn next_due(&self) -> Option<Millis> {
+        self.matches.next_due()
+    }
+
+    fn count(&self, stats: &mut PlaneStats) {
+        stats.matches = self.matches.stats();
     }
 
     fn left(
@@ -210,7 +231,11 @@ impl Owned for OwnedMatches {
         Some(self.matches.players().map(|(id, session)| (id.stream(node), session)).collect())
     }
 
-    /// Matches that are not durable end with their place: their players see themselves go.
+    fn partitions(&self) -> BTreeSet<Partition> {
+        self.matches.ids().map(MatchId::partition).collect()
+    }
+
+    /// Ends matches that are not durable together with their place. Each player is told of the player's own leave.
     fn end_with_places(&mut self, owning: &mut Owning<'_>) {
         for (stream, listener, presence) in owning.sessions.anchorless() {
             if let Some(presence) = presence {
@@ -236,8 +261,8 @@ impl Owned for OwnedMatches {
         }
     }
 
-    /// The log of a partition that came with matches was given up by the former owner: it is taken over, and awaited.
-    /// Without matches it is taken over for those that are yet to be made.
+    /// Has the engine take over the log of a partition that the former owner has given up. If matches came with the
+    /// partition, they wait for the log. Otherwise the log is for matches that are yet to be made.
     fn carried_in(&mut self, owning: &mut Owning<'_>, partition: Partition, epoch: Epoch) {
         if self.arriving.remove(&partition) {
             self.await_logs(owning, vec![(partition, epoch)]);
@@ -270,7 +295,7 @@ impl Owned for OwnedMatches {
         log.map(|outline| outline.id.stream(&owning.config.node)).collect()
     }
 
-    /// Sessions that wait to be let in are turned away: their question was answered with a refusal that says to ask
+    /// Turns away sessions that wait to be let in, because their question was answered with a refusal that says to ask
     /// again.
     fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
         let id = MatchId(stream.subject);
@@ -284,8 +309,9 @@ impl Owned for OwnedMatches {
         self.logs.remove(&partition);
     }
 
-    /// Goes on with matches that a living owner has handed over, as far as their log is here. A match that only the log
-    /// knows goes on too, without players: the former owner was to go on with it, and had not read it in time.
+    /// Goes on with matches that a living owner has handed over and that are in the log here. A match that only the log
+    /// knows goes on too, without players: the former owner was to go on with that match, and had not read the log in
+    /// time.
     fn arrived(&mut self, owning: &mut Owning<'_>, partition: Partition, _missed: &BTreeSet<Partition>) {
         let outlines = self.logs.remove(&partition).map_or_else(Vec::new, Awaited::into_here);
         let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
@@ -313,25 +339,25 @@ impl Owned for OwnedMatches {
 }
 
 impl Owning<'_> {
-    fn carry_out_match(&mut self, effects: Vec<Effect>) {
+    fn carry_out_match(&mut self, effects: Vec<MatchEffect>) {
         let node = self.config.node.clone();
         for effect in effects {
             match effect {
-                Effect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
-                Effect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
-                Effect::Drop(id) => self.out.order_handler(HandlerOrder::Drop(id)),
-                Effect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
-                Effect::Refuse(id, listener) => {
+                MatchEffect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
+                MatchEffect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
+                MatchEffect::DropState(id) => self.out.order_handler(HandlerOrder::Drop(id)),
+                MatchEffect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
+                MatchEffect::Refuse(id, listener) => {
                     let stream = id.stream(&node);
                     self.down(listener.session.place, Down::Removed { stream, listener });
                 }
-                Effect::Expel(id, listener) => {
+                MatchEffect::Expel(id, listener) => {
                     let stream = id.stream(&node);
-                    // A session that goes sees itself go: nothing else says that a match is over.
+                    // The session is told of its own leave, because no other message says that a match is over.
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
-                Effect::Tell { id, to, event: Event::Data(data), number } => {
+                MatchEffect::Tell { id, to, event: MatchEvent::Data(data), number } => {
                     let stream = id.stream(&node);
                     let payload = self.sessions.encode.match_data(&stream, data);
                     let audience = to.map_or(Audience::All, Audience::Only);
@@ -342,22 +368,22 @@ impl Owning<'_> {
         }
     }
 
-    fn reply_of_match(&mut self, to: RequestRef, answer: muster_domain::Result<Answer>, node: &str) {
+    fn reply_of_match(&mut self, to: RequestRef, answer: MatchesAnswer, node: &str) {
         let answer = match answer {
-            Ok(Answer::Entered(mut entered)) => {
+            Ok(matches::MatchAnswer::Entered(mut entered)) => {
                 let stream = entered.id.stream(node);
                 if let Some(known) = self.streams.map.get_mut(&stream) {
                     let but = entered.is_new.then_some(entered.session);
                     (entered.presences, entered.total) = known.snapshot_but(but, self.config.snapshot_max);
                 }
-                Ok(Answer::Entered(entered))
+                Ok(matches::MatchAnswer::Entered(entered))
             }
             answer => answer,
         };
-        self.reply(Some(to), Reply::Match(answer));
+        self.reply(Some(to), Reply::Answer(Answer::Match(answer)));
     }
 
-    /// Tells a session that goes from a match of its own leave.
+    /// Tells a session that goes from a match of the session's own leave.
     fn tell_of_leave(&mut self, stream: &StreamKey, session: SessionRef) {
         let here = self.streams.map.get(stream).and_then(|known| known.presences.get(session));
         let Some(presence) = here.map(|here| Presence::clone(&here.presence)) else { return };

@@ -7,30 +7,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Owning;
-use super::things::{Carried, Kind, RecoveryKey, Told};
+use super::owning::Owning;
 use crate::matches::LeaveReason;
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
-use crate::plane::message::{Listener, RequestRef, Up};
+use crate::plane::message::{AddedAsk, Carried, Kind, Listener, RecoveryKey, RequestRef, Told, Up};
+use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::sessions::Sessions;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
-/// A question to a thing of an added kind.
-#[derive(Debug)]
-pub struct AddedAsk<'a> {
-    /// The question that is answered, if anybody waits.
-    pub request: Option<RequestRef>,
-    /// The thing's stream.
-    pub stream: &'a StreamKey,
-    /// The session that wants to come to the stream, if one does.
-    pub comer: Option<Member>,
-    /// The question, in the kind's own form.
-    pub ask: &'a [u8],
-}
-
-/// All things of one kind that a place owns. See the module.
+/// All things of one kind that a place owns.
 ///
 /// Most methods do nothing unless a kind implements them.
 pub trait Owned {
@@ -44,7 +31,29 @@ pub trait Owned {
 
     /// A question to a thing of an added kind. The answer is for [`Owning::answer`]; a session that wants to come is
     /// for [`Owning::let_in`] or [`Owning::turn_away`].
-    fn ask(&mut self, _owning: &mut Owning<'_>, _asked: AddedAsk<'_>) {}
+    fn ask_added(&mut self, _owning: &mut Owning<'_>, _request: Option<RequestRef>, _ask: AddedAsk) {}
+
+    /// Does what is due, because a timer of [`Owning::wake`] has fired or the time of [`Self::next_due`] has come. The
+    /// timer may be an outdated one.
+    fn turn(&mut self, _owning: &mut Owning<'_>) {}
+
+    /// The time of the next turn, for a kind that sets no timers for its turns. The plane asks after every step.
+    fn next_due(&self) -> Option<Millis> {
+        None
+    }
+
+    /// Goes on with long work, one slice; other work of the shard comes between. Answers whether there is more.
+    fn run_slice(&mut self, _owning: &mut Owning<'_>) -> bool {
+        false
+    }
+
+    /// Whether there is long work to go on with.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// Sets the gauges and counts of the kind.
+    fn count(&self, _stats: &mut PlaneStats) {}
 
     /// A session is about to leave the stream of a thing, or will not come to it after all.
     fn leaving(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey, _session: SessionRef) {}
@@ -64,8 +73,9 @@ pub trait Owned {
     /// A session stopped hearing a stream, whose mode may be any.
     fn unheard(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey) {}
 
-    /// A session on the stream of a thing goes on at another place. `presence` is the new one, if the session is on the
-    /// stream. Answers whether the thing knows the session although it is not on the stream: it waits to be let in.
+    /// A session of a thing goes on at another place. `presence` is the new one, if the session is on the thing's
+    /// stream. Answers whether the thing knows the session. A known session that is not on the stream waits to be let
+    /// in.
     fn rebind(
         &mut self,
         _owning: &mut Owning<'_>,
@@ -77,7 +87,8 @@ pub trait Owned {
         false
     }
 
-    /// Sessions that wait to be let into streams of things. `node` is the part of public ids behind the dot.
+    /// Sessions that wait to be let into streams of things. Sessions on the streams may be among them. `node` is the
+    /// part of public ids behind the dot.
     fn waiting(&self, _node: &str) -> Vec<(StreamKey, SessionRef)> {
         Vec::new()
     }
@@ -87,11 +98,12 @@ pub trait Owned {
         self.waiting(node).into_iter().map(|(_, session)| session.place).collect()
     }
 
-    /// Places have gone. Sessions on streams and sessions of [`Self::waiting`] leave one by one; this is for others.
+    /// Places have gone. Their sessions that are on streams or in [`Self::waiting`] leave one by one, see [`Self::left`].
+    /// This method is for all other relations of these sessions to things.
     fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
 
-    /// Places have gone, and with them the things that live only there. Sessions of this place that were on the things'
-    /// streams are told.
+    /// Places have gone, and with them the things that live only there. The kind tells sessions of this place that were
+    /// on the things' streams.
     fn end_with_places(&mut self, _owning: &mut Owning<'_>) {}
 
     /// Forgets the things of partitions that have another owner, or this place anew. Nobody is told.
@@ -125,7 +137,7 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// Takes a part that [`Self::tell`] of some place gave. It is used by [`Self::resumed`].
+    /// Keeps a part that a place's [`Self::tell`] has given, for [`Self::resumed`].
     fn hear(&mut self, _told: Told) {}
 
     /// All places have told of their sessions on streams of a partition whose owner died.
@@ -160,7 +172,7 @@ pub trait Owned {
     /// new owners by a death while it was on its way.
     fn arrived(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _missed: &BTreeSet<Partition>) {}
 
-    /// Whether a partition may go to its next owner now. If not, the thing brings to an end what is under way.
+    /// Whether a partition may go to its next owner now. If not, its things end their work that is under way.
     fn may_go(&mut self, _owning: &mut Owning<'_>, _partition: Partition) -> bool {
         true
     }
@@ -179,10 +191,25 @@ pub trait Owned {
         Vec::new()
     }
 
+    /// The partitions that things of this kind are in. Debug builds check after each step that the place owns them.
+    fn partitions(&self) -> BTreeSet<Partition>;
+
     /// The sessions that things of this kind take to be on their streams. Debug builds compare them with the streams
-    /// after
-    /// each step. `None` if the kind does not know them.
+    /// after each step. `None` if the kind does not know them.
     fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {
         None
     }
+}
+
+/// A kind of things with questions of its own, as the list in `kinds.rs` registers it.
+pub(crate) trait Typed: Owned {
+    /// The questions to these things.
+    type Ask;
+
+    /// Makes the kind, without any things.
+    fn new(config: &PlaneConfig) -> Self;
+
+    /// Carries out a question. The answer to `request` is the kind's variant of
+    /// [`Answer`](crate::plane::message::Answer).
+    fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: Self::Ask);
 }

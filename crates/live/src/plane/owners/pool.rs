@@ -5,96 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_domain::ids::SessionId;
-use muster_domain::{Error, ErrorKind, Result, Timestamp};
+use muster_domain::{Error, ErrorKind, Result};
 
-use super::Owning;
 use super::asked_matches::AskedMatches;
-use super::owned::Owned;
-use super::things::{Carried, CarriedPool, Kind, RecoveryKey, Told};
+use super::owned::{Owned, Typed};
+use super::owning::Owning;
 use crate::matchmaker::{
-    CarriedTicket, Completion, Explanation, Match, Matchmaker, MatchmakerConfig, MatchmakerTotals, MemberKey,
-    NewTicket, Owner, SLICE_UNITS, Slice, Ticket, TicketId,
+    CarriedPool, CarriedTicket, Matchmaker, MatchmakerConfig, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, PoolReply,
+    PoolStats, SLICE_UNITS, Slice, Ticket, TicketId, TicketOwner, TicketStanding,
 };
 use crate::place::{Partition, Place};
 use crate::plane::Plane;
 use crate::plane::effect::{Effect, Effects};
-use crate::plane::message::{Down, Reply, RequestRef, Up};
-use crate::plane::options::{PlaneConfig, Timer};
+use crate::plane::message::{
+    Answer, Ask, Asked, Carried, Down, FollowUp, Kind, Part, RecoveryKey, Reply, RequestRef, Told,
+};
+use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::sessions::Sessions;
-use crate::plane::sessions::tickets::{OnTicket, TicketStanding, ended, here_and_elsewhere, is_player_but};
+use crate::plane::sessions::tickets::{ended, here_and_elsewhere, is_player_but};
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
-/// The name of a pool of tickets.
-pub(crate) struct PoolName(&'static str);
-
-/// The pool of all tickets.
-pub(crate) const POOL: PoolName = PoolName("matchmaker");
-
-impl PoolName {
-    /// The partition of the pool.
-    pub(crate) fn partition(&self) -> Partition {
-        Partition::of_name(self.0)
-    }
-}
-
-/// The partition of the pool of all tickets.
-pub fn pool_partition() -> Partition {
-    POOL.partition()
-}
-
-/// A question to the pool's owner.
-#[derive(Debug)]
-pub enum PoolAsk {
-    /// A ticket is put in.
-    Add(Box<NewTicket<Presence>>),
-    /// A ticket of an owner is taken back.
-    Remove(TicketId, Owner),
-    /// A session closed: all tickets that it is on end.
-    RemoveSession(SessionId),
-    /// A session goes on at another place.
-    Rebind(SessionId, SessionRef),
-    /// All tickets of an owner are taken back.
-    RemoveOwner(Owner),
-    /// All tickets of an owner are lost without its doing: their players are told.
-    LoseOwner(Owner),
-    /// A ticket ends because it is bound to this session, which is not where the pool believes it to be.
-    RemoveStray(TicketId, SessionRef),
-    /// The reason is asked why a ticket waits; if an owner is given, only of a ticket of that owner.
-    Explain(TicketId, Option<Owner>),
-    /// The load of the pool is asked for.
-    Stats,
-}
-
-/// An answer of the pool's owner.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PoolReply {
-    /// The change was made.
-    Done,
-    /// The reason why a ticket waits.
-    Explained(Box<Explanation>),
-    /// The load of the pool.
-    Stats(Box<PoolStats>),
-}
-
-/// The load of a pool.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PoolStats {
-    /// Tickets that wait.
-    pub tickets: usize,
-    /// Those among them that still search.
-    pub active: usize,
-    /// The time when the longest waiting ticket was made.
-    pub oldest: Option<Timestamp>,
-    /// The last tickets that were matched, newest first.
-    pub completions: Vec<Completion>,
-}
-
-/// A match that the pool found.
-pub type Matched = Match<Presence>;
-
 /// The pool of tickets, where it is owned.
-pub(crate) struct Pool {
+pub(crate) struct OwnedPool {
     pub matchmaker: Matchmaker<Presence>,
     /// Matches that wait until game code has said where their players go.
     pub asked: AskedMatches,
@@ -108,20 +41,8 @@ pub(crate) struct Pool {
     told: Vec<TicketStanding>,
 }
 
-impl Pool {
-    pub(crate) fn new(config: &PlaneConfig) -> Self {
-        Self {
-            matchmaker: Matchmaker::new(config.matchmaker),
-            asked: AskedMatches::default(),
-            config: config.matchmaker,
-            pass_at: None,
-            is_passing: false,
-            pass_began_at: 0,
-            told: Vec::new(),
-        }
-    }
-
-    /// Changes the pool as it is asked to. Tickets that the change ends are put into `gone`.
+impl OwnedPool {
+    /// Carries out a question to the pool. Tickets that the question ends are put into `gone`.
     #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
     fn decide(&mut self, ask: PoolAsk, now: Millis, gone: &mut Vec<Box<Ticket<Presence>>>) -> Result<PoolReply> {
         let matchmaker = &mut self.matchmaker;
@@ -166,13 +87,12 @@ impl Plane {
         self.sessions.routes.owner(POOL.partition())
     }
 
-    /// Asks something of the pool. The answer to `request` is [`Reply::Pool`].
+    /// Sends a question to the owner of the pool. The answer to `request` is the pool's.
     pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Effects) {
         if let PoolAsk::Add(ticket) = &ask {
             self.sessions.note_ticket(now, ticket);
         }
-        let owner = self.pool_owner();
-        self.send_up(now, owner, Up::Pool { request, ask }, out);
+        self.ask_thing(now, Ask::Pool(ask), request, out);
     }
 
     /// The tickets that wait here, in no order.
@@ -183,28 +103,133 @@ impl Plane {
     /// Takes back the tickets of parties whose members changed: the tickets were for the former members.
     pub(crate) fn cancel_tickets_of_parties(&mut self, now: Millis, out: &mut Effects) {
         for (party, is_lost) in std::mem::take(&mut self.owners.streams.parties_without_tickets) {
-            let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
+            let owner = TicketOwner::Party(Arc::from(format!("{party}.{}", self.config.node)));
             self.cancel_tickets(now, owner, is_lost, out);
         }
     }
 
     /// Takes back the tickets of an owner, whoever owns the pool. Players are told if the tickets are lost.
-    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Effects) {
-        // Outside of a cluster no owner dies before it has heard of this, so no answer is awaited.
+    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: TicketOwner, is_lost: bool, out: &mut Effects) {
+        // Without a cluster the pool's owner cannot die before it has heard of this, so no answer is awaited.
         let request = self.sessions.routes.is_of_cluster().then(|| self.request());
         let ask = if is_lost { PoolAsk::LoseOwner(owner) } else { PoolAsk::RemoveOwner(owner) };
         self.ask_pool(now, ask, request, out);
     }
 
-    /// Asks the present owners again for everything that nobody has confirmed.
+    /// Asks the pool's present owner again to take back tickets, where no owner has confirmed that it did.
     pub(crate) fn repeat_unconfirmed(&mut self, now: Millis, out: &mut Effects) {
         let again = std::mem::take(&mut self.sessions.uncancelled);
         again.into_iter().for_each(|(owner, is_lost)| self.cancel_tickets(now, owner, is_lost, out));
     }
 }
 
-impl Pool {
-    pub(crate) fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PoolAsk) {
+impl OwnedPool {
+    /// Sets the time of the next pass if none is set. The first tickets after a rest wait a little, so that others may
+    /// join them.
+    fn time_first_pass(&mut self, owning: &mut Owning<'_>) {
+        if self.pass_at.is_none() && !self.matchmaker.is_empty() {
+            let soonest = owning.now + self.config.interval_ms.min(100);
+            self.time_pass(owning, self.matchmaker.next_pass_at().max(soonest));
+        }
+    }
+
+    /// Sets the time of the next pass.
+    fn time_pass(&mut self, owning: &mut Owning<'_>, at: Millis) {
+        self.pass_at = Some(at);
+        owning.wake(Kind::Pool, at);
+    }
+
+    /// Goes on with a ticket of a server of which recovery data were kept. The pool is empty before, and there were
+    /// never more tickets than it takes.
+    fn resume_ticket_of_server(&mut self, owning: &mut Owning<'_>, part: Carried) {
+        let (Some(key), Carried::Pool(CarriedPool::Ticket(ticket))) = (part.recovery_key(), part) else { return };
+        let CarriedTicket { ticket, waited_ms, .. } = *ticket;
+        if self.matchmaker.resume(owning.now, ticket, waited_ms) {
+            // The recovery data of the former owner are removed in time, so new ones are kept.
+            owning.note_change(key);
+        } else {
+            self.matchmaker.count_lost();
+        }
+    }
+
+    /// Goes on with the tickets that places have told of.
+    fn resume_told_tickets(&mut self, owning: &mut Owning<'_>) {
+        let told = std::mem::take(&mut self.told).into_iter();
+        let told = told.filter(|standing| owning.sessions.is_there(standing.session.place));
+        let mut on: BTreeMap<TicketId, BTreeMap<SessionId, SessionRef>> = BTreeMap::new();
+        let mut asked: BTreeMap<TicketId, (Arc<NewTicket<Presence>>, Millis)> = BTreeMap::new();
+        for TicketStanding { session, session_id, on: OnTicket { id, asked: ticket } } in told {
+            on.entry(id.clone()).or_default().insert(session_id, session);
+            asked.extend(ticket.map(|ticket| (id, ticket)));
+        }
+        // Tickets that waited longest come first, as they stood before.
+        let mut asked: Vec<_> = asked.into_values().collect();
+        asked.sort_by_key(|(_, waited_ms)| std::cmp::Reverse(*waited_ms));
+        for (ticket, waited_ms) in asked {
+            let Some(ticket) = on.get(&ticket.id).and_then(|members| with_members(&ticket, members)) else { continue };
+            let id = ticket.id.clone();
+            if self.matchmaker.resume(owning.now, ticket, waited_ms) {
+                on.remove(&id);
+            }
+        }
+        for (id, members) in on {
+            self.matchmaker.count_lost();
+            owning.out.extend(members.into_values().map(|session| Effect::EndTicket((session, id.clone()))));
+        }
+        self.time_first_pass(owning);
+    }
+}
+
+impl Asked for PoolAsk {
+    fn partition(&self) -> Option<Partition> {
+        Some(POOL.partition())
+    }
+
+    fn moves_to(&self) -> Option<Place> {
+        if let Self::Rebind(_, to) = self { Some(to.place) } else { None }
+    }
+
+    fn outlasts_island(&self) -> bool {
+        matches!(self, Self::RemoveOwner(_) | Self::LoseOwner(_))
+    }
+
+    fn follow_up(&self, asker: Place) -> Option<FollowUp> {
+        match self {
+            Self::Add(ticket) => Some(FollowUp::DropTicket(ticket.id.clone(), here_and_elsewhere(ticket, asker).0)),
+            Self::RemoveOwner(owner) => Some(FollowUp::CancelAgain(owner.clone(), false)),
+            Self::LoseOwner(owner) => Some(FollowUp::CancelAgain(owner.clone(), true)),
+            _ => None,
+        }
+    }
+}
+
+impl Part for CarriedPool {
+    fn partition(&self) -> Partition {
+        POOL.partition()
+    }
+
+    fn recovery_key(&self) -> Option<RecoveryKey> {
+        let Self::Ticket(ticket) = self else { return None };
+        RecoveryKey::of_ticket(&ticket.ticket.owner, &ticket.ticket.id)
+    }
+}
+
+impl Typed for OwnedPool {
+    type Ask = PoolAsk;
+
+    fn new(config: &PlaneConfig) -> Self {
+        Self {
+            matchmaker: Matchmaker::new(config.matchmaker),
+            asked: AskedMatches::default(),
+            config: config.matchmaker,
+            pass_at: None,
+            is_passing: false,
+            pass_began_at: 0,
+            told: Vec::new(),
+        }
+    }
+
+    fn ask(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: PoolAsk) {
         let ask = match ask {
             // The session's next place has gone, and the session with it.
             PoolAsk::Rebind(session, to) if !owning.sessions.is_there(to.place) => PoolAsk::RemoveSession(session),
@@ -233,7 +258,7 @@ impl Pool {
         if let Some((ticket, members)) = added.filter(|_| reply.is_ok()) {
             owning.tell_on(&ticket, members);
         }
-        owning.reply(request, Reply::Pool(reply));
+        owning.reply(request, Reply::Answer(Answer::Pool(reply)));
         if let Some((session, to)) = rebound {
             // If the session does not come there, its new place reports these tickets as stray.
             let on = self.matchmaker.tickets_of(session);
@@ -241,23 +266,16 @@ impl Pool {
         }
         self.time_first_pass(owning);
     }
+}
 
-    /// Sets the time of a pass if none is set: the first tickets after a rest wait for others, as all do.
-    fn time_first_pass(&mut self, owning: &mut Owning<'_>) {
-        if self.pass_at.is_none() && !self.matchmaker.is_empty() {
-            let soonest = owning.now + self.config.interval_ms.min(100);
-            self.time_pass(owning, self.matchmaker.next_pass_at().max(soonest));
-        }
+impl Owned for OwnedPool {
+    fn kind(&self) -> Kind {
+        Kind::Pool
     }
 
-    /// Sets the time of the next pass.
-    fn time_pass(&mut self, owning: &mut Owning<'_>, at: Millis) {
-        self.pass_at = Some(at);
-        owning.wheel.set(at, Timer::Match);
-    }
-
-    /// Begins a pass whose time has come, unless the timer was set for a pool that was another place's meanwhile.
-    pub(crate) fn begin_pass(&mut self, owning: &mut Owning<'_>) {
+    /// Begins a pass whose time has come. An outdated timer does nothing: the pool may have been another place's
+    /// meanwhile.
+    fn turn(&mut self, owning: &mut Owning<'_>) {
         let now = owning.now;
         if self.pass_at.take_if(|at| *at <= now).is_none() || self.matchmaker.is_empty() {
             return;
@@ -271,77 +289,27 @@ impl Pool {
     }
 
     /// Runs one slice of a pass. Answers whether there is more to do.
-    pub(crate) fn run_pass(&mut self, owning: &mut Owning<'_>) -> bool {
+    fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
         if !self.is_passing {
             return false;
         }
         let mut matches = Vec::new();
         let slice = self.matchmaker.run_slice(SLICE_UNITS, &mut matches);
-        owning.now = self.pass_began_at;
+        let now = std::mem::replace(&mut owning.now, self.pass_began_at);
         matches.into_iter().for_each(|found| self.found(owning, found));
+        owning.now = now;
         self.is_passing = slice == Slice::More;
         self.is_passing
     }
 
-    /// Whether a pass is under way.
-    pub(crate) fn is_passing(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.is_passing
     }
 
-    /// Totals of the matchmaker.
-    pub(crate) fn totals(&self) -> &MatchmakerTotals {
-        self.matchmaker.totals()
-    }
-
-    /// The numbers of tickets that wait here, and of those that still search.
-    pub(crate) fn len(&self) -> (usize, usize) {
-        (self.matchmaker.len(), self.matchmaker.active_len())
-    }
-
-    /// Goes on with a ticket of a server of which recovery data were kept. The pool is empty before, and there were
-    /// never more tickets than it takes.
-    fn resume_ticket_of_server(&mut self, owning: &mut Owning<'_>, part: Carried) {
-        let (Some(key), Carried::Ticket(ticket)) = (part.recovery_key(), part) else { return };
-        let CarriedTicket { ticket, waited_ms, .. } = *ticket;
-        if self.matchmaker.resume(owning.now, ticket, waited_ms) {
-            // Recovery data of the former owner do not outlast it, so new ones are kept.
-            owning.note_change(key);
-        } else {
-            self.matchmaker.lose();
-        }
-    }
-
-    /// Goes on with the tickets that places have told of.
-    fn resume_told_tickets(&mut self, owning: &mut Owning<'_>) {
-        let told = std::mem::take(&mut self.told).into_iter();
-        let told = told.filter(|standing| owning.sessions.is_there(standing.session.place));
-        let mut on: BTreeMap<TicketId, BTreeMap<SessionId, SessionRef>> = BTreeMap::new();
-        let mut asked: BTreeMap<TicketId, (Arc<NewTicket<Presence>>, Millis)> = BTreeMap::new();
-        for TicketStanding { session, session_id, on: OnTicket { id, asked: ticket } } in told {
-            on.entry(id.clone()).or_default().insert(session_id, session);
-            asked.extend(ticket.map(|ticket| (id, ticket)));
-        }
-        // Tickets that waited longest come first, as they stood before.
-        let mut asked: Vec<_> = asked.into_values().collect();
-        asked.sort_by_key(|(_, waited_ms)| std::cmp::Reverse(*waited_ms));
-        for (ticket, waited_ms) in asked {
-            let Some(ticket) = on.get(&ticket.id).and_then(|members| with_members(&ticket, members)) else { continue };
-            let id = ticket.id.clone();
-            if self.matchmaker.resume(owning.now, ticket, waited_ms) {
-                on.remove(&id);
-            }
-        }
-        for (id, members) in on {
-            self.matchmaker.lose();
-            owning.out.extend(members.into_values().map(|session| Effect::EndTicket((session, id.clone()))));
-        }
-        self.time_first_pass(owning);
-    }
-}
-
-impl Owned for Pool {
-    fn kind(&self) -> Kind {
-        Kind::Pool
+    fn count(&self, stats: &mut PlaneStats) {
+        (stats.tickets, stats.active_tickets) = (self.matchmaker.len(), self.matchmaker.active_len());
+        stats.asked_matches = self.asked.len();
+        stats.matchmaker = self.matchmaker.totals().clone();
     }
 
     fn places(&self, partition: Partition, _node: &str) -> Vec<Place> {
@@ -402,6 +370,11 @@ impl Owned for Pool {
         partition != POOL.partition() || self.asked.is_empty()
     }
 
+    fn partitions(&self) -> BTreeSet<Partition> {
+        let is_used = !self.matchmaker.is_empty() || !self.asked.is_empty();
+        is_used.then(|| POOL.partition()).into_iter().collect()
+    }
+
     fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {
         if !is_one(POOL.partition()) {
             return Vec::new();
@@ -409,19 +382,20 @@ impl Owned for Pool {
         let was_passing = std::mem::take(&mut self.is_passing);
         let due_ms = self.pass_at.take().map(|at| if was_passing { 0 } else { at.saturating_sub(now) });
         let (tickets, passes) = self.matchmaker.carry_out(now);
-        let mut parts: Vec<_> = tickets.into_iter().map(|ticket| Carried::Ticket(Box::new(ticket))).collect();
+        let mut parts: Vec<_> =
+            tickets.into_iter().map(|ticket| Carried::Pool(CarriedPool::Ticket(Box::new(ticket)))).collect();
         if due_ms.is_some() {
-            parts.push(Carried::Pool(CarriedPool { passes, due_ms }));
+            parts.push(Carried::Pool(CarriedPool::Rest { passes, due_ms }));
         }
         parts
     }
 
     fn carry_in(&mut self, owning: &mut Owning<'_>, part: Carried) {
         match part {
-            Carried::Ticket(ticket) => self.matchmaker.carry_in(owning.now, *ticket),
-            Carried::Pool(pool) => {
-                self.matchmaker.carry_in_passes(owning.now, pool.passes);
-                if let Some(left) = pool.due_ms {
+            Carried::Pool(CarriedPool::Ticket(ticket)) => self.matchmaker.carry_in(owning.now, *ticket),
+            Carried::Pool(CarriedPool::Rest { passes, due_ms }) => {
+                self.matchmaker.carry_in_passes(owning.now, passes);
+                if let Some(left) = due_ms {
                     self.time_pass(owning, owning.now.saturating_add(left));
                 }
             }
@@ -432,12 +406,13 @@ impl Owned for Pool {
     fn recovery_data(&self, now: Millis, key: RecoveryKey) -> Vec<Carried> {
         let RecoveryKey::Ticket(id) = key else { return Vec::new() };
         let ticket = self.matchmaker.kept(now, &TicketId(id.to_string().into()));
-        ticket.map(Box::new).map(Carried::Ticket).into_iter().collect()
+        ticket.map(|ticket| Carried::Pool(CarriedPool::Ticket(Box::new(ticket)))).into_iter().collect()
     }
 }
 
 impl Owning<'_> {
-    /// A ticket that is put in, and its members at other places than the asker's, who have to be told of it.
+    /// The ticket that a question puts in, and those of its members that are at other places than the asker and have to
+    /// be told of it.
     fn members_to_tell(&self, ask: &PoolAsk, request: Option<RequestRef>) -> Option<(TicketId, Vec<SessionRef>)> {
         let PoolAsk::Add(ticket) = ask else { return None };
         let place = request.filter(|_| self.sessions.routes.is_of_cluster())?.place;

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use muster_domain::ids::SessionId;
 
+use crate::place::Place;
 use crate::stream::{Encoding, Presence, SessionRef};
 
 /// A session on a stream.
@@ -28,7 +30,8 @@ pub(crate) struct Presences {
     visible: usize,
     /// Number of joins so far; it wraps.
     came: u32,
-    /// The snapshot of a large stream, and the position before which every change would change it.
+    /// The snapshot of a large stream, and the position at which it ends: only a change before that position changes
+    /// it.
     shown: Option<(Arc<[Presence]>, usize)>,
 }
 
@@ -73,18 +76,23 @@ impl Presences {
         true
     }
 
-    /// Gives a presence to its session at another place. Answers the encoding in which the session hears by its join,
-    /// if it is here.
+    /// Moves the presence of a session to the session's new place. Answers `None` if the session is not on the stream,
+    /// otherwise the encoding in which the session hears the stream by its join, if it does.
     pub(crate) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
         let (place, _, here) = self.here.get_full_mut(&from)?;
         Arc::make_mut(&mut here.presence).session = to;
         let heard = here.heard;
         if self.here.replace_index(place, to).is_err() {
-            // Both sessions were here; the presence of the second one stays.
+            // The session was here at both places; the presence at its new place stays.
             self.remove(from);
         }
         self.changed(place);
         Some(heard)
+    }
+
+    /// The place and encoding of each session that hears the stream by its join.
+    pub(crate) fn heard(&self) -> impl Iterator<Item = (Place, Encoding)> {
+        self.here.iter().filter_map(|(session, here)| Some((session.place, here.heard?)))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Presence> {
@@ -130,6 +138,20 @@ impl Presences {
         Some(here)
     }
 
+    /// Panics where a presence stands under another session than its own, a session is here twice, or the count or the
+    /// snapshot of those that may be seen is wrong.
+    pub(crate) fn assert_sound(&self) {
+        assert!(self.here.iter().all(|(at, here)| *at == here.presence.session), "a presence of another session");
+        let mut ids: Vec<SessionId> = self.iter().map(|presence| presence.session_id).collect();
+        ids.sort_unstable();
+        assert!(ids.is_sorted_by(|one, next| one < next), "a session is on a stream twice: {self:?}");
+        let visible = || self.iter().filter(|presence| !presence.hidden);
+        assert_eq!(self.visible, visible().count(), "presences that may be seen");
+        if let Some((shown, _)) = &self.shown {
+            assert!(shown.iter().eq(visible().take(shown.len())), "a snapshot of others than are here");
+        }
+    }
+
     fn changed(&mut self, place: usize) {
         self.shown.take_if(|(_, end)| place < *end);
     }
@@ -160,7 +182,7 @@ impl Presences {
     pub(crate) fn page(&self, with_hidden: bool, skip: usize, limit: usize) -> (Vec<Presence>, usize) {
         let total = if with_hidden { self.here.len() } else { self.visible };
         if with_hidden || self.visible == self.here.len() {
-            // Positions find the page: pages of a large stream must not cost what lies before them.
+            // The page is found by its position, so that a late page of a large stream costs no more than the first.
             let end = total.min(skip.saturating_add(limit));
             let page = self.here.as_slice().get_range(skip.min(end)..end);
             let page = page.map(|page| page.values().map(|here| Presence::clone(&here.presence)).collect());
@@ -173,7 +195,7 @@ impl Presences {
 
 #[cfg(test)]
 mod tests {
-    use muster_domain::ids::{SessionId, UserId, Uuid};
+    use muster_domain::ids::{UserId, Uuid};
 
     use super::*;
     use crate::registry::{Registry, SessionInfo};
@@ -187,7 +209,7 @@ mod tests {
                 user_id: UserId(Uuid::from_u128(n)),
                 token_id: muster_domain::ids::TokenId(Uuid::nil()),
                 issued_at_sec: 0,
-                sole_since: None,
+                only_session_since: None,
             };
             let (session_id, user_id) = (info.session_id, info.user_id);
             let session = SessionRef { place: crate::Place::from(0), key: registry.open(info, ()) };
@@ -201,7 +223,7 @@ mod tests {
                 hidden,
                 persistence: false,
                 status: None,
-                sole_since: None,
+                only_session_since: None,
             })
         };
         (0..count).map(presence).collect()
@@ -233,6 +255,34 @@ mod tests {
         check(&mut here, &["5", "3"], 2);
         here.insert(all[1].clone(), None);
         assert_eq!(here.visible(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "a presence of another session")]
+    fn a_presence_under_another_session_is_found() {
+        let [one, two] = presences(2, &[]).try_into().unwrap();
+        let mut here = Presences::default();
+        here.insert(one, None);
+        here.here[0].presence = two;
+        here.assert_sound();
+    }
+
+    #[test]
+    #[should_panic(expected = "presences that may be seen")]
+    fn a_wrong_count_of_those_who_may_be_seen_is_found() {
+        Presences { visible: 1, ..Presences::default() }.assert_sound();
+    }
+
+    #[test]
+    #[should_panic(expected = "a snapshot of others than are here")]
+    fn an_outdated_snapshot_is_found() {
+        let mut here = Presences::default();
+        presences(3, &[]).into_iter().for_each(|presence| drop(here.insert(presence, None)));
+        here.snapshot(2);
+        let shown = here.shown.take();
+        here.remove(here.here[0].presence.session);
+        here.shown = shown;
+        here.assert_sound();
     }
 
     #[test]

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use muster_domain::ids::{SessionId, Uuid};
 
-use super::Owning;
+use super::owning::Owning;
 use super::presences::{Here, Presences};
 use super::telling::News;
-use super::things::Things;
 use crate::close::CloseReason;
-use crate::matches::LeaveReason;
+use crate::impossible::count_down;
 use crate::outbox::Delivery;
 use crate::party::Member;
 use crate::place::Place;
@@ -23,8 +22,6 @@ use crate::plane::message::{
 use crate::plane::owners::rosters::RosterCause;
 use crate::plane::sessions::Sessions;
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey, mode};
-
-pub use super::carried_streams::{CarriedNews, CarriedPresence, CarriedStream};
 
 /// A stream as its owner keeps it.
 #[derive(Debug, Default)]
@@ -60,7 +57,7 @@ impl Stream {
     pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
-        counts[encoding as usize] = counts[encoding as usize].saturating_sub(1);
+        count_down(&mut counts[encoding as usize], 1, "sessions of a place that hear a stream");
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
@@ -79,7 +76,7 @@ impl Stream {
 
     fn forget_news_if_unheard(&mut self) {
         if self.listeners.is_empty() {
-            // The next hearer begins with a snapshot.
+            // Nobody has to be told: the next session that hears the stream begins with a snapshot.
             self.news = News::default();
         }
     }
@@ -98,12 +95,34 @@ impl Stream {
         self.presences.snapshot(max)
     }
 
-    /// The same snapshot without the presence of one session.
+    /// The snapshot of [`Self::snapshot`] without the presence of one session.
     pub(crate) fn snapshot_but(&mut self, but: Option<SessionRef>, max: usize) -> (Arc<[Presence]>, usize) {
         let (presences, total) = self.snapshot(max);
         let Some(but) = but else { return (presences, total) };
         let others = presences.iter().filter(|presence| presence.session != but).cloned().collect();
-        (others, total.saturating_sub(1))
+        debug_assert!(self.presences.contains(but), "a session that just came is not on the stream");
+        let is_counted = self.presences.get(but).is_some_and(|here| !here.presence.hidden);
+        (others, total - usize::from(is_counted))
+    }
+
+    /// Panics where a place has fewer listeners than sessions that hear the stream by their joins.
+    pub(crate) fn assert_listeners(&self) {
+        let mut by_join = Self::default();
+        for (place, encoding) in self.presences.heard() {
+            by_join.count_listener(place, encoding);
+        }
+        for (place, heard) in by_join.listeners {
+            let counted = self.listeners_at(place);
+            assert!(
+                heard.iter().zip(counted).all(|(heard, counted)| *heard <= counted),
+                "{place:?} has {counted:?} listeners, and {heard:?} sessions hear by their joins"
+            );
+        }
+    }
+
+    /// Number of sessions of a place that hear the stream, by encoding.
+    pub(crate) fn listeners_at(&self, place: Place) -> [u32; 2] {
+        self.listeners.iter().find(|(other, _)| *other == place).map_or([0; 2], |(_, counts)| *counts)
     }
 
     fn is_unused(&self) -> bool {
@@ -122,7 +141,7 @@ pub(crate) struct Streams {
     pub relayed: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
     /// Presences on all streams.
     pub presences: usize,
-    /// Published messages from sessions that were not on the stream.
+    /// Number of published messages that were dropped because their sender was not on the stream.
     pub strangers: u64,
 }
 
@@ -153,8 +172,8 @@ impl Owning<'_> {
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
         let begins = listener.filter(|_| heard.is_none());
         if let Some(listener) = begins {
-            // The roster goes to the session's place before the presence is there, so that the place knows what the
-            // session was told, and no more.
+            // The roster is sent before the presence is put in, so that the session's place knows the same presences
+            // that the session was told.
             self.count_in(&key, listener);
         }
         let presence = Arc::new(presence);
@@ -181,8 +200,8 @@ impl Owning<'_> {
     /// all owners choose the same, in whatever order they learn of the sessions.
     pub(crate) fn close_older(&mut self, key: &StreamKey) {
         let Some(stream) = self.streams.map.get(key).filter(|_| key.mode == mode::NOTIFICATIONS) else { return };
-        let newest = stream.presences.iter().max_by_key(|presence| (presence.sole_since, presence.session_id));
-        let Some(Presence { session: newest, sole_since: Some(_), .. }) = newest else { return };
+        let newest = stream.presences.iter().max_by_key(|presence| (presence.only_session_since, presence.session_id));
+        let Some(Presence { session: newest, only_session_since: Some(_), .. }) = newest else { return };
         for older in stream.presences.iter().map(|presence| presence.session).filter(|session| session != newest) {
             let close = Down::Close { session: older.key, payload: None, reason: CloseReason::SingleSocket };
             self.sessions.down(older.place, close, self.out);
@@ -245,7 +264,8 @@ impl Owning<'_> {
             return;
         }
         if told.is_some() {
-            // The session's place is to know of the stream exactly what the session is told.
+            // Joins and leaves that were kept back are told first: the roster at the session's place then shows the
+            // same presences as the message to the session.
             self.tell_all_kept(key);
         }
         let stream = self.streams.map.entry(key.clone()).or_default();
@@ -302,7 +322,7 @@ impl Owning<'_> {
             });
             self.reply(Some(request), reply);
         }
-        // A session that hears by its join already goes on to hear by itself, and was counted.
+        // A session that hears by its join already was counted. From now on it hears by its listen.
         let heard = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.heard_mut(listener.session));
         if heard.and_then(Option::take).is_none() {
             self.begin_listening(key, listener);
@@ -368,38 +388,13 @@ impl Owning<'_> {
     }
 }
 
-impl Things {
-    /// Takes a session off a stream, and off the thing whose stream it may be.
-    pub(crate) fn depart(
-        &mut self,
-        owning: &mut Owning<'_>,
-        key: &StreamKey,
-        session: SessionRef,
-        heard: Option<Encoding>,
-        reason: LeaveReason,
-    ) {
-        let Some(thing) = self.of_mode(key.mode) else {
-            owning.leave(key, session, heard);
-            return;
-        };
-        thing.leaving(owning, key, session);
-        let presence = owning.leave(key, session, heard);
-        thing.left(owning, key, session, presence, reason);
-    }
-
-    /// Notes that a session hears a stream no longer.
-    pub(crate) fn unheard(&mut self, owning: &mut Owning<'_>, key: &StreamKey) {
-        self.all_mut().for_each(|things| things.unheard(owning, key));
-    }
-}
-
 impl Streams {
     /// Number of streams.
     pub(crate) fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// Takes a session's standing in. Nobody is told.
+    /// Puts in the standing of a session. Nobody is told.
     pub(crate) fn install(&mut self, standing: Standing) {
         let Standing { stream: key, presence, listener, by_join, .. } = standing;
         let stream = self.map.entry(key.clone()).or_default();
@@ -482,8 +477,12 @@ pub(crate) fn fan_out(
         if matches!(&audience, LocalAudience::Only(keys) if keys.is_empty()) {
             continue;
         }
-        let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
-        sessions.down(*place, message, out);
+        if *place == sessions.me {
+            sessions.fan_out(key, frames.clone(), audience, delivery, out);
+        } else {
+            let message = Down::Fanout { stream: key.clone(), frames: frames.clone(), audience, delivery };
+            sessions.down(*place, message, out);
+        }
     }
 }
 

@@ -1,70 +1,17 @@
-//! Orders about sessions, wherever they are, given by those who may: game code.
+//! Orders about sessions, as the place of the sessions takes them.
 //!
 //! An order goes to the place that has the session, which hands it out in [`crate::plane::Effect::Order`]. That place
 //! asks owners whatever the order needs, as for its own sessions.
 
-use muster_domain::ids::{SessionId, UserId};
+use muster_domain::ids::UserId;
 
 use super::Sessions;
-use crate::close::CloseReason;
 use crate::outbox::Delivery;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
-use crate::plane::message::{Frames, Reply, RequestRef};
+use crate::plane::message::{Down, Frames, Reply, RequestRef, Whom};
 use crate::registry::SessionKey;
 use crate::stream::{Encoding, Presence, SharedPayload, StreamKey};
-
-/// An order about sessions of a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// The sessions.
-    pub whom: Whom,
-    /// The errand that is done with them.
-    pub what: Errand,
-}
-
-/// A choice of sessions of a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whom {
-    /// The session with this public id.
-    Id {
-        /// The id.
-        session: SessionId,
-        /// The user whose session it must be; `None` for any user.
-        user: Option<UserId>,
-    },
-    /// The sessions with these keys.
-    Keys(Vec<SessionKey>),
-}
-
-/// An errand with sessions. A look is answered by a listing, a join as any join, and all others by the number of
-/// sessions that the errand was done with. If there is no such session, the answer is a refusal that says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Errand {
-    /// The session comes to a stream.
-    Join {
-        /// The stream.
-        stream: StreamKey,
-        /// Whether the presence is in neither events nor snapshots.
-        hidden: bool,
-        /// Whether messages of the session to the stream are to be stored.
-        persistence: bool,
-        /// The status text, on status streams.
-        status: Option<String>,
-        /// Whether a presence that the session already has there is replaced.
-        replaces: bool,
-    },
-    /// The session leaves a stream.
-    Leave(StreamKey),
-    /// The presence of the session on a stream is looked up.
-    Look(StreamKey),
-    /// The session begins to hear the status of these users.
-    Follow(Vec<UserId>),
-    /// The session stops hearing the status of these users.
-    Unfollow(Vec<UserId>),
-    /// The session's socket closes.
-    Close(CloseReason),
-}
 
 /// A message for all sessions of a place, delivered in slices.
 #[derive(Debug)]
@@ -132,7 +79,7 @@ impl Sessions {
         if end == job.keys.len()
             && let Some(ForAll { request, keys, .. }) = self.for_all.pop_front()
         {
-            let done = crate::plane::message::Down::Reply(request.id, Reply::Counts(vec![keys.len()]));
+            let done = Down::Reply(request.id, Reply::Counts(vec![keys.len()]));
             self.down(request.place, done, out);
         }
         !self.for_all.is_empty()

@@ -1,18 +1,16 @@
-//! Questions of a place in a cluster that wait for answers. When the node that was to answer goes, its questions are
-//! answered at once, and their beginnings are undone. A place on a node of its own keeps none.
+//! Questions of a place in a cluster that wait for answers. When the node that was to answer has gone, its questions
+//! are answered with a refusal at once, and the changes that they began here are undone ([`Beginning`]). A place on a
+//! node of its own keeps no questions.
 
 use std::collections::BTreeMap;
 
 use muster_domain::{Error, ErrorKind};
 
 use super::session::{Coming, OnStream};
-use super::tickets::here_and_elsewhere;
 use super::{Sessions, is_from};
-use crate::matchmaker::{Owner, TicketId};
 use crate::place::{Partition, Place};
 use crate::plane::effect::Effects;
-use crate::plane::message::{JoinRefusal, Joined, Reply, Up};
-use crate::plane::owners::pool::PoolAsk;
+use crate::plane::message::{FollowUp, Joined, Reply, Up};
 use crate::registry::SessionKey;
 use crate::stream::StreamKey;
 
@@ -20,7 +18,7 @@ use crate::stream::StreamKey;
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: BTreeMap<u64, Question>,
-    /// The beginning that belongs to the next question.
+    /// The change of a session's relation to a stream that begins with the next question.
     beginning: Option<Beginning>,
 }
 
@@ -33,28 +31,9 @@ pub(crate) struct Question {
     pub partition: Option<Partition>,
     /// Whether that place may have handed the question on.
     pub may_wander: bool,
-    about: About,
+    refusal: fn(Error) -> Reply,
     beginning: Option<Beginning>,
-    of_tickets: Option<OfTickets>,
-}
-
-/// The change of tickets that a question asks for.
-#[derive(Debug)]
-enum OfTickets {
-    /// A ticket is to be added, with these sessions of this place on it.
-    Add(TicketId, Vec<SessionKey>),
-    /// The tickets of an owner are to be cancelled; the flag says whether they are lost. Nobody waits for the answer,
-    /// yet the question is repeated until it is confirmed.
-    Cancel(Owner, bool),
-}
-
-/// The kind of the answer that somebody waits for.
-#[derive(Clone, Copy, Debug)]
-enum About {
-    Rooms,
-    Pool,
-    Match,
-    Else,
+    follow_up: Option<FollowUp>,
 }
 
 /// The relation to a stream that a session asked for, and the relation that it had before.
@@ -74,40 +53,15 @@ impl Questions {
     pub(crate) fn note(&mut self, of: Place, up: &Up) {
         let beginning = self.beginning.take();
         let Some(request) = up.request() else { return };
-        let may_wander = matches!(up, Up::Rooms(ask) if ask.may_wander());
-        let of_tickets = match up {
-            Up::Pool { ask: PoolAsk::Add(ticket), .. } => {
-                Some(OfTickets::Add(ticket.id.clone(), here_and_elsewhere(ticket, request.place).0))
-            }
-            Up::Pool { ask: PoolAsk::RemoveOwner(owner), .. } => Some(OfTickets::Cancel(owner.clone(), false)),
-            Up::Pool { ask: PoolAsk::LoseOwner(owner), .. } => Some(OfTickets::Cancel(owner.clone(), true)),
-            _ => None,
-        };
-        let (partition, about) = (up.partition(), About::of(up));
-        self.open.insert(request.id, Question { of, partition, may_wander, about, beginning, of_tickets });
+        let (partition, refusal, follow_up) = (up.partition(), up.refusal(), up.follow_up(request.place));
+        let question = Question { of, partition, may_wander: up.may_wander(), refusal, beginning, follow_up };
+        self.open.insert(request.id, question);
     }
 }
 
-impl About {
-    fn of(up: &Up) -> Self {
-        match up {
-            Up::Rooms(_) => Self::Rooms,
-            Up::Pool { .. } => Self::Pool,
-            Up::Match { .. } | Up::FindMatches { .. } => Self::Match,
-            _ => Self::Else,
-        }
-    }
-
-    fn refusal(self) -> Reply {
-        let message = "The node that was to answer has gone. Please try again.";
-        let refusal = Error::new(ErrorKind::Unavailable, message);
-        match self {
-            About::Rooms => Reply::Rooms(Err(refusal)),
-            About::Pool => Reply::Pool(Err(refusal)),
-            About::Match => Reply::Match(Err(refusal)),
-            About::Else => Reply::Joined(Err(JoinRefusal::Unavailable)),
-        }
-    }
+/// The refusal of a question whose owner has gone.
+fn unanswered(refusal: fn(Error) -> Reply) -> Reply {
+    refusal(Error::new(ErrorKind::Unavailable, "The node that was to answer has gone. Please try again."))
 }
 
 impl Sessions {
@@ -119,7 +73,7 @@ impl Sessions {
         Some(Box::new(on.cloned().unwrap_or_else(|| OnStream::new(stream.clone()))))
     }
 
-    /// Notes what the next question asks for: to be on a stream by a join, or to hear it without one.
+    /// Notes the change that the next question asks for: a session is on a stream by a join, or hears it without one.
     pub(crate) fn begins(
         &mut self,
         key: SessionKey,
@@ -133,7 +87,7 @@ impl Sessions {
         }
     }
 
-    /// Notes that a join was refused: undoing a question that came after it does not bring it back.
+    /// Notes that a join was refused, so that undoing a later question does not bring the join back.
     pub(crate) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
         for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.present.take_if(|present| *present == serial);
@@ -171,37 +125,20 @@ impl Sessions {
     pub(crate) fn is_answered(&mut self, request: u64, reply: &Reply) -> bool {
         let Some(questions) = &mut self.questions else { return true };
         let Some(question) = questions.open.remove(&request) else { return false };
-        let is_refused = matches!(reply, Reply::Pool(Err(_)) | Reply::Joined(Err(_)));
-        if let Some(of_tickets) = question.of_tickets {
-            return self.end_of_tickets(of_tickets, is_refused);
+        if let Some(follow_up) = question.follow_up {
+            return self.follow_up(follow_up, reply.is_refused());
         }
         match (question.beginning, reply) {
             (Some(begun), Reply::Joined(Ok(Joined { presences, is_new, .. }))) => {
-                self.show(&begun.stream, presences);
+                self.show(question.of, &begun.stream, presences);
                 if *is_new {
                     self.came(begun);
                 }
             }
-            (Some(begun), Reply::Presences(presences, _)) => self.show(&begun.stream, presences),
+            (Some(begun), Reply::Presences(presences, _)) => self.show(question.of, &begun.stream, presences),
             _ => {}
         }
         true
-    }
-
-    /// Ends a question about tickets, which has its answer or gets none. Says whether anybody waits for the answer.
-    fn end_of_tickets(&mut self, of_tickets: OfTickets, is_refused: bool) -> bool {
-        match of_tickets {
-            OfTickets::Add(ticket, keys) => {
-                if is_refused {
-                    self.drop_ticket(&ticket, &keys);
-                }
-                true
-            }
-            OfTickets::Cancel(owner, is_lost) => {
-                self.uncancelled.extend(is_refused.then_some((owner, is_lost)));
-                false
-            }
-        }
     }
 
     /// Notes that a session was let in by this join, and by none before it: the join's options show.
@@ -222,8 +159,8 @@ impl Sessions {
             questions.open.extract_if(.., |number, question| is_lost(*number, question)).collect();
         let mut begun = Vec::new();
         for (request, mut question) in lost {
-            if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
-                out.reply(request, question.about.refusal());
+            if question.follow_up.take().is_none_or(|follow_up| self.follow_up(follow_up, true)) {
+                out.reply(request, unanswered(question.refusal));
             }
             begun.extend(question.beginning);
         }
@@ -236,7 +173,7 @@ impl Sessions {
         if self.questions.is_some() {
             self.give_up(|_, question| question.of == place, out);
         } else {
-            out.reply_if_asked(up.request(), About::of(up).refusal());
+            out.reply_if_asked(up.request(), unanswered(up.refusal()));
         }
     }
 
@@ -245,8 +182,8 @@ impl Sessions {
         let Some(mut question) = self.questions.as_mut().and_then(|questions| questions.open.remove(&request)) else {
             return;
         };
-        if question.of_tickets.take().is_none_or(|of_tickets| self.end_of_tickets(of_tickets, true)) {
-            out.reply(request, question.about.refusal());
+        if question.follow_up.take().is_none_or(|follow_up| self.follow_up(follow_up, true)) {
+            out.reply(request, unanswered(question.refusal));
         }
         if let Some(begun) = question.beginning {
             if let Some(serial) = begun.serial {

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 
 use super::Sessions;
+use crate::impossible::count_down;
 use crate::outbox::Delivery;
 use crate::place::Place;
 use crate::plane::Map;
@@ -58,13 +59,14 @@ impl Rosters {
 }
 
 impl Sessions {
-    /// Notes the presences that a session was shown, perhaps before the others were told of them, perhaps by an owner
-    /// that tells nothing more.
-    pub(crate) fn show(&mut self, stream: &StreamKey, presences: &[Presence]) {
-        let is_owned_here = self.is_owned_here(stream);
-        let hearers = self.rosters.0.get_mut(stream);
-        if let Some(hearers) = hearers.filter(|hearers| hearers.roster.is_some() || !is_owned_here) {
-            // Without a roster, the session that is shown them first is the only one that hears the stream here.
+    /// Notes the presences that a session was shown in an answer. The others may not have been told of them yet, and
+    /// the owner may die before it tells. An owner on this node dies only together with this place, so no roster of its
+    /// streams is kept.
+    pub(crate) fn show(&mut self, owner: Place, stream: &StreamKey, presences: &[Presence]) {
+        let has_roster = owner.node() != self.me.node() && self.encode.tells_presences(stream);
+        if let Some(hearers) = self.rosters.0.get_mut(stream).filter(|_| has_roster) {
+            // If there is no roster yet, this session is the only one that hears the stream here, so all have been
+            // shown the presences.
             let is_told = hearers.roster.is_none();
             let roster = hearers.roster.get_or_insert_default();
             for shown in presences {
@@ -73,24 +75,17 @@ impl Sessions {
         }
     }
 
-    /// Whether a place of this node owns a stream, and no place of another node owned it just before.
-    fn is_owned_here(&self, stream: &StreamKey) -> bool {
-        let is_here = |owner: Place| owner.node() == self.me.node();
-        let former = self.routes.former(stream.partition());
-        is_here(self.routes.owner(stream.partition())) && former.is_none_or(|former| is_here(former.owner))
-    }
-
     pub(crate) fn count_hearer(&mut self, stream: &StreamKey) {
         if self.questions.is_some() {
             self.rosters.0.entry(stream.clone()).or_default().count += 1;
         }
     }
 
-    /// Notes that one session fewer hears a stream. The last one takes the roster along: the stream's owner sends it
-    /// again when the next one comes.
+    /// Notes that one session fewer hears a stream. With the last one the roster goes, since the stream's owner sends
+    /// it again when the next session comes.
     pub(crate) fn discount_hearer(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
-            hearers.count -= 1;
+            count_down(&mut hearers.count, 1, "sessions that hear a stream here");
             if hearers.count == 0 {
                 self.rosters.0.remove(stream);
             }
@@ -117,15 +112,41 @@ impl Sessions {
         hearers.roster.replace(incoming.iter().map(Known::told).collect())
     }
 
-    /// Drops the roster of a stream that a place of this node owns.
-    pub(crate) fn drop_roster(&mut self, stream: &StreamKey) {
-        if let Some(hearers) = self.rosters.0.get_mut(stream) {
+    /// Drops the roster of a stream if the stream's owner is on this node. The former owner may have shown presences to a
+    /// session that the present owner is the first to let hear.
+    pub(crate) fn drop_roster_of_own(&mut self, owner: Place, stream: &StreamKey) {
+        let hearers = self.rosters.0.get_mut(stream).filter(|_| owner.node() == self.me.node());
+        if let Some(hearers) = hearers {
             hearers.roster = None;
         }
     }
 
-    /// Tells those who hear a stream how its roster differs from what they know, leaves first. Some may be told of
-    /// somebody whom they were shown before.
+    /// Panics where the count of a stream's hearers is not that of sessions here, a roster has presences that nobody
+    /// may see or under other sessions than their own, or there is a roster of an own stream. `hearers` are the streams
+    /// that sessions hear or are about to, once for each session.
+    pub(crate) fn assert_rosters<'s>(
+        &self,
+        hearers: impl Iterator<Item = &'s StreamKey>,
+        is_own: impl Fn(&StreamKey) -> bool,
+    ) {
+        let mut counts: Map<&StreamKey, u32> = Map::default();
+        hearers.for_each(|stream| *counts.entry(stream).or_default() += 1);
+        for (stream, Hearers { count, roster, incoming }) in &self.rosters.0 {
+            assert_eq!(counts.remove(stream), Some(*count), "sessions here that hear {stream:?}");
+            assert!(roster.is_none() || !is_own(stream), "a roster of {stream:?}, whose owner is here");
+            for (id, Known { presence, .. }) in roster.iter().flatten() {
+                let is_right = *id == presence.session_id && !presence.hidden;
+                assert!(is_right, "the roster of {stream:?} has a wrong presence: {presence:?}");
+            }
+            let mut ids: Vec<SessionId> = incoming.iter().map(|presence| presence.session_id).collect();
+            ids.sort_unstable();
+            assert!(ids.is_sorted_by(|one, next| one < next), "a roster of {stream:?} comes with a session twice");
+        }
+        assert!(counts.is_empty(), "sessions hear streams and are not counted: {counts:?}");
+    }
+
+    /// Tells those who hear a stream how its roster differs from the one that they know, leaves first. A session may be
+    /// told of a presence that it was shown before.
     pub(crate) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
         let is_in = |roster: &Roster, presence: &Presence, told: bool| {

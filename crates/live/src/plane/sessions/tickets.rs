@@ -12,13 +12,12 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 
 use super::Sessions;
-use crate::matchmaker::{Match, MemberKey, NewTicket, Ticket, TicketId};
+use crate::matchmaker::{FoundMatch, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, Ticket, TicketId, TicketStanding};
 use crate::outbox::Delivery;
-use crate::place::{Epoch, Partition, Place, Routes};
+use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
-use crate::plane::effect::Effects;
-use crate::plane::message::{Down, Reply, RequestRef, Standing};
-use crate::plane::owners::pool::{POOL, PoolAsk};
+use crate::plane::effect::{Effects, EndedTicket};
+use crate::plane::message::{Belongings, Down, FollowUp, Reply, RequestRef, Standing};
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, SharedPayload, mode};
@@ -26,31 +25,11 @@ use crate::stream::{Presence, SessionRef, SharedPayload, mode};
 /// The largest number of tickets in one message: each may be as long as a socket's largest message.
 const PART_MAX: usize = 16;
 
-/// A ticket that a session is on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OnTicket {
-    /// The ticket's id.
-    pub id: TicketId,
-    /// The ticket as it was asked for, and how long ago, in milliseconds; only at the place where it was asked for.
-    pub asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
-}
-
-/// A session's relation to a ticket, as the session's place knows it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TicketStanding {
-    /// The session.
-    pub session: SessionRef,
-    /// The session's public id.
-    pub session_id: SessionId,
-    /// The ticket.
-    pub on: OnTicket,
-}
-
 /// A ticket that a session is on, as its place keeps it.
 #[derive(Debug)]
 struct KeptTicket {
     id: TicketId,
-    /// The ticket as it was asked for, and the time of asking; only if it was asked for here.
+    /// The ticket as it was asked for, and the time when that was; `None` if it was asked for at another place.
     asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 
@@ -74,17 +53,6 @@ pub(crate) struct Holdings {
     tickets: Vec<KeptTicket>,
 }
 
-/// The holdings of a session that leaves its place.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DepartedHoldings {
-    /// Whether the session ever asked the matchmaker for anything.
-    pub may_have_tickets: bool,
-    /// The session's tickets.
-    pub tickets: Vec<OnTicket>,
-    /// The epoch of the pool's owner that knows the session's next place, if the session may be on tickets.
-    pub pool: Option<Epoch>,
-}
-
 /// News about the holdings of a session on its way.
 #[derive(Debug, Default)]
 pub(crate) struct MovingHoldings {
@@ -95,8 +63,8 @@ pub(crate) struct MovingHoldings {
 }
 
 impl Holdings {
-    /// Whether the holdings of a session that is awaited are lost when the owners of these partitions die: the dead
-    /// owner told this place of some, and only the session's former place tells the next owner.
+    /// Whether the holdings of an awaited session are lost when the owners of these partitions die. The dead owner told
+    /// this place of some of them, and only the session's former place tells the next owner.
     pub(crate) fn are_torn(&self, moving: &MovingHoldings, changed: &BTreeSet<Partition>) -> bool {
         changed.contains(&POOL.partition()) && !(self.tickets.is_empty() && moving.off.is_empty())
     }
@@ -107,9 +75,9 @@ impl Holdings {
     }
 
     /// Takes the holdings that an awaited session brings with it. Owners may have told of some of them before.
-    pub(crate) fn settle(&mut self, now: Millis, departed: DepartedHoldings, moving: &MovingHoldings) {
-        self.may_have_tickets = departed.may_have_tickets;
-        for on in departed.tickets.into_iter().filter(|on| !moving.off.contains(&on.id)) {
+    pub(crate) fn settle(&mut self, now: Millis, belongings: Belongings, moving: &MovingHoldings) {
+        self.may_have_tickets = belongings.may_have_tickets;
+        for on in belongings.tickets.into_iter().filter(|on| !moving.off.contains(&on.id)) {
             self.tickets.retain(|kept| kept.id != on.id);
             self.tickets.push(KeptTicket::new(now, on));
         }
@@ -117,22 +85,19 @@ impl Holdings {
 }
 
 impl MovingHoldings {
-    /// Whether the holdings of a session that leaves are lost when the owners of these partitions die: the dead owner
-    /// had bound the session to its next place, and the next owner will not know.
+    /// Whether the holdings of a session that leaves are lost when the owners of these partitions die. The dead owner
+    /// had bound the session to its next place, and the next owner does not know of that.
     pub(crate) fn are_torn(&self, changed: &BTreeSet<Partition>) -> bool {
         self.pool_asked && changed.contains(&POOL.partition())
     }
 }
 
-impl DepartedHoldings {
+impl Belongings {
     /// The pool's partition, which must still have the owner that it had in this epoch.
     pub(crate) fn anchor(&self) -> Option<(Partition, Epoch)> {
         self.pool.map(|epoch| (POOL.partition(), epoch))
     }
 }
-
-/// A ticket that ends without a match, and a player who is to be told, by [`Plane::push_of_tickets`].
-pub type EndedTicket = (SessionRef, TicketId);
 
 impl Plane {
     /// Sends a message to one session, wherever it is, that takes the session off these tickets.
@@ -147,7 +112,7 @@ impl Plane {
         self.sessions.down(session.place, push, out);
     }
 
-    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is [`Reply::Pool`].
+    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is the pool's.
     pub fn rebind_tickets(&mut self, now: Millis, key: SessionKey, request: RequestRef, out: &mut Effects) {
         match self.sessions.note_pool_asked(key) {
             Some((session, to)) => self.ask_pool(now, PoolAsk::Rebind(session, to), Some(request), out),
@@ -184,7 +149,7 @@ impl Plane {
     }
 }
 
-impl Match<Presence> {
+impl FoundMatch<Presence> {
     /// The tickets of a player that this match ends.
     pub fn ended_for(&self, key: &MemberKey) -> Vec<TicketId> {
         let is_on = |ticket: &Ticket<Presence>| ticket.members.iter().any(|member| member.key == *key);
@@ -224,9 +189,26 @@ impl Sessions {
         }
     }
 
-    /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told
-    /// so.
-    pub(crate) fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
+    /// Does the duty that a question left, now that the question has its answer or gets none. Says whether anybody
+    /// waits for the answer.
+    pub(crate) fn follow_up(&mut self, follow_up: FollowUp, is_refused: bool) -> bool {
+        match follow_up {
+            FollowUp::DropTicket(ticket, keys) => {
+                if is_refused {
+                    self.drop_ticket(&ticket, &keys);
+                }
+                true
+            }
+            FollowUp::CancelAgain(owner, is_lost) => {
+                self.uncancelled.extend(is_refused.then_some((owner, is_lost)));
+                false
+            }
+        }
+    }
+
+    /// Takes sessions off a ticket that the pool refused, or of which nobody will say whether the pool took it. The
+    /// asker is told.
+    fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
         keys.iter().for_each(|key| self.take_off_ticket(*key, ticket));
     }
 
@@ -290,13 +272,13 @@ impl Sessions {
         Some((session_id, to))
     }
 
-    /// The holdings of a session that leaves, for its next place.
-    pub(crate) fn departing_holdings(&self, now: Millis, key: SessionKey, routes: &Routes) -> DepartedHoldings {
-        let Some(session) = self.registry.get(key) else { return DepartedHoldings::default() };
-        DepartedHoldings {
+    /// The belongings of a session that leaves, for its next place.
+    pub(crate) fn belongings(&self, now: Millis, key: SessionKey) -> Belongings {
+        let Some(session) = self.registry.get(key) else { return Belongings::default() };
+        Belongings {
             may_have_tickets: session.holdings.may_have_tickets,
             tickets: session.holdings.tickets.iter().map(|kept| kept.told(now)).collect(),
-            pool: self.may_have_tickets(key).then(|| routes.epoch(POOL.partition())),
+            pool: self.may_have_tickets(key).then(|| self.routes.epoch(POOL.partition())),
         }
     }
 

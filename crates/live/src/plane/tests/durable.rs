@@ -76,14 +76,13 @@ fn a_server_that_stops_lets_calls_end_and_begins_none() {
     });
     world.pass(10_000);
     assert!(world.calls.is_empty(), "{:?}", world.calls);
-    assert!(matches!(world.replies.pop(), Some(Reply::Match(Err(_)))), "whoever asks is told in time");
+    assert!(matches!(world.replies.pop(), Some(Reply::Answer(Answer::Match(Err(_))))), "whoever asks is told in time");
     world.step(1, |plane, now, out| plane.matches_released(now, id.partition(), out));
     assert!(world.planes[1].are_matches_at_rest());
     let again = world.planes[1].match_id(Uuid::from_u128(8 << 64), true);
     world.begin_match_of(again);
-    assert!(
-        matches!(world.replies.pop(), Some(Reply::Match(Err(why))) if why.kind == muster_domain::ErrorKind::Unavailable)
-    );
+    let Some(Reply::Answer(Answer::Match(Err(why)))) = world.replies.pop() else { panic!("not refused") };
+    assert_eq!(why.kind, muster_domain::ErrorKind::Unavailable);
     world.step(0, |plane, now, out| plane.rest_matches(now, out));
     assert!(world.planes[0].are_matches_at_rest(), "there are none");
 }

@@ -2,13 +2,15 @@
 
 use super::*;
 use crate::matches::{
-    Act, Answer, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, Outcome, Return,
+    Act, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAnswer, MatchAsk, MatchId,
+    MatchesAsk, Outcome, Return,
 };
+use crate::plane;
 
 const RATE: u32 = 10;
 
 pub(super) fn goes(acts: Vec<Act>) -> Return {
-    Return { outcome: Outcome::Goes, acts }
+    Return { outcome: Outcome::GoesOn, acts }
 }
 
 fn say(text: &'static str) -> Act {
@@ -31,7 +33,7 @@ impl World {
         self.begin_match_of(id);
         let begun = Outcome::Begun { tick_rate: RATE, label: r#"{"mode":"duel"}"#.into() };
         assert!(matches!(self.returns(Return { outcome: begun, acts: Vec::new() }), Callback::Init { .. }));
-        assert_eq!(self.replies.pop(), Some(Reply::Match(Ok(Answer::Created))));
+        assert_eq!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Created)))));
     }
 
     pub(super) fn begin_match_of(&mut self, id: MatchId) {
@@ -72,7 +74,9 @@ impl World {
         let asked = self.returns(Return { outcome: Outcome::Decided(Ok(())), acts: Vec::new() });
         assert!(matches!(asked, Callback::JoinAttempt { metadata, .. } if metadata[0].1 == "red"));
         assert!(matches!(self.returns(goes(Vec::new())), Callback::Join(came) if came[0].session == session));
-        let Some(Reply::Match(Ok(Answer::Entered(entered)))) = self.replies.pop() else { panic!("not let in") };
+        let Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Entered(entered))))) = self.replies.pop() else {
+            panic!("not let in")
+        };
         assert_eq!(entered.presences.len(), entered.total);
         entered.total
     }
@@ -108,10 +112,13 @@ fn players_of_two_shards_meet_in_a_match() {
     let all = ListQuery { query: None, label: None, sizes: (2, 2), limit: 10 };
     world.step(0, |plane, now, out| {
         let request = plane.request();
-        plane.ask_place(now, Place::new(0, 1), Up::FindMatches { request, asked: all }, out);
+        let ask = Ask::Match(MatchesAsk::Find(all));
+        plane.ask_place(now, Place::new(0, 1), Up::Ask { request: Some(request), ask }, out);
     });
     world.settle();
-    let Some(Reply::Match(Ok(Answer::Listed(listed)))) = world.replies.pop() else { panic!("no listing") };
+    let Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Listed(listed))))) = world.replies.pop() else {
+        panic!("no listing")
+    };
     assert_eq!((listed[0].id, listed[0].size, listed[0].tick_rate), (id, 2, RATE));
 }
 
@@ -150,7 +157,9 @@ fn the_refused_and_the_kicked_hear_nothing_more() {
     let (ann, bob) = (world.open(0), world.open(0));
     world.begin_to_enter_match(bob, id);
     world.returns(Return { outcome: Outcome::Decided(Err("not you".into())), acts: Vec::new() });
-    assert!(matches!(world.replies.pop(), Some(Reply::Match(Err(why))) if why.message == "not you"));
+    assert!(
+        matches!(world.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Err(why)))) if why.message == "not you")
+    );
     world.enter_match(ann, id);
     world.enter_match(bob, id);
     world.take_heard(bob);
@@ -175,7 +184,7 @@ fn when_a_match_ends_its_players_see_themselves_go_and_nothing_is_left() {
     assert_eq!(world.take_heard(bob).first().map(String::as_str), Some("over"));
     assert_eq!(world.dropped, [id]);
     world.begin_to_enter_match(ann, id);
-    assert!(matches!(world.replies.pop(), Some(Reply::Match(Err(_)))));
+    assert!(matches!(world.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Err(_))))));
     world.pass(1_000);
     [ann, bob].into_iter().for_each(|player| world.close(player));
     world.assert_empty();

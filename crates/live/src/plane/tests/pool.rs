@@ -30,8 +30,8 @@ fn tickets_of_two_shards_are_matched_by_the_owner_of_the_pool() {
     for shards in [1, 2, 4] {
         let mut world = World::new(shards, &PlaneConfig::default());
         let [one, two] = [0, 1].map(|n| world.open(n % shards));
-        assert_eq!(add(&mut world, one, "a"), Reply::Pool(Ok(PoolReply::Done)));
-        assert_eq!(add(&mut world, two, "b"), Reply::Pool(Ok(PoolReply::Done)));
+        assert_eq!(add(&mut world, one, "a"), Reply::Answer(Answer::Pool(Ok(PoolReply::Done))));
+        assert_eq!(add(&mut world, two, "b"), Reply::Answer(Answer::Pool(Ok(PoolReply::Done))));
         pass(&mut world, 15_000);
         let ids: Vec<_> = world.matches.iter().flat_map(|found| found.tickets.iter().map(|t| &*t.id.0)).collect();
         assert_eq!(ids, ["a", "b"]);

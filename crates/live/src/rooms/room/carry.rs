@@ -9,6 +9,7 @@ use super::super::password::Attempts;
 use super::super::seats::{Reservations, Seats};
 use super::super::variables::Variables;
 use super::{DeskLink, ListingUrgency, Member, Room, Users, settings};
+use crate::impossible::count_down;
 use crate::session::Millis;
 
 impl Room {
@@ -99,7 +100,7 @@ impl Room {
 
     /// Adds members from another owner's state.
     pub(in super::super) fn take_in(&mut self, members: Vec<CarriedMember>) {
-        self.awaited = self.awaited.saturating_sub(members.len());
+        count_down(&mut self.awaited, members.len(), "awaited members of a room");
         for member in members {
             let CarriedMember { user_id, username, session_id, listener, seat, variables, order } = member;
             match seat {

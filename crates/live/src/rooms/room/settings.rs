@@ -1,10 +1,11 @@
-//! Settings of a room: what its owner may change, and which values are allowed. Never changes who is in the room.
+//! Settings of a room: the changes that its owner may make, and the values that are allowed. Never changes who is in
+//! the room.
 
 use std::sync::Arc;
 
 use muster_domain::{Error, Result};
 
-use super::super::effect::{Answer, Effect, Event, To};
+use super::super::effect::{RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
 use super::super::limits::{CAPACITY_MAX, EMPTY_MS_MAX, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX};
 use super::super::message::{Caller, Update};
 use super::super::variables::Editor;
@@ -43,12 +44,12 @@ pub(super) fn check_times(empty_ms: Millis, life_ms: Option<Millis>) -> Result<(
 }
 
 impl Room {
-    pub(super) fn update(&mut self, caller: &Caller, update: Update, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn update(&mut self, caller: &Caller, update: Update, out: &mut Vec<RoomEffect>) -> Result<RoomAnswer> {
         self.member(caller)?;
         self.require_owner(caller)?;
         self.check_update(&update)?;
         let editor = Editor { user_id: caller.user_id, is_owner: true };
-        // Everything that can fail has come before or is this.
+        // Properties are the last part that can be refused: a refused update changes nothing.
         self.properties.apply(&update.properties, editor, PROPERTIES)?;
         if let Some(capacity) = update.capacity {
             self.seats.resize(capacity);
@@ -60,9 +61,9 @@ impl Room {
         self.open = update.open.unwrap_or(self.open);
         self.password = update.password.unwrap_or(self.password);
         self.changed(ListingUrgency::Now);
-        let event = Event::Updated(Arc::new(self.summary()));
-        out.push(Effect::Tell { room: self.id, to: To::All, event });
-        Ok(Answer::Done)
+        let event = RoomEvent::Updated(Arc::new(self.summary()));
+        out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event });
+        Ok(RoomAnswer::Done)
     }
 
     fn check_update(&self, update: &Update) -> Result<()> {
@@ -83,8 +84,8 @@ impl Room {
         self.check_desk(update)
     }
 
-    /// Refuses settings that a desk cannot work with: it counts on the size of its rooms, and its players know no
-    /// password.
+    /// Refuses settings that a desk cannot work with: the desk counts on the size of its rooms, and the players that it
+    /// sends know no password.
     fn check_desk(&self, update: &Update) -> Result<()> {
         let sets_password = update.password.as_ref().is_some_and(Option::is_some);
         if self.desk.is_some() && (update.capacity.is_some() || sets_password) {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Answer, Entry, RoomId, RoomsConfig, Template, Templates};
+use super::super::{Entry, RoomAnswer, RoomId, RoomsConfig, Template, Templates};
 use super::world::World;
 
 const PLAYERS: u32 = 10_000;
@@ -17,7 +17,7 @@ fn config() -> RoomsConfig {
     RoomsConfig { templates: Templates::new(templates), ..RoomsConfig::default() }
 }
 
-/// How the visit of a player ends.
+/// The end of a player's visit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PlayerEnd {
     /// The player joins and stays.
@@ -62,8 +62,8 @@ impl Crowd {
         let Some((player, joining)) = self.waiting.remove(&request) else { return };
         let answer = self.world.replies.remove(&request).unwrap();
         match (answer.unwrap(), self.ends[player as usize]) {
-            (Answer::Reserved(_), PlayerEnd::DiesPlaced) => {}
-            (Answer::Reserved(reserved), end) => {
+            (RoomAnswer::Reserved(_), PlayerEnd::DiesPlaced) => {}
+            (RoomAnswer::Reserved(reserved), end) => {
                 let room = reserved.room.id;
                 let request = self.world.send_join(player, room, Entry::default());
                 self.sent.insert(player, room);
@@ -73,7 +73,7 @@ impl Crowd {
                     self.waiting.insert(request, (player, Some(room)));
                 }
             }
-            (Answer::Joined(joined), _) => {
+            (RoomAnswer::Joined(joined), _) => {
                 assert_eq!(joining, Some(joined.state.summary.id));
                 self.here.insert(player, joined.state.summary.id);
             }
@@ -103,7 +103,7 @@ impl Crowd {
         self.check_capacity();
     }
 
-    /// At any moment a desk knows at most one part-filled room of each size.
+    /// Checks that every desk knows at most one part-filled room of each size.
     fn check_desks(&self) {
         for desk in self.world.shards.iter().flat_map(|rooms| rooms.desks()) {
             for (size, rooms) in desk.part_filled() {
@@ -147,7 +147,8 @@ impl Crowd {
 fn crowd(shards: usize, seed: u64) {
     println!("shards {shards}, seed {seed}");
     let mut crowd = Crowd::new(shards, seed);
-    // Players who leave give their seats back in two ways; until then players only join.
+    // Desks keep one part-filled room of each size only while players only join. So in the first half, players who
+    // would close their sockets while joining close them before that.
     let dying_joining: Vec<_> = (0..PLAYERS).filter(|p| crowd.ends[*p as usize] == PlayerEnd::DiesJoining).collect();
     for player in &dying_joining {
         crowd.ends[*player as usize] = PlayerEnd::DiesPlaced;
@@ -171,7 +172,7 @@ fn crowd(shards: usize, seed: u64) {
     everybody_leaves(&mut crowd);
 }
 
-/// Seats that were given back must be used again before any room is opened.
+/// Checks that seats that were given back are used again before any room is opened.
 fn fill_the_gaps(crowd: &mut Crowd) {
     let before = crowd.world.occupancies();
     let bench = before.values().filter(|(_, capacity)| *capacity > 2);
@@ -189,7 +190,7 @@ fn fill_the_gaps(crowd: &mut Crowd) {
     crowd.check_no_phantoms();
 }
 
-/// At the end no room may be left.
+/// Lets all players leave, and checks that no room is left.
 fn everybody_leaves(crowd: &mut Crowd) {
     for (player, room) in std::mem::take(&mut crowd.here) {
         crowd.world.send_gone(player, room);

@@ -85,6 +85,8 @@ unsafe extern "C-unwind" fn call<const FUNCTION: usize>(state: *mut ffi::lua_Sta
     }
 }
 
+/// Adds the act of a function of the dispatcher to the acts of the callback that runs.
+///
 /// # Safety
 /// The state must be the one that runs, in a call from Luau.
 unsafe fn say<const FUNCTION: usize>(state: *mut ffi::lua_State, kept: &Kept) -> std::result::Result<(), Refused> {

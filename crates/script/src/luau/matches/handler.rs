@@ -1,4 +1,4 @@
-//! The callbacks of a match's module, and the meaning of what they return.
+//! The callbacks of a match's module, and the meaning of their returns.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ pub(super) fn name(callback: &Callback) -> &'static str {
 /// Reads the values that `match_init` returned.
 ///
 /// # Errors
-/// A sentence, when the values are of other types.
+/// A sentence that says so, when the values are of other types.
 pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<InitReturn, Arc<str>> {
     let mut values = values.into_iter();
     let state = values.next().unwrap_or(LuaValue::Nil);
@@ -102,10 +102,10 @@ pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<InitReturn, Ar
     Ok(InitReturn { state, tick_rate, label })
 }
 
-/// The outcome that a callback's answer behind the state means.
+/// The outcome that the values behind the state stand for, in the return of a callback.
 ///
 /// # Errors
-/// A sentence, when the answer is of a wrong type.
+/// A sentence that says so, when a value is of a wrong type.
 pub(super) fn answer(
     callback: &Callback,
     name: &str,
@@ -130,7 +130,7 @@ pub(super) fn answer(
             LuaValue::Nil => Ok(Outcome::Signalled(Arc::default())),
             other => Err(format!("{name} answered with a {}, which must be a string", other.type_name()).into()),
         },
-        _ => Ok(Outcome::Goes),
+        _ => Ok(Outcome::GoesOn),
     }
 }
 

@@ -53,15 +53,16 @@ impl MatchVm {
         let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let (host, name, called) = (self.vm.host.clone(), call.handler.clone(), call.clone());
         let body = move |seat: &Seat| -> mlua::Result<Adopted> {
-            let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
-            let module = match values_of(&lua, seat.call((require, &*name))?) {
+            let instance = memory::counted(&lua, category, || chunks.instance(&lua))?;
+            let module = match values_of(&lua, seat.call((&instance.require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
+            instance.modules_have_run();
             let handler = Handler::of(module, &name)?;
             let Some(migrate) = handler.migrate.clone() else { return Ok(Ok(None)) };
             seat.budget.at(handler.file());
-            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
+            let context = contexts.of_nobody(&lua, "match", &host.process.facts)?;
             context.raw_set("match_id", format!("{}.{}", called.id, host.node))?;
             context.raw_set("match_node", &*host.node)?;
             context.raw_set("match_label", &*called.label)?;

@@ -58,8 +58,8 @@ struct LoadedMatch {
     category: u8,
     /// Bytes above which garbage is collected before the match's memory is measured.
     collect_above: Cell<usize>,
-    /// The reason why the match fails at its next callback, whichever that is.
-    condemned: RefCell<Option<Arc<str>>>,
+    /// The reason why the match fails at its next callback, whichever callback that is.
+    end_reason: RefCell<Option<Arc<str>>>,
 }
 
 /// The values that a callback returned: the state, and an answer behind it.
@@ -83,13 +83,13 @@ enum Beginning {
 
 impl MatchMachine for MatchVm {
     type Program = Program;
-    const PARKS: bool = true;
+    const TAKES_CALLS_WHILE_WAITING: bool = true;
 
     fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits, is_recorded).map_err(failed)?;
         vm.registered.borrow_mut().close();
-        let chunks = Chunks::load(&vm, &program.modules).map_err(failed)?;
+        let chunks = Chunks::load(&vm, &program.modules, &program.uses).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
         let tables = Rc::new(ArgumentTables::new(&vm.lua).map_err(failed)?);
         let categories = RefCell::new(memory::CATEGORIES.collect());
@@ -144,7 +144,7 @@ impl MatchMachine for MatchVm {
             self.matches.borrow().get(&id).cloned()
         };
         let Some(loaded) = loaded else { return (failed("the match is not in this machine".into()), false) };
-        if let Some(why) = loaded.condemned.take() {
+        if let Some(why) = loaded.end_reason.take() {
             return (failed(why), false);
         }
         let limit = match call.callback {
@@ -157,7 +157,7 @@ impl MatchMachine for MatchVm {
         };
         seat.sink.open();
         if loaded.handler.timer.is_some() {
-            seat.sink.let_set(&call.timers, call.callback.timer());
+            seat.sink.allow_timers(&call.timers, call.callback.timer());
         }
         seat.category.set(loaded.category);
         seat.budget.at(loaded.file.clone());
@@ -208,7 +208,7 @@ impl MatchMachine for MatchVm {
         let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             // A repeated call's time says nothing of the match's pace.
-            let spent = if self.vm.host.current.is_again() { Duration::ZERO } else { spent };
+            let spent = if self.vm.host.current.is_replayed() { Duration::ZERO } else { spent };
             loaded.pace.looped(spent, &self.limits)
         } else {
             (false, Ok(()))
@@ -220,8 +220,9 @@ impl MatchMachine for MatchVm {
 }
 
 impl MatchVm {
-    /// Checks that a match holds no more memory than it may. When the machine is nearly full, the match that holds most
-    /// is made to fail at its next callback: the match whose call finds no memory is not the one at fault.
+    /// Checks that a match holds no more memory than it may. When the machine is nearly full, the match that holds the
+    /// most memory is made to fail at its next callback. A match whose call finds no memory would not be the one at
+    /// fault.
     fn look_at_memory(&self, loaded: &LoadedMatch) -> Result<(), Arc<str>> {
         let lua = &self.vm.lua;
         if loaded.category == memory::COMMON {
@@ -242,7 +243,7 @@ impl MatchVm {
                 let matches = self.matches.borrow();
                 let most = matches.values().max_by_key(|loaded| memory::bytes(lua, loaded.category));
                 if let Some(most) = most {
-                    most.condemned.replace(Some(holds_too_much(memory::bytes(lua, most.category))));
+                    most.end_reason.replace(Some(holds_too_much(memory::bytes(lua, most.category))));
                 }
             }
         }
@@ -295,17 +296,18 @@ impl MatchVm {
         let host = self.vm.host.clone();
         let public_id = format!("{id}.{}", host.node);
         let body = move |seat: &Seat| -> mlua::Result<Result<OpenedMatch, Arc<str>>> {
-            let require = memory::counted(&lua, category, || chunks.instance(&lua))?;
-            let module = match values_of(&lua, seat.call((require, &*name))?) {
+            let instance = memory::counted(&lua, category, || chunks.instance(&lua))?;
+            let module = match values_of(&lua, seat.call((&instance.require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
+            instance.modules_have_run();
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let around = host.surroundings();
-            let context = contexts.of_nobody(&lua, "match", &around)?;
-            context.raw_set("node", &*around.node)?;
-            context.raw_set("version", &*around.version)?;
+            let facts = host.facts();
+            let context = contexts.of_nobody(&lua, "match", &facts)?;
+            context.raw_set("node", &*facts.node)?;
+            context.raw_set("version", &*facts.version)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
@@ -345,7 +347,7 @@ impl MatchVm {
             pace: Pace::default(),
             category,
             collect_above: Cell::new(self.limits.match_bytes),
-            condemned: RefCell::default(),
+            end_reason: RefCell::default(),
         };
         self.look_at_memory(&loaded)?;
         Ok(Rc::new(loaded))
@@ -376,7 +378,7 @@ impl LoadedMatch {
         Ok(())
     }
 
-    /// The outcome that a callback's values mean. Keeps the state among them.
+    /// The outcome that the values of a callback's return stand for. Keeps the state among them.
     fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
         let mut values = values.into_iter();
         let name = handler::name(callback);

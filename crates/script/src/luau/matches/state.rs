@@ -20,10 +20,10 @@ const FROZEN_TABLE: u8 = 6;
 const VECTOR: u8 = 7;
 const BUFFER: u8 = 8;
 
-/// Most bytes of a written state.
+/// Limit on the bytes of a written state.
 const STATE_BYTES_MAX: usize = 8 << 20;
 
-/// A sentence on why a state cannot be written.
+/// A sentence that says why a state cannot be written.
 type Refused = Arc<str>;
 
 /// Writes a state.
@@ -210,7 +210,7 @@ impl<'a> Reading<'a> {
 
     fn table(&mut self) -> mlua::Result<Table> {
         let (list, entries) = (self.count()?, self.count()?);
-        // An entry takes at least two bytes, so a false count reserves no memory.
+        // An entry takes at least two bytes. This limits the memory that a wrong count reserves.
         let most = self.rest.len() / 2;
         let list = list.min(most);
         let table = self.lua.create_table_with_capacity(list, entries.min(most).saturating_sub(list))?;

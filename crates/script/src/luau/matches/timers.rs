@@ -1,4 +1,5 @@
-//! The dispatcher's functions `set_timer` and `cancel_timer`, by which a callback sets timers of its match.
+//! The dispatcher's functions `set_timer` and `cancel_timer`, by which a callback sets and cancels timers of its
+//! match.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The callbacks of a match, and the meaning of what they return.
+//! The callbacks of a match, and the meaning of their returns.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) fn callback(callback: &Callback) -> (Option<usize>, &'static str) {
 /// Reads the object that `matchInit` returned: `{ state, tickRate, label }`.
 ///
 /// # Errors
-/// A sentence, when it returned another value.
+/// A sentence that says so, when it returned another value.
 pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<InitReturn> {
     let Some(object) = returned.as_object() else {
         let got = kind(&returned);
@@ -55,11 +55,11 @@ pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<
     Ok(InitReturn { state: Persistent::save(ctx, state), tick_rate: tick_rate as u32, label })
 }
 
-/// The outcome that a callback's return means: `null` ends the match, `{ state }` continues with that state, which
-/// `keep` is given.
+/// The outcome that a callback's return stands for. `null` ends the match; with `{ state }` the match goes on with that
+/// state, which is passed to `keep`.
 ///
 /// # Errors
-/// A sentence, when the return is of a wrong type.
+/// A sentence that says so, when the return is of a wrong type.
 pub(super) fn outcome<'js>(
     ctx: &Ctx<'js>,
     callback: &Callback,
@@ -95,7 +95,7 @@ pub(super) fn outcome<'js>(
             }
         }
         Callback::Signal(_) => Ok(Outcome::Signalled(text_of(ctx, object, name, "data")?)),
-        _ => Ok(Outcome::Goes),
+        _ => Ok(Outcome::GoesOn),
     }
 }
 

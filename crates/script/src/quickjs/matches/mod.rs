@@ -19,7 +19,7 @@ use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 
 use super::context::context_of;
 use super::errors::{raised, throw};
-use super::init::Answers;
+use super::init::InitAnswers;
 use super::program::Bundle;
 use super::register::Callbacks;
 use super::sources::Sources;
@@ -53,17 +53,17 @@ pub struct MatchVm {
 struct Script {
     sources: Arc<Sources>,
     /// The host's answers to the first run of `InitModule`.
-    answers: Answers,
+    answers: InitAnswers,
 }
 
-/// A match that has begun.
+/// A match that has begun, with the tick rate and label that the plane is told.
 struct OpenedMatch {
     loaded: LoadedMatch,
     tick_rate: u32,
     label: Arc<str>,
 }
 
-/// A match as its machine keeps it.
+/// The parts of a match that its machine keeps between callbacks.
 struct LoadedMatch {
     callbacks: Callbacks,
     context: Persistent<Object<'static>>,
@@ -88,8 +88,8 @@ type MatchResult<T> = std::result::Result<T, Arc<str>>;
 
 impl MatchMachine for MatchVm {
     type Program = Bundle;
-    /// A runtime keeps the frames of running code on one stack: of several matches in it only one could wait, and never
-    /// for another of them.
+    /// A runtime of QuickJS keeps the frames of running code on one stack. If several matches shared a runtime, only
+    /// one callback could wait at a time, and never for another match of the runtime.
     const MATCHES_MAX: usize = 1;
 
     fn new(
@@ -159,7 +159,7 @@ impl MatchMachine for MatchVm {
         let dispatcher = self.dispatcher.object.clone();
         self.dispatcher.sink.open();
         if loaded.callbacks.timer.is_some() {
-            self.dispatcher.sink.let_set(&call.timers, call.callback.timer());
+            self.dispatcher.sink.allow_timers(&call.timers, call.callback.timer());
         }
         budget.begin(limit);
         let body = move || enter(&engine.context, |ctx| its.call(&ctx, &engine, dispatcher, &called));
@@ -172,8 +172,8 @@ impl MatchMachine for MatchVm {
         let acts = self.dispatcher.sink.close();
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             // A repeated call's time says nothing of the match's pace.
-            let is_again = self.engine.means.host.current.is_again();
-            let spent = if is_again { Duration::ZERO } else { budget.spent() };
+            let is_replayed = self.engine.means.host.current.is_replayed();
+            let spent = if is_replayed { Duration::ZERO } else { budget.spent() };
             loaded.pace.looped(spent, &self.limits)
         } else {
             (false, Ok(()))
@@ -190,7 +190,7 @@ impl MatchVm {
         loaded.ok_or_else(|| Arc::from("the match is not in this machine"))
     }
 
-    /// Checks now and then that the match holds no more memory than it may.
+    /// Checks once in [`CALLS_PER_LOOK`] callbacks that the match holds no more memory than it may.
     fn within_memory(&self, loaded: &LoadedMatch, outcome: Outcome) -> MatchResult<Outcome> {
         loaded.calls.set(loaded.calls.get().wrapping_add(1));
         if !loaded.calls.get().is_multiple_of(CALLS_PER_LOOK) {
@@ -250,7 +250,7 @@ fn begin(
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
     let host = &engine.means.host;
     let context = || -> Result<_> {
-        let context = context_of(ctx, "match", &host.surroundings())?;
+        let context = context_of(ctx, "match", &host.facts())?;
         context.set("matchId", format!("{id}.{}", host.node))?;
         context.set("matchNode", &*host.node)?;
         Ok(context)

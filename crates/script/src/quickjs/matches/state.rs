@@ -24,7 +24,7 @@ const OBJECT: u8 = 7;
 const BYTES: u8 = 8;
 const BIG_INT: u8 = 9;
 
-/// Most bytes of a state.
+/// Limit on the bytes of a state.
 const STATE_BYTES_MAX: usize = 8 << 20;
 
 /// Writes a state.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join;
-use muster_api::game::{Invocation, Mode};
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::game::{ExecutionMode, Invocation};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::{GoFunctions, GoModule, Limits};
 use muster_wire::api::UpdateAccountRequest;
 use muster_wire::code::Code;
@@ -15,10 +15,11 @@ use muster_wire::code::Code;
 use super::{built, functions, host, limits};
 use crate::world::{block_on, call, store};
 
-/// Functions that end an instance by time, by memory, by its stack, by a panic, by leaving, and by a trap.
+/// Functions that end their instance: by too much time, by too much memory, by too deep a stack, by a panic in a
+/// goroutine, by an exit, and by a trap.
 pub const BOMBS: [&str; 6] = ["loop", "hog", "deep", "goroutine", "exit", "trap"];
 
-/// Time that tests wait for an end.
+/// Limits by which a call that uses too much time ends soon.
 pub fn quick() -> Limits {
     let time = Duration::from_millis(200);
     Limits { call_time: time, tick_time_max: time, ..limits() }
@@ -66,12 +67,12 @@ fn a_call_that_ends_its_goroutine_fails_alone() {
 
 #[test]
 fn a_hook_fails_with_its_instance() {
-    let subject = Subject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
+    let subject = HookSubject::operations().find(|subject| subject.name() == "UpdateAccount").unwrap();
     for kind in BOMBS {
         block_on(async {
             let (functions, _) = functions(store(), quick()).await;
             let request = UpdateAccountRequest { display_name: Some(format!("bomb {kind}")), ..Default::default() };
-            let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+            let invocation = Invocation { mode: ExecutionMode::Before, ..Invocation::default() };
             let refused = functions.before(subject, invocation, Some(&request)).await.unwrap_err();
             assert_eq!(refused.code, Code::Unavailable, "{kind}");
             assert_eq!(answer_of_next(&functions).await, "1", "{kind}");
@@ -83,8 +84,8 @@ fn a_hook_fails_with_its_instance() {
 fn what_ends_while_it_loads_is_an_error() {
     for kind in BOMBS {
         let mut host = host(store());
-        let around = &mut Arc::get_mut(&mut std::rc::Rc::get_mut(&mut host).unwrap().process).unwrap().around;
-        around.env = Arc::from([("BOMB".to_owned(), kind.to_owned())]);
+        let facts = &mut Arc::get_mut(&mut std::rc::Rc::get_mut(&mut host).unwrap().process).unwrap().facts;
+        facts.env = Arc::from([("BOMB".to_owned(), kind.to_owned())]);
         let load = Limits { load_time: Duration::from_millis(500), ..limits() };
         let told = block_on(GoModule::load(built(), &host, &load)).err().unwrap().to_string();
         assert!(told.starts_with("game.wasm: the module ended before it was loaded: "), "{kind}: {told}");

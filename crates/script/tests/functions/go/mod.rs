@@ -8,7 +8,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation};
 use muster_domain::ids::{TokenId, Uuid};
 use muster_domain::ports::store::Store;
 use muster_domain::sessions::{Claims, Vars};
@@ -48,7 +48,7 @@ async fn functions(store: Rc<dyn Store>, limits: Limits) -> (GoFunctions, Arc<Sc
     (GoFunctions::new(Arc::new(module), host, limits, metrics.clone()), metrics)
 }
 
-/// Limits of one instance in tests, whose calls run at the same time.
+/// Limits for tests. All calls and matches of a test share one instance.
 fn limits() -> Limits {
     Limits { machine_bytes: 256 << 20, matches_per_machine: usize::MAX, ..Limits::default() }
 }
@@ -94,7 +94,7 @@ fn functions_work_with_what_the_server_has() {
         let (vars, issued_at_sec, expires_at_sec) = (Vars::default(), NOW_SEC, NOW_SEC + 60);
         let claims = Claims { token_id, user_id: ann, username, vars, issued_at_sec, expires_at_sec };
         let invocation = |payload: &str| Invocation {
-            mode: Mode::Rpc,
+            mode: ExecutionMode::Rpc,
             payload: payload.to_owned(),
             user: Some(claims.clone()),
             ..Invocation::default()

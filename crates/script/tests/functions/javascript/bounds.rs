@@ -1,4 +1,4 @@
-//! Builtins whose work grows with a length that costs nothing to claim.
+//! Builtins whose work grows with a length, which an object may claim without having as many elements.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn what_tells_another_length_each_time_is_not_believed() {
         "Array.from({ n: 0, get length() { return this.n++ ? 2 ** 32 - 1 : 0; } })",
         "'a'.repeat(2 ** 20).indexOf({ n: 0, toString() { return this.n++ ? 'a'.repeat(2 ** 19) + 'b' : ''; } })",
     ] {
-        // The length may be the first one told, or be refused. It must not be a later one.
+        // A builtin may use the length that it read first, or refuse it. It must not use a length that it reads later.
         let body =
             format!("try {{ {expression}; }} catch (e) {{ if (e.name !== 'RangeError') throw e; }} return 'done';");
         assert_eq!(run(&body), Ok("done".to_owned()), "{expression}");

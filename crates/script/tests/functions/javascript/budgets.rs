@@ -146,7 +146,7 @@ fn those_beside_a_call_that_is_given_up_are_told_to_try_again() {
         assert_eq!(swallows, Err((Code::Internal, OVER.to_owned())));
         assert_eq!(beside.unwrap_err().0, Code::Unavailable);
         assert!(call(&functions, "beside", "").await.unwrap_err().1.contains("nothing fulfils"));
-        // A call that nobody waits for any more while it runs.
+        // This call is dropped while it runs.
         let mut forsaken = Box::pin(call(&functions, "swallows", ""));
         for _ in 0..5 {
             assert!(futures_util::poll!(&mut forsaken).is_pending());

@@ -1,4 +1,4 @@
-// Called by builtins.rs: finds every builtin there is, and calls one of them on a value with some arguments.
+// A script for builtins.rs. It finds every builtin, and calls one of them on a value with some arguments.
 const found = new Map();
 
 function walk(prefix, holder, seen) {
@@ -17,7 +17,7 @@ function walk(prefix, holder, seen) {
   walk(`${prefix}.__proto__`, Reflect.getPrototypeOf(holder), seen);
 }
 
-// What no name leads to.
+// Objects and functions with builtins that no global name leads to.
 const hidden = {
   generator: function* () {}, async: async () => {}, asyncGenerator: async function* () {},
   iterators: [[].values(), new Map().entries(), new Set().values(), "".matchAll(/x/g), ""[Symbol.iterator](),
@@ -58,14 +58,17 @@ const given = [
   ["few", "text"], ["few", "sides"], ["empty", "sides"], ["empty", "same"],
 ];
 
-// What says that it takes no arguments may take some nevertheless: it is tried with one of each kind.
+// Arguments for a builtin whose `length` says that it takes none: a few of each kind, since it may take some
+// nevertheless.
 const few = given.flatMap((names, index) => ([[], ["most", "most", "most"], ["text", "text"], ["sparse", "sparse"], ["record", "record"], ["proxy", "same"], ["million", "option"]]
   .some((one) => one.join() === names.join()) ? [index] : []));
-// What shares its parts is written as often as they are found, until memory ends that: it takes as long as writing so much does.
+// Arguments for `JSON.stringify`. A value in which a part stands in many places is left out: the part is written at
+// each place, until memory is used up, and writing that much takes longer than the test allows.
 const written = given.flatMap((names, index) => (names.includes("shared") ? [] : [index]));
-// Thirteen that do the same: they put a text between two tags.
+// Thirteen builtins that do the same work: they put a text between two tags.
 const tags = ["anchor", "big", "blink", "bold", "fixed", "fontcolor", "fontsize", "italics", "link", "small", "strike", "sub", "sup"];
-// All arguments are tried where work goes with their length; on the others those of each kind, for a walk of minutes is walked by nobody.
+// The objects whose builtins work longer on longer arguments. These builtins are tried with all arguments, all others
+// with a few, since the test would otherwise take minutes.
 const long = [Array.prototype, String.prototype, RegExp.prototype, JSON, hidden.typed.prototype, Iterator.prototype];
 const tries = ([builtin, holder]) => {
   if (builtin.length === 0 || tags.includes(builtin.name) || !long.includes(holder)) return few;
@@ -80,7 +83,7 @@ for (const name of Object.keys(values)) {
   chains[name].shift();
 }
 
-// On what the functions of a holder are called: on each value that is one of its kind, or on a few others.
+// The names of the values on which the functions of a holder are called: all values of its kind, or a few others.
 function selves([, holder]) {
   if (typeof holder === "function" || holder === globalThis || !("constructor" in holder) || holder === Object.prototype) {
     return typeof holder === "function" ? ["nothing"] : ["list", "proxy"];
@@ -105,7 +108,7 @@ function InitModule(ctx, logger, nk, initializer) {
       new builtin(...its);
     }
   });
-  // That they can be made.
+  // Checks that a value can be made, or answers the names of all.
   initializer.registerRpc("make", (ctx, logger, nk, name) => { if (name) values[name](); else return JSON.stringify(Object.keys(values)); });
   initializer.registerRpc("fine", () => "fine");
   initializer.registerRpc("spin", () => { let sum = 0; for (let i = 0; i < 1000000; i += 1) sum += i % 7; return String(sum); });

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use muster_api::game::Invocation;
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::value::Value as GameValue;
 use muster_script::{JsFunctions, Limits};
 use muster_wire::code::Code;
@@ -16,9 +16,8 @@ use super::matches::{hall, script as with_match};
 use crate::matches::run;
 use crate::world::{block_on, call};
 
-/// Most time of a call, in times of a loop of a million additions on the same machine and at the same moment. The
-/// budget of
-/// the call is a small part of that.
+/// Limit on the time of a call, as a multiple of the time of a loop of a million additions on the same computer at the
+/// same moment. The budget of the call is a small part of that.
 const LOOPS_MAX: u32 = 8;
 
 const BUDGET: Duration = Duration::from_millis(8);
@@ -65,7 +64,7 @@ fn no_builtin_goes_on_beyond_its_budget() {
                     let _ = call(&functions, "run", &asked).await;
                     let took = used_by_thread() - before;
                     if took > LOOPS_MAX * shortest {
-                        // The machine may have become slower meanwhile.
+                        // The computer may have become slower meanwhile.
                         let now = loop_time(&patient).await;
                         if took > LOOPS_MAX * now {
                             slow.push(format!("{asked}: {took:?}, a loop {now:?}"));
@@ -79,7 +78,7 @@ fn no_builtin_goes_on_beyond_its_budget() {
     });
 }
 
-/// Bodies that go wrong wherever they are called.
+/// Bodies of functions that go wrong wherever they are called.
 const BOMBS: &[&str] = &[
     "for (;;) {}",
     "for (;;) { try { throw new Error('x'); } catch {} }",
@@ -136,7 +135,7 @@ fn whatever_code_does_harms_itself_alone() {
         let functions = load(&[("index.js", &text)], limits).unwrap();
         block_on(async {
             call(&functions, "bomb", "").await.expect_err(bomb);
-            let hook = Subject::operations().find(|subject| subject.name() == "GetAccount").unwrap();
+            let hook = HookSubject::operations().find(|subject| subject.name() == "GetAccount").unwrap();
             functions.before(hook, Invocation::default(), None).await.expect_err(bomb);
             assert_eq!(call(&functions, "fine", "").await, Ok::<_, (Code, String)>("fine".to_owned()), "{bomb}");
         });

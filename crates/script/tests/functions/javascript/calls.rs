@@ -1,7 +1,7 @@
-//! Functions and hooks: what they are given, and what their results and errors mean.
+//! Functions and hooks: their arguments, and the meaning of their results and errors.
 
-use muster_api::game::{Client, Failure, GameFunctions as _, Invocation, Mode};
-use muster_api::hooks::{Hooks as _, Payload, Subject};
+use muster_api::game::{Client, ExecutionMode, Failure, GameFunctions as _, Invocation};
+use muster_api::hooks::{HookSubject, Hooks as _, Payload};
 use muster_script::JsFunctions;
 use muster_wire::api::{Account, DeleteNotificationsRequest};
 use muster_wire::code::Code;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{answer, refused, script};
 use crate::world::{block_on, call};
 
-fn subject(name: &str) -> Subject {
-    Subject::operations().chain(Subject::messages()).find(|subject| subject.name() == name).unwrap()
+fn subject(name: &str) -> HookSubject {
+    HookSubject::operations().chain(HookSubject::messages()).find(|subject| subject.name() == name).unwrap()
 }
 
 fn with_init(functions: &str, init: &str) -> String {
@@ -20,7 +20,7 @@ fn with_init(functions: &str, init: &str) -> String {
 
 /// The answer of a hook before an operation to a message; `null` if it returned nothing.
 fn before(functions: &JsFunctions, name: &str, input: Option<&dyn Payload>) -> Result<Value, Failure> {
-    let invocation = Invocation { mode: Mode::Before, ..Invocation::default() };
+    let invocation = Invocation { mode: ExecutionMode::Before, ..Invocation::default() };
     let answer = block_on(functions.before(subject(name), invocation, input))?;
     Ok(answer.map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap()))
 }
@@ -37,7 +37,7 @@ fn the_context_says_who_asks() {
     let headers = vec![("User-Agent".to_owned(), vec!["test".to_owned()])];
     let client = Client { address: Some("10.0.0.1".parse().unwrap()), port: Some(7), lang: Some("de".to_owned()) };
     let session_id = Some("s".to_owned());
-    let (mode, payload) = (Mode::Rpc, "{}".to_owned());
+    let (mode, payload) = (ExecutionMode::Rpc, "{}".to_owned());
     let invocation = Invocation { mode, payload, query, headers, session_id, client, ..Invocation::default() };
     let context = block_on(functions.call("context", invocation)).unwrap().unwrap();
     let expect = json!([{
@@ -101,16 +101,16 @@ fn promises_are_waited_for_as_far_as_they_need_nothing_from_outside() {
 #[test]
 fn every_operation_and_message_takes_hooks() {
     let mut init = String::new();
-    for name in Subject::operations().map(Subject::name) {
+    for name in HookSubject::operations().map(HookSubject::name) {
         init.push_str(&format!("initializer.registerBefore{name}(f); initializer.registerAfter{name}(f);\n"));
     }
-    for name in Subject::messages().map(|subject| subject.name().to_ascii_lowercase()) {
+    for name in HookSubject::messages().map(|subject| subject.name().to_ascii_lowercase()) {
         init.push_str(&format!(
             "initializer.registerRtBefore('{name}', f); initializer.registerRtAfter('{name}', f);\n"
         ));
     }
     let functions = script(&with_init("function f(ctx, logger, nk, message) { return message; }", &init));
-    for subject in Subject::operations().chain(Subject::messages()) {
+    for subject in HookSubject::operations().chain(HookSubject::messages()) {
         assert!(functions.has_before(subject) && functions.has_after(subject), "{}", subject.name());
     }
 }
@@ -150,7 +150,7 @@ fn what_comes_after_gets_output_and_input_with_all_defaults() {
     let output = Account { custom_id: "a".to_owned(), ..Account::default() };
     let input = DeleteNotificationsRequest { ids: vec!["b".to_owned()] };
     let seen = |output: Option<&dyn Payload>| {
-        let invocation = Invocation { mode: Mode::After, ..Invocation::default() };
+        let invocation = Invocation { mode: ExecutionMode::After, ..Invocation::default() };
         block_on(functions.after(subject("GetUsers"), invocation, output, Some(&input))).unwrap();
         serde_json::from_str::<Value>(&block_on(call(&functions, "seen", "")).unwrap()).unwrap()
     };
@@ -177,7 +177,7 @@ fn game_code_says_where_matched_players_go() {
         "",
         "initializer.registerMatchmakerMatched((ctx, logger, nk, players) => JSON.stringify([ctx.executionMode, players]));",
     ));
-    assert!(functions.is_asked_of_matches() && !script(&with_init("", "")).is_asked_of_matches());
+    assert!(functions.has_matched_function() && !script(&with_init("", "")).has_matched_function());
     let player = muster_api::game::MatchedPlayer {
         presence: muster_live::stream::Presence {
             session_id: muster_domain::ids::SessionId(muster_domain::ids::Uuid::from_u128(1)),

@@ -30,7 +30,7 @@ fn every_function_of_the_host_and_of_the_original_is_there() {
     assert!(missing.is_empty(), "{missing:?}");
     let in_lua = functions().chain(pending()).map(|function| function.name);
     let in_lua = in_lua.filter(|name| !name.starts_with("register_")).count();
-    // `nk` has two names for one function, and two functions for bytes.
+    // Besides, `nk` has a second name for one function, and two functions for bytes.
     assert_eq!(there.len(), in_lua + 3);
     assert_eq!(thrown("nk.friendsList('x')"), "12 nk.friendsList is not available on this server yet.");
 }

@@ -1,4 +1,4 @@
-//! Modules and TypeScript: files that import each other, and what errors say of them.
+//! Modules and TypeScript: files that import each other, and the places that errors name in them.
 
 use muster_script::Limits;
 use muster_wire::code::Code;
@@ -88,7 +88,7 @@ fn typescript_is_run_as_it_is_written() {
     for name in ["./hand.js", "./hand.ts"] {
         check(&[("index.ts", &entry.replace("./hand", name)), ("hand.ts", hand)], "6,Green,m,3,1,annx,1");
     }
-    // A script without import and export, and one beside a bundle.
+    // A script without import and export, by itself and beside a bundle.
     let alone = "function f(): string { return 'alone'; }
         function InitModule(ctx: unknown, l: unknown, nk: unknown, i: any): void { i.registerRpc('f', f); }";
     check(&[("index.ts", alone)], "alone");

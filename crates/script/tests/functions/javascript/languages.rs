@@ -1,10 +1,10 @@
-//! Two languages side by side: what both have is Lua's.
+//! Two languages side by side. Where both have a function of the same name, that of Lua is called.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_api::game::{GameFunctions as _, Invocation};
-use muster_api::hooks::{Hooks as _, Subject};
+use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::{
     GoFunctions, GoMatches, GoModule, JsFunctions, JsMatches, LanguageMatches, Languages, Limits, LuaFunctions,
     LuaMatches, ScriptMetrics,
@@ -49,7 +49,7 @@ fn what_both_have_is_lua_s() {
         }
         assert!(!both.has("of_nobody") && call(&both, "of_nobody", "").await.is_err());
         for (name, expect) in [("GetAccount", "lua"), ("DeleteAccount", "javascript")] {
-            let subject = Subject::operations().find(|subject| subject.name() == name).unwrap();
+            let subject = HookSubject::operations().find(|subject| subject.name() == name).unwrap();
             assert!(both.has_before(subject) && !both.has_after(subject));
             let refused = both.before(subject, Invocation::default(), None).await.unwrap_err();
             assert_eq!(refused.message, expect, "{name}");

@@ -130,7 +130,7 @@ fn four_seats_take_four_players() {
     run(four_are_let_in(hall));
 }
 
-/// Count of matches, each with a machine of half a megabyte: as many as a test may hold.
+/// Count of matches. It is not higher, because each match has a machine of half a megabyte.
 const MATCHES: u128 = 200;
 
 #[test]
@@ -193,7 +193,7 @@ fn each_match_has_its_own_variables_and_globals() {
     });
 }
 
-/// A match goes wrong when it is told to. Another match goes on.
+/// Has one match go wrong by the code `harm`, and checks that another match goes on.
 fn end_one_of_two(harm: &str, limits: Limits) {
     let hall = hall(
         &format!(

@@ -1,8 +1,8 @@
-//! Scripts: how they run, how often `InitModule` does, and what is refused.
+//! Scripts: their runs, the number of runs of `InitModule`, and scripts that are refused.
 
 use std::path::Path;
 
-use muster_api::game::{GameFunctions as _, Invocation, Mode, Occasion};
+use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
 use muster_script::{Bundle, Limits};
 use muster_wire::api::Event;
 
@@ -126,7 +126,7 @@ fn what_all_share_cannot_be_changed() {
     assert_eq!(block_on(call(&functions, "f", "x")), Ok("1 1".to_owned()));
     let functions = script(text);
     assert_eq!(block_on(call(&functions, "f", "")), Ok("0 1".to_owned()));
-    assert!(block_on(call(&functions, "f", "x")).is_err(), "in the original neither");
+    assert!(block_on(call(&functions, "f", "x")).is_err(), "read-only globals refuse it, as in the original");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn events_are_heard_and_scheduled_functions_named() {
         ..Event::default()
     };
     block_on(async {
-        let invocation = || Invocation { mode: Mode::Event, ..Invocation::default() };
+        let invocation = || Invocation { mode: ExecutionMode::Event, ..Invocation::default() };
         assert!(functions.hears_of(Occasion::Reported) && !functions.hears_of(Occasion::SessionEnd));
         functions.tell(Occasion::Reported, invocation(), event);
         functions.tell(Occasion::SessionEnd, invocation(), Event::default());

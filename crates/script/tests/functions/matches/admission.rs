@@ -6,8 +6,8 @@ use muster_script::value::Value;
 /// Players who come at once.
 const CROWD: u32 = 40;
 
-/// Lets a crowd come to a match that has four seats, and looks at who was let in, and that a seat that is free again is
-/// taken by one of the next crowd.
+/// Has a crowd come to a match with four seats. Checks that four players are let in, and that one player of the next
+/// crowd gets a seat that has become free.
 pub async fn four_are_let_in(hall: Hall) {
     hall.create(1, Value::Nil).await.unwrap();
     let answers = hall.crowd(1, CROWD).await;
@@ -16,7 +16,7 @@ pub async fn four_are_let_in(hall: Hall) {
     assert!(refused.iter().all(|answer| *answer == Err("full".to_owned())), "{refused:?}");
     assert_eq!(hall.signal(1, "").await.unwrap(), "4");
     hall.lose(1, 2).await;
-    // Three of them are there already.
+    // Three players of the crowd are in the match already, and are let in again.
     let answers = hall.crowd(1, CROWD).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 4);
     assert_eq!(hall.signal(1, "").await.unwrap(), "4");
@@ -45,7 +45,7 @@ pub const SEATS: &str = "
 #[test]
 fn four_seats_in_lua_take_four_players() {
     run(four_are_let_in(Hall::with(SEATS)));
-    // The same with a join callback that waits for the database.
+    // The join callback of this handler waits for the database.
     let waits = "nk.storage_read({ { collection = 'a', key = 'b', user_id = '00000000-0000-0000-0000-000000000000' } })
         state.count = state.count + #presences";
     run(four_are_let_in(Hall::with(&SEATS.replace("state.count = state.count + #presences", waits))));

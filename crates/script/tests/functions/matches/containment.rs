@@ -7,7 +7,7 @@ use muster_script::value::Value;
 
 use super::{Hall, module, run};
 
-/// A match goes wrong when it is told to. Another match of the same machine goes on.
+/// Has one match go wrong by the code `harm`, and checks that another match of the same machine goes on.
 fn end_one_of_two(harm: &str, limits: Limits) {
     let text = module(&format!(
         "local ticks = 0
@@ -101,7 +101,7 @@ fn when_a_machine_is_nearly_full_who_keeps_most_ends() {
         }
         hall.pass(200).await;
         assert_eq!(hall.list().len(), 3);
-        assert!(hall.signal(2, "1").await.is_err(), "the one that keeps 4 MB");
+        assert!(hall.signal(2, "1").await.is_err(), "the match that keeps 4 MB has ended");
     });
 }
 

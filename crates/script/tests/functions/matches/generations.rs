@@ -11,7 +11,7 @@ fn says(text: &str) -> String {
 #[test]
 fn a_match_keeps_the_code_that_it_began_with() {
     let hall = Hall::with(&says("old"));
-    // Loaded before the runtime runs, because loading starts a runtime itself.
+    // The programs are loaded before the runtime runs, because loading starts a runtime itself.
     let later = [("new", 2), ("newer", 3)].map(|(text, generation)| (hall.program(&says(text)), generation));
     run(async {
         hall.create(1, Value::Nil).await.unwrap();
@@ -40,7 +40,7 @@ fn machines_of_earlier_code_go_with_their_last_match() {
         for number in 1..=3 {
             let _ = hall.signal(number, "").await;
         }
-        assert_eq!(hall.machines(), 1, "the one that is left is of the code that there is");
+        assert_eq!(hall.machines(), 1, "the machine that is left has the current code");
     });
 }
 

@@ -33,7 +33,7 @@ impl Replicas {
 
 /// The roles that a node can have.
 pub const ROLES: [&str; 3] = ["gateway", "live", "jobs"];
-/// Most characters in a cluster's name.
+/// Largest number of characters in a cluster's name.
 pub const CLUSTER_NAME_MAX: usize = 32;
 
 impl Cluster {
@@ -68,9 +68,9 @@ honoured! {
         roles: Vec<String> = "", Kind::List, Origin::Ours;
         /// Weight of the node: live state is shared out over nodes in proportion to it.
         weight: u32 = "100", number(1, 10_000), Origin::Ours;
-        /// A node that uses more than this share of a core for each shard, for some ten seconds, is busy: it gives a
-        /// quarter of what it owns to nodes that are not, and gets it back when its load has been below 60 % of this
-        /// for a while. 0 turns this off.
+        /// Load from which on the node is busy, in per cent of one core for each shard, averaged over some ten seconds.
+        /// A busy node gives a quarter of what it owns to nodes that are not busy, and gets it back when a minute has
+        /// passed and its load is below 60 % of this value. With 0 the node is never busy.
         busy_percent: u32 = "80", number(0, 100), Origin::Ours;
         /// User name at NATS.
         nats_user: String = "", Kind::Text, Origin::Ours;

@@ -13,7 +13,7 @@ honoured! {
         address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
         /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
         conn_max_lifetime_ms: u64 = "3600000", at_least(0);
-        /// Most connections to PostgreSQL at a time. A shard uses 16 at most, since statements share them.
+        /// Largest number of connections to PostgreSQL at a time. A shard uses 16 at most, since statements share them.
         max_open_conns: usize = "100", at_least(1);
     }
 }
@@ -25,13 +25,13 @@ pub const OTHERS: &[Key] = &[
         at_least(0),
         "100",
         "requests share pipelined connections, so that none is idle by itself",
-        "Most connections kept open without work.",
+        "Largest number of connections that are kept open without work.",
     ),
     Key::no_meaning(
         "database.dns_scan_interval_sec",
         at_least(1),
         "60",
         "the host name is resolved anew for every new connection",
-        "How often the host name is resolved, in seconds.",
+        "Time between two resolutions of the host name, in seconds.",
     ),
 ];

@@ -18,20 +18,20 @@ pub const OTHERS: &[Key] = &[
         at_least(1),
         "65536",
         FEATURE,
-        "Most resets and ends that may wait for game code.",
+        "Largest number of resets and ends that wait for game code.",
     ),
     Key::not_yet(
         "leaderboard.callback_queue_workers",
         number(1, 1024),
         "8",
         FEATURE,
-        "Resets and ends that game code handles at a time.",
+        "Number of resets and ends that game code handles at a time.",
     ),
     Key::not_yet(
         "leaderboard.rank_cache_workers",
         number(1, 1024),
         "1",
         FEATURE,
-        "Leaderboards whose ranks are loaded at a time, at start.",
+        "Number of leaderboards whose ranks are loaded at a time when the server starts.",
     ),
 ];

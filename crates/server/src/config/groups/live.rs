@@ -7,14 +7,14 @@ honoured! {
     pub struct Live in "live." {
         /// Number of shards. 0 is one for each core.
         shards: usize = "0", number(0, 1024), Origin::Ours;
-        /// Presences of one stream above which its joins and leaves are told together.
+        /// Number of presences of one stream above which its joins and leaves are told together.
         presence_merge_size: usize = "1000", at_least(1), Origin::Ours;
         /// Time for which such joins and leaves are collected, in milliseconds.
         presence_merge_ms: u64 = "100", number(1, 60_000), Origin::Ours;
-        /// Presences in one listing or event. A listing that is cut ends with a presence without a user that tells the
-        /// total.
+        /// Largest number of presences in one listing or event. A listing that is cut ends with a presence without a
+        /// user that tells the total.
         presence_snapshot_size: usize = "1000", at_least(1), Origin::Ours;
-        /// Channels, matches, parties and followed users that one session may have at a time.
+        /// Largest number of channels, matches, parties and followed users that one session may have at a time.
         session_streams_max: usize = "4096", at_least(8), Origin::Ours;
     }
 }

@@ -63,7 +63,13 @@ pub const OTHERS: &[Key] = &[
         ROTATION,
         "Age at which old files are removed, in days; 0 for never.",
     ),
-    Key::not_yet("logger.max_backups", at_least(0), "0", ROTATION, "Most old files that are kept; 0 for all."),
+    Key::not_yet(
+        "logger.max_backups",
+        at_least(0),
+        "0",
+        ROTATION,
+        "Largest number of old files that are kept; 0 for all.",
+    ),
     Key::not_yet("logger.local_time", Kind::Flag, "false", ROTATION, "Name old files by local time instead of UTC."),
     Key::not_yet("logger.compress", Kind::Flag, "false", ROTATION, "Compress old files."),
 ];

@@ -5,15 +5,15 @@ use super::super::key::{Kind, Origin, at_least, honoured, number};
 honoured! {
     /// Matching of tickets.
     pub struct Matchmaker in "matchmaker." {
-        /// Most tickets of one session or party at a time.
+        /// Largest number of tickets that one session or party has at a time.
         max_tickets: usize = "3", at_least(1);
         /// Time between two passes, in seconds. `matchmaker.interval_ms` overrides it.
         interval_sec: u64 = "15", at_least(1);
         /// Time between two passes, in milliseconds; 0 leaves it to `matchmaker.interval_sec`. Not below 100.
         interval_ms: u64 = "0", number(0, 3_600_000), Origin::Ours;
-        /// Passes in which a ticket waits for its largest number of players before fewer are accepted.
+        /// Number of passes in which a ticket waits for its largest number of players before fewer are accepted.
         max_intervals: u32 = "2", at_least(1);
-        /// Most tickets that may wait at a time, of all players together.
+        /// Largest number of tickets that wait at a time, of all players together.
         total_tickets_max: usize = "250000", at_least(1), Origin::Ours;
         /// Accepted without effect: two tickets match only if each fits the other's query, always.
         rev_precision: bool = "false", Kind::Flag;

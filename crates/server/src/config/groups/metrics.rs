@@ -13,7 +13,7 @@ honoured! {
         prefix: String = "nakama", Kind::Text;
         /// Prefix of the metrics that game code makes, in place of `metrics.prefix`; empty for none.
         custom_prefix: String = "custom", Kind::Text;
-        /// Most metrics that game code may make, each with its tags; 0 for no limit.
+        /// Largest number of metrics that game code may make, each with its tags; 0 for no limit.
         custom_scope_limit: usize = "10000", at_least(0);
     }
 }
@@ -24,5 +24,5 @@ pub const OTHERS: &[Key] = &[Key::no_meaning(
     at_least(1),
     "60",
     "metrics are counted when they are read",
-    "How often metrics are gathered, in seconds.",
+    "Time between two gatherings of metrics, in seconds.",
 )];

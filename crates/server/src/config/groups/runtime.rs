@@ -16,22 +16,22 @@ honoured! {
         path: Option<PathBuf> = "", Kind::Path;
         /// Values that game code can read, as `NAME=value`. Files, environment and flags add to each other.
         env: BTreeMap<String, Secret> = "", Kind::Pairs { secret: true };
-        /// Most Lua machines of the server, shared out among its shards. Further calls wait.
+        /// Largest number of Lua machines of the server, shared out among its shards. Further calls wait.
         lua_max_count: usize = "48", at_least(1);
         /// The script to run, relative to `runtime.path`. The default is the first existing file of `index.js`,
         /// `index.mjs`, `index.ts` and `index.mts`.
         js_entrypoint: Option<PathBuf> = "", Kind::Path;
-        /// Most JavaScript machines of the server for functions and hooks, shared out among its shards. Further calls
-        /// wait.
+        /// Largest number of JavaScript machines of the server for functions and hooks, shared out among its shards.
+        /// Further calls wait.
         js_max_count: usize = "32", at_least(1);
-        /// JavaScript machines that are made when the server starts, shared out among its shards; further ones are made
-        /// when calls need them.
+        /// Number of JavaScript machines that are made when the server starts, shared out among its shards; further
+        /// ones are made when calls need them.
         js_min_count: usize = "16", at_least(0);
         /// Whether JavaScript's global object and the values in it are frozen once the script has run.
         js_read_only_globals: bool = "true", Kind::Flag;
-        /// Most events that may wait for game code, shared out among the shards. Further events are dropped.
+        /// Largest number of events that wait for game code, shared out among the shards. Further events are dropped.
         event_queue_size: usize = "65536", at_least(1);
-        /// Events that game code handles at a time, shared out among the shards.
+        /// Number of events that game code handles at a time, shared out among the shards.
         event_queue_workers: usize = "8", number(1, 1024);
         /// Key with which other servers of the studio call functions of the game code over HTTP. Generated at first
         /// start.
@@ -43,8 +43,20 @@ const FEATURE: &str = "game code";
 
 /// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet("runtime.lua_min_count", at_least(0), "16", FEATURE, "Lua machines made at start."),
-    Key::not_yet("runtime.lua_call_stack_size", at_least(1), "128", FEATURE, "Most nested calls in a Lua machine."),
+    Key::not_yet(
+        "runtime.lua_min_count",
+        at_least(0),
+        "16",
+        FEATURE,
+        "Number of Lua machines that are made when the server starts.",
+    ),
+    Key::not_yet(
+        "runtime.lua_call_stack_size",
+        at_least(1),
+        "128",
+        FEATURE,
+        "Largest number of nested calls in a Lua machine.",
+    ),
     Key::not_yet(
         "runtime.lua_read_only_globals",
         Kind::Flag,

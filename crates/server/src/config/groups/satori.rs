@@ -18,7 +18,7 @@ pub const OTHERS: &[Key] = &[
         Kind::Choice(&["context", "time"]),
         "context",
         WHY,
-        "How long answers are kept.",
+        "Lifetime of kept answers: that of a request's context, or a fixed time.",
     ),
     Key::no_meaning("satori.cache_ttl_sec", at_least(1), "300", WHY, "Life of a kept answer, in seconds."),
     Key::no_meaning(
@@ -28,5 +28,5 @@ pub const OTHERS: &[Key] = &[
         WHY,
         "Longest wait for an answer, in milliseconds.",
     ),
-    Key::no_meaning("satori.retry_count", number(0, 3), "0", WHY, "How often a failed request is repeated."),
+    Key::no_meaning("satori.retry_count", number(0, 3), "0", WHY, "Number of times that a failed request is repeated."),
 ];

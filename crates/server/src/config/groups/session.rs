@@ -27,12 +27,14 @@ honoured! {
         /// Time that a session with resumption waits for its next socket after it has lost one, in milliseconds. 0
         /// turns resumption off.
         resume_grace_ms: u64 = "15000", at_least(0), Origin::Ours;
-        /// Bytes of sent messages that are kept for such a session until its client confirms them, besides the room
-        /// that `socket.outgoing_queue_bytes` leaves. A client that missed more begins anew.
+        /// Limit of the bytes of sent messages that are kept for such a session until its client confirms them, besides
+        /// the room that `socket.outgoing_queue_bytes` leaves. A client that missed more begins anew.
         resume_buffer_bytes: usize = "131072", at_least(0), Origin::Ours;
-        /// Sent messages that are kept for such a session, besides the room that `socket.outgoing_queue_size` leaves.
+        /// Number of sent messages that are kept for such a session, besides the room that `socket.outgoing_queue_size`
+        /// leaves.
         resume_buffer_frames: usize = "4096", at_least(0), Origin::Ours;
-        /// Most sessions that may wait for their next socket at a time; further sessions end with their socket.
+        /// Largest number of sessions that wait for their next socket at a time; further sessions end with their
+        /// socket.
         resume_max_waiting: usize = "10000", at_least(0), Origin::Ours;
     }
 }

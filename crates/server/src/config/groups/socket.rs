@@ -58,16 +58,16 @@ honoured! {
         ping_period_ms: u64 = "15000", at_least(1);
         /// A ping is put off by one period when this many messages came since the last one.
         ping_backoff_threshold: u32 = "20", at_least(0);
-        /// How long to wait for a client's close frame before the connection is cut, in milliseconds.
+        /// Time to wait for a client's close frame before the connection is cut, in milliseconds.
         close_ack_wait_ms: u64 = "2000", at_least(1);
-        /// Most messages that may wait for a socket; one more closes it with a reason. `socket.outgoing_queue_bytes` is
-        /// the limit on memory.
+        /// Largest number of messages that wait for a socket; one more closes the socket with a reason.
+        /// `socket.outgoing_queue_bytes` is the limit on memory.
         outgoing_queue_size: usize = "16384", at_least(1), Origin::Differs { original: "64", why: "a client that reads survives a burst; memory is bounded by bytes" };
-        /// Most bytes that may wait for a socket; more closes it with a reason. A slow client costs at most this
-        /// memory.
+        /// Largest number of bytes that wait for a socket; one more closes the socket with a reason. A slow client
+        /// costs at most this memory.
         outgoing_queue_bytes: usize = "262144", at_least(4096), Origin::Ours;
-        /// Most connections at a time; at the limit accepting pauses until one ends. 0 derives it from the limit on
-        /// open files.
+        /// Largest number of connections at a time; at the limit the server accepts no more until one ends. 0 derives
+        /// this value from the limit on open files.
         max_connections: usize = "0", at_least(0), Origin::Ours;
         /// Certificate file (PEM) for TLS; needs `socket.ssl_private_key`. A proxy in front is the better place for
         /// TLS.

@@ -8,5 +8,5 @@ pub const OTHERS: &[Key] = &[Key::no_meaning(
     at_least(1),
     "1024",
     "each stream orders its own presence events; no queue is shared by all",
-    "Most presence events that may wait.",
+    "Largest number of presence events that wait.",
 )];

@@ -38,12 +38,12 @@ fn values_that_do_not_fit_their_type() {
         "`database.address` cannot be `mysql://u:(secret)@db/game`: expected sqlite:PATH, \
          postgres://user:password@host:port/name or user:password@host:port/name; this one has another scheme",
     );
-    // The key has no effect yet, and is checked all the same: a wrong value would surprise later.
     check(
         "match.input_queue_size",
         "0",
         "`match.input_queue_size` cannot be `0`: expected a whole number from 1 to 4294967295",
     );
+    // This key has no effect, and is checked all the same.
     check("satori.retry_count", "4", "`satori.retry_count` cannot be `4`: expected a whole number from 0 to 3");
 }
 

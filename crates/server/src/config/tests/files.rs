@@ -110,8 +110,8 @@ fn a_missing_file_is_a_fault() {
     assert!(case.faults().starts_with("cannot read the configuration file /nowhere/game.yml: "), "{}", case.faults());
 }
 
-/// Each text with bytes replaced, removed and doubled, the same ones in each run. Nothing may panic, hang or grow
-/// without bound.
+/// Reads texts whose bytes were replaced, cut off and added to, in the same way in each run. Nothing may panic, hang or
+/// grow without bound.
 #[test]
 fn mutilated_texts_are_read_or_refused() {
     const TEXTS: [&str; 4] = [

@@ -6,7 +6,7 @@ use super::{
     super::{DatabaseAddress, KeyFile, Source, from_pairs, load},
     Case,
 };
-use crate::config::Mode;
+use crate::config::ServerMode;
 
 #[test]
 fn defaults_stand_where_nobody_says_otherwise() {
@@ -37,7 +37,7 @@ fn files_may_be_named_by_the_environment() {
     let path = case.folder.path().join("a.yml").display().to_string();
     let variables = [("MUSTER_CONFIG".into(), format!("[{path}]").into())];
     let flags = from_pairs([("data_dir", case.flags[0].1.as_str())]).expect("known keys");
-    let loaded = load(Mode::Dev, KeyFile::Create, &flags, variables).expect("loads");
+    let loaded = load(ServerMode::Dev, KeyFile::Create, &flags, variables).expect("loads");
     assert_eq!(loaded.config.general.name, "from-file");
 }
 

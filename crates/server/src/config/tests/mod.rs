@@ -10,14 +10,14 @@ use std::{ffi::OsString, fs};
 
 use tempfile::TempDir;
 
-use super::{KeyFile, Loaded, Mode, Problems, from_pairs, load};
+use super::{KeyFile, Loaded, Problems, ServerMode, from_pairs, load};
 
 /// A folder with configuration files, and the other inputs of a command.
 struct Case {
     folder: TempDir,
     flags: Vec<(String, String)>,
     variables: Vec<(OsString, OsString)>,
-    mode: Mode,
+    mode: ServerMode,
 }
 
 impl Case {
@@ -25,11 +25,11 @@ impl Case {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data_dir = folder.path().join("data").display().to_string();
         let flags = vec![("data_dir".to_owned(), data_dir)];
-        Case { folder, flags, variables: Vec::new(), mode: Mode::Serve }
+        Case { folder, flags, variables: Vec::new(), mode: ServerMode::Serve }
     }
 
     fn dev(mut self) -> Self {
-        self.mode = Mode::Dev;
+        self.mode = ServerMode::Dev;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Tests of secrets: they are never shown, and the published ones are refused under `serve`.
 
 use super::{
-    super::{Mode, check::check, from_pairs},
+    super::{ServerMode, check::check, from_pairs},
     Case,
 };
 use crate::keys::GENERATED;
@@ -18,7 +18,7 @@ fn no_output_shows_a_secret() {
     let case =
         secretive().flag("database.address", "u:HIDDEN@db/game?sslpassword=HIDDEN").flag("runtime.env", "TOKEN=HIDDEN");
     let flags = from_pairs(case.flags.iter().map(|(name, text)| (name.as_str(), text.as_str()))).expect("known keys");
-    let report = check(Mode::Serve, &flags, []);
+    let report = check(ServerMode::Serve, &flags, []);
     assert!(report.ok, "{}", report.text);
     let debug = format!("{:?} {:?} {flags:?}", case.loaded(), report);
     assert!(
@@ -68,7 +68,7 @@ fn empty_secrets_are_refused() {
 fn check_changes_nothing() {
     let case = Case::new();
     let flags = from_pairs(case.flags.iter().map(|(name, text)| (name.as_str(), text.as_str()))).expect("known keys");
-    let report = check(Mode::Serve, &flags, []);
+    let report = check(ServerMode::Serve, &flags, []);
     assert!(report.ok);
     assert!(report.text.contains("socket.server_key = (generated at first start)  [default]"), "{}", report.text);
     assert!(report.text.contains("socket.port = 7350  [default]"), "{}", report.text);
@@ -79,7 +79,7 @@ fn check_changes_nothing() {
 fn check_tells_what_is_not_honoured_and_what_is_wrong() {
     let report = |pairs: &[(&str, &str)]| {
         let flags = from_pairs(pairs.iter().copied()).expect("known keys");
-        check(Mode::Dev, &flags, [])
+        check(ServerMode::Dev, &flags, [])
     };
     let told = report(&[("leaderboard.callback_queue_size", "5"), ("satori.url", "x")]);
     assert!(told.ok);

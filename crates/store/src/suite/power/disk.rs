@@ -1,5 +1,6 @@
-//! A file system layer for SQLite that passes everything through to the real one, and besides keeps an image of what
-//! would be on the disk after a power cut: writes reach it only by a sync, or by chance, as with a real disk.
+//! A file system layer for SQLite that passes everything on to the real one. It also keeps an image of the bytes that
+//! would be on the disk after a power cut: a write is part of the image after a sync, or earlier by chance, as on a
+//! real disk.
 //!
 //! Unsafe because SQLite's layer is a table of C functions, and there is no safe way to offer one.
 #![allow(unsafe_code, reason = "SQLite calls a file system layer through C function pointers")]
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use rusqlite::ffi;
 
-/// What goes wrong.
+/// A fault of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
@@ -22,7 +23,8 @@ pub(super) enum Fault {
     SyncFails,
 }
 
-/// A layer registered under a name of its own. It stays registered: SQLite may hold on to it until the process ends.
+/// A layer registered under a name of its own. It is never unregistered, because SQLite may use it until the process
+/// ends.
 pub(super) struct Disk {
     name: String,
     state: Arc<State>,
@@ -35,11 +37,12 @@ struct State {
     random: AtomicU64,
 }
 
-// The real layer is SQLite's own, which every thread may call; the rest is behind a lock or atomic.
+// SAFETY: every thread may call the real layer, which is SQLite's own. The other fields are behind a lock or are
+// atomic.
 unsafe impl Send for State {}
 unsafe impl Sync for State {}
 
-/// A file as the disk holds it, and what has been written since.
+/// The synced bytes of a file, and the changes since.
 #[derive(Clone, Default)]
 struct FileImage {
     synced: Vec<u8>,
@@ -52,7 +55,7 @@ enum Change {
     Truncate { len: usize },
 }
 
-/// All files after a power cut.
+/// The contents of all files after a power cut.
 pub(super) struct Image(Vec<(PathBuf, Vec<u8>)>);
 
 impl FileImage {
@@ -78,7 +81,7 @@ impl FileImage {
 
 impl State {
     fn chance(&self, one_in: u64) -> bool {
-        // SplitMix64 over a counter: spread well enough, and the same each time on one thread.
+        // SplitMix64 over a counter. On one thread its numbers are the same in each run.
         let mut bits = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -103,8 +106,9 @@ impl Disk {
             fault: AtomicU8::new(Fault::None as u8),
             random: AtomicU64::new(1),
         });
-        // SAFETY: `real` is valid, and the copy with its name and state is never freed, as SQLite demands. All functions
-        // but ours are the real layer's, which find their own data in `pAppData` no longer: those that need it are ours.
+        // SAFETY: `real` is valid, and the copy with its name and state is never freed, as SQLite demands. The
+        // functions of the real layer that need its `pAppData` are replaced, because the copy's `pAppData` is our
+        // state.
         unsafe {
             let mut vfs = *real;
             vfs.iVersion = 1;
@@ -129,8 +133,7 @@ impl Disk {
         self.state.fault.store(fault as u8, Ordering::Relaxed);
     }
 
-    /// What is left of all files if the power goes now: all that was synced, and of the rest what the disk happened to
-    /// write already.
+    /// The image of all files if the power failed now: all synced bytes, and a random part of the later changes.
     pub(super) fn after_power_cut(&self) -> Image {
         let files = self.state.files.lock().unwrap();
         let cut = |image: &FileImage| {
@@ -147,7 +150,7 @@ impl Disk {
 }
 
 impl Image {
-    /// Writes the files that were in the folder `from` to the new folder `to`.
+    /// Writes the image's files to the new folder `to`. In the image they are in the folder `from`.
     pub(super) fn write_to(&self, from: &Path, to: &Path) {
         std::fs::create_dir(to).unwrap();
         for (path, bytes) in &self.0 {
@@ -156,7 +159,7 @@ impl Image {
     }
 }
 
-/// An open file: SQLite's part, ours, and behind them the real layer's part in the same allocation.
+/// An open file: first SQLite's part, then ours. The real layer's part follows in the same allocation.
 #[repr(C)]
 struct ShimFile {
     base: ffi::sqlite3_file,
@@ -165,18 +168,21 @@ struct ShimFile {
 
 struct Open {
     state: Arc<State>,
-    /// `None` for temporary files, which no power cut concerns.
+    /// The path in the image; `None` for temporary files, which are not part of it.
     path: Option<PathBuf>,
 }
 
-/// SAFETY: `file` must be one that [`open`] opened; the real file lies right behind ours, as `szOsFile` reserved it.
+/// The real layer's file.
+///
+/// SAFETY: [`open`] must have opened `file`; the real file lies right behind ours, where `szOsFile` reserved space for
+/// it.
 unsafe fn real(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
     unsafe { file.cast::<ShimFile>().add(1).cast() }
 }
 
 /// Runs `change` on the image of a file, if it has one.
 ///
-/// SAFETY: as [`real`].
+/// SAFETY: the same condition as for [`real`].
 unsafe fn with_image(file: *mut ffi::sqlite3_file, change: impl FnOnce(&mut FileImage)) {
     let open = unsafe { &*(*file.cast::<ShimFile>()).open };
     if let Some(path) = &open.path {
@@ -184,13 +190,15 @@ unsafe fn with_image(file: *mut ffi::sqlite3_file, change: impl FnOnce(&mut File
     }
 }
 
-/// SAFETY: `vfs` must be one that [`Disk::new`] registered.
+/// The state of a layer.
+///
+/// SAFETY: [`Disk::new`] must have registered `vfs`.
 unsafe fn state<'a>(vfs: *mut ffi::sqlite3_vfs) -> &'a State {
     unsafe { &*(*vfs).pAppData.cast::<State>() }
 }
 
-// SAFETY of all that follows: SQLite calls these with the layers and files described above, and with buffers of the
-// lengths it says.
+// SAFETY of all functions below: SQLite calls them with the layers and files described above, and with buffers of the
+// stated lengths.
 
 unsafe extern "C" fn open(
     vfs: *mut ffi::sqlite3_vfs,
@@ -289,7 +297,7 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     }
 }
 
-/// Functions that only pass on.
+/// Functions that call the real layer and do nothing else.
 macro_rules! passing_on {
     ($($name:ident => $method:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
         $(unsafe extern "C" fn $name(file: *mut ffi::sqlite3_file, $($argument: $kind),*) $(-> $answer)? {
@@ -314,7 +322,7 @@ passing_on! {
 }
 
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    // No memory map: version 3 would offer one.
+    // Version 3 would offer memory maps, which bypass the image.
     iVersion: 2,
     xClose: Some(close),
     xRead: Some(read),

@@ -1,4 +1,4 @@
-//! Power cuts and full disks on SQLite, by a file system layer that knows what has been synced.
+//! Power cuts and full disks on SQLite, simulated by a file system layer that knows which bytes have been synced.
 
 mod disk;
 
@@ -20,11 +20,11 @@ use crate::{SqliteOptions, SqliteStore};
 const WRITERS: u32 = 64;
 
 fn options(disk: &Disk) -> SqliteOptions {
-    // A short log, so that checkpoints happen under way.
+    // A short log, so that checkpoints happen during the test.
     SqliteOptions { vfs: Some(disk.name().to_owned()), log_pages_max: 200, ..SqliteOptions::default() }
 }
 
-/// All players that a database knows, which must be sound, whole, and free of half players.
+/// The usernames of all players in a database. The database must be intact, and every player must have a device.
 fn players(path: &Path) -> BTreeSet<String> {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sound: String = connection.pragma_query_value(None, "integrity_check", |row| row.get(0)).unwrap();
@@ -35,7 +35,7 @@ fn players(path: &Path) -> BTreeSet<String> {
     players.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Signs 64 players up at a time until `enough`, calling `after` behind each answer.
+/// Signs up 64 players at a time until `enough` is true, and calls `after` with each answer.
 async fn sign_up(
     store: &SqliteStore,
     prefix: &str,
@@ -70,7 +70,7 @@ fn a_power_cut_loses_nothing_acknowledged() {
             outcome.unwrap();
             acknowledged.borrow_mut().insert(name);
             if acknowledged.borrow().len() % ACKNOWLEDGED_BETWEEN_CUTS == 0 {
-                // What is acknowledged by now must be in what the disk holds by now.
+                // Everyone acknowledged by now must be in the image of this moment.
                 cuts.borrow_mut().push((acknowledged.borrow().clone(), disk.after_power_cut()));
             }
         },
@@ -101,7 +101,7 @@ fn a_full_disk_refuses_and_recovers() {
             || answered.get() >= 2_000,
             |name, outcome| {
                 answered.set(answered.get() + 1);
-                // Trouble comes and goes.
+                // The fault comes and goes.
                 disk.fail(if answered.get() % 500 < 250 { fault } else { disk::Fault::None });
                 match outcome {
                     Ok(()) => drop(stored.borrow_mut().insert(name)),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use muster_domain::ids::Uuid;
 use muster_live::StreamKey;
 use muster_live::rooms::{
-    Caller, Creation, DirectoryAction, Entry, Find, PasswordDigest, Place, Request, RoomAction, RoomId, RoomPath,
-    ToOwner,
+    Caller, Creation, DirectoryAction, Entry, Find, MessageToRoomOwner, PasswordDigest, Placement, Request, RoomAction,
+    RoomId, RoomPath,
 };
 
 use super::super::World;
@@ -33,7 +33,7 @@ impl World {
             RoomAct::Find => {
                 let find = self.some_find();
                 let ask = |caller, reply_to| {
-                    ToOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
+                    MessageToRoomOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
                 };
                 self.ask_rooms(who, OpenRoomRequest::Other, ask)
             }
@@ -78,7 +78,7 @@ impl World {
         if !comes && !own.is_empty() && self.rng.u8(0..10) > 0 {
             return Some(pick(&mut self.rng, &own));
         }
-        // A room where the same user is by another session, so that the new session takes over.
+        // Some sessions join a room that their user is in by another session, so that the new session takes over.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.mirror.is_some());
         let elsewhere: Vec<RoomNo> = ties
             .filter(|((_, other), _)| *other != who && user_id(*other) == user_id(who))
@@ -87,7 +87,7 @@ impl World {
         if comes && !elsewhere.is_empty() && self.rng.bool() {
             return Some(pick(&mut self.rng, &elsewhere));
         }
-        // Mostly a room with members or reservations, and mostly the same one.
+        // The room is mostly one with members or reservations, and mostly the same one.
         let ties = self.rooms.ties.iter().filter(|(_, tie)| tie.may_hear || tie.held.is_some());
         let used: BTreeSet<RoomNo> = ties.map(|((room, _), _)| *room).collect();
         if let Some(first) = used.first().filter(|_| self.rng.u8(0..8) > 0) {
@@ -99,7 +99,7 @@ impl World {
         (!all.is_empty()).then(|| pick(&mut self.rng, &all))
     }
 
-    /// A member of a room as other members know it, or any session.
+    /// Mostly a session that is in the room, sometimes any session but the asker.
     pub(super) fn some_member(&mut self, room: RoomNo, asker: Who) -> Option<Who> {
         let ties = self.rooms.ties.range((room, 0)..=(room, Who::MAX));
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.mirror.is_some()).map(|((_, who), _)| *who).collect();
@@ -179,16 +179,16 @@ impl World {
         });
         self.rooms.filling.placed(user_id(who));
         let random = self.rng.u32(..);
-        let what = Place { template: TEMPLATES[number].into(), size, fresh, random, tried: Vec::new() };
+        let what = Placement { template: TEMPLATES[number].into(), size, fresh, random, tried: Vec::new() };
         let asked = self.hold(who, then, Some(room));
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Placement(Request { caller, reply_to, what }))
     }
 
     fn quick_join(&mut self, who: Who, then: SeatPlan) -> Checked {
         let find = self.some_find();
         let asked = self.hold(who, then, None);
         let what = DirectoryAction::QuickJoin(find);
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Directory(Request { caller, reply_to, what }))
     }
 
     fn join_room(&mut self, who: Who, room: RoomNo) -> Checked {
@@ -199,7 +199,7 @@ impl World {
         self.enter(Entering { who, room, entry, held })
     }
 
-    /// Joins a room like the rim does: a session that is in it, or on its way, only looks.
+    /// Joins a room as the rim does: a session that is in the room, or on its way, only looks at it.
     pub(in super::super) fn enter(&mut self, entering: Entering) -> Checked {
         let Entering { who, room, entry, .. } = entering;
         let (at, known) = (self.clients[&who].at, &self.rooms.known[room]);
@@ -207,7 +207,7 @@ impl World {
         let comes = !self.planes[usize::from(at.place.shard())].is_on(at.key, &id.stream());
         let tie = self.rooms.tie(room, who);
         if comes {
-            // An earlier join was refused, though the session may not have heard so yet.
+            // The plane has refused an earlier join if there was one, though the session may not know that yet.
             tie.generation += 1;
             tie.may_hear = true;
         }
@@ -224,12 +224,12 @@ impl World {
         self.rooms.departed(who);
         self.control += super::CONTROL;
         if self.rng.u8(0..5) == 0 {
-            // A request over HTTP leaves the room for whichever session of the user is in it.
+            // A request over HTTP takes out whichever session of the user is in the room.
             self.rooms.known[room].expulsions += 1;
             let (id, what) = (self.rooms.known[room].id, RoomAction::Leave);
             return self.ask_rooms(who, OpenRoomRequest::Other, |caller, reply_to| {
                 let caller = Caller { session: None, ..caller };
-                ToOwner::Room(id, Request { caller, reply_to, what })
+                MessageToRoomOwner::Room(id, Request { caller, reply_to, what })
             });
         }
         self.rooms.tie(room, who).go();

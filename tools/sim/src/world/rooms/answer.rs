@@ -1,14 +1,14 @@
-//! Answers of owners of rooms, compared with what was promised before.
+//! Answers of owners of rooms, compared with their earlier promises.
 
 use muster_domain::{Error, ErrorKind};
 use muster_live::Millis;
-use muster_live::plane::{JoinRefusal, Reply};
-use muster_live::rooms::{Answer, Joined, Reserved, RoomState, Summary};
+use muster_live::plane::{self, JoinRefusal, Reply};
+use muster_live::rooms::{Joined, Reserved, RoomAnswer, RoomState, Summary};
 
 use super::super::World;
 use super::super::act::{session_id, user_id};
 use super::change::SECRET;
-use super::{Entering, HeldSeat, OpenRoomRequest, RoomAnswer, RoomNo};
+use super::{Entering, HeldSeat, OpenRoomRequest, RoomNo, RoomResult};
 use crate::model::Mirror;
 use crate::scenario::Who;
 use crate::scenario::rooms::SeatPlan;
@@ -16,9 +16,9 @@ use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
     pub(in super::super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
-        let answer: RoomAnswer = match reply {
-            Reply::Rooms(answer) => answer,
-            // The session closed meanwhile, or is on too many streams.
+        let answer: RoomResult = match reply {
+            Reply::Answer(plane::Answer::Room(answer)) => answer,
+            // The session closed before the answer, or is on too many streams.
             Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
@@ -27,14 +27,14 @@ impl World {
         self.check_shown_in(&answer)?;
         match asked {
             OpenRoomRequest::Hold { who, fresh, .. } => match &answer {
-                Ok(Answer::Reserved(held)) => self.held(&asked, held),
+                Ok(RoomAnswer::Reserved(held)) => self.held(&asked, held),
                 Err(refusal) => self.check_limit_of_maker(who, fresh, refusal),
                 Ok(_) => wrong(&asked, &answer),
             },
             OpenRoomRequest::Enter { .. } => self.entered(&asked, answer),
             OpenRoomRequest::Say { id } if answer.is_err() => self.messages.retract(id),
             OpenRoomRequest::Set { room, change } => {
-                if let Ok(Answer::Version(version)) = answer {
+                if let Ok(RoomAnswer::Version(version)) = answer {
                     self.rooms.known[room].ledger.add(version, change);
                 }
                 Ok(())
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// Checks a refusal to make more rooms: the user has indeed made as many as allowed.
+    /// Checks that a user who is refused another room has indeed made as many as allowed.
     fn check_limit_of_maker(&mut self, who: Who, fresh: Option<RoomNo>, refusal: &Error) -> Checked {
         self.rooms.filling.disturb();
         let limit = self.scenario.config.rooms.rooms_per_creator_max as usize;
@@ -108,20 +108,21 @@ impl World {
         Ok(())
     }
 
-    fn entered(&mut self, asked: &OpenRoomRequest, answer: RoomAnswer) -> Checked {
+    fn entered(&mut self, asked: &OpenRoomRequest, answer: RoomResult) -> Checked {
         let OpenRoomRequest::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
         let Entering { who, room, held, .. } = entering;
         if comes {
             self.check_promise(&entering, generation, &answer)?;
             self.check_entry(&entering, barred_until, &answer)?;
         }
-        // A session that came too late may have another seat than the reserved one, which was freed.
+        // A session that came too late may have another seat than the reserved one, so the reserved one may be free
+        // again.
         if held.is_none_or(|held| self.now >= held.until) {
             self.rooms.filling.disturb();
         }
         let is_current = self.rooms.tie(room, who).generation == generation;
         match answer {
-            Ok(Answer::Joined(joined)) => {
+            Ok(RoomAnswer::Joined(joined)) => {
                 self.check_own(who, &joined)?;
                 let tie = self.rooms.tie(room, who);
                 if is_current {
@@ -129,7 +130,7 @@ impl World {
                 }
                 Ok(())
             }
-            Ok(Answer::Room(_)) if !comes => Ok(()),
+            Ok(RoomAnswer::Room(_)) if !comes => Ok(()),
             Err(_) => {
                 self.rooms.filling.disturb();
                 if comes && is_current {
@@ -142,11 +143,11 @@ impl World {
     }
 
     /// Checks that a session with a valid reservation got the seat.
-    fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomAnswer) -> Checked {
+    fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomResult) -> Checked {
         let Entering { who, room, held: Some(held), .. } = *entering else { return Ok(()) };
         let known = &self.rooms.known[room];
         let tie = self.rooms.ties.get(&(room, who));
-        // A user who is in the room by another session keeps that session's place.
+        // A user who is in the room by another session keeps the seat of that session.
         let is_due = !self.may_be_in_otherwise(who, room)
             && self.now < held.until
             && !known.is_brief
@@ -154,7 +155,7 @@ impl World {
             && self.rooms.departures(who) == held.departures
             && tie.is_some_and(|tie| tie.generation == generation);
         let got = match answer {
-            Ok(Answer::Joined(joined)) => joined.seat,
+            Ok(RoomAnswer::Joined(joined)) => joined.seat,
             _ => None,
         };
         ensure(Check::Seats, !is_due || got == Some(held.seat), || {
@@ -165,10 +166,10 @@ impl World {
         })
     }
 
-    fn check_entry(&self, entering: &Entering, barred_until: Millis, answer: &RoomAnswer) -> Checked {
+    fn check_entry(&self, entering: &Entering, barred_until: Millis, answer: &RoomResult) -> Checked {
         let Entering { who, room, entry, .. } = *entering;
         let known = &self.rooms.known[room];
-        let Ok(Answer::Joined(_)) = answer else { return Ok(()) };
+        let Ok(RoomAnswer::Joined(_)) = answer else { return Ok(()) };
         if self.may_be_in_otherwise(who, room) {
             return Ok(());
         }
@@ -202,14 +203,14 @@ impl World {
         ensure(Check::Hidden, secret.is_none(), || format!("session {who} is shown {secret:?} of another"))
     }
 
-    /// Checks that descriptions of rooms add up.
-    fn check_shown_in(&self, answer: &RoomAnswer) -> Checked {
+    /// Checks that the numbers in descriptions of rooms agree with each other.
+    fn check_shown_in(&self, answer: &RoomResult) -> Checked {
         match answer {
-            Ok(Answer::Joined(joined)) => self.check_state(&joined.state),
-            Ok(Answer::Room(state)) => self.check_summary(&state.summary),
-            Ok(Answer::Reserved(held)) => self.check_summary(&held.room),
-            Ok(Answer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_summary(room)),
-            Ok(Answer::Done | Answer::Version(_)) => Ok(()),
+            Ok(RoomAnswer::Joined(joined)) => self.check_state(&joined.state),
+            Ok(RoomAnswer::Room(state)) => self.check_summary(&state.summary),
+            Ok(RoomAnswer::Reserved(held)) => self.check_summary(&held.room),
+            Ok(RoomAnswer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_summary(room)),
+            Ok(RoomAnswer::Done | RoomAnswer::Version(_)) => Ok(()),
             Err(refusal) => ensure(Check::Answers, refusal.kind != ErrorKind::Internal, || format!("{refusal:?}")),
         }
     }
@@ -250,6 +251,6 @@ impl World {
     }
 }
 
-fn wrong(asked: &OpenRoomRequest, answer: &RoomAnswer) -> Checked {
+fn wrong(asked: &OpenRoomRequest, answer: &RoomResult) -> Checked {
     Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") })
 }

@@ -10,7 +10,7 @@ use super::{OpenRoomRequest, RoomNo};
 use crate::scenario::{Who, pick};
 use crate::violation::Checked;
 
-/// The beginning of values that only their own player may see.
+/// The beginning of the values of players' private variables, by which checks know them.
 pub(super) const SECRET: &str = "\"secret";
 
 impl World {
@@ -26,7 +26,8 @@ impl World {
         change
     }
 
-    /// The version that the session knows, in some requests; the owner's may differ by now.
+    /// The version of the variables that the session knows, for some of its requests. The room's version may be higher
+    /// by now.
     fn expected_version(&mut self, who: Who, room: RoomNo) -> Option<u64> {
         let mirror = self.rooms.tie(room, who).mirror.as_ref().map(|mirror| mirror.version);
         mirror.filter(|_| self.rng.u8(0..3) == 0)
@@ -58,7 +59,7 @@ impl World {
         self.rooms.barred_until = self.rooms.barred_until.max(until + 1_000);
         let known = &mut self.rooms.known[room];
         known.expulsions += 1;
-        // From now on the ban may end at another time.
+        // The kick may replace an earlier ban of the user, so that the end of that ban no longer counts.
         known.barred.remove(&user);
         let asked = OpenRoomRequest::Kick { room, user, until, expulsions: known.expulsions };
         self.ask_room(who, room, asked, RoomAction::Kick(user, bar_ms))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::super::layer::{Layer, LayerFile};
 use crate::match_log::frame::ReadAt;
 
-/// Bytes that the disk writes as a unit.
+/// Number of bytes that the disk writes as a unit.
 const SECTOR: usize = 64;
 
 /// A handle of a disk; clones share the disk.
@@ -19,8 +19,9 @@ pub(super) struct Disk(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     files: Vec<Contents>,
-    /// Files by number: those that exist now, and those that would exist after a crash.
+    /// Files that exist now, by number.
     names: BTreeMap<u32, usize>,
+    /// Files that existed at the last sync of the folder: a crash may bring this state back.
     names_synced: BTreeMap<u32, usize>,
     faults: Faults,
     /// Number of writes and syncs so far.
@@ -53,7 +54,7 @@ impl Disk {
         self.state().faults = faults;
     }
 
-    /// The disk as it would be after a loss of power now.
+    /// A disk as a loss of power at this moment may leave it.
     pub(super) fn after_crash(&self, chance: &mut fastrand::Rng) -> Self {
         let state = self.state();
         let mut files = Vec::new();
@@ -71,7 +72,7 @@ impl Disk {
         Self(Arc::new(Mutex::new(State { files, names, names_synced, ..State::default() })))
     }
 
-    /// Changes the bytes of a file behind the log's back.
+    /// Changes the bytes of a file without the log's knowledge.
     pub(super) fn spoil(&self, number: u32, change: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
         let file = state.names[&number];

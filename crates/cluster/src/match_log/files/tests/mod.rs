@@ -80,7 +80,7 @@ fn run(disk: &Disk, chance: &mut fastrand::Rng, models: &mut BTreeMap<u16, Model
                 assert_eq!(at.0 as usize, model.appended.len() - model.base);
                 model.appended.push(record);
                 if chance.u8(..4) == 0 {
-                    // As an engine does: first a snapshot, and only then a trim of the records before it.
+                    // An engine does the same: it appends a snapshot, and then trims the records before the snapshot.
                     let before = chance.usize(model.base..=model.appended.len());
                     model.floor = model.floor.max(before);
                     log.trim(partition(number), RecordNumber((before - model.base) as u64));
@@ -167,7 +167,7 @@ fn damage_before_the_end_is_told() {
     damage(&|disk| disk.spoil(1, |bytes| bytes.truncate(100)), "disk/1 from byte");
     damage(&|disk| disk.spoil(0, |bytes| bytes[3] ^= 1), "disk/0 from byte 0");
     damage(&|disk| disk.spoil(0, Vec::clear), "disk/0 from byte 0");
-    // The last segment counts too: the frames behind the damage were written after it had been synced.
+    // Damage in the last segment is noticed too: frames that follow the damaged one prove that it had been synced.
     damage(&|disk| disk.spoil(3, |bytes| bytes[100] ^= 1), "disk/3 from byte");
     damage(&|disk| disk.spoil(3, |bytes| bytes[3] ^= 1), "disk/3 from byte 0");
     damage(&|disk| disk.delete(2), "lacks disk/2");

@@ -1,7 +1,7 @@
 //! Tests of matches about which game code is asked, while their players move and nodes come and go.
 
 use super::*;
-use crate::plane::owners::pool::POOL;
+use crate::matchmaker::POOL;
 
 /// A cluster whose game code is asked about matches, the node that owns the pool, and two others.
 fn cluster() -> (Cluster, [NodeNumber; 3]) {

@@ -16,7 +16,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     world::block_on(future)
 }
 
-/// A durable handler in Lua with four seats, and with this in its attempt and its join.
+/// A durable handler in Lua with four seats, with the code `attempt` in its join attempt and the code `join` in its
+/// join.
 fn seats(attempt: &str, join: &str) -> String {
     let body = SEATS.replace("return state, true", &format!("{attempt} return state, true"));
     let body = body
@@ -43,8 +44,8 @@ fn an_accepted_attempt_and_its_join_wait_for_the_log_once() {
         for player in 1..=4 {
             let before = disk.syncs.get();
             assert_eq!(node.call(match_id(1), attempt(player)).await.unwrap().outcome, LET_IN);
-            assert_eq!((disk.syncs.get() - before, disk.unsynced()), (0, 1), "nothing of it has left");
-            assert_eq!(node.call(match_id(1), join(&[player])).await.unwrap().outcome, Outcome::Goes);
+            assert_eq!((disk.syncs.get() - before, disk.unsynced()), (0, 1), "nothing of the attempt has left");
+            assert_eq!(node.call(match_id(1), join(&[player])).await.unwrap().outcome, Outcome::GoesOn);
             assert_eq!((disk.syncs.get() - before, disk.unsynced()), (1, 0));
         }
         let full = node.call(match_id(1), attempt(5)).await.unwrap().outcome;
@@ -59,7 +60,7 @@ fn what_an_attempt_tells_others_they_hear_when_its_join_is_in_the_log() {
     let hears = "local nk = require('nakama')
         nk.register_event(function() nk.http_request('http://localhost/', 'GET') end)";
     let (shelf, files) = (Shelf::new(), [("game.lua", code.as_str()), ("hears.lua", hears)]);
-    // Killed after the attempt, and after the join.
+    // The process is killed after the attempt, and after the join.
     for calls in [vec![attempt(1)], vec![attempt(1), join(&[1])]] {
         let disk = Disk::dying(u64::MAX);
         let gate = Rc::new(Gate { disk: disk.clone(), ..Gate::default() });
@@ -80,7 +81,7 @@ fn what_an_attempt_tells_others_they_hear_when_its_join_is_in_the_log() {
             assert_eq!(node.take_over().await.unwrap(), [match_id(1)]);
             node.rest().await;
         });
-        assert_eq!(gate.unsynced.borrow().len(), calls.len(), "whether they have heard it nobody knows");
+        assert_eq!(gate.unsynced.borrow().len(), calls.len(), "listeners hear of the latest events again");
     }
 }
 
@@ -88,7 +89,8 @@ fn what_an_attempt_tells_others_they_hear_when_its_join_is_in_the_log() {
 fn what_an_attempt_and_its_join_sent_is_sent_again_after_a_crash() {
     let code = seats("dispatcher.broadcast_message(1, 'asked')", "dispatcher.broadcast_message(2, 'came')");
     let (shelf, files) = (Shelf::new(), [("game.lua", code.as_str())]);
-    // The state is kept after 4,096 callbacks at the latest: here that would be after the join, and after the attempt.
+    // A snapshot is due after 4,096 callbacks at the latest. After 4,094 calls it would be due after the join, and
+    // after 4,095 after the attempt.
     for calls in [0, 4_094, 4_095] {
         let disk = Disk::dying(u64::MAX);
         run(async {
@@ -112,7 +114,8 @@ fn what_an_attempt_and_its_join_sent_is_sent_again_after_a_crash() {
 
 #[test]
 fn a_log_in_which_others_were_asked_about_before_a_join_is_replayed_in_its_order() {
-    // The order in which earlier builds called handlers: one that counts in its join had let in too many.
+    // Earlier builds called the attempts of others before a join, so a handler that counts players in its join let in
+    // too many.
     let (shelf, code) = (Shelf::new(), seats("", "state.latest = #presences"));
     let code = code.replace("tostring(state.count)", "state.count .. ' ' .. state.latest");
     let files = [("game.lua", code.as_str())];

@@ -1,6 +1,5 @@
 //! A process that runs one durable match from the end of its log to the end of a script, or until the process dies.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fastrand::Rng;
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_domain::ids::Uuid;
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -97,7 +97,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script of as many ticks, with a signal at the end.
+    /// A script of `ticks` ticks, with a signal at the end.
     pub fn of_ticks(ticks: u64) -> Self {
         let mut script = Self { moves: Vec::new(), secret: 1, number: 7 };
         script.add(0, init(true));
@@ -132,7 +132,7 @@ impl Script {
                     if team == "red" && !inside.contains(&player) {
                         inside.push(player);
                         let mut came = vec![who];
-                        // In logs of earlier builds others were asked about between an attempt and its join.
+                        // In logs of earlier builds attempts of other players stand between an attempt and its join.
                         if let Some(other) = (1..6).find(|it| !inside.contains(it)).filter(|_| random.bool()) {
                             inside.push(other);
                             let (presence, metadata) = (Arc::new(presence(other)), Arc::from([]));
@@ -368,7 +368,7 @@ fn call(id: MatchId, outline: Option<&Outline>, tick: u64, callback: Callback) -
     let (label, tick_rate, timers) = outline.map_or((Arc::default(), 0, Timers::default()), |outline| {
         (outline.label.clone(), outline.tick_rate, outline.timers.clone())
     });
-    Call { id, life: 1, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
+    Call { id, stay: 1, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
 }
 
 fn handler_of() -> Arc<str> {

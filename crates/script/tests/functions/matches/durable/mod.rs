@@ -1,4 +1,5 @@
-//! Durable matches. Wherever their process is killed, they go on as twins do whose process was never killed.
+//! Durable matches. Wherever the process of a match is killed, the match goes on like its twin, whose process is never
+//! killed.
 
 mod admission;
 mod disk;
@@ -141,8 +142,8 @@ const JAVASCRIPT: &str = "
     };
     function InitModule(ctx, logger, nk, initializer) { initializer.registerMatch('game', handler); }";
 
-/// Plays scripts in processes that are killed again and again, and compares each match with a twin. One in eight pays
-/// and stores objects.
+/// Plays scripts in processes that are killed again and again, and compares each match with a twin. One match in eight
+/// pays and stores objects.
 fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
     let (mut kills, mut repeated) = (0, 0);
     // Only matches that pay leave anything in this database.
@@ -168,7 +169,8 @@ fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
             }
             if let Some((number, sent)) = played.again.clone() {
                 repeated += 1;
-                // Some of its broadcasts are sent again, to the same receivers; all broadcasts of the last call are.
+                // Some broadcasts of the match are sent again, to the same receivers. All broadcasts of the last call
+                // are among them.
                 let bare = |said: Vec<Broadcast>| said.into_iter().map(|said| (said.op_code, said.data));
                 let all: Vec<_> = (0..=number).flat_map(|number| bare(twin.sent(number))).collect();
                 let again: Vec<_> = bare(sent).collect();
@@ -228,7 +230,7 @@ fn what_a_match_pays_it_pays_once_whenever_it_is_killed() {
     for life in 0..LIVES {
         let mut random = fastrand::Rng::with_seed(life);
         let script = Script::of_ticks(55).of_match(life);
-        // Mostly around the call that pays.
+        // Most processes die around the call that pays.
         let mut disk = Disk::dying(if life % 4 == 0 { random.u64(..120) } else { random.u64(96..112) });
         loop {
             let played = Life::run(&script, &files, &shelf, &disk);
@@ -292,14 +294,14 @@ fn a_match_whose_code_answers_otherwise_now_is_kept_until_it_fits_again() {
     assert!(changed.is_gone, "it does not go on with other code");
     let disk = disk.found(|count| count, u64::MAX);
     let again = Life::run(&script, &files, &shelf, &disk);
-    assert!(again.is_over && !again.is_gone, "it does with its own");
+    assert!(again.is_over && !again.is_gone, "it goes on with its own code");
 }
 
 #[test]
 fn a_recording_tells_where_other_code_does_something_else() {
     let script = Script::of_ticks(40);
     let files = [("game.lua", LUA), ("helper.lua", HELPER)];
-    // The process dies, and the recording of the next process begins where that one begins.
+    // The process dies. The recording of the next process begins where that process begins.
     let (shelf, disk) = (Shelf::new(), Disk::dying(60));
     assert!(!Life::run(&script, &files, &shelf, &disk).is_over);
     let second = disk.found(|count| count, u64::MAX);

@@ -1,16 +1,16 @@
 //! A process with several durable matches of one partition, and their outlines as the plane keeps them.
 
-use muster_api::live::MatchEngines as _;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use muster_api::live::MatchEngines as _;
 use muster_domain::Timestamp;
 use muster_live::matches::{Call, Callback, Chain, Input, MatchId, Outcome, Outline, Return, Timers};
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
-use muster_script::host::{HttpClient, HttpFuture, HttpRequest, HttpResponse, NoHttp};
+use muster_script::host::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
 use muster_script::value::Value;
 use tokio::sync::Notify;
 
@@ -24,7 +24,7 @@ pub struct Node {
     pub process: Process,
     disk: Rc<Disk>,
     outlines: RefCell<BTreeMap<MatchId, Outline>>,
-    lives: Cell<u64>,
+    stays: Cell<u64>,
 }
 
 impl Node {
@@ -41,7 +41,7 @@ impl Node {
     ) -> Self {
         let process = start((1, name, http), files, shelf, disk).await;
         process.now.set(Timestamp::from_seconds(world::NOW_SEC));
-        Self { process, disk: disk.clone(), outlines: RefCell::default(), lives: Cell::default() }
+        Self { process, disk: disk.clone(), outlines: RefCell::default(), stays: Cell::default() }
     }
 
     pub fn partition() -> Partition {
@@ -67,7 +67,7 @@ impl Node {
         self.taken_over().await
     }
 
-    /// The same where there is one match: what the plane knows of it.
+    /// Takes over a log with a single match. Answers the outline of the match.
     pub async fn take_over_one(&self) -> Outline {
         let found = self.take_over().await.unwrap();
         self.outlines.borrow()[&found[0]].clone()
@@ -75,23 +75,23 @@ impl Node {
 
     /// Orders a call of a match.
     pub fn begin(&self, id: MatchId, callback: Callback) {
-        self.lives.set(self.lives.get() + 1);
+        self.stays.set(self.stays.get() + 1);
         let outlines = self.outlines.borrow();
         let outline = &outlines[&id];
         let Outline { handler, tick, tick_rate, label, .. } = outline.clone();
-        let (chain, timers, life) = (Chain::default(), Timers::default(), self.lives.get());
-        let call = Call { id, life, handler, tick, tick_rate, label, chain, timers, callback };
+        let (chain, timers, stay) = (Chain::default(), Timers::default(), self.stays.get());
+        let call = Call { id, stay, handler, tick, tick_rate, label, chain, timers, callback };
         self.process.code.clone().order(HandlerOrder::Call(Box::new(call)));
     }
 
     /// Calls a match. Answers the return; `None` if the process dies before.
     pub async fn call(&self, id: MatchId, callback: Callback) -> Option<Return> {
         self.begin(id, callback.clone());
-        let life = self.lives.get();
+        let stay = self.stays.get();
         let returned = &self.process.returned;
         let take = || {
             let mut returned = returned.borrow_mut();
-            let position = returned.iter().position(|(call, _)| call.id == id && call.life == life);
+            let position = returned.iter().position(|(call, _)| call.id == id && call.stay == stay);
             position.map(|position| returned.remove(position).1)
         };
         let what = wait(&self.disk, take).await?;
@@ -127,7 +127,7 @@ impl Node {
         Some(self.call(id, Callback::Loop(Vec::new())).await?.outcome)
     }
 
-    /// A tick with a message of so many bytes.
+    /// A tick with a message of `bytes` bytes.
     pub async fn tick_with(&self, id: MatchId, bytes: usize) -> Option<Outcome> {
         let (data, received_at) = (Bytes::from(vec![b'x'; bytes]), Timestamp(1));
         let input = Input { sender: presence(1).into(), op_code: 1, data, reliable: true, received_at };
@@ -154,14 +154,14 @@ pub struct Gate {
 }
 
 impl HttpClient for Gate {
-    fn send(&self, _: HttpRequest) -> HttpFuture<'_> {
+    fn send(&self, _: OutgoingRequest) -> HttpFuture<'_> {
         self.unsynced.borrow_mut().push(self.disk.unsynced());
         let waits = self.is_held.replace(false).then(|| self.open.clone());
         Box::pin(async move {
             if let Some(open) = waits {
                 open.notified().await;
             }
-            Ok(HttpResponse { code: 200, headers: Vec::new(), body: Vec::new() })
+            Ok(OutgoingResponse { code: 200, headers: Vec::new(), body: Vec::new() })
         })
     }
 }
