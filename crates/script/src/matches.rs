@@ -26,7 +26,7 @@ use crate::engines::{AnyProgram, EngineDurableMatches, EngineMatches, typed};
 use crate::host::{Host, Meter, line_of};
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
-use crate::machine::{MatchMachine, ProgramCode as _};
+use crate::machine::{LoadedProgram as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
 
 /// A function that takes the return of each call and gives it to the plane.

@@ -54,8 +54,8 @@ pub trait EngineDurableMatches: EngineMatches {
         records: &'a [wire::Record],
     ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>>;
 
-    /// Replays a recording, and passes each call to `on_call`. The replay ends with the first call that differs from the
-    /// recorded one.
+    /// Replays a recording, and passes each call to `on_call`. The replay ends with the first call that differs from
+    /// the recorded one.
     ///
     /// # Errors
     /// The reason why the match cannot begin.

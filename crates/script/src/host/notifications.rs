@@ -294,7 +294,8 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
     Ok(Value::Nil)
 }
 
-/// A notification that is being written for every user. It counts in [`Host::sends_to_all`] until this value is dropped.
+/// A notification that is being written for every user. It counts in [`Host::sends_to_all`] until this value is
+/// dropped.
 struct SendToAll(Rc<Cell<usize>>);
 
 impl SendToAll {

@@ -1,5 +1,5 @@
-//! `string.format` as the original's interpreter has it, which formats by the rules of Go: any value is a text, `%v` and
-//! `%t` exist, and an argument that is missing is named in the result instead of raising an error.
+//! `string.format` as the original's interpreter has it, which formats by the rules of Go: any value is a text, `%v`
+//! and `%t` exist, and an argument that is missing is named in the result instead of raising an error.
 //!
 //! Formats that Luau reads the same way go to Luau's own function. For others the format and the arguments are changed
 //! on the stack first.

@@ -15,7 +15,7 @@ use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{LoadError, ProgramCode};
+use crate::machine::{LoadError, LoadedProgram};
 use crate::process::Process;
 use crate::process::stuck::digest;
 
@@ -91,7 +91,7 @@ impl Program {
     }
 }
 
-impl ProgramCode for Program {
+impl LoadedProgram for Program {
     fn names(&self) -> &Names {
         &self.names
     }

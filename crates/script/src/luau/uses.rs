@@ -103,6 +103,15 @@ mod tests {
     }
 
     #[test]
+    fn writes_to_libraries_are_found() {
+        check("function string.trim(s) return s end", false, &["string"]);
+        check("table.contains = function() end math.random = nil", false, &["math", "table"]);
+        check("string['x' .. y[1]] = 3", false, &["string"]);
+        check("rawset(os, 'x', 1)", false, &["os"]);
+        check("local nk = require('nakama') nk.own = 1", false, &["nakama"]);
+        check("local nk = require \"nakama\" function nk.own() end", false, &["nakama"]);
+    }
+
     #[test]
     fn reads_are_no_writes() {
         check("local s = string.format('%d', 1) if string.x == 3 then end", false, &[]);

@@ -200,10 +200,9 @@ fn say(lua: &Lua, host: &Rc<Host>) -> Result<Function> {
     const CALLER: usize = 2;
     let host = host.clone();
     lua.create_function(move |lua, text: LuaString| {
-        let place = lua.inspect_stack(CALLER, |debug| {
-            (debug.source().short_src.unwrap_or_default().into_owned(), debug.current_line().unwrap_or_default())
-        });
-        let (file, line) = place.unwrap_or_default();
+        let file = lua.inspect_stack(CALLER, |debug| debug.source().short_src.map(|file| file.into_owned()));
+        let line = lua.inspect_stack(CALLER, |debug| debug.current_line());
+        let (file, line) = (file.flatten().unwrap_or_default(), line.flatten().unwrap_or_default());
         print(&host, text.as_bytes().to_vec(), &file, line);
         Ok(())
     })

@@ -27,7 +27,7 @@ use crate::host::Host;
 pub struct LoadError(pub(crate) String);
 
 /// A program: modules that were checked, and ran once without an error. The default has no modules.
-pub trait ProgramCode: Default + Send + Sync + 'static {
+pub trait LoadedProgram: Default + Send + Sync + 'static {
     /// The names that the modules have registered.
     fn names(&self) -> &Names;
 
@@ -44,7 +44,7 @@ pub trait ProgramCode: Default + Send + Sync + 'static {
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait Machine: Sized + 'static {
     /// The program of the machine.
-    type Program: ProgramCode;
+    type Program: LoadedProgram;
     /// The name of the language in logs.
     const LANGUAGE: &'static str;
     /// The form of messages in JSON for this language.
@@ -93,7 +93,7 @@ pub struct Frozen<'a> {
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// The program of the machine.
-    type Program: ProgramCode;
+    type Program: LoadedProgram;
     /// Whether states of matches can be put into bytes. Otherwise no match is durable.
     const FREEZES: bool = true;
     /// Whether the machine takes further calls while one waits. Otherwise it takes one call at a time, from start to

@@ -63,7 +63,9 @@ enum Part {
 
 /// The result of a comparison of a route with a request.
 pub(crate) enum Fit {
+    /// The request has another path.
     None,
+    /// The request has the path of the route, but another method.
     WrongMethod,
     /// The request fits. Holds the named parts of the path, by name.
     Matches(Vec<(String, String)>),

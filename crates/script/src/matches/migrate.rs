@@ -12,7 +12,7 @@ use muster_live::matches::{Call, MatchId};
 use super::{GameMatches, MachineSlot, MatchPlace, NOT_HERE};
 use crate::engines::EngineMatches as _;
 use crate::host::{Meter, line_of};
-use crate::machine::{MatchMachine, ProgramCode as _};
+use crate::machine::{LoadedProgram as _, MatchMachine};
 
 /// Migrations that failed or cannot be made. Entries of former generations count no more.
 #[derive(Default)]

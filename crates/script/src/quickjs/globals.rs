@@ -7,8 +7,8 @@ use super::host::Means;
 
 /// Script that lets objects have properties of their own whose names a frozen prototype has. By the language an
 /// assignment fails where a prototype has a read-only property of the name, which breaks code that compilers make: the
-/// generators of TypeScript set `Symbol.iterator` on an object whose prototype may be `Iterator.prototype`. As accessors
-/// these properties read as before, and a write defines the property on the object itself.
+/// generators of TypeScript set `Symbol.iterator` on an object whose prototype may be `Iterator.prototype`. As
+/// accessors these properties read as before, and a write defines the property on the object itself.
 const OVERRIDABLE: &str = "(() => {
     const { defineProperty, getOwnPropertyDescriptor } = Reflect;
     const names = [
@@ -57,7 +57,8 @@ const CONSOLE: &str = "(logger) => {
     const timers = 'use the loop or a timer of a match, or initializer.registerSchedule';
     const instead = { fetch: 'use nk.httpRequest', setTimeout: timers, setInterval: timers };
     for (const name of Object.keys(instead)) {
-        globalThis[name] = { [name]() { throw new TypeError(`${name} is not available here: ${instead[name]}`); } }[name];
+        const told = `${name} is not available here: ${instead[name]}`;
+        globalThis[name] = { [name]() { throw new TypeError(told); } }[name];
     }
 }";
 

@@ -19,7 +19,7 @@ use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{LoadError, ProgramCode};
+use crate::machine::{LoadError, LoadedProgram};
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
 use crate::process::stuck::digest;
@@ -140,7 +140,7 @@ impl GoModule {
     }
 }
 
-impl ProgramCode for GoModule {
+impl LoadedProgram for GoModule {
     fn names(&self) -> &Names {
         &self.names
     }

@@ -98,7 +98,8 @@ pub trait Owned {
         self.waiting(node).into_iter().map(|(_, session)| session.place).collect()
     }
 
-    /// Places have gone. Their sessions that are on streams or in [`Self::waiting`] leave one by one, see [`Self::left`].
+    /// Places have gone. Their sessions that are on streams or in [`Self::waiting`] leave one by one, see
+    /// [`Self::left`].
     /// This method is for all other relations of these sessions to things.
     fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
 

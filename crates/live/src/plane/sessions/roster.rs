@@ -112,8 +112,8 @@ impl Sessions {
         hearers.roster.replace(incoming.iter().map(Known::told).collect())
     }
 
-    /// Drops the roster of a stream if the stream's owner is on this node. The former owner may have shown presences to a
-    /// session that the present owner is the first to let hear.
+    /// Drops the roster of a stream if the stream's owner is on this node. The former owner may have shown presences to
+    /// a session that the present owner is the first to let hear.
     pub(crate) fn drop_roster_of_own(&mut self, owner: Place, stream: &StreamKey) {
         let hearers = self.rosters.0.get_mut(stream).filter(|_| owner.node() == self.me.node());
         if let Some(hearers) = hearers {
