@@ -14,7 +14,8 @@ const CALLER: c_int = 1;
 
 /// Has methods of texts looked up in the caller's library.
 pub(super) fn look_up_methods_in_instances(lua: &Lua) -> Result<()> {
-    let shared: Table = lua.globals().raw_get("string")?;
+    // Behind `sandbox` the globals are an empty table over the libraries.
+    let shared: Table = lua.globals().get("string")?;
     // SAFETY: the one argument becomes the one upvalue of the function that is left.
     let look_up: Function =
         unsafe { lua.exec_raw(shared, |state| ffi::lua_pushcclosurek(state, look_up, c"string".as_ptr(), 1, None))? };

@@ -215,8 +215,6 @@ impl Engine {
         if !sources.is_module {
             let mut options = EvalOptions::default();
             options.filename = Some(file.to_string());
-            // A script is strict only if it says so.
-            options.strict = false;
             return ctx.eval_with_options::<JsValue<'js>, _>(&*text, options).map(|_| None).map_err(failed);
         }
         let (module, ended) = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval).map_err(failed)?;

@@ -143,6 +143,8 @@ fn config() -> PlaneConfig {
         rooms: Arc::new(rooms),
         up_credits: CREDITS,
         down_credits: CREDITS,
+        // The scene's messages are random: some say what no place would say of its sessions.
+        checks_itself: false,
         ..PlaneConfig::default()
     }
 }

@@ -90,7 +90,7 @@ impl Owning<'_> {
 
     fn discount(&mut self, stream: &StreamKey, session: SessionRef, encoding: Encoding) {
         if let Some(stream) = self.streams.map.get_mut(stream) {
-            stream.discount_listener(session.place, encoding);
+            stream.discount_listener(session.place, encoding, self.config.checks_itself);
         }
     }
 }

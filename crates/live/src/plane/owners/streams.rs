@@ -54,10 +54,15 @@ impl Stream {
         self.listeners.iter().map(|(place, _)| *place)
     }
 
-    pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
+    /// Counts a session less that hears the stream. With `is_checked` there must be one; without, a message that no place
+    /// sends leaves the count as it is.
+    pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding, is_checked: bool) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
-        count_down(&mut counts[encoding as usize], 1, "sessions of a place that hear a stream");
+        let count = &mut counts[encoding as usize];
+        if is_checked || *count > 0 {
+            count_down(count, 1, "sessions of a place that hear a stream");
+        }
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
@@ -233,7 +238,7 @@ impl Owning<'_> {
         heard: Option<Encoding>,
     ) -> Option<Arc<Presence>> {
         if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
-            stream.discount_listener(session.place, encoding);
+            stream.discount_listener(session.place, encoding, self.config.checks_itself);
         }
         let left = self.remove(key, session);
         let presence = left.as_ref().map(|here| here.presence.clone());
@@ -250,7 +255,7 @@ impl Owning<'_> {
         let stream = self.streams.map.get_mut(key)?;
         let here = stream.presences.remove(session)?;
         if let Some(encoding) = here.heard {
-            stream.discount_listener(session.place, encoding);
+            stream.discount_listener(session.place, encoding, self.config.checks_itself);
         }
         self.streams.presences -= 1;
         Some(here)
@@ -332,7 +337,7 @@ impl Owning<'_> {
     pub(crate) fn unlisten(&mut self, key: &StreamKey, listener: Listener, by_join: bool) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
         if !by_join || stream.presences.heard_mut(listener.session).and_then(Option::take).is_some() {
-            stream.discount_listener(listener.session.place, listener.encoding);
+            stream.discount_listener(listener.session.place, listener.encoding, self.config.checks_itself);
         }
         self.drop_if_unused(key);
     }

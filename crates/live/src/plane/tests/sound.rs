@@ -45,7 +45,9 @@ fn a_listener_that_does_not_hear_is_found() {
 #[test]
 #[should_panic(expected = "sessions hear by their joins")]
 fn a_listener_too_few_is_found() {
-    with_planted(|plane, session, stream| planted(plane, stream).discount_listener(session.place, Encoding::Json));
+    with_planted(|plane, session, stream| {
+        planted(plane, stream).discount_listener(session.place, Encoding::Json, true)
+    });
 }
 
 #[test]
@@ -97,5 +99,7 @@ fn a_snapshot_for_a_session_lacks_that_session() {
 #[cfg(debug_assertions)]
 #[should_panic(expected = "there are fewer sessions of a place that hear a stream than go")]
 fn a_listener_that_goes_and_was_not_counted_is_found() {
-    with_planted(|plane, session, stream| planted(plane, stream).discount_listener(session.place, Encoding::Protobuf));
+    with_planted(|plane, session, stream| {
+        planted(plane, stream).discount_listener(session.place, Encoding::Protobuf, true)
+    });
 }

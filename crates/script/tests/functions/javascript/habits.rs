@@ -1,26 +1,9 @@
 //! Habits of JavaScript that code for browsers and for the original brings along.
 
-use muster_script::Limits;
-
-use super::{answer, load};
-use crate::world::{block_on, call};
+use super::answer;
 
 fn check(body: &str, expect: &str) {
     assert_eq!(answer(body, "").as_deref(), Ok(expect), "{body}");
-}
-
-#[test]
-fn scripts_are_strict_only_if_they_say_so() {
-    check("Math.own = 1; Array.prototype.own = 2; nk.own = 3; return String([Math.own, [].own, nk.own]);", ",,");
-    check("undeclared_name = 4; return typeof undeclared_name;", "undefined");
-    let (_, told) = answer("'use strict'; Math.own = 1; return '';", "").unwrap_err();
-    assert!(told.contains("own"), "{told}");
-    let files = [(
-        "index.mjs",
-        "export function InitModule(ctx, logger, nk, initializer) {\n    initializer.registerRpc('f', f);\n}\nfunction f() { try { Math.own = 1; return 'set'; } catch (error) { return error.name; } }",
-    )];
-    let functions = load(&files, Limits::default()).unwrap();
-    assert_eq!(block_on(call(&functions, "f", "")), Ok("TypeError".to_owned()));
 }
 
 #[test]
