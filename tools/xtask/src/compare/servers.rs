@@ -87,6 +87,7 @@ impl Servers {
         Ok(Node { process, port, metrics })
     }
 
+    #[expect(clippy::disallowed_methods, reason = "nothing but asking again says that another program is ready")]
     fn await_ready(&mut self, number: usize) -> Result<()> {
         let since = Instant::now();
         while !get(self.nodes[number].port, "/healthcheck").is_some_and(|answer| answer.contains(" 200 ")) {
@@ -100,6 +101,7 @@ impl Servers {
     }
 
     /// Waits until each node owns its share, so that nothing moves while it is measured.
+    #[expect(clippy::disallowed_methods, reason = "nothing but asking again says that another program is ready")]
     fn await_shares(&self) -> Result<()> {
         let since = Instant::now();
         let share = PARTITIONS / self.nodes.len();

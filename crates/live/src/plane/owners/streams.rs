@@ -54,8 +54,8 @@ impl Stream {
         self.listeners.iter().map(|(place, _)| *place)
     }
 
-    /// Counts a session less that hears the stream. With `is_checked` there must be one; without, a message that no place
-    /// sends leaves the count as it is.
+    /// Counts a session less that hears the stream. With `is_checked` there must be one; without, a message that no
+    /// place sends leaves the count as it is.
     pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding, is_checked: bool) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
