@@ -161,10 +161,7 @@ pub(super) fn compile_source(source: &[u8], uses: &Uses) -> Result<Vec<u8>, Stri
         assigned.flat_map(|name| format!("if false then {name} = {name} end ").into_bytes()).collect();
     text.extend_from_slice(translated.as_deref().unwrap_or(source));
     // In durable matches `next` is replaced, so loops over it must call the global instead of Luau's builtin.
-    let mut compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
-    for library in &uses.written {
-        compiler = compiler.add_mutable_global(*library);
-    }
+    let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
     compiler.compile(text).map_err(|error| match error {
         // The message begins with the line number.
         mlua::Error::SyntaxError { message, .. } => message,

@@ -13,7 +13,7 @@ use mlua::{Function, Lua, LuaString, Result, Table, ffi};
 const CALLER: c_int = 1;
 
 /// Has methods of texts looked up in the caller's library.
-pub(super) fn look_up_methods_in_instances(lua: &Lua) -> Result<()> {
+pub(super) fn look_up_in_instances(lua: &Lua) -> Result<()> {
     // Behind `sandbox` the globals are an empty table over the libraries.
     let shared: Table = lua.globals().get("string")?;
     // SAFETY: the one argument becomes the one upvalue of the function that is left.

@@ -43,13 +43,12 @@ impl Uses {
             if is_required_host(&words, at) {
                 hosts.insert(words[at].text);
             }
-            if is_written(&words, at) {
-                let library = WRITABLE.iter().find(|name| **name != HOST_MODULE && words[at].is_name(name));
-                self.written.extend(library);
-                if hosts.contains(words[at].text) {
-                    self.written.insert(HOST_MODULE);
-                }
-            }
+            let library = if hosts.contains(words[at].text) {
+                Some(HOST_MODULE)
+            } else {
+                WRITABLE.into_iter().find(|name| *name != HOST_MODULE && words[at].is_name(name))
+            };
+            self.written.extend(library.filter(|_| is_written(&words, at)));
         }
     }
 }
