@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use muster_testenv::{Database, Nats, Postgres};
+use muster_testenv::{Database, Nats, Postgres, free_ports};
 
 use super::scenarios::SERVER_CORE;
 
@@ -67,7 +67,8 @@ impl Servers {
     ) -> Result<Node> {
         let data = self.folder.join(number.to_string());
         fs::create_dir_all(&data)?;
-        let [port, metrics] = free_ports()?;
+        let ports = free_ports(2)?;
+        let (port, metrics) = (ports[0], ports[1]);
         let mut command = Command::new("taskset");
         command.args(["-c", SERVER_CORE]).arg(program).arg("dev").arg("--data_dir").arg(&data);
         command.args(["--live.shards", "1", "--logger.level", "warn", "--socket.address", "127.0.0.1"]);
@@ -145,12 +146,6 @@ impl Drop for Servers {
         }
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Ports that are free now.
-fn free_ports() -> Result<[u16; 2]> {
-    let (first, second) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
-    Ok([first.local_addr()?.port(), second.local_addr()?.port()])
 }
 
 /// Answer to a request, with its head.
