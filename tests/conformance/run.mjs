@@ -26,8 +26,8 @@ async function play(target, options) {
   const total = { scenarios: 0, steps: 0, differences: 0, todo: 0, on_purpose: 0 };
   const rows = await rowIds();
   const files = await scenarioFiles(SCENARIOS);
-  const isWanted = (file) =>
-    !options.files?.length || options.files.some((wanted) => file.startsWith(wanted.replace(/^(.*\/)?scenarios\//, "")));
+  const wanted = options.files?.map((name) => name.replace(/^(.*\/)?scenarios\//, ""));
+  const isWanted = (file) => !wanted?.length || wanted.some((name) => file.startsWith(name));
   for (const file of files.filter(isWanted)) {
     const scenario = await readScenario(SCENARIOS, file);
     scenario.recorded = new Set();
@@ -95,7 +95,8 @@ const kind = values.as ?? (await kindOf(values.url));
 if (values.record && kind === "muster") {
   throw new Error("expected parts are always the original's: record from that");
 }
-const total = await play({ url: values.url }, { ...values, mark: values.mark ? markDifference : null, isMuster: kind === "muster" });
+const mark = values.mark ? markDifference : null;
+const total = await play({ url: values.url }, { ...values, mark, isMuster: kind === "muster" });
 console.log(
   `${kind}: ${total.scenarios} scenarios, ${total.steps} steps, ${total.on_purpose} different on purpose, ` +
     `${total.todo} todo, ${total.differences} differences`,

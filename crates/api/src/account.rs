@@ -16,12 +16,12 @@ pub async fn get(context: &Context<'_>, (): ()) -> Result<api::Account> {
     Ok(to_wire(account, online.contains(&true)))
 }
 
-/// Changes the fields given.
+/// Changes the given fields of the caller's account.
 pub async fn update(context: &Context<'_>, request: api::UpdateAccountRequest) -> Result<()> {
     account::update(&*context.app.store, context.user()?, &from_wire(request), context.now).await
 }
 
-/// Deletes the caller, and ends all sessions.
+/// Deletes the caller's account, and ends all sessions of the caller.
 pub async fn delete(context: &Context<'_>, (): ()) -> Result<()> {
     let app = context.app;
     let ending = AccountEnding { sessions: &app.sessions, revocations: &app.revocations, clock: &*app.clock };

@@ -1,4 +1,4 @@
-//! Whoever calls a function that is built in.
+//! The caller of a built-in function.
 
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
@@ -6,7 +6,7 @@ use muster_live::{SessionKey, rooms};
 
 use crate::context::Caller;
 
-/// Who calls a function.
+/// The player or server that calls a built-in function.
 #[derive(Clone)]
 pub enum Asker {
     /// A player, with the session of the socket if the call came over one.
@@ -41,7 +41,7 @@ impl Asker {
         }
     }
 
-    /// The player, or nobody for a server: for what anybody may see.
+    /// The player. For a server nobody: the result is for answers that anybody may see.
     pub fn viewer(&self) -> rooms::Caller {
         let nobody = || rooms::Caller { user_id: UserId::SYSTEM, username: "".into(), session: None };
         self.player().unwrap_or_else(|_| nobody())

@@ -1,4 +1,4 @@
-//! Signing in: from the request to an account to a signed session. Rules are `domain::auth`'s.
+//! Sign-in: a request leads to an account, and the account to a signed session. Rules are `domain::auth`'s.
 
 use muster_domain::auth::{Registration, SignIn};
 use muster_domain::ports::accounts::{Identifier, Login};
@@ -40,7 +40,7 @@ async fn by_identifier(
     vars: Vars,
 ) -> Result<Session> {
     check_vars(&vars)?;
-    // Taken before the account is read: a ban that comes between voids the token.
+    // The moment is taken before the account is read, so that a ban in between voids the token.
     let moment = context.app.revocations.moment(context.now);
     let registration = Registration { create: create.unwrap_or(true), username };
     let login = sign_in(context).by_identifier(&identifier, registration).await?;

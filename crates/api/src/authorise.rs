@@ -1,4 +1,4 @@
-//! Who asks: the server key, a session token or the HTTP key, and what is answered when it is missing or wrong.
+//! Authorisation: the server key, a session token or the HTTP key shows who asks. A missing or wrong one is refused.
 
 use muster_domain::sessions::Claims;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::cursors;
 use crate::wire_time::time;
 
-/// A page of a channel's history, either way.
+/// A page of a channel's history, forwards or backwards.
 pub async fn list_messages(
     context: &Context<'_>,
     request: api::ListChannelMessagesRequest,

@@ -23,7 +23,7 @@ use crate::live::Live;
 use crate::metrics::ApiMetrics;
 use crate::tokens::CheckedTokens;
 
-/// The app as one shard sees it. What is behind `Rc` is the shard's own, what is behind `Arc` all shards share.
+/// The app as one shard sees it. Values behind `Rc` are the shard's own; values behind `Arc` are shared by all shards.
 pub struct App {
     /// The database.
     pub store: Rc<dyn Store>,
@@ -33,7 +33,7 @@ pub struct App {
     pub clock: Rc<dyn Clock>,
     /// Randomness.
     pub entropy: Rc<dyn Entropy>,
-    /// How ids of new accounts are made.
+    /// The form of ids of new accounts.
     pub user_ids: UserIdForm,
     /// Game code around operations.
     pub hooks: Rc<dyn Hooks>,
@@ -43,23 +43,24 @@ pub struct App {
     pub keys: Arc<Keys>,
     /// Session tokens that were checked before.
     pub tokens: CheckedTokens,
-    /// How sessions live.
+    /// The rules for the life of sessions and tokens.
     pub sessions: SessionRules,
     /// The tokens that are void.
     pub revocations: Arc<Revocations>,
     /// Wrong passwords so far.
     pub guessing: Arc<SharedGuessing>,
-    /// Who asked for direct conversations lately.
+    /// The direct conversations that users asked for lately, to limit their number.
     pub direct_requests: Arc<DirectRequests>,
     /// The live plane.
     pub live: Rc<Live>,
-    /// How the live plane shows itself to clients.
+    /// The settings by which the live plane shows itself to clients.
     pub live_rules: LiveRules,
     /// This shard's totals.
     pub metrics: Arc<ApiMetrics>,
 }
 
-/// Ids that are tried before one that another node owns is taken: with 32 nodes two in a thousand are.
+/// Limit of random ids that are tried until one is this node's own; then an id of another node is taken. With 32 nodes
+/// that happens to two ids in a thousand.
 const OWN_ID_TRIES: usize = 200;
 
 impl App {
@@ -68,8 +69,8 @@ impl App {
         self.entropy.uuid()
     }
 
-    /// A random id for something new that this node is to own, by the stream that it gets. What is made where its first
-    /// players are costs no way to another node. On a node that owns nothing it is any.
+    /// A random id for something new. `stream` makes the stream of an id, and the id is one whose stream this node
+    /// owns: requests of players here then need no way to another node. On a node that owns nothing the id is any.
     pub fn own_uuid(&self, stream: impl Fn(Uuid) -> StreamKey) -> Uuid {
         let (node, routes) = self.live.look(|plane| (plane.place().node(), plane.routes().clone()));
         let is_own = |id: &Uuid| routes.owner(stream(*id).partition()).node() == node;
@@ -78,11 +79,11 @@ impl App {
     }
 }
 
-/// How the live plane shows itself to clients, under configuration names.
+/// The settings by which the live plane shows itself to clients, under their configuration names.
 #[derive(Clone, Debug)]
 pub struct LiveRules {
-    /// The part of public ids behind the dot: `name`, or `cluster.name` on a node of a cluster, where it is the same
-    /// for all.
+    /// The part of public ids behind the dot: `name`, or `cluster.name` on a node of a cluster; all nodes of a cluster
+    /// have the same.
     pub node: Arc<str>,
     /// `session.single_socket`: a user's new socket closes the others.
     pub single_socket: bool,
@@ -91,7 +92,7 @@ pub struct LiveRules {
 /// The player or server that a request runs for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// Nobody known, where anyone may ask.
+    /// An unknown caller, where anyone may ask.
     Anyone,
     /// A client of the game that has not signed in, known by the server key.
     Client,
@@ -105,11 +106,11 @@ pub enum Caller {
 pub struct Context<'a> {
     /// The app.
     pub app: &'a App,
-    /// Who asks.
+    /// The player or server that asks.
     pub caller: Caller,
-    /// Where the request came from.
+    /// The client's address, and the parts of the request that game code may see.
     pub origin: RequestOrigin<'a>,
-    /// When the request arrived.
+    /// The time when the request arrived.
     pub now: Timestamp,
     trace_id: OnceCell<Uuid>,
     signed_in: OnceCell<Claims>,
@@ -128,7 +129,7 @@ impl<'a> Context<'a> {
         self.app.keys.sign(issued, created)
     }
 
-    /// A call of game code on behalf of whoever asks.
+    /// A call of game code on behalf of the caller.
     pub fn invocation(&self, mode: ExecutionMode) -> Invocation {
         let user = match &self.caller {
             Caller::Player(claims) => Some(claims),

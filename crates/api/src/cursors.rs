@@ -1,4 +1,4 @@
-//! Positions of listings as the cursors that clients hold.
+//! Positions in listings, as the cursors that clients hold.
 
 use muster_domain::chat::HistoryPlace;
 use muster_domain::ids::{LedgerItemId, Uuid, parse_user_id};
@@ -7,7 +7,7 @@ use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
 use muster_domain::ports::wallet::LedgerPosition;
 use muster_domain::{Error, MessageId, NotificationId, Result, Timestamp};
-use muster_live::party::{PartyId, Place};
+use muster_live::party::{ListingPosition, PartyId};
 use muster_wire::cursor::{CursorError, CursorKind, CursorReader, CursorWriter};
 
 /// The end of the year 9999.
@@ -15,7 +15,7 @@ const MOMENT_MAX_US: i64 = 253_402_300_799_999_999;
 
 type Read<T> = std::result::Result<T, CursorError>;
 
-/// The cursor of a place in a listing of storage objects; `filter` is the collection and the owner asked for.
+/// The cursor of a position in a listing of storage objects. `filter` is the collection and the owner of the request.
 pub fn write_storage(position: &ObjectPosition, filter: &[&str]) -> String {
     let read = match position.read {
         ReadPermission::None => 0,
@@ -41,7 +41,7 @@ pub fn read_storage(cursor: &str, filter: &[&str]) -> Result<Option<ObjectPositi
     })
 }
 
-/// The cursor of a place in a ledger; `filter` is whose it is.
+/// The cursor of a position in a ledger. `filter` is the owner of the ledger.
 pub fn write_ledger(position: LedgerPosition, filter: &[&str]) -> String {
     let cursor = CursorWriter::new(CursorKind::Ledger).number(position.create_time.0);
     cursor.text(&position.id.to_string()).finish(filter)
@@ -56,7 +56,7 @@ pub fn read_ledger(cursor: &str, filter: &[&str]) -> Result<Option<LedgerPositio
     })
 }
 
-/// The cursor of a place in a channel's history; `filter` is the channel.
+/// The cursor of a position in a channel's history. `filter` is the channel.
 pub fn write_history(place: HistoryPlace, filter: &[&str]) -> String {
     let HistoryPlace { position: MessagePosition { create_time, id }, forward, follows } = place;
     let cursor = CursorWriter::new(CursorKind::ChannelMessages).number(create_time.0).text(&id.to_string());
@@ -73,7 +73,7 @@ pub fn read_history(cursor: &str, filter: &[&str]) -> Result<Option<HistoryPlace
     })
 }
 
-/// The cursor of a place among a player's notifications; `filter` is the player.
+/// The cursor of a position among a player's notifications. `filter` is the player.
 pub fn write_notifications(position: NotificationPosition, filter: &[&str]) -> String {
     let cursor = CursorWriter::new(CursorKind::Notifications).number(position.create_time.0);
     cursor.text(&position.id.to_string()).finish(filter)
@@ -88,23 +88,23 @@ pub fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option<Notifi
     })
 }
 
-/// The cursor of a place in a listing of parties; `filter` is what was asked for.
-pub fn write_parties(place: &Place, filter: &[&str]) -> String {
+/// The cursor of a position in a listing of parties. `filter` is the contents of the request.
+pub fn write_parties(place: &ListingPosition, filter: &[&str]) -> String {
     let cursor = CursorWriter::new(CursorKind::Parties).number(place.score.to_bits().cast_signed());
     cursor.number(place.created_at.0).text(&place.party.0.to_string()).finish(filter)
 }
 
 /// See [`read`].
-pub fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<Place>> {
+pub fn read_parties(cursor: &str, filter: &[&str]) -> Result<Option<ListingPosition>> {
     read(cursor, CursorKind::Parties, filter, |reader| {
         let score = f64::from_bits(reader.number()?.cast_unsigned());
         let created_at = Timestamp(reader.number()?);
         let party = PartyId(Uuid::try_parse(&reader.text()?).map_err(|_| CursorError)?);
-        Ok(Place { score, created_at, party })
+        Ok(ListingPosition { score, created_at, party })
     })
 }
 
-/// A time that both databases can hold: cursors are no secret, so anybody can make one.
+/// Reads a time that both databases can hold. Other times are refused: cursors are not signed, so anybody can make one.
 fn moment(reader: &mut CursorReader) -> Read<Timestamp> {
     match reader.number()? {
         micros @ 0..=MOMENT_MAX_US => Ok(Timestamp(micros)),
@@ -120,9 +120,9 @@ fn flag(reader: &mut CursorReader) -> Read<bool> {
     }
 }
 
-/// Contents of a cursor; `None` when there is no cursor.
+/// The contents of a cursor; `None` when there is no cursor.
 ///
-/// Errors: `InvalidArgument` for one of another listing, or that was changed.
+/// Errors: `InvalidArgument` for a cursor of another listing, and for one that was changed.
 fn read<T>(
     cursor: &str,
     kind: CursorKind,

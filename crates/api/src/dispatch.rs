@@ -1,4 +1,4 @@
-//! From an operation to its handler, as the operation table names it.
+//! The way from an operation to its handler, as the operation table names it.
 
 use muster_wire::operations::{Operation, typed};
 
@@ -7,7 +7,7 @@ use crate::pipeline::{Answered, Call, Codec, run, unbuilt};
 
 /// Runs one row's handler in the pipeline.
 macro_rules! run_row {
-    // Answers with errors and bodies of its own form: `http` calls the handler without the pipeline.
+    // `RpcFunc` answers with errors and bodies in a form of its own, so `http` calls its handler without the pipeline.
     ($app:ident, $call:ident, RpcFunc, rpc::call) => {
         unbuilt($app, $call)
     };
@@ -25,7 +25,7 @@ macro_rules! dispatch {
         $(, $verdict:ident $remark:literal)?;)*) => {
         /// Runs the operation of a call; answers its encoded response.
         ///
-        /// Errors: see [`run`]; `Unimplemented` for what is not built.
+        /// Errors: see [`run`]; `Unimplemented` for an operation that is not built.
         pub async fn dispatch<C: Codec>(app: &App, call: &Call<'_, C>) -> Answered {
             match call.operation {
                 $(Operation::$id => run_row!(app, call, $id, $($handler)::+),)*

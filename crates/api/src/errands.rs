@@ -15,7 +15,8 @@ pub(crate) struct Errands {
 }
 
 impl Errands {
-    /// `open` questions of `asker`, who is answered `done` unless an answer says otherwise.
+    /// Begins with `open` questions that owners have yet to answer. The answer to `asker` is `done`, unless an owner's
+    /// answer says otherwise.
     pub(crate) fn new(asker: RequestRef, open: usize, done: Reply) -> Rc<Self> {
         let (is_new, refusal) = (Cell::new(false), Cell::new(None));
         Rc::new(Self { asker, open: Cell::new(open), is_new, refusal, done: RefCell::new(Some(done)) })

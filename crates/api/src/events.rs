@@ -1,4 +1,4 @@
-//! Events: what clients report, and that sessions begin and end, for game code that wants to hear of it.
+//! Events that game code may want to hear of: reports of clients, and the beginnings and ends of sessions.
 
 use muster_domain::{Error, Result, Timestamp};
 use muster_wire::api::Event;
@@ -7,9 +7,9 @@ use crate::context::{App, Context};
 use crate::game::{ExecutionMode, Invocation, Occasion};
 use crate::wire_time::time;
 
-/// Bytes of an event's name.
+/// Limit of the bytes of an event's name.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
-/// Properties of an event.
+/// Limit of the properties of an event.
 pub const EVENT_PROPERTIES_MAX: usize = 128;
 
 /// Passes an event that a client reports to game code, without waiting for it.
@@ -23,8 +23,10 @@ pub async fn report(context: &Context<'_>, event: Event) -> Result<()> {
     Ok(())
 }
 
+/// Checks that an event has a name, and that no part of it is too long.
+///
 /// # Errors
-/// `InvalidArgument` with what is too long.
+/// `InvalidArgument`, with a sentence that says which part is too long.
 pub fn check(event: &Event) -> Result<()> {
     if event.name.is_empty() {
         return Err(Error::invalid("An event needs a name."));
@@ -38,12 +40,13 @@ pub fn check(event: &Event) -> Result<()> {
     Ok(())
 }
 
-/// With the moment at which it arrived, if it says none.
+/// The event with the moment of its arrival, unless the event has a time already.
 pub fn dated(event: Event, now: Timestamp) -> Event {
     Event { timestamp: event.timestamp.or_else(|| Some(time(now))), ..event }
 }
 
-/// A session begins or ends, of whoever this is; why, if it ends.
+/// Has game code told that a session begins or ends. `invocation` says on whose behalf, and `reason` why a session
+/// ends.
 pub fn session(app: &App, occasion: Occasion, invocation: impl FnOnce() -> Invocation, reason: Option<&str>) {
     if !app.game.hears_of(occasion) {
         return;

@@ -1,6 +1,6 @@
-//! Functions that are built in: what the protocol has no message for, called as every client calls game functions.
-//! Their
-//! ids begin with `muster.`; their payloads are JSON objects, whose unknown members are refused.
+//! Built-in functions, for requests that the protocol has no message for. Clients call them as they call functions of
+//! the game. The ids of built-in functions begin with `muster.`; their payloads are JSON objects, whose unknown members
+//! are refused.
 
 use muster_domain::{Error, ErrorKind, Result};
 use muster_wire::extensions::FUNCTION_PREFIX;

@@ -1,5 +1,5 @@
-//! Functions of game code, which clients call by their ids, and what game code is told of whoever asks. Declared here,
-//! implemented by the script ring.
+//! Functions of game code, which clients call by their ids, and the facts about a caller that game code is told.
+//! Declared here, implemented by the script ring.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,29 +26,29 @@ const HTTP_KEY: &str = "http_key";
 /// The reason for which game code is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecutionMode {
-    /// Its modules are loaded.
+    /// Modules of game code are loaded.
     #[default]
     RunOnce,
-    /// A function of its own.
+    /// A function of game code is called by its id.
     Rpc,
-    /// A hook before an operation or message.
+    /// A hook runs before an operation or message.
     Before,
-    /// A hook after one.
+    /// A hook runs after an operation or message.
     After,
     /// The matchmaker has matched players.
     Matchmaker,
-    /// Something happened of which it wants to hear.
+    /// Something happened of which game code wants to hear.
     Event,
-    /// A moment has come for which it has a function.
+    /// A moment has come for which game code has a function.
     Schedule,
-    /// A request to a route of its own.
+    /// A request came for a route of game code.
     Http,
     /// The server stops.
     Shutdown,
 }
 
 impl ExecutionMode {
-    /// Name of the mode in the context of every language.
+    /// The name of the mode in the context of every language.
     pub fn name(self) -> &'static str {
         match self {
             Self::RunOnce => "run_once",
@@ -64,32 +64,32 @@ impl ExecutionMode {
     }
 }
 
-/// Where a client is.
+/// The address and the language of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
-    /// Its address, behind trusted proxies its own.
+    /// The address of the client itself, also behind trusted proxies.
     pub address: Option<IpAddr>,
-    /// The port behind that address, where nobody stands between.
+    /// The port of the client; `None` behind a proxy.
     pub port: Option<u16>,
-    /// The language that it asked for when its socket opened.
+    /// The language that the client asked for when its socket opened.
     pub lang: Option<String>,
 }
 
 /// Names and values, each name with all of its values.
 pub type Multimap = Vec<(String, Vec<String>)>;
 
-/// A call of game code: on whose behalf, and what came with the request.
+/// A call of game code, with its caller and the parts of the request that game code may see.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
     /// The reason of the call.
     pub mode: ExecutionMode,
-    /// Text that the caller of a function passes.
+    /// The text that the caller of a function passes.
     pub payload: String,
     /// The player; none for a server of the studio.
     pub user: Option<Claims>,
     /// The public id of the player's session, over a socket.
     pub session_id: Option<String>,
-    /// Where it is called from.
+    /// The address and the language of the client.
     pub client: Client,
     /// The parameters of the request, over HTTP, without the key.
     pub query: Multimap,
@@ -101,7 +101,7 @@ pub struct Invocation {
 
 /// The headers of a request.
 pub trait Headers: Debug {
-    /// Shows each, by its name in lower case; some several times.
+    /// Shows each header to `see`, by its name in lower case. A header may be shown several times.
     fn each(&self, see: &mut dyn FnMut(&str, &str));
 }
 
@@ -120,24 +120,24 @@ impl<const N: usize> Headers for [(&str, &str); N] {
 /// Parts of a request over HTTP besides its message.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestOrigin<'a> {
-    /// The client's address, behind trusted proxies its own.
+    /// The address of the client itself, also behind trusted proxies.
     pub address: Option<IpAddr>,
-    /// The port behind that address, where nobody stands between.
+    /// The port of the client; `None` behind a proxy.
     pub port: Option<u16>,
-    /// Text behind the question mark; empty without any.
+    /// The text behind the question mark; empty if there is none.
     pub query: &'a str,
     /// The headers.
     pub headers: &'a dyn Headers,
 }
 
 impl RequestOrigin<'_> {
-    /// A call of game code that came from here.
+    /// A call of game code because of this request.
     pub fn invocation(&self, mode: ExecutionMode, user: Option<Claims>) -> Invocation {
         let mut headers = Multimap::new();
         self.headers.each(&mut |name, value| add(&mut headers, title_case(name), value.to_owned()));
         let mut query = Multimap::new();
         for (name, value) in query_parameters(self.query) {
-            // The key is a secret.
+            // The HTTP key is a secret.
             if name != HTTP_KEY {
                 add(&mut query, name, value);
             }
@@ -154,7 +154,7 @@ fn add(values: &mut Multimap, name: String, value: String) {
     }
 }
 
-/// `user-agent` as `User-Agent`: how game code of the original knows headers.
+/// A header's name in the form in which game code of the original knows it: `User-Agent` for `user-agent`.
 fn title_case(name: &str) -> String {
     let mut title = name.to_owned();
     let starts = std::iter::once(0).chain(name.match_indices('-').map(|(dash, _)| dash + 1));
@@ -178,27 +178,27 @@ pub enum Occasion {
 }
 
 impl Occasion {
-    /// All, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Reported, Self::SessionStart, Self::SessionEnd];
 }
 
 /// A player whom the matchmaker has matched with others.
 #[derive(Clone, Debug)]
 pub struct MatchedPlayer {
-    /// Who.
+    /// The player's presence.
     pub presence: Presence,
     /// The party of the player, by its public id.
     pub party_id: Option<Arc<str>>,
     /// Properties of the player's ticket, as texts.
     pub string_properties: BTreeMap<String, String>,
-    /// The same, as numbers.
+    /// Properties of the player's ticket, as numbers.
     pub numeric_properties: BTreeMap<String, f64>,
 }
 
 /// The result of a call; `None` when the function returned nothing.
 pub type FunctionFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, Failure>> + 'a>>;
 
-/// Last words of game code before its server stops, which are to come.
+/// The end of game code's last call before the server stops.
 pub type FarewellFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
 
 /// Functions of game code.
@@ -206,7 +206,7 @@ pub trait GameFunctions {
     /// Whether there is a function of this id, which is in lower case.
     fn has(&self, id: &str) -> bool;
 
-    /// Calls one.
+    /// Calls a function.
     fn call<'a>(&'a self, id: &'a str, invocation: Invocation) -> FunctionFuture<'a>;
 
     /// The route that takes a request of this method, in upper case, and path.
@@ -214,30 +214,31 @@ pub trait GameFunctions {
         Routed::Nowhere
     }
 
-    /// Has the function of a route answer, which was found just now.
+    /// Has the function of a route answer a request. The route was found just now by [`Self::find_route`].
     fn serve(&self, _found: FoundRoute, _request: RouteRequest, _invocation: Invocation) -> RouteFuture<'_> {
         Box::pin(std::future::ready(Err(Failure::new(Code::NotFound, "The game has no such route."))))
     }
 
     /// Whether game code says where the players of a match of the matchmaker go.
-    fn is_asked_of_matches(&self) -> bool {
+    fn has_matched_function(&self) -> bool {
         false
     }
 
-    /// Asks it. It answers the public id of a match of its own, or nothing: then they go where players go without it.
+    /// Asks game code where matched players go. The answer is the public id of a match of game code, or nothing: then
+    /// the players go where players go without game code.
     fn matched(&self, _players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Whether it wants to hear of such events.
+    /// Whether game code wants to hear of such events.
     fn hears_of(&self, _occasion: Occasion) -> bool {
         false
     }
 
-    /// Has it told of an event, when it comes to that.
+    /// Has game code told of an event, as soon as its turn comes.
     fn tell(&self, _occasion: Occasion, _invocation: Invocation, _event: Event) {}
 
-    /// Resolves when it has been told of all events, and runs nothing else by itself.
+    /// Resolves when game code has been told of all events, and runs nothing by itself any more.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(std::future::ready(()))
     }
@@ -248,11 +249,12 @@ pub trait GameFunctions {
         None
     }
 
-    /// Tells game code that the server stops, and within how many seconds it has to be done. Called once per server.
+    /// Tells game code that the server stops, and the number of seconds that game code has left. Called once per
+    /// server.
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_>;
 }
 
-/// No game code.
+/// The functions of a server without game code: there are none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFunctions;
 

@@ -1,5 +1,5 @@
-//! Hooks of game code before and after an operation or a message of a socket. Declared here, implemented by the
-//! script ring.
+//! Hooks of game code before and after an operation or a message of a socket. Declared here, implemented by the script
+//! ring.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use muster_wire::realtime_variants::{VARIANTS, Variant};
 
 use crate::game::{Failure, Invocation};
 
-/// An operation or message, which hooks stand before and after.
+/// An operation or message that hooks may run before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookSubject {
     /// An operation over HTTP.
@@ -20,7 +20,7 @@ pub enum HookSubject {
     Message(&'static Variant),
 }
 
-/// How many subjects there are.
+/// Number of subjects.
 pub const SUBJECT_COUNT: usize = OPERATION_COUNT + VARIANTS.len();
 
 impl HookSubject {
@@ -34,7 +34,7 @@ impl HookSubject {
         VARIANTS.iter().filter(|variant| variant.hookable).map(Self::Message)
     }
 
-    /// The name by which game code knows it.
+    /// The name by which game code knows the subject.
     pub fn name(self) -> &'static str {
         match self {
             Self::Operation(operation) => operation.name(),
@@ -42,7 +42,7 @@ impl HookSubject {
         }
     }
 
-    /// Its position among all subjects.
+    /// The position of the subject among all subjects.
     pub fn index(self) -> usize {
         match self {
             Self::Operation(operation) => operation as usize,
@@ -50,7 +50,7 @@ impl HookSubject {
         }
     }
 
-    /// Whether there is anything that its hooks would be called for.
+    /// Whether the subject is built, so that its hooks would be called.
     pub fn is_built(self) -> bool {
         match self {
             Self::Operation(operation) => operation.row().is_built(),
@@ -59,9 +59,9 @@ impl HookSubject {
     }
 }
 
-/// A message as hooks are handed it: each language has it written in its own form.
+/// A message for hooks. Each language has the message written as JSON in a form of its own.
 pub trait Payload {
-    /// Its JSON.
+    /// The message as JSON.
     fn json(&self, form: WriteOptions) -> Vec<u8>;
 }
 
@@ -71,20 +71,19 @@ impl<M: JsonMessage> Payload for M {
     }
 }
 
-/// Result of a hook that is to come.
+/// The result of a hook, when the hook has run.
 pub type HookFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
-/// Hooks of game code. Nothing is made for a subject that has no hook.
+/// Hooks of game code. Nothing is prepared for a subject that has no hook.
 pub trait Hooks {
-    /// Whether anything runs before it.
+    /// Whether a hook runs before the subject.
     fn has_before(&self, subject: HookSubject) -> bool;
 
-    /// Whether anything runs after it.
+    /// Whether a hook runs after the subject.
     fn has_after(&self, subject: HookSubject) -> bool;
 
-    /// Runs before it; answers the JSON of the message to go on with. `None` switches the subject off. What has no
-    /// message
-    /// goes on whatever is answered.
+    /// Runs the hook before a subject, and answers the JSON of the message to go on with. `None` switches the subject
+    /// off. A subject without a message goes on whatever the hook answers.
     fn before<'a>(
         &'a self,
         subject: HookSubject,
@@ -92,7 +91,7 @@ pub trait Hooks {
         input: Option<&'a dyn Payload>,
     ) -> HookFuture<'a, Option<Vec<u8>>>;
 
-    /// Runs after it succeeded. What it answers changes nothing any more.
+    /// Runs the hook after a subject that succeeded. The answer of the hook changes nothing any more.
     fn after<'a>(
         &'a self,
         subject: HookSubject,
@@ -102,7 +101,8 @@ pub trait Hooks {
     ) -> HookFuture<'a, ()>;
 }
 
-/// Reads what a hook answered. Unknown names and other types are refused, so that a slip of the pen is found at once.
+/// Reads the answer of a hook. Unknown names and wrong types are refused, so that a mistake in writing is found at
+/// once.
 ///
 /// # Errors
 /// Code 13 without the reason, which is for the log.
@@ -110,7 +110,7 @@ pub(crate) fn read<M: JsonMessage>(subject: HookSubject, answer: &[u8]) -> Resul
     json::from_json(answer, Mode::GameCode).map_err(|error| {
         let hook = subject.name();
         let (member, problem) = (error.path(), error.problem());
-        tracing::error!(hook, member, %problem, "what the hook before it answered is no such message");
+        tracing::error!(hook, member, %problem, "the answer of a before hook does not fit the message");
         unfit()
     })
 }
@@ -120,20 +120,20 @@ pub(crate) fn unfit() -> Failure {
     Failure::new(Code::Internal, "The game's hook answered with something that is no such message.")
 }
 
-/// Notes what a hook before something failed with, if its author did not mean to tell that to the client.
+/// Logs the failure of a hook before a subject, unless its author gave the failure a code for the client.
 pub(crate) fn note_refusal(subject: HookSubject, failure: &Failure) {
     if failure.code == Code::Internal && failure.own_number.is_none() {
-        tracing::warn!(hook = subject.name(), told = failure.message, "a hook failed before it");
+        tracing::warn!(hook = subject.name(), told = failure.message, "a before hook failed");
     }
 }
 
-/// Notes what a hook after something failed with. Its client hears nothing of it.
+/// Logs the failure of a hook after a subject. The client hears nothing of the failure.
 pub(crate) fn note_failure(subject: HookSubject, failure: &Failure) {
     let (hook, code) = (subject.name(), failure.number());
-    tracing::warn!(hook, code, told = failure.message, "a hook failed after it");
+    tracing::warn!(hook, code, told = failure.message, "an after hook failed");
 }
 
-/// No game code: two calls that answer `false`.
+/// The hooks of a server without game code: there are none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHooks;
 

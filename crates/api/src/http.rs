@@ -1,6 +1,5 @@
-//! Requests over HTTP: an operation is decoded, run, measured and encoded; what no operation takes may be a route of
-//! game
-//! code. No sockets: bodies come whole and leave whole.
+//! Requests over HTTP: an operation is decoded, run, measured and encoded. A request that no operation takes may be for
+//! a route of game code. Nothing here uses sockets: bodies come whole and leave whole.
 
 use muster_domain::{Error, ErrorKind, Result};
 use muster_wire::code::Code;
@@ -25,7 +24,8 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
     } else {
         let (authorization, origin) = (request.authorization, request.origin());
         let call = Call { operation, authorization, origin, now, codec: HttpCodec(request) };
-        // On its own: it is as large as the largest operation, which calls of functions need not carry about.
+        // The future is boxed: it is as large as the largest operation, and calls of functions need not carry so much
+        // along.
         match Box::pin(dispatch(app, &call)).await {
             Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
             Err(RequestError::BuiltIn(error)) => {
@@ -70,7 +70,7 @@ pub async fn answer_route(
     }))
 }
 
-/// JSON by path, query and body.
+/// The codec of HTTP: a request comes as path, query and body, and the answer is JSON.
 struct HttpCodec<'a>(HttpRequest<'a>);
 
 impl Codec for HttpCodec<'_> {
@@ -84,7 +84,8 @@ impl Codec for HttpCodec<'_> {
     }
 }
 
-/// Logs what is not the caller's fault. A database that is away is reported where it is watched, not per request.
+/// Logs an error that is not the caller's fault. A database that does not answer is reported where it is watched, not
+/// for each request.
 fn report(operation: Operation, error: &Error) {
     let (operation, cause) = (operation.name(), error.cause.as_deref().unwrap_or_default());
     match error.kind {

@@ -9,23 +9,23 @@ use muster_wire::operations::{Match, RouteError};
 use crate::failure::Failure;
 use crate::game::{Headers, RequestOrigin};
 
-/// The content type of all answers but unwrapped results of game functions.
+/// The content type of all answers except unwrapped results of game functions.
 pub const JSON: &str = "application/json";
 
 /// A request that [`muster_wire::operations::route`] found an operation for.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequest<'a> {
-    /// Its operation and path parameters.
+    /// The operation and the parameters in the path.
     pub matched: Match<'a>,
-    /// Text behind the question mark; empty without any.
+    /// The text behind the question mark; empty if there is none.
     pub query: &'a str,
     /// The whole body, decompressed.
     pub body: &'a [u8],
     /// The `authorization` header.
     pub authorization: Option<&'a str>,
-    /// The client's address, behind trusted proxies its own.
+    /// The address of the client itself, also behind trusted proxies.
     pub address: Option<IpAddr>,
-    /// The port behind that address, where nobody stands between.
+    /// The port of the client; `None` behind a proxy.
     pub port: Option<u16>,
     /// All headers.
     pub headers: &'a dyn Headers,

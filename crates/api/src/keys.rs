@@ -15,9 +15,9 @@ pub struct KeyTexts<'a> {
     pub server_key: &'a str,
     /// Key that servers present to call game functions. Empty: none is accepted.
     pub http_key: &'a str,
-    /// Signs session tokens.
+    /// Key that signs session tokens.
     pub session: &'a str,
-    /// Signs refresh tokens; must be another one.
+    /// Key that signs refresh tokens; must differ from the key for session tokens.
     pub refresh: &'a str,
 }
 
@@ -123,7 +123,7 @@ fn to_wire(claims: Claims) -> token::Claims {
     }
 }
 
-/// Ids that are none are refused, and so is the system user, whom nobody can be.
+/// Reads the claims of a token. A malformed user id is refused, and so is the system user, whom nobody can be.
 fn from_wire(claims: token::Claims) -> Result<Claims, TokenError> {
     let user_id = parse_user_id(&claims.user_id).map_err(|_| TokenError::Malformed)?;
     if user_id == UserId::SYSTEM {

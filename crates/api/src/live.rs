@@ -49,8 +49,8 @@ enum Engines {
     Attached(Weak<dyn MatchEngines>),
 }
 
-/// The asker that waits for an answer, and the session on whose behalf it asks if the answer says what the session
-/// finds.
+/// The asker that waits for an answer. `session` is the session on whose behalf it asks, if the answer says what the
+/// session finds.
 pub(crate) struct Waiting {
     session: Option<SessionKey>,
     asker: Asker,
@@ -60,7 +60,7 @@ pub(crate) struct Waiting {
 pub(crate) enum Asker {
     /// A handler of this shard.
     Handler(oneshot::Sender<Reply>),
-    /// An asker at another place, which had this shard ask for a session of it.
+    /// An asker at another place, whose order this shard carries out.
     Elsewhere(Rc<Errands>),
 }
 
@@ -240,8 +240,8 @@ impl Live {
         self.begin(step).await.ok()
     }
 
-    /// Asks on behalf of a session for the state of something. Events that come later reach the session behind the
-    /// answer.
+    /// Asks on behalf of a session for the state of a stream or thing that it comes to. Events that come later reach
+    /// the session behind the answer.
     pub async fn ask_for(
         &self,
         session: SessionKey,
@@ -306,8 +306,8 @@ impl Live {
         self.step(|plane, now, out| plane.leave(now, session, stream, out))
     }
 
-    /// Takes a session from a stream like [`Self::leave`], and resolves once the owner knows: whoever is told of it
-    /// then may count on it.
+    /// Takes a session from a stream like [`Self::leave`], and resolves once the owner knows. Everybody who is told of
+    /// the leave then may count on it.
     pub async fn leave_for_good(&self, session: SessionKey, stream: StreamKey) -> bool {
         let was_there = self.leave(session, stream.clone());
         // The owner answers after it has taken the session off.
@@ -363,14 +363,15 @@ impl Live {
         counts
     }
 
-    /// Whether each of these users is online, which is to show a status, in their order.
+    /// Whether each of these users is online, in the users' order. A user is online while a session of the user shows a
+    /// status.
     pub async fn are_online(&self, users: &[UserId]) -> Vec<bool> {
         let streams: Vec<StreamKey> = users.iter().map(|user| StreamKey::status(*user)).collect();
         self.count(&streams).await.into_iter().map(|count| count > 0).collect()
     }
 
-    /// Asks every place the same at once. The answers come in the places' order, without those of places that are
-    /// stopping.
+    /// Asks every place the same question at once. The answers come in the order of the places, without those of places
+    /// that are stopping.
     pub async fn ask_every_place(&self, question: impl Fn(RequestRef) -> Up) -> Vec<Reply> {
         let ask = |place| self.begin(|plane, now, request, out| plane.ask_place(now, place, question(request), out));
         let places = self.look(|plane| plane.routes().places().to_vec());
@@ -382,7 +383,7 @@ impl Live {
         replies
     }
 
-    /// Relayed matches of all places, with their sizes.
+    /// Relayed matches of all places, with their sizes. `sizes` is the smallest and the largest size.
     pub async fn relayed_matches(&self, limit: usize, sizes: (usize, usize)) -> Vec<(StreamKey, usize)> {
         let mut matches = Vec::new();
         for reply in self.ask_every_place(|request| Up::Matches { request, limit, sizes }).await {

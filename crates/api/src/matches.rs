@@ -1,4 +1,4 @@
-//! Matches, relayed ones and those of game code: listings, and what game code asks of them.
+//! Matches, relayed ones and those of game code: listings, and the requests that game code makes of them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::StreamKey;
-use muster_live::matches::{Answer, Chain, Creation, ListQuery, Listed, MatchAsk, MatchesAsk};
+use muster_live::matches::{Chain, Creation, ListQuery, Listed, MatchAnswer, MatchAsk, MatchesAsk};
 use muster_live::plane::{self, Ask, Reply, Up};
 use muster_live::stream::mode;
 use muster_wire::api;
@@ -20,19 +20,19 @@ use crate::unanswered::stopping;
 
 const NO_ID: &str = "This is no match ID.";
 
-/// Matches in one listing when the request does not say.
+/// Number of matches in one listing when the request names none.
 const PAGE_DEFAULT: i32 = 10;
-/// Matches in one listing at most.
+/// The largest number of matches in one listing.
 const PAGE_MAX: i32 = 100;
 /// Matches in one listing of game code at most.
 const GAME_CODE_PAGE_MAX: usize = 10_000;
 
-/// Matches that fit. Only those of game code have a label: a listing by label or query has no others.
+/// Lists matches for the caller. Only matches of game code have a label, so a listing by label or query has no others.
 pub async fn list(context: &Context<'_>, request: api::ListMatchesRequest) -> Result<api::MatchList> {
     find(&context.app.live, request).await
 }
 
-/// The same without a context.
+/// Lists matches for any asker.
 ///
 /// # Errors
 /// `InvalidArgument` for limits, sizes and queries that do not fit.
@@ -94,16 +94,16 @@ async fn find_within(
     Ok(api::MatchList { matches })
 }
 
-/// Matches of game code, of all places, the best first and among equals the newest.
+/// Matches of game code at all places, the best first and among equals the newest.
 ///
 /// # Errors
-/// When a node that was asked has gone meanwhile.
+/// The refusal of a place, for example because its node has gone meanwhile.
 async fn of_game_code(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     let mut found = Vec::new();
     let find = |request| Up::Ask { request: Some(request), ask: Ask::Match(MatchesAsk::Find(asked.clone())) };
     for reply in live.ask_every_place(find).await {
         match reply {
-            Reply::Answer(plane::Answer::Match(Ok(Answer::Listed(listed)))) => found.extend(listed),
+            Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Listed(listed)))) => found.extend(listed),
             Reply::Answer(plane::Answer::Match(Err(why))) => return Err(why),
             _ => {}
         }
@@ -113,15 +113,16 @@ async fn of_game_code(live: &Live, asked: &ListQuery) -> Result<Vec<Listed>> {
     Ok(found)
 }
 
-/// Makes a match, where [`muster_live::plane::Plane::match_id`] says. Answers its public id once its handler has begun.
+/// Makes a match, under an id from [`muster_live::plane::Plane::match_id`]. Answers the public id once the handler has
+/// begun.
 ///
 /// # Errors
-/// Whatever its handler failed with; `Unavailable` on a node that has lost its cluster.
+/// The failure of the handler; `Unavailable` on a node that has lost its cluster.
 pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<String> {
     live.claim()?;
     let stream = live.look(|plane| plane.match_id(random, creation.is_durable).stream(plane.node()));
     match ask(live, stream.clone(), MatchAsk::Create(creation)).await? {
-        Answer::Created => Ok(match_id(&stream)),
+        MatchAnswer::Created => Ok(match_id(&stream)),
         _ => Err(stopping()),
     }
 }
@@ -129,7 +130,7 @@ pub async fn create(live: &Live, random: Uuid, creation: Creation) -> Result<Str
 /// A match by its public id, if there is one.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no id of a match.
+/// `InvalidArgument` for a text that is no id of a match.
 pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
     let stream = parse(id).ok_or_else(|| Error::invalid(NO_ID))?;
     if stream.mode == mode::MATCH_RELAYED {
@@ -138,29 +139,28 @@ pub async fn get(live: &Live, id: &str) -> Result<Option<api::Match>> {
         return Ok((size > 0).then(|| api::Match { match_id: id.to_owned(), size, ..api::Match::default() }));
     }
     match ask(live, stream, MatchAsk::Get).await {
-        Ok(Answer::Listed(listed)) => Ok(listed.first().map(|listed| shown(live, listed))),
+        Ok(MatchAnswer::Listed(listed)) => Ok(listed.first().map(|listed| shown(live, listed))),
         Ok(_) => Err(stopping()),
         Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Says something to the handler of a match, and answers what it says to that.
+/// Sends a signal to the handler of a match, and answers the handler's answer.
 ///
 /// # Errors
 /// `NotFound`; `ResourceExhausted` when too many signals wait or nobody answers; `FailedPrecondition` when the match is
-/// in
-/// the chain, so that it would wait for itself; `InvalidArgument` for what is no id of a match of game code.
+/// in the chain, so that it would wait for itself; `InvalidArgument` for a text that is no id of a match of game code.
 pub async fn signal(live: &Live, id: &str, data: &str, chain: Chain) -> Result<String> {
     let stream = parse(id).filter(|stream| stream.mode == mode::MATCH_AUTHORITATIVE);
     let stream = stream.ok_or_else(|| Error::invalid(NO_ID))?;
     match ask(live, stream, MatchAsk::Signal { data: data.into(), chain }).await? {
-        Answer::Signalled(data) => Ok(data.as_ref().to_owned()),
+        MatchAnswer::Signalled(data) => Ok(data.as_ref().to_owned()),
         _ => Err(stopping()),
     }
 }
 
-async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<Answer> {
+async fn ask(live: &Live, stream: StreamKey, ask: MatchAsk) -> Result<MatchAnswer> {
     match live.ask(|plane, now, request, out| plane.ask_match(now, stream, ask, Some(request), out)).await {
         Some(Reply::Answer(plane::Answer::Match(answer))) => answer,
         _ => Err(stopping()),

@@ -1,5 +1,4 @@
-//! The matchmaker beside the protocol's messages: how busy it is, and the functions under `muster.matchmaker.`, by
-//! which
+//! The matchmaker beside the protocol's messages: its load, and the functions under `muster.matchmaker.`, by which
 //! tickets widen, servers bring tickets for their users, and anybody learns why a ticket waits.
 
 use std::collections::BTreeMap;
@@ -7,7 +6,7 @@ use std::collections::BTreeMap;
 use muster_domain::ids::{SessionId, parse_user_id};
 use muster_domain::ports::accounts::UserQuery;
 use muster_domain::{Error, ErrorKind, Result, UserId};
-use muster_live::matchmaker::{Explanation, Member, MemberKey, Obstacle, Owner, TicketId, Widening};
+use muster_live::matchmaker::{Explanation, MemberKey, Obstacle, TicketId, TicketMember, TicketOwner, Widening};
 use muster_live::plane::{PoolAsk, PoolReply};
 use muster_live::stream::mode;
 use muster_live::{Presence, SessionRef};
@@ -22,10 +21,10 @@ use crate::realtime::parties::party_id;
 use crate::unanswered::stopping;
 use crate::wire_time::time;
 
-/// Users on one ticket of a server's.
+/// The largest number of users on one ticket of a server.
 const USERS_MAX: usize = 100;
 
-/// Tickets that wait, and the last that were matched.
+/// The number of tickets that wait, and the last tickets that were matched.
 pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats> {
     let PoolReply::Stats(stats) = ask_pool(context.app, PoolAsk::Stats).await? else {
         return Err(stopping());
@@ -41,7 +40,7 @@ pub async fn stats(context: &Context<'_>, (): ()) -> Result<api::MatchmakerStats
     })
 }
 
-/// Calls a function by what follows `muster.` in its id.
+/// Calls a function by the part of its id behind `muster.`.
 pub(crate) async fn call(app: &App, asker: &Asker, name: &str, payload: &str) -> Result<String> {
     match name {
         "matchmaker.add" => add(app, asker, read(payload)?).await,
@@ -62,9 +61,9 @@ struct Add {
     string_properties: BTreeMap<String, String>,
     numeric_properties: BTreeMap<String, f64>,
     widening: Vec<Widen>,
-    /// Servers only: whose ticket it is.
+    /// The owner of the ticket; only servers give one.
     owner: Option<String>,
-    /// Servers only: the ids of those who play.
+    /// The ids of the users who play; only servers give them.
     users: Vec<String>,
 }
 
@@ -84,7 +83,7 @@ struct Explain {
     ticket: String,
 }
 
-/// `muster.matchmaker.remove`: a ticket and, for servers, whose it is.
+/// `muster.matchmaker.remove`
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remove {
@@ -111,7 +110,7 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
             let (key, id) = asker.session()?;
             let presence = app.live.look(|plane| plane.presence(key));
             let gone = || Error::new(ErrorKind::FailedPrecondition, "The session has closed.");
-            (Owner::Session(id), vec![member(presence.ok_or_else(gone)?)])
+            (TicketOwner::Session(id), vec![member(presence.ok_or_else(gone)?)])
         }
     };
     let Add { min_count, max_count, count_multiple, query, string_properties, numeric_properties, .. } = request;
@@ -125,15 +124,15 @@ async fn add(app: &App, asker: &Asker, request: Add) -> Result<String> {
     write(&Ticket { ticket: &id.0 })
 }
 
-fn server(owner: Option<String>) -> Result<Owner> {
+fn server(owner: Option<String>) -> Result<TicketOwner> {
     let owner = owner.filter(|name| !name.is_empty());
     let owner =
         owner.ok_or_else(|| Error::invalid("owner is required: a name of yours, by which you take tickets back."))?;
-    Ok(Owner::Server(owner.into()))
+    Ok(TicketOwner::Server(owner.into()))
 }
 
 /// Users as members of a server's ticket. They need not be connected yet.
-async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
+async fn users(app: &App, ids: &[String]) -> Result<Vec<TicketMember<Presence>>> {
     if ids.is_empty() || ids.len() > USERS_MAX {
         return Err(Error::invalid("users must name 1 to 100 players."));
     }
@@ -151,9 +150,9 @@ async fn users(app: &App, ids: &[String]) -> Result<Vec<Member<Presence>>> {
             hidden: false,
             persistence: false,
             status: None,
-            sole_since: None,
+            only_session_since: None,
         };
-        Ok(Member { key: MemberKey::Server(id.to_string().into()), presence })
+        Ok(TicketMember { key: MemberKey::Server(id.to_string().into()), presence })
     };
     ids.iter().map(member).collect()
 }
@@ -164,7 +163,7 @@ async fn remove(app: &App, asker: &Asker, request: Remove) -> Result<String> {
         Asker::Player(_) if request.owner.is_some() => {
             return Err(Error::invalid("owner is for servers: leave it out."));
         }
-        Asker::Player(_) => Owner::Session(asker.session()?.1),
+        Asker::Player(_) => TicketOwner::Session(asker.session()?.1),
     };
     ask_pool(app, PoolAsk::Remove(TicketId(request.ticket.into()), owner)).await?;
     nothing()
@@ -177,9 +176,9 @@ async fn explain(app: &App, asker: &Asker, request: Explain) -> Result<String> {
     if !matches!(asker, Asker::Server) {
         let (key, session_id) = asker.session()?;
         let parties = app.live.look(|plane| plane.streams_of(key, mode::PARTY));
-        let party = |stream| Some(Owner::Party(party_id(stream, &app.live_rules.node).into()));
+        let party = |stream| Some(TicketOwner::Party(party_id(stream, &app.live_rules.node).into()));
         owners = parties.iter().map(party).collect();
-        owners.push(Some(Owner::Session(session_id)));
+        owners.push(Some(TicketOwner::Session(session_id)));
     }
     let mut refused = Error::new(ErrorKind::NotFound, "There is no such ticket of yours: it may have been matched.");
     for owner in owners {
@@ -192,7 +191,7 @@ async fn explain(app: &App, asker: &Asker, request: Explain) -> Result<String> {
     Err(refused)
 }
 
-/// Why a ticket waits.
+/// The reason why a ticket waits.
 #[derive(Serialize)]
 struct Explained {
     ticket: String,
@@ -214,13 +213,13 @@ struct Closest {
 struct ExplainedObstacle {
     /// `term`, `counts` or `overlap`.
     kind: &'static str,
-    /// The ticket of the query.
+    /// The ticket that has the query with the term.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
     /// The term as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     term: Option<String>,
-    /// A sentence.
+    /// The obstacle as a sentence.
     text: String,
 }
 

@@ -1,7 +1,7 @@
-//! Counts of what happened: per operation and per realtime message. A shard owns one value and the exporter adds
-//! them up; nothing here formats or sends anything.
+//! Counts per operation and per realtime message. A shard owns one value and the exporter adds them up; nothing here
+//! formats or sends anything.
 //!
-//! The original's names come out of these as follows. Per operation, `<Rpc>_count`, `<Rpc>_errors`,
+//! The exporter makes the original's names of these counts as follows. Per operation, `<Rpc>_count`, `<Rpc>_errors`,
 //! `<Rpc>_recv_bytes`, `<Rpc>_sent_bytes` and `<Rpc>_latency_ms`, with `<Rpc>` from [`Operation::name`]; over all
 //! operations `overall_request_count`, `overall_request_errors`, `overall_request_recv_bytes`,
 //! `overall_request_sent_bytes` and `overall_latency_ms`; over all socket messages `overall_message_count`,
@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use muster_wire::operations::{OPERATION_COUNT, Operation};
 use muster_wire::realtime_variants::VARIANTS;
 
-/// Upper bounds of the latency buckets in microseconds; what is slower lands in one more bucket.
+/// Upper bounds of the latency buckets in microseconds; slower requests are counted in one more bucket.
 pub const LATENCY_BOUNDS_US: [u64; 15] =
     [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000];
 
-/// How many latency buckets there are.
+/// Number of latency buckets.
 pub const LATENCY_BUCKETS: usize = LATENCY_BOUNDS_US.len() + 1;
 
 /// The totals of one shard.
 #[derive(Debug)]
 pub struct ApiMetrics {
     operations: [OperationTotals; OPERATION_COUNT],
-    /// By position in [`VARIANTS`].
+    /// The totals of each kind of message, by position in [`VARIANTS`].
     messages: [MessageTotals; VARIANTS.len()],
     /// Messages that were no envelope, or had none of the known variants.
     pub malformed_messages: AtomicU64,
-    /// Requests refused for want of a valid key or token.
+    /// Requests that were refused because they had no valid key or token.
     pub unauthenticated: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ pub struct MessageTotals {
     pub sent_bytes: AtomicU64,
 }
 
-/// One request, measured.
+/// The measurements of one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// Whether it was answered with an error.
@@ -70,7 +70,7 @@ pub struct Measured {
     pub recv_bytes: usize,
     /// Bytes of the answer.
     pub sent_bytes: usize,
-    /// From the first byte handled to the last byte encoded.
+    /// Microseconds from the first byte handled to the last byte encoded.
     pub latency_us: u64,
 }
 
@@ -118,7 +118,7 @@ impl ApiMetrics {
     }
 }
 
-/// Adds to a total. Nothing is ordered by it.
+/// Adds to a total. The addition is relaxed: no other memory access depends on its order.
 pub(crate) fn add(total: &AtomicU64, amount: u64) {
     total.fetch_add(amount, Ordering::Relaxed);
 }

@@ -25,7 +25,7 @@ pub async fn delete(context: &Context<'_>, request: api::DeleteNotificationsRequ
     notifications::delete(&*context.app.store, Some(context.user()?), &request.ids).await
 }
 
-/// A notification in the protocol's form, in which the server is nobody.
+/// A notification in the protocol's form. A notification of the server has an empty sender id.
 pub(crate) fn to_wire(notification: Notification) -> api::Notification {
     let sender = notification.sender_id;
     api::Notification {

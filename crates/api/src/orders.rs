@@ -28,7 +28,7 @@ pub struct Named {
 }
 
 impl Live {
-    /// Gives an order about a session. Answers what the place answered that has the session; `None` if no place has it.
+    /// Gives an order about a session. Answers the answer of the place that has the session; `None` if no place has it.
     ///
     /// # Errors
     /// `InvalidArgument` when the session is on too many streams, `Unavailable` when its place cannot answer just now.

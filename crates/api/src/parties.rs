@@ -14,17 +14,17 @@ use crate::cursors::{read_parties, write_parties};
 use crate::live::Live;
 use crate::realtime::parties::{party_id, party_stream};
 
-/// Parties in one listing when the request does not say.
+/// Number of parties in one listing when the request names none.
 const PAGE_DEFAULT: i32 = 10;
-/// Parties in one listing at most.
+/// The largest number of parties in one listing.
 const PAGE_MAX: i32 = 100;
 
-/// Parties that are not hidden, the best match first, among equals the oldest.
+/// Lists parties that are not hidden, the best match first, among equals the oldest.
 pub async fn list(context: &Context<'_>, request: api::ListPartiesRequest) -> Result<api::PartyList> {
     find(&context.app.live, &context.app.live_rules.node, request).await
 }
 
-/// The same for whoever asks. `node` is what public ids end in.
+/// Lists parties for any asker. `node` is the part of public ids behind the dot.
 ///
 /// # Errors
 /// `InvalidArgument` for a limit, a query or a cursor that does not fit.
@@ -35,7 +35,7 @@ pub async fn find(live: &Live, node: &str, request: api::ListPartiesRequest) -> 
     let open = request.open;
     let filter = [&*source, open.map_or("", |open| if open { "open" } else { "closed" })];
     let after = read_parties(&request.cursor.unwrap_or_default(), &filter)?;
-    // One more tells whether there is another page.
+    // One party more than the page holds shows whether there is another page.
     let asked = ListQuery { query, open, after, limit: limit + 1 };
     let list = |request| Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::List(asked.clone())) };
     let replies = live.ask_every_place(list).await;

@@ -1,5 +1,5 @@
-//! The one path of every operation: authorise, before hook, run, after hook. Transports put themselves around it;
-//! they measure and encode, see [`crate::http`].
+//! The one path of every operation: authorise, before hook, run, after hook. Transports call it, and measure and encode
+//! around it, see [`crate::http`].
 
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_wire::operations::{Operation, TypedOperation};
@@ -27,15 +27,15 @@ pub struct Call<'a, C> {
     pub operation: Operation,
     /// The `authorization` header or metadata.
     pub authorization: Option<&'a str>,
-    /// Where it came from.
+    /// The client's address, and the parts of the request that game code may see.
     pub origin: RequestOrigin<'a>,
-    /// When it arrived.
+    /// The time when the request arrived.
     pub now: Timestamp,
-    /// How to read and answer it.
+    /// The codec that reads the request and writes the answer.
     pub codec: C,
 }
 
-/// Why a request was refused, which decides what its caller is told.
+/// The reason why a request was refused; it decides what the caller is told.
 #[derive(Debug)]
 pub enum RequestError {
     /// The server refused.
@@ -61,7 +61,7 @@ impl From<Failure> for RequestError {
 
 /// Runs an operation; answers its encoded response.
 ///
-/// Errors: `Unauthenticated`, what hooks refuse, and what the handler refuses.
+/// Errors: `Unauthenticated`, and the refusals of hooks and of the handler.
 pub async fn run<T: TypedOperation, C: Codec>(
     app: &App,
     call: &Call<'_, C>,
@@ -110,7 +110,7 @@ async fn before<T: TypedOperation>(
     }
 }
 
-/// The operation has happened: what a hook says of it changes nothing any more.
+/// Runs the after hook. The operation has happened, so the answer of the hook changes nothing any more.
 async fn after<T: TypedOperation>(
     context: &Context<'_>,
     subject: HookSubject,

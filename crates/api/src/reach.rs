@@ -1,4 +1,5 @@
-//! Messages of the server itself to connected players: notifications, messages of channels, anything on streams.
+//! Messages of the server itself to connected players: notifications, messages of channels, and any messages on
+//! streams.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ impl Live {
         }
     }
 
-    /// Those among many notifications whose receivers have a socket: they are asked for together.
+    /// Those of these notifications whose receivers have a socket. All receivers are looked up together.
     pub async fn connected(&self, notifications: Vec<Notification>) -> Vec<Notification> {
         let stream = |notification: &Notification| StreamKey::notifications(notification.user_id);
         let streams: Vec<StreamKey> = notifications.iter().map(stream).collect();
@@ -34,14 +35,13 @@ impl Live {
         connected.map(|(notification, _)| notification).collect()
     }
 
-    /// Sends a notification to everybody who is connected, whoever its receiver is; resolves when all places have sent
-    /// it.
+    /// Sends a notification to all connected players, whoever its receiver is. Resolves when all places have sent it.
     pub async fn notify_all(&self, notification: Notification) {
         let payload = notifications::told(notification);
         self.ask_every_place(|request| Up::All { request, payload: payload.clone() }).await;
     }
 
-    /// Tells those in a channel what was said there. Answers the channel's stream.
+    /// Tells those in a channel that a message was said there. Answers the channel's stream.
     pub fn say(&self, message: Said) -> StreamKey {
         let stream = channels::stream(&message.channel);
         self.say_on(stream.clone(), to_wire(message));
@@ -52,9 +52,8 @@ impl Live {
         self.send(stream, Envelope::push(Message::ChannelMessage(message)), None, true);
     }
 
-    /// Sends something to those on a stream: to all of them, or to those among these sessions that are on it. What is
-    /// not
-    /// reliable may be left out for who does not read fast enough.
+    /// Sends a message to those on a stream: to all of them, or to those among these sessions that are on the stream. A
+    /// message that is not `reliable` may be left out for a client that does not read fast enough.
     pub fn send(&self, stream: StreamKey, envelope: Envelope, to: Option<Vec<SessionId>>, reliable: bool) {
         let payload = Arc::new(Push::of(envelope));
         let audience = to.map_or(Audience::All, Audience::Only);

@@ -9,15 +9,15 @@ use crate::failure::Failure;
 /// A request to a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteRequest {
-    /// Its method, in upper case.
+    /// The method, in upper case.
     pub method: String,
-    /// Its path, as it came.
+    /// The path, as it came.
     pub path: String,
     /// The whole body, decompressed.
     pub body: Vec<u8>,
 }
 
-/// Answer of a route. Names and values of headers are such as may be sent.
+/// The answer of a route. The names and values of its headers are valid in HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteResponse {
     /// The status, 200 to 599.
@@ -42,9 +42,9 @@ pub enum Routed {
 /// A route that takes a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundRoute {
-    /// The language of its function, by its place among them.
+    /// The language of the route's function, by its position among the languages.
     pub language: usize,
-    /// Its place among the routes of that language.
+    /// The position of the route among the routes of that language.
     pub index: usize,
     /// The path as game code wrote it.
     pub pattern: Arc<str>,

@@ -15,7 +15,7 @@ use crate::game::{ExecutionMode, Invocation};
 use crate::http_message::{HttpRequest, HttpResponse, JSON, code};
 use crate::pipeline::RequestError;
 
-/// The parameter with which payload and result are bodies as they are.
+/// The parameter with which payload and result are whole bodies, and not members of JSON objects.
 const UNWRAP: &str = "unwrap";
 
 /// A result that is not unwrapped.
@@ -24,7 +24,7 @@ struct Wrapped<'a> {
     payload: &'a str,
 }
 
-/// Answers a call.
+/// Answers a call of a function.
 pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> HttpResponse {
     let refused = |code: Code, number: i32, message: &str, failure| HttpResponse {
         status: code.http_status(),
@@ -47,7 +47,7 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
     }
 }
 
-/// Authorised first, then the function is found by its lower-case id.
+/// Runs a function. The caller is authorised first; then the function is found by its id in lower case.
 async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<String, RequestError> {
     let unfit = |error: DecodeError| Error::invalid(error.to_string());
     // The body, which may be no JSON, is looked at only once there is a function to give it to.

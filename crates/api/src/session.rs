@@ -22,17 +22,17 @@ pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> R
     Ok(context.sign(issued, false))
 }
 
-/// Ends the sessions of the tokens given, or with neither all of the caller's.
+/// Ends the sessions of the given tokens; without tokens, all sessions of the caller.
 pub async fn logout(context: &Context<'_>, request: SessionLogoutRequest) -> Result<()> {
     let app = context.app;
     let tokens = tokens(&app.keys, context.now, &request.token, &request.refresh_token)?;
     app.sessions.logout(&*app.store, &app.revocations, &*app.clock, context.user()?, &tokens).await
 }
 
-/// Claims of the tokens to be void; an empty text is no token.
+/// The claims of the tokens that are to become void; an empty text is no token.
 ///
 /// # Errors
-/// `InvalidArgument` for one that is not valid.
+/// `InvalidArgument` for a token that is not valid.
 pub fn tokens(keys: &Keys, now: Timestamp, token: &str, refresh_token: &str) -> Result<Vec<Claims>> {
     let mut tokens = Vec::with_capacity(2);
     if !token.is_empty() {

@@ -1,6 +1,5 @@
-//! Session tokens that a shard has checked before: a player asks many times with one token, whose signature says the
-//! same
-//! each time. Whether a token has expired, or is void, is looked at each time.
+//! Session tokens that a shard has checked before. A player asks many times with one token, whose signature stays the
+//! same. Whether a token has expired, or is void, is checked each time.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,16 +11,16 @@ use muster_wire::token::TokenError;
 
 use crate::keys::Keys;
 
-/// Tokens that a shard remembers. When there are more it forgets all.
+/// Limit of the tokens that a shard remembers. When it is reached, the shard forgets all of them.
 pub const TOKENS_KEPT_MAX: usize = 4_096;
 
-/// Longer tokens are not remembered: session variables make them long.
+/// Limit of the bytes of a remembered token. Only tokens with long session variables exceed it.
 pub const TOKEN_KEPT_BYTES_MAX: usize = 1_024;
 
-/// See the module.
+/// The session tokens that a shard has checked before.
 #[derive(Default)]
 pub struct CheckedTokens {
-    /// By the token's text. Only what was signed by this server's key is in it.
+    /// Claims by the text of their token. All of the tokens were signed by this server's key.
     known: RefCell<HashMap<Box<str>, Claims, RandomState>>,
 }
 

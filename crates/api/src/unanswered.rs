@@ -2,7 +2,7 @@
 
 use muster_domain::{Error, ErrorKind};
 
-/// Sentence for whoever asked a node that has gone meanwhile.
+/// The sentence for a caller whose question went to a node that has gone meanwhile.
 pub(crate) const NODE_GONE: &str = "The node that was to answer has gone. Please try again.";
 
 /// The refusal of a question to a node that has gone meanwhile.

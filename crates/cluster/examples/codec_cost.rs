@@ -112,7 +112,7 @@ fn joined(count: u32) -> Message {
         hidden: false,
         persistence: true,
         status: None,
-        sole_since: None,
+        only_session_since: None,
     };
     let presences = (0..count).map(presence).collect();
     Message::Down(Down::Reply(9, Reply::Joined(Ok(Joined { is_new: true, presences, total: count as usize }))))

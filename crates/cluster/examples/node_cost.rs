@@ -13,7 +13,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
-use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, NotTaken, RunningNode};
+use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode, SendError};
 use muster_testenv::{Nats as Server, NatsSettings};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc;
@@ -94,7 +94,7 @@ async fn send(url: &str, start: Instant, told: &Receiver<Histogram<u64>>) -> Res
                 ticks.tick().await;
             }
             let mut next = batch(start)?;
-            while let Err(NotTaken::Full(again)) = node.outbound().try_send(to, next) {
+            while let Err(SendError::Full(again)) = node.outbound().try_send(to, next) {
                 node.outbound().room(to).await;
                 next = again;
             }

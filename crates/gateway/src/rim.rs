@@ -63,7 +63,7 @@ pub struct LaneEnds {
     pub receiver: mpsc::UnboundedReceiver<Batch>,
 }
 
-/// The ways into a node's shards, for messages of other nodes.
+/// The ways into the shards of a node, by the index of the shard.
 pub type LaneSenders = Vec<mpsc::UnboundedSender<Batch>>;
 
 /// The lanes between this number of shards of a node on its own.
@@ -114,7 +114,7 @@ pub struct ShardRim {
     collected_far: RefCell<BTreeMap<NodeNumber, Vec<(ShardIndex, Message)>>>,
     next_due: Cell<Option<Millis>>,
     is_busy: Cell<bool>,
-    /// Notified when the shard's loop has something to look at.
+    /// Notified when the shard's loop has to look at the rim again.
     changed: Notify,
     /// The rest of the shard, once it is complete.
     shard: OnceCell<Box<dyn CarryOut>>,
@@ -148,7 +148,7 @@ impl ShardRim {
         }
     }
 
-    /// Attaches a session's socket, which receives from now on what the plane delivers.
+    /// Attaches a session's socket, which from now on receives the frames that the plane delivers.
     pub fn attach(&self, session: SessionKey, socket: Rc<SocketHandle>) {
         let mut sockets = self.sockets.borrow_mut();
         if sockets.len() <= session.index() {
@@ -235,7 +235,7 @@ impl ShardRim {
     }
 
     /// Has the shard carry out an effect, as soon as it is complete.
-    fn have_done(&self, effect: Effect) {
+    fn hand_to_shard(&self, effect: Effect) {
         match self.shard.get() {
             Some(shard) => shard.carry_out(effect),
             None => self.early.borrow_mut().push(effect),
@@ -269,7 +269,7 @@ impl Rim for ShardRim {
             Effect::HandedOver(partitions) => self.tell_node(ClusterCommand::HandedOver(partitions)),
             Effect::Keep(recoverable) => self.tell_node(ClusterCommand::Keep(recoverable)),
             Effect::Recover(partitions) => self.tell_node(ClusterCommand::Recover(self.me.shard(), partitions)),
-            effect => self.have_done(effect),
+            effect => self.hand_to_shard(effect),
         }
     }
 

@@ -65,14 +65,14 @@ pub enum ShardCommand {
     Peers(Arc<[ShardHandle]>),
     /// Tokens were revoked: their sockets close.
     Revoked(Revocation),
-    /// New owners of partitions, or other nodes; `done` is told when this shard goes by them.
+    /// New owners of partitions, or other nodes; `done` is told when this shard uses them.
     Routes(Routes, oneshot::Sender<()>),
-    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard goes
+    /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard acts
     /// by that.
     Island(bool, oneshot::Sender<()>),
     /// Nobody new is let in, and sessions that survive their socket are sent to other nodes.
     Drain,
-    /// Matches of game code end. Their code is told this number of seconds that it has.
+    /// Matches of game code end. Their code is told the number of seconds that it has left.
     EndMatches(u32),
     /// Recovery data of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
@@ -128,7 +128,7 @@ impl ShardHandle {
     /// Sends the shard a command, and waits while its queue is full.
     ///
     /// # Errors
-    /// When the shard has ended.
+    /// An error if the shard has ended.
     pub async fn send(&self, command: ShardCommand) -> io::Result<()> {
         if matches!(command, ShardCommand::Connection { .. } | ShardCommand::Socket(_)) {
             // Counted here so that a burst of connections spreads before the shard has seen the first.
@@ -375,7 +375,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             }
         };
         framer.frames_for(&app);
-        let is_asked = app.game.is_asked_of_matches();
+        let is_asked = app.game.has_matched_function();
         app.live.step(|plane, _, _| plane.ask_of_matches(is_asked));
         let _ = ready.send(Ok(()));
         let pushing = Rc::new(Pushing::new(config.outbox, metrics.clone()));
@@ -516,7 +516,7 @@ mod tests {
         let mut asked = Box::pin(shard.ask(|done| ShardCommand::Island(false, done)));
         assert!(futures_util::poll!(&mut asked).is_pending());
         assert_eq!(inbox.len(), 1);
-        // The queue keeps what is in it.
+        // The queue keeps the command that is in it.
         inbox.close();
         assert_eq!(asked.await, None);
     }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matchmaker::{
-    Matchmaker, MatchmakerConfig, Member, MemberKey, NewTicket, Owner, SLICE_UNITS, Slice, TicketId, Widening,
+    Matchmaker, MatchmakerConfig, MemberKey, NewTicket, SLICE_UNITS, Slice, TicketId, TicketMember, TicketOwner,
+    Widening,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -83,7 +84,7 @@ const SHAPES: &[Shape] = &[
         name: "nobody: parties of 3 for matches of 4",
         make: |ticket, number, _| {
             counts(ticket, 4, 4);
-            ticket.owner = Owner::Party(number.to_string().into());
+            ticket.owner = TicketOwner::Party(number.to_string().into());
             ticket.members = (0..3).map(|seat| member(number * 3 + seat)).collect();
         },
     },
@@ -130,8 +131,8 @@ fn mode_and_rank(ticket: &mut NewTicket<()>, random: u64, reach: f64, modes: &[&
     ticket.numeric_properties.insert("rank".into(), rank);
 }
 
-fn member(number: usize) -> Member<()> {
-    Member { key: MemberKey::Session(SessionId(Uuid::from_u128(number as u128))), presence: () }
+fn member(number: usize) -> TicketMember<()> {
+    TicketMember { key: MemberKey::Session(SessionId(Uuid::from_u128(number as u128))), presence: () }
 }
 
 fn ticket(shape: &Shape, number: usize) -> NewTicket<()> {
@@ -139,7 +140,7 @@ fn ticket(shape: &Shape, number: usize) -> NewTicket<()> {
     let random = (random ^ (random >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mut ticket = NewTicket {
         id: TicketId(Arc::from(Uuid::from_u128(number as u128).to_string())),
-        owner: Owner::Session(SessionId(Uuid::from_u128(number as u128))),
+        owner: TicketOwner::Session(SessionId(Uuid::from_u128(number as u128))),
         members: vec![member(number)],
         min_count: 2,
         max_count: 2,

@@ -17,10 +17,10 @@ pub trait Encode {
     fn frame(&self, payload: &dyn Payload, encoding: Encoding) -> Bytes;
 
     /// The payload of an event of a party, for its members and for those who ask to join.
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload;
+    fn party_event(&self, party: &StreamKey, event: party::PartyEvent) -> SharedPayload;
 
     /// The payload of an event of a room, for those in it.
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload;
+    fn room_event(&self, room: &StreamKey, event: rooms::RoomEvent) -> SharedPayload;
 
     /// The payload of changes of a view of the lobby, for those who watch it.
     fn lobby_event(&self, view: &StreamKey, delta: rooms::LobbyDelta) -> SharedPayload;

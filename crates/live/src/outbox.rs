@@ -132,8 +132,8 @@ impl Outbox {
         let mut written = self.front_written + written;
         while let Some(front) = self.frames.pop_front_if(|front| front.len() <= written) {
             written -= front.len();
-            let is_apart = self.classes.as_mut().is_some_and(|classes| classes.left_front(front.is_empty()));
-            if let Some(ring) = self.ring.as_mut().filter(|_| !is_apart && !front.is_empty()) {
+            let is_of_socket = self.classes.as_mut().is_some_and(|classes| classes.left_front(front.is_empty()));
+            if let Some(ring) = self.ring.as_mut().filter(|_| !is_of_socket && !front.is_empty()) {
                 ring.keep(front);
             }
         }

@@ -179,7 +179,7 @@ pub struct Move {
 
 /// The owner that a moving partition comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Former {
+pub struct FormerOwner {
     /// The owner that hands the partition over.
     pub owner: Place,
     /// The epoch since which that owner had the partition.
@@ -195,7 +195,7 @@ pub struct Routes {
     /// The epoch of each partition's owner; `None` on a node that runs alone.
     epochs: Option<Arc<[Epoch]>>,
     /// The former owner of each moving partition.
-    formers: Arc<BTreeMap<Partition, Former>>,
+    formers: Arc<BTreeMap<Partition, FormerOwner>>,
     places: Arc<[Place]>,
     /// The lowest number that no node has had yet.
     next_node: NodeNumber,
@@ -238,7 +238,7 @@ impl Routes {
     pub fn with_moves(mut self, moves: impl IntoIterator<Item = Move>) -> Self {
         let mut formers = BTreeMap::clone(&self.formers);
         for Move { partition, to, epoch } in moves {
-            formers.insert(partition, Former { owner: self.owner(partition), epoch: self.epoch(partition) });
+            formers.insert(partition, FormerOwner { owner: self.owner(partition), epoch: self.epoch(partition) });
             self.set(partition, to, epoch);
         }
         self.formers = Arc::new(formers);
@@ -249,7 +249,9 @@ impl Routes {
     #[must_use]
     pub fn before_moves(&self, is_one: impl Fn(Partition) -> bool) -> Self {
         let mut before = self.clone();
-        for (partition, Former { owner, epoch }) in self.formers.iter().filter(|(partition, _)| is_one(**partition)) {
+        for (partition, FormerOwner { owner, epoch }) in
+            self.formers.iter().filter(|(partition, _)| is_one(**partition))
+        {
             before.set(*partition, *owner, *epoch);
             Arc::make_mut(&mut before.formers).remove(partition);
         }
@@ -280,7 +282,7 @@ impl Routes {
     }
 
     /// The owner that hands a partition over, if the partition is moving.
-    pub fn former(&self, partition: Partition) -> Option<Former> {
+    pub fn former(&self, partition: Partition) -> Option<FormerOwner> {
         self.formers.get(&partition).copied()
     }
 

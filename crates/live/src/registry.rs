@@ -28,7 +28,7 @@ pub struct SessionInfo {
     pub issued_at_sec: i64,
     /// The time at which the session opened, if it is to be its user's only one: the sessions that opened before it
     /// end.
-    pub sole_since: Option<Timestamp>,
+    pub only_session_since: Option<Timestamp>,
 }
 
 struct Slot<T> {
@@ -214,7 +214,7 @@ mod tests {
             user_id: UserId(Uuid::from_u128(user)),
             token_id: token(second),
             issued_at_sec: second,
-            sole_since: None,
+            only_session_since: None,
         }
     }
 

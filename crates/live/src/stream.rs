@@ -138,8 +138,8 @@ pub struct Presence {
     /// A text that is shown with the presence, such as the user's status, or the seat in a room.
     pub status: Option<Arc<str>>,
     /// The time at which the session opened, if the session is to be its user's only one; see
-    /// [`crate::SessionInfo::sole_since`].
-    pub sole_since: Option<Timestamp>,
+    /// [`crate::SessionInfo::only_session_since`].
+    pub only_session_since: Option<Timestamp>,
 }
 
 /// Joins and leaves of one stream. A changed presence is in both: the old one leaves and the new one joins.

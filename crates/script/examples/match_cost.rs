@@ -78,7 +78,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn init(id: u128) -> HandlerOrder {
     HandlerOrder::Call(Box::new(Call {
         id: MatchId::at(Place::new(0, 0), Uuid::from_u128(id << 64)),
-        life: 1,
+        stay: 1,
         handler: "game".into(),
         tick: 0,
         tick_rate: 0,

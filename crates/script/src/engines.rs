@@ -22,7 +22,7 @@ use crate::functions::Functions;
 use crate::host::Host;
 use crate::luau::language::Lua;
 use crate::machine::limits::Limits;
-use crate::machine::{Code, LoadError, Machine, MatchMachine};
+use crate::machine::{LoadError, LoadedProgram, Machine, MatchMachine};
 use crate::matches::{GameMatches, ShardParts};
 use crate::metrics::ScriptMetrics;
 use crate::quickjs::language::JavaScript;
@@ -45,7 +45,7 @@ type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// A language with its types, its limits and the way to load its modules. The folder of each engine implements it once.
 pub(crate) trait Language: Sync + 'static {
     /// Modules that were checked, and ran once without an error. The default has no modules.
-    type Program: Code;
+    type Program: LoadedProgram;
     /// A machine for functions and hooks.
     type Machine: Machine<Program = Self::Program>;
     /// A machine for matches.
@@ -90,11 +90,11 @@ pub struct EngineSettings {
 
 /// Game code of all languages, as it was loaded at one time.
 #[derive(Clone)]
-pub struct Programs(Vec<LoadedProgram>);
+pub struct Programs(Vec<LanguageProgram>);
 
 /// The game code of one language.
 #[derive(Clone)]
-struct LoadedProgram {
+struct LanguageProgram {
     engine: &'static dyn Engine,
     program: AnyProgram,
     limits: Limits,
@@ -103,7 +103,7 @@ struct LoadedProgram {
 impl Programs {
     /// Programs without any modules.
     pub fn none(settings: &EngineSettings) -> Self {
-        let none = |engine: &&'static dyn Engine| LoadedProgram {
+        let none = |engine: &&'static dyn Engine| LanguageProgram {
             engine: *engine,
             program: engine.no_program(),
             limits: engine.limits(settings),
@@ -126,7 +126,7 @@ impl Programs {
         let mut programs = Vec::new();
         for engine in ENGINES {
             let program = engine.load(folder, host, settings).await?;
-            programs.push(LoadedProgram { engine, program, limits: engine.limits(settings) });
+            programs.push(LanguageProgram { engine, program, limits: engine.limits(settings) });
         }
         programs.iter().for_each(|loaded| loaded.engine.log_loaded(&loaded.program, folder, generation));
         Ok(Self(programs))
@@ -134,7 +134,7 @@ impl Programs {
 
     /// The functions and hooks of one shard, by language.
     pub fn functions(&self, host: &Rc<Host>, metrics: &Arc<ScriptMetrics>) -> Vec<Box<dyn EngineFunctions>> {
-        let functions = |loaded: &LoadedProgram| {
+        let functions = |loaded: &LanguageProgram| {
             loaded.engine.functions(loaded.program.clone(), host.clone(), loaded.limits, metrics.clone())
         };
         self.0.iter().map(functions).collect()
@@ -143,7 +143,7 @@ impl Programs {
     /// The matches of one shard, by language.
     pub fn matches(&self, shard: &ShardParts) -> Vec<Rc<dyn EngineMatches>> {
         let matches =
-            |loaded: &LoadedProgram| loaded.engine.matches(loaded.program.clone(), loaded.limits, shard.clone());
+            |loaded: &LanguageProgram| loaded.engine.matches(loaded.program.clone(), loaded.limits, shard.clone());
         self.0.iter().map(matches).collect()
     }
 
@@ -223,7 +223,7 @@ impl<L: Language> Engine for L {
 }
 
 /// The program as the type of its language. Programs stand in the order of [`ENGINES`], so each engine gets its own.
-pub(crate) fn typed<P: Code>(program: &AnyProgram) -> Arc<P> {
+pub(crate) fn typed<P: LoadedProgram>(program: &AnyProgram) -> Arc<P> {
     let program = program.clone().downcast();
     debug_assert!(program.is_ok(), "a program was given to another language's engine");
     program.unwrap_or_default()

@@ -14,9 +14,9 @@ use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_wire::api::Event;
 
 use crate::events::{Events, QueuedEvent};
-use crate::host::{Host, Reports};
+use crate::host::{EventListener, Host};
 use crate::machine::Machine;
-use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, Sole};
+use crate::machine::call::{self, CallArgument, CallInput, Callee, ResultType, SinglePurpose};
 use crate::machine::limits::Limits;
 use crate::machine::registered::{Point, When};
 use crate::metrics::ScriptMetrics;
@@ -25,7 +25,7 @@ use crate::schedules::Schedules;
 
 /// Facts about the server that the context of every call holds.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct ServerFacts {
     /// The node's name.
     pub node: Arc<str>,
     /// The server's version.
@@ -56,7 +56,7 @@ impl<M: Machine> Functions<M> {
         let schedules = Schedules::new(host.clock.now());
         let pool = RefCell::new(Rc::new(pool));
         let inner = Rc::new(Inner { pool, host, limits, metrics, events: Events::default(), schedules });
-        let listener: Rc<dyn Reports> = inner.clone();
+        let listener: Rc<dyn EventListener> = inner.clone();
         inner.host.reporter.add(Rc::downgrade(&listener));
         Self { inner }
     }
@@ -99,7 +99,7 @@ impl<M: Machine> Inner<M> {
     }
 }
 
-impl<M: Machine> Reports for Inner<M> {
+impl<M: Machine> EventListener for Inner<M> {
     fn hears_of(&self, occasion: Occasion) -> bool {
         self.pool().names().listeners(occasion) > 0
     }
@@ -132,26 +132,31 @@ impl<M: Machine> GameFunctions for Functions<M> {
         Box::pin(self.inner.serve(self.inner.pool(), found, request, invocation))
     }
 
-    fn is_asked_of_matches(&self) -> bool {
-        self.inner.pool().names().has(Sole::Matched)
+    fn has_matched_function(&self) -> bool {
+        self.inner.pool().names().has(SinglePurpose::Matched)
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
         let argument = CallArgument::Value(call::matched_players(players, &self.inner.host.node));
         let invocation = Invocation { mode: ExecutionMode::Matchmaker, ..Invocation::default() };
         Box::pin(async move {
-            let id =
-                self.run(Callee::Sole(Sole::Matched), CallInput { invocation, argument }, ResultType::Text).await?;
+            let id = self
+                .run(
+                    Callee::SinglePurpose(SinglePurpose::Matched),
+                    CallInput { invocation, argument },
+                    ResultType::Text,
+                )
+                .await?;
             Ok(id.map(lossy))
         })
     }
 
     fn hears_of(&self, occasion: Occasion) -> bool {
-        Reports::hears_of(&*self.inner, occasion)
+        EventListener::hears_of(&*self.inner, occasion)
     }
 
     fn tell(&self, occasion: Occasion, invocation: Invocation, event: Event) {
-        Reports::tell(self.inner.clone(), occasion, invocation, event);
+        EventListener::tell(self.inner.clone(), occasion, invocation, event);
     }
 
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
@@ -162,12 +167,14 @@ impl<M: Machine> GameFunctions for Functions<M> {
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        if !self.inner.pool().names().has(Sole::Farewell) {
+        if !self.inner.pool().names().has(SinglePurpose::Farewell) {
             return Box::pin(std::future::ready(Ok(())));
         }
         let invocation = Invocation { mode: ExecutionMode::Shutdown, ..Invocation::default() };
         let input = CallInput { invocation, argument: CallArgument::Number(grace_sec as f64) };
-        Box::pin(async move { self.run(Callee::Sole(Sole::Farewell), input, ResultType::Nothing).await.map(drop) })
+        Box::pin(async move {
+            self.run(Callee::SinglePurpose(SinglePurpose::Farewell), input, ResultType::Nothing).await.map(drop)
+        })
     }
 }
 

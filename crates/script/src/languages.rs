@@ -23,7 +23,7 @@ use muster_wire::code::Code;
 use self::index::Index;
 use crate::durable::logs::Logs;
 use crate::engines::{EngineFunctions, EngineMatches, Programs};
-use crate::machine::call::Sole;
+use crate::machine::call::SinglePurpose;
 use crate::machine::registered::{Point, When};
 use crate::matches::NOT_HERE;
 
@@ -78,8 +78,8 @@ impl Languages {
         self.found(|index| index.hook(Point { when, subject }))
     }
 
-    fn with_sole(&self, sole: Sole) -> Option<&dyn EngineFunctions> {
-        self.found(|index| index.sole(sole))
+    fn with_single_purpose(&self, purpose: SinglePurpose) -> Option<&dyn EngineFunctions> {
+        self.found(|index| index.of_purpose(purpose))
     }
 }
 
@@ -119,12 +119,12 @@ impl GameFunctions for Languages {
         }
     }
 
-    fn is_asked_of_matches(&self) -> bool {
-        self.with_sole(Sole::Matched).is_some()
+    fn has_matched_function(&self) -> bool {
+        self.with_single_purpose(SinglePurpose::Matched).is_some()
     }
 
     fn matched(&self, players: Vec<MatchedPlayer>) -> FunctionFuture<'_> {
-        match self.with_sole(Sole::Matched) {
+        match self.with_single_purpose(SinglePurpose::Matched) {
             Some(engine) => engine.matched(players),
             None => Box::pin(std::future::ready(Ok(None))),
         }
@@ -149,7 +149,7 @@ impl GameFunctions for Languages {
     }
 
     fn farewell(&self, grace_sec: u64) -> FarewellFuture<'_> {
-        match self.with_sole(Sole::Farewell) {
+        match self.with_single_purpose(SinglePurpose::Farewell) {
             Some(engine) => engine.farewell(grace_sec),
             None => Box::pin(std::future::ready(Ok(()))),
         }

@@ -26,7 +26,7 @@ use crate::engines::{AnyProgram, EngineDurableMatches, EngineMatches, typed};
 use crate::host::{Host, Meter, line_of};
 use crate::machine::limits::{Limits, SLICE};
 use crate::machine::matches::{failed, is_want_of_memory};
-use crate::machine::{Code as _, MatchMachine};
+use crate::machine::{LoadedProgram as _, MatchMachine};
 use crate::metrics::ScriptMetrics;
 
 /// A function that takes the return of each call and gives it to the plane.
@@ -66,15 +66,15 @@ pub struct GameMatches<M: MatchMachine> {
     limits: Limits,
     metrics: Arc<ScriptMetrics>,
     returns: Returns,
-    machines: RefCell<Vec<Rc<Housed<M>>>>,
-    homes: RefCell<HashMap<MatchId, Home<M>>>,
+    machines: RefCell<Vec<Rc<MachineSlot<M>>>>,
+    places: RefCell<HashMap<MatchId, MatchPlace<M>>>,
     logs: Option<Rc<Logs>>,
     migrations: Migrations,
 }
 
 /// The machine of a match, and for a recorded match its progress and records.
-struct Home<M> {
-    machine: Rc<Housed<M>>,
+struct MatchPlace<M> {
+    machine: Rc<MachineSlot<M>>,
     /// Set for a recorded match once its first callback has begun.
     recorded: Option<Rc<RecordedMatch>>,
 }
@@ -87,7 +87,7 @@ struct Current<M: MatchMachine> {
 }
 
 /// A machine with the orders for its matches.
-struct Housed<M> {
+struct MachineSlot<M> {
     vm: M,
     generation: u64,
     /// Whether all matches of the machine are recorded. Otherwise none is.
@@ -102,7 +102,7 @@ struct Housed<M> {
     parked: Cell<usize>,
 }
 
-impl<M> Housed<M> {
+impl<M> MachineSlot<M> {
     fn new(vm: M, generation: u64, is_recorded: bool) -> Self {
         Self {
             vm,
@@ -139,7 +139,7 @@ impl<M: MatchMachine> GameMatches<M> {
             metrics,
             returns,
             machines: RefCell::default(),
-            homes: RefCell::default(),
+            places: RefCell::default(),
             logs,
             migrations: Migrations::default(),
         }
@@ -164,7 +164,7 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 
     /// Calls a callback of a match in its machine.
-    fn call(self: &Rc<Self>, machine: Rc<Housed<M>>, call: Box<Call>) {
+    fn call(self: &Rc<Self>, machine: Rc<MachineSlot<M>>, call: Box<Call>) {
         if self.waits_for(&machine, &call) {
             let why = "A match of the same machine waits for this signal's answer: it would wait for ever.";
             let outcome = Outcome::Refused(why.into());
@@ -173,7 +173,7 @@ impl<M: MatchMachine> GameMatches<M> {
         self.queue(machine, HandlerOrder::Call(call));
     }
 
-    fn queue(self: &Rc<Self>, machine: Rc<Housed<M>>, order: HandlerOrder) {
+    fn queue(self: &Rc<Self>, machine: Rc<MachineSlot<M>>, order: HandlerOrder) {
         machine.orders.borrow_mut().push_back(order);
         if !machine.is_at_work.replace(true) {
             tokio::task::spawn_local(work(self.clone(), machine));
@@ -182,41 +182,41 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Whether a machine of these matches runs the match.
     pub(crate) fn holds(&self, id: MatchId) -> bool {
-        self.homes.borrow().contains_key(&id)
+        self.places.borrow().contains_key(&id)
     }
 
-    fn machine_of(&self, id: MatchId) -> Option<Rc<Housed<M>>> {
-        self.homes.borrow().get(&id).map(|home| home.machine.clone())
+    fn machine_of(&self, id: MatchId) -> Option<Rc<MachineSlot<M>>> {
+        self.places.borrow().get(&id).map(|place| place.machine.clone())
     }
 
     /// Removes a match from the tables and counts. The caller has the machine drop the match's state.
-    fn remove_home(&self, id: MatchId) -> Option<Home<M>> {
-        let home = self.homes.borrow_mut().remove(&id)?;
-        home.machine.matches.set(home.machine.matches.get() - 1);
+    fn remove_place(&self, id: MatchId) -> Option<MatchPlace<M>> {
+        let place = self.places.borrow_mut().remove(&id)?;
+        place.machine.matches.set(place.machine.matches.get() - 1);
         self.metrics.matches.fetch_sub(1, Ordering::Relaxed);
-        self.metrics.matches_durable.fetch_sub(home.recorded.is_some().into(), Ordering::Relaxed);
-        Some(home)
+        self.metrics.matches_durable.fetch_sub(place.recorded.is_some().into(), Ordering::Relaxed);
+        Some(place)
     }
 
     /// Finds a machine for a new match, and counts the match there.
-    fn house(&self, id: MatchId, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
+    fn place_match(&self, id: MatchId, is_recorded: bool) -> Result<Rc<MachineSlot<M>>, Arc<str>> {
         let machine = self.machine_with_room(is_recorded)?;
         machine.matches.set(machine.matches.get() + 1);
         self.metrics.matches.fetch_add(1, Ordering::Relaxed);
-        self.homes.borrow_mut().insert(id, Home { machine: machine.clone(), recorded: None });
+        self.places.borrow_mut().insert(id, MatchPlace { machine: machine.clone(), recorded: None });
         Ok(machine)
     }
 
     /// Finds a machine of the current program with room for a match, or starts one.
-    fn machine_with_room(&self, is_recorded: bool) -> Result<Rc<Housed<M>>, Arc<str>> {
+    fn machine_with_room(&self, is_recorded: bool) -> Result<Rc<MachineSlot<M>>, Arc<str>> {
         let mut machines = self.machines.borrow_mut();
         // The fullest machine with room takes the match, so that others become empty and are dropped.
         let current = self.current.borrow();
         let matches_max = self.limits.matches_per_machine.min(M::MATCHES_MAX);
-        let has_room = |machine: &&Rc<Housed<M>>| {
+        let has_room = |machine: &&Rc<MachineSlot<M>>| {
             // A machine that runs one callback at a time takes no new match while a callback waits, because the
             // callback may wait for this very match to begin.
-            let is_free = (M::PARKS || machine.parked.get() == 0) && !machine.vm.is_spent();
+            let is_free = (M::TAKES_CALLS_WHILE_WAITING || machine.parked.get() == 0) && !machine.vm.is_spent();
             let is_fit = machine.generation == current.generation && machine.is_recorded == is_recorded;
             is_free && is_fit && machine.matches.get() < matches_max
         };
@@ -225,7 +225,7 @@ impl<M: MatchMachine> GameMatches<M> {
             None => {
                 let vm = M::new(&current.program, &self.host, self.limits, is_recorded);
                 let vm = vm.map_err(|error| Arc::from(error.to_string()))?;
-                machines.push(Rc::new(Housed::new(vm, current.generation, is_recorded)));
+                machines.push(Rc::new(MachineSlot::new(vm, current.generation, is_recorded)));
                 self.metrics.match_machines.fetch_add(1, Ordering::Relaxed);
                 machines[machines.len() - 1].clone()
             }
@@ -235,16 +235,16 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Whether a machine that takes one call at a time already runs a callback that waits for the result of this call.
     /// Such a machine could never take the call.
-    fn waits_for(&self, machine: &Rc<Housed<M>>, call: &Call) -> bool {
-        let homes = self.homes.borrow();
-        let is_its = |id: &MatchId| homes.get(id).is_some_and(|home| Rc::ptr_eq(&home.machine, machine));
-        !M::PARKS && machine.parked.get() > 0 && call.chain.iter().any(is_its)
+    fn waits_for(&self, machine: &Rc<MachineSlot<M>>, call: &Call) -> bool {
+        let places = self.places.borrow();
+        let is_its = |id: &MatchId| places.get(id).is_some_and(|place| Rc::ptr_eq(&place.machine, machine));
+        !M::TAKES_CALLS_WHILE_WAITING && machine.parked.get() > 0 && call.chain.iter().any(is_its)
     }
 
     /// Drops a machine that has no matches, if another machine has room or no new match may come to this machine.
-    fn retire(&self, machine: &Rc<Housed<M>>) {
+    fn retire(&self, machine: &Rc<MachineSlot<M>>) {
         let mut machines = self.machines.borrow_mut();
-        let is_spare = |other: &&Rc<Housed<M>>| {
+        let is_spare = |other: &&Rc<MachineSlot<M>>| {
             !Rc::ptr_eq(other, machine)
                 && other.generation == machine.generation
                 && other.is_recorded == machine.is_recorded
@@ -277,7 +277,7 @@ impl<M: MatchMachine> EngineMatches for GameMatches<M> {
     fn order(self: Rc<Self>, order: HandlerOrder) -> Option<HandlerOrder> {
         match order {
             HandlerOrder::Call(call) if matches!(call.callback, Callback::Init { .. }) => {
-                match self.house(call.id, call.is_durable()) {
+                match self.place_match(call.id, call.is_durable()) {
                     Ok(machine) => self.queue(machine, HandlerOrder::Call(call)),
                     Err(why) => self.fail(call.reference(), why),
                 }
@@ -293,12 +293,12 @@ impl<M: MatchMachine> EngineMatches for GameMatches<M> {
                 None
             }
             HandlerOrder::Drop(id) => {
-                let Some(home) = self.remove_home(id) else { return Some(order) };
+                let Some(place) = self.remove_place(id) else { return Some(order) };
                 self.migrations.forget(id);
-                if let Some(recorded) = &home.recorded {
+                if let Some(recorded) = &place.recorded {
                     self.end(recorded, "it is over");
                 }
-                self.queue(home.machine, order);
+                self.queue(place.machine, order);
                 None
             }
             HandlerOrder::TakeOver(_) | HandlerOrder::Release(_) | HandlerOrder::Forget(_) => Some(order),
@@ -316,7 +316,7 @@ impl<M: MatchMachine> EngineMatches for GameMatches<M> {
 
 /// Carries out the orders of a machine, one after the other. If the language lets callbacks wait beside each other, the
 /// next order is carried out while a callback waits. Other tasks of the thread have their turn after each slice.
-async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>) {
+async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<MachineSlot<M>>) {
     let mut since = Instant::now();
     loop {
         let next = machine.orders.borrow_mut().pop_front();
@@ -328,7 +328,7 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
                 let mut called = Box::pin(run(matches.clone(), machine.clone(), call));
                 if poll!(&mut called).is_pending() {
                     let parked = ParkedCall::new(matches.clone(), machine.clone(), called);
-                    if M::PARKS {
+                    if M::TAKES_CALLS_WHILE_WAITING {
                         tokio::task::spawn_local(parked.end());
                     } else {
                         parked.end().await;
@@ -348,12 +348,16 @@ async fn work<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M
 /// A callback that waits, or whose slice is over.
 struct ParkedCall<M: MatchMachine> {
     matches: Rc<GameMatches<M>>,
-    machine: Rc<Housed<M>>,
+    machine: Rc<MachineSlot<M>>,
     called: Pin<Box<dyn Future<Output = ()>>>,
 }
 
 impl<M: MatchMachine> ParkedCall<M> {
-    fn new(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, called: Pin<Box<dyn Future<Output = ()>>>) -> Self {
+    fn new(
+        matches: Rc<GameMatches<M>>,
+        machine: Rc<MachineSlot<M>>,
+        called: Pin<Box<dyn Future<Output = ()>>>,
+    ) -> Self {
         machine.parked.set(machine.parked.get() + 1);
         matches.metrics.match_calls_parked.fetch_add(1, Ordering::Relaxed);
         Self { matches, machine, called }
@@ -373,7 +377,7 @@ impl<M: MatchMachine> Drop for ParkedCall<M> {
 }
 
 /// Runs one callback, and hands its return to the plane.
-async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<Housed<M>>, call: Box<Call>) {
+async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<MachineSlot<M>>, call: Box<Call>) {
     matches.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
     let called = async {
         match matches.recorded_match_for(&call).await {
@@ -414,6 +418,6 @@ impl<M: MatchMachine> Drop for GameMatches<M> {
     fn drop(&mut self) {
         let gone = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.metrics.match_machines.fetch_sub(gone(self.machines.borrow().len()), Ordering::Relaxed);
-        self.metrics.matches.fetch_sub(gone(self.homes.borrow().len()), Ordering::Relaxed);
+        self.metrics.matches.fetch_sub(gone(self.places.borrow().len()), Ordering::Relaxed);
     }
 }

@@ -14,7 +14,7 @@ use crate::host::{Host, Meter, line_of};
 use crate::machine::call::{Breach, CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{Code as _, Machine};
+use crate::machine::{LoadedProgram as _, Machine};
 use crate::metrics::ScriptMetrics;
 
 /// The machines of a program. A caller keeps the pool until its call has ended.

@@ -20,7 +20,7 @@ use muster_live::{Epoch, Partition};
 use muster_script::durable::logs::Logs;
 use muster_script::durable::recorded_call::{MatchClock, MatchEntropy};
 use muster_script::durable::recording::Recorder;
-use muster_script::functions::Surroundings;
+use muster_script::functions::ServerFacts;
 use muster_script::host::{Current, Handlers, Matches, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::stuck::{StuckModules, StuckPolicy};
 use muster_script::process::{CustomMetrics, Process, SliceClock};
@@ -38,7 +38,7 @@ use self::outgoing::Outgoing;
 use self::recordings::Folder;
 pub(crate) use self::recordings::{RecordingPlayer, read as read_recording};
 use self::reload::Shards;
-pub(crate) use self::reload::{Ask, Reload};
+pub(crate) use self::reload::{Reload, ReloadRequest};
 use crate::config::Config;
 use crate::jobs::Jobs;
 use crate::settings::live_rules;
@@ -81,13 +81,13 @@ struct Loader {
     folder: PathBuf,
     /// Whether the configuration names the folder, which then must exist.
     is_named: bool,
-    means: Means,
+    resources: MachineResources,
     settings: EngineSettings,
 }
 
-/// Things that the machines of all shards use.
+/// The resources that the machines of all shards use.
 #[derive(Clone)]
-struct Means {
+struct MachineResources {
     process: Arc<Process>,
     /// The part of public ids after the dot.
     public_node: Arc<str>,
@@ -114,7 +114,7 @@ impl Game {
         // The files are looked at before they are read: a file that changes meanwhile is loaded again.
         let files = loader.look();
         let first = loader.load(1, store.clone(), signing.clone()).await?;
-        loader.means.metrics.generation.store(1, Ordering::Relaxed);
+        loader.resources.metrics.generation.store(1, Ordering::Relaxed);
         let (generations_in, generations) = watch::channel(first);
         let (taken, takes) = mpsc::channel(shards);
         let shards = Shards { count: shards, generations: generations_in, takes };
@@ -137,25 +137,25 @@ impl Game {
     /// The functions and hooks for one shard, which also runs the matches that are made there. On a server on its own,
     /// durable matches of the last run go on.
     pub(crate) async fn of_shard(self, store: Rc<dyn Store>, signing: Signing, live: &Rc<Live>) -> Rc<Languages> {
-        let Self { mut generations, taken, loader: Loader { means, .. }, jobs, logs, record_dir } = self;
+        let Self { mut generations, taken, loader: Loader { resources, .. }, jobs, logs, record_dir } = self;
         let recorder = record_dir.map(|folder| Rc::new(Folder(folder)) as Rc<dyn Recorder>);
         let programs = generations.borrow_and_update().programs.clone();
-        let host = means.host(store, signing, live.clone(), live.clone());
+        let host = resources.host(store, signing, live.clone(), live.clone());
         let match_logs = logs.as_ref().map(|logs| Logs::new(logs.of_shard(), recorder));
-        let matches = matches(&programs, &host, &means.metrics, match_logs, live);
+        let matches = matches(&programs, &host, &resources.metrics, match_logs, live);
         let is_own = |partition: &Partition| live.look(|plane| plane.is_owner(*partition));
         let to_go_on = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own);
         matches.take_over(to_go_on.map(|partition| (partition, Epoch::default())).collect()).await;
-        let functions = Rc::new(Languages::new(programs.functions(&host, &means.metrics), matches.clone()));
+        let functions = Rc::new(Languages::new(programs.functions(&host, &resources.metrics), matches.clone()));
         let warm = functions.clone();
         tokio::task::spawn_local(async move { warm.warm_up().await });
-        let of_shard = OfShard {
+        let shard_code = ShardCode {
             functions: Rc::downgrade(&functions),
             matches: Rc::downgrade(&matches),
             live: Rc::downgrade(live),
             taken,
         };
-        tokio::task::spawn_local(of_shard.follow(generations));
+        tokio::task::spawn_local(shard_code.follow(generations));
         // One shard of the node runs schedules, so that the node has one list of them.
         if live.place().shard() == 0 {
             tokio::task::spawn_local(schedules::keep(Rc::downgrade(&functions), jobs));
@@ -184,14 +184,14 @@ fn matches(
 }
 
 /// The game code of one shard.
-struct OfShard {
+struct ShardCode {
     functions: Weak<Languages>,
     matches: Weak<LanguageMatches>,
     live: Weak<Live>,
     taken: mpsc::Sender<u64>,
 }
 
-impl OfShard {
+impl ShardCode {
     /// Goes over to each new generation.
     async fn follow(self, mut generations: watch::Receiver<Generation>) {
         while generations.changed().await.is_ok() {
@@ -203,7 +203,7 @@ impl OfShard {
             };
             functions.renew(&programs, number).await;
             matches.renew(&programs, number);
-            let is_asked = functions.is_asked_of_matches();
+            let is_asked = functions.has_matched_function();
             live.step(|plane, _, _| plane.ask_of_matches(is_asked));
             // An error means that nobody counts the shards any more: the wait for them has timed out.
             let _ = self.taken.try_send(number);
@@ -230,8 +230,8 @@ impl Loader {
             requests_max: config.script.http_requests.div_ceil(shards),
             trust: Trust::default(),
         };
-        let means = Means { process, public_node: live_rules(config).node, http, metrics };
-        Ok(Self { folder, is_named, means, settings: settings(config, shards) })
+        let resources = MachineResources { process, public_node: live_rules(config).node, http, metrics };
+        Ok(Self { folder, is_named, resources, settings: settings(config, shards) })
     }
 
     /// The current state of the files.
@@ -243,18 +243,18 @@ impl Loader {
     ///
     /// Errors: a sentence with file and line.
     async fn load(&self, number: u64, store: Rc<dyn Store>, signing: Signing) -> Result<Generation, String> {
-        let Self { folder, is_named, means, settings } = self;
+        let Self { folder, is_named, resources, settings } = self;
         if !is_named && !folder.is_dir() {
             return Ok(Generation { number, programs: Programs::none(settings) });
         }
-        let host = means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let host = resources.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
         let failed = |error: LoadError| format!("cannot load the game code in {}: {error}", folder.display());
         let programs = Programs::load(folder, &host, settings, number).await.map_err(failed)?;
         Ok(Generation { number, programs })
     }
 }
 
-impl Means {
+impl MachineResources {
     fn host(
         &self,
         store: Rc<dyn Store>,
@@ -275,7 +275,7 @@ impl Means {
             node: self.public_node.clone(),
             reporter: Rc::default(),
             spawn: |work| drop(tokio::task::spawn_local(work)),
-            walks: Rc::default(),
+            sends_to_all: Rc::default(),
             current,
             handlers: Handlers::default(),
         })
@@ -290,10 +290,10 @@ fn process(
     custom: Arc<CustomMetrics>,
 ) -> Result<Process, String> {
     let compiled = config.script.compiled_dir.clone();
-    let mut process = Process::new(around(config), metrics, custom);
+    let mut process = Process::new(server_facts(config), metrics, custom);
     process.folder = Some(folder.to_owned());
     process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
-    process.config = told(config);
+    process.config = readable_configuration(config);
     guard(config, &mut process)?;
     Ok(process)
 }
@@ -346,9 +346,10 @@ fn guard(config: &Config, process: &mut Process) -> Result<(), String> {
     Ok(())
 }
 
-fn around(config: &Config) -> Surroundings {
+/// The facts about the server that the context of every call holds, by the configuration.
+fn server_facts(config: &Config) -> ServerFacts {
     let env = config.runtime.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-    Surroundings {
+    ServerFacts {
         node: config.general.name.as_str().into(),
         version: env!("CARGO_PKG_VERSION").into(),
         env: env.collect(),
@@ -356,7 +357,7 @@ fn around(config: &Config) -> Surroundings {
 }
 
 /// The part of the configuration that game code can read, under the original's names. Keys are left out.
-fn told(config: &Config) -> Value {
+fn readable_configuration(config: &Config) -> Value {
     let (session, socket) = (&config.session, &config.socket);
     let env = config.runtime.env.iter().map(|(name, value)| format!("{name}={}", value.expose()));
     let address = socket.address.map(|address| address.to_string()).unwrap_or_default();

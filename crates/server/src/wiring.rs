@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use crate::cluster::Cluster;
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{Ask, Game, MatchLogs, RecordingPlayer, Reload};
+use crate::game::{Game, MatchLogs, RecordingPlayer, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -258,10 +258,10 @@ fn accept_players(
 }
 
 /// Starts to reload game code on request and when its files change. Answers the handle for requests.
-fn start_reloading(tasks: &mut JoinSet<()>, reload: Reload) -> Ask {
-    let asked = Ask::default();
-    tasks.spawn_local(reload.run(asked.clone()));
-    asked
+fn start_reloading(tasks: &mut JoinSet<()>, reload: Reload) -> ReloadRequest {
+    let request = ReloadRequest::default();
+    tasks.spawn_local(reload.run(request.clone()));
+    request
 }
 
 /// Starts the tasks that remove expired data, and that learn of revocations by other servers.

@@ -1,4 +1,5 @@
-// Differences that many steps have for one reason: each is written once, with a row of COMPAT.md where it is on purpose.
+// Differences that many steps have for one reason. Each is written once, with a row of COMPAT.md where it is on
+// purpose.
 
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

@@ -46,8 +46,8 @@ export function matcherOf(value) {
 export const literal = (text) => (/^<+[a-z]/.test(text) ? `<${text}` : text);
 
 /**
- * Every difference between `expected` and `got`, as `{ path, expected, got }`. Matchers with a name bind a variable when
- * they see a value first, and afterwards take that value alone; with `=` they bind it anew each time.
+ * Every difference between `expected` and `got`, as `{ path, expected, got }`. Matchers with a name bind a variable
+ * when they see a value first, and afterwards take that value alone; with `=` they bind it anew each time.
  *
  * @param {boolean} isPartial whether objects may have more fields than are expected
  */

@@ -121,7 +121,7 @@ export class Play {
       // The variables are those that Muster's answer binds.
       return named(compare(purpose, got));
     }
-    return named(this.#judge(index, step, found, got));
+    return named(this.#judge(index, step, named(found), got));
   }
 
   /** Takes a step, again where it waits for something, and answers what came with a way to compare it. */
@@ -270,7 +270,8 @@ export class Play {
     const token = this.variables.get(`${as}.token`);
     const parameters = new URLSearchParams({ token, format: "json" });
     const ask = query.includes("token=") ? query : `${parameters}&${query}`;
-    const { status, socket } = await Socket.open(this.#url, this.variables.resolve(ask), this.variables.resolve(headers));
+    const [question, heads] = [ask, headers].map((each) => this.variables.resolve(each));
+    const { status, socket } = await Socket.open(this.#url, question, heads);
     if (status === 101) {
       this.#sockets.set(open, socket);
       return "open";
@@ -299,7 +300,8 @@ export class Play {
           this.scenario.steps.push(step);
           this.scenario.isChanged = true;
         } else {
-          this.#difference.push({ where: `${this.scenario.name} at its end`, path: name, expected: undefined, got: event });
+          const where = `${this.scenario.name} at its end`;
+          this.#difference.push({ where, path: name, expected: undefined, got: event });
         }
       }
     }

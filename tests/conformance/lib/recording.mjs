@@ -23,7 +23,7 @@ function bound(matcher, key, value, variables) {
 
 function ofText(value, key, beside, variables) {
   const isServers = key === "subject" && beside?.code < 0;
-  const isSentence = isServers || (key === "message" && beside && "code" in beside) || /^(error|message|stackTrace)$/.test(key);
+  const isSentence = isServers || /^(error|message|stackTrace)$/.test(key);
   if (isSentence) {
     return value.includes(OWN_WORD) ? `<text ~${OWN_WORD}>` : "<text>";
   }
@@ -54,15 +54,20 @@ function ofText(value, key, beside, variables) {
     return bound("text", key, value, variables);
   }
   const isMadeUp = /^[A-Za-z]{10}$/.test(value) && /[A-Z]/.test(value) && /[a-z]/.test(value);
-  if (isMadeUp || /\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) || /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}/.test(referred.replaceAll(/\$\{[\w.]+\}/g, ""))) {
+  const isUnknownId = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}/.test(referred.replaceAll(/\$\{[\w.]+\}/g, ""));
+  if (isMadeUp || isUnknownId || /\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) {
     return "<text>";
   }
   return literal(referred);
 }
 
+/** Fields that accounts and presences have beside their name. */
+const PERSONAL = ["displayName", "display_name", "sessionId", "session_id"];
+
 /** Accounts and presences are listed in no order. */
 const isAccount = (item) =>
-  item?.user !== undefined || (item?.username !== undefined && ["displayName", "display_name", "sessionId", "session_id"].some((name) => name in item));
+  item?.user !== undefined ||
+  (item?.username !== undefined && PERSONAL.some((name) => name in item));
 
 /** The expected part for `value`. */
 export function recorded(value, variables, key = "", beside = null) {

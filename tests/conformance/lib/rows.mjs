@@ -26,12 +26,17 @@ const beginsRow = (text) => /^- /.test(text) || (/^\s*\| *[^\s|-]/.test(text) &&
 
 const idOf = (text) => text.match(/<a id="([a-z0-9-]+)"><\/a>/)?.[1];
 
-/** The ids of all rows. */
+/** The ids of all rows, and the names of operations that are better than the original's. */
 export async function rowIds() {
-  return new Set((await differenceLines()).map(({ text }) => idOf(text)).filter(Boolean));
+  const operations = (await readFile(`${ROOT}COMPAT.md`, "utf8")).matchAll(/^\| (\w+) \| (?:better|partly) \|/gm);
+  const rows = (await differenceLines()).map(({ text }) => idOf(text)).filter(Boolean);
+  return new Set([...rows, ...[...operations].map(([, name]) => name)]);
 }
 
-/** What is wrong with the rows: without an id, twice the same id, without a scenario and a test, with a test that is not there. */
+/**
+ * Faults of the rows: no id, the id of another row, neither a scenario nor a test, a test that is not there. Answers
+ * the number of rows and those without a test, too.
+ */
 export async function wrongRows(folder) {
   const wrong = [];
   const ids = new Set();

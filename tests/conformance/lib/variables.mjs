@@ -61,7 +61,9 @@ export class Variables {
 
   /** The text as a scenario writes it: values of variables become references. */
   refer(text) {
-    const known = [...this.#values].filter(([name, value]) => name !== "language" && typeof value === "string" && value.length >= REPLACED_LEN_MIN);
+    const isReplaced = ([name, value]) =>
+      name !== "language" && typeof value === "string" && value.length >= REPLACED_LEN_MIN;
+    const known = [...this.#values].filter(isReplaced);
     for (const [name, value] of known) {
       if (value === text) {
         return `$${name}`;

@@ -150,6 +150,15 @@ function probes.globals()
   return table.concat(names, " ")
 end
 
+local function names_of(library)
+  local names = {}
+  for name in pairs(library) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return table.concat(names, " ")
+end
+
 function probes.os_functions()
   local names = {}
   for name, value in pairs(os) do
@@ -160,30 +169,15 @@ function probes.os_functions()
 end
 
 function probes.string_functions()
-  local names = {}
-  for name in pairs(string) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return table.concat(names, " ")
+  return names_of(string)
 end
 
 function probes.table_functions()
-  local names = {}
-  for name in pairs(table) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return table.concat(names, " ")
+  return names_of(table)
 end
 
 function probes.math_functions()
-  local names = {}
-  for name in pairs(math) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  return table.concat(names, " ")
+  return names_of(math)
 end
 
 function probes.patterns()

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_domain::ids::Uuid;
 use muster_live::plane::{self, Ask, Down, Effect, Effects, Frames, Join, LocalAudience, Message, PoolAsk, Reply, Up};
-use muster_live::rooms::{Answer, RoomId};
+use muster_live::rooms::{RoomAnswer, RoomId};
 use muster_live::stream::mode;
 use muster_live::{SessionRef, ShardIndex, StreamKey};
 
@@ -244,7 +244,7 @@ impl Faults {
                 }
             }
             Down::Reply(..) if self.strikes(Fault::LoseReply) => return None,
-            Down::Reply(_, Reply::Answer(plane::Answer::Room(Ok(Answer::Reserved(held)))))
+            Down::Reply(_, Reply::Answer(plane::Answer::Room(Ok(RoomAnswer::Reserved(held)))))
                 if self.strikes(Fault::LongPromise) =>
             {
                 held.held_ms *= 10;

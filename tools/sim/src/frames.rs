@@ -232,12 +232,12 @@ impl Encode for Encoder {
         Arc::new(MatchFrame(match_number_of(stream.subject), MatchWord::Left))
     }
 
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
+    fn party_event(&self, party: &StreamKey, event: party::PartyEvent) -> SharedPayload {
         let stream = self.streams.get(party).copied().unwrap_or(StreamId::MAX);
         let word = match event {
-            party::Event::Admitted(snapshot) => PartyWord::Admitted(snapshot.members.iter().map(who).collect()),
-            party::Event::Closed => PartyWord::Closed,
-            party::Event::Data { data, .. } => {
+            party::PartyEvent::Admitted(snapshot) => PartyWord::Admitted(snapshot.members.iter().map(who).collect()),
+            party::PartyEvent::Closed => PartyWord::Closed,
+            party::PartyEvent::Data { data, .. } => {
                 PartyWord::Said(data.first_chunk().map_or(u32::MAX, |id| u32::from_le_bytes(*id)))
             }
             _ => PartyWord::Other,
@@ -245,7 +245,7 @@ impl Encode for Encoder {
         Arc::new(PartyFrame(stream, word))
     }
 
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
+    fn room_event(&self, room: &StreamKey, event: rooms::RoomEvent) -> SharedPayload {
         self.tales.add(room, Tale::Event(event))
     }
 

@@ -397,7 +397,7 @@ fn paid_on(message: &Message) -> Option<Lane> {
     match message {
         Message::Up(Up::Publish(_)) => Some(Lane::Up),
         Message::Up(Up::Ask { ask: Ask::Party(PartyAsk::One { what, .. }), .. })
-            if matches!(**what, party::Request::SendData { .. }) =>
+            if matches!(**what, party::PartyRequest::SendData { .. }) =>
         {
             Some(Lane::Up)
         }

@@ -52,7 +52,7 @@ pub fn encoding(format: Format) -> Encoding {
     }
 }
 
-/// The event of who came and who went, as members of such a stream are told; `None` where they are told nothing.
+/// The event that tells members of a stream of joins and leaves; `None` for streams whose members are told nothing.
 pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
     let PresenceEvent { stream, .. } = event;
     let joins: Vec<_> = event.joins.iter().map(user_presence).collect();

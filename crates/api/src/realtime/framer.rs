@@ -41,7 +41,7 @@ impl Encode for Framer {
         frame::finished(format(encoding), |out| payload.write(encoding, out))
     }
 
-    fn room_event(&self, room: &StreamKey, event: rooms::Event) -> SharedPayload {
+    fn room_event(&self, room: &StreamKey, event: rooms::RoomEvent) -> SharedPayload {
         crate::rooms::event(room, &event)
     }
 
@@ -76,7 +76,7 @@ impl Encode for Framer {
         Arc::new(Push::new(Message::MatchPresenceEvent(event)))
     }
 
-    fn party_event(&self, party: &StreamKey, event: party::Event) -> SharedPayload {
+    fn party_event(&self, party: &StreamKey, event: party::PartyEvent) -> SharedPayload {
         Arc::new(parties::event(party, &self.node, event))
     }
 }

@@ -84,7 +84,7 @@ impl Hooked {
         }
     }
 
-    /// The operation that is to follow once a reply has left, if all went well.
+    /// The operation that is to run once the reply has left; `None` if the message was refused.
     fn after(self, session: &Rc<SocketSession>, answer: &MessageAnswer, input: Envelope) -> Option<Operation> {
         let output = match answer {
             MessageAnswer::Refusal(..) => return None,

@@ -1,5 +1,5 @@
 //! Matches. A relayed match is the stream that its players are on, and lives as long as one of them is there. A match
-//! of game code has a handler, which lets players in, takes what they send, and decides what they are told.
+//! of game code has a handler, which lets players in, takes their messages, and decides what they are told.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ async fn enter(
         plane.come_to_match(now, key, name, metadata, request, out);
     };
     match session.app.live.ask_for(key, ask).await {
-        Some(Reply::Answer(plane::Answer::Match(Ok(matches::Answer::Entered(entered))))) => {
+        Some(Reply::Answer(plane::Answer::Match(Ok(matches::MatchAnswer::Entered(entered))))) => {
             let found = Match {
                 match_id: events::match_id(&stream),
                 authoritative: true,
@@ -198,8 +198,8 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> MessageAn
         reliable: request.reliable,
     };
     let payload = Arc::new(Push::new(Message::MatchData(data)));
-    // The delivery is reliable whatever is asked for, as in the original: `false` is also what a client gets that does
-    // not say, and it expects no loss.
+    // The delivery is always reliable, as in the original: `false` is also the value of a client that leaves the field
+    // out, and such a client expects no loss.
     let delivery = Delivery::Reliable;
     live.publish(Publish { stream, payload, audience, delivery, sender: Some(sender) });
     MessageAnswer::Silence

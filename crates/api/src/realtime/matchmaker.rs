@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
+use muster_live::matchmaker::{MemberKey, NewTicket, Ticket, TicketId, TicketMember, TicketOwner, Widening};
 use muster_live::party;
 use muster_live::plane::{self, AskedMatch, EndedTicket, Matched, PoolAsk, PoolReply, Reply};
 use muster_live::stream::{Presence, mode};
@@ -22,10 +22,10 @@ use crate::context::App;
 use crate::game::MatchedPlayer;
 use crate::unanswered::stopping;
 
-/// Number of times that the matchmaker is asked for something that must be done, while its owners die.
+/// Number of times that the pool is asked to take a ticket back, while its owners die.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// The demands of a ticket, whoever brings it.
+/// The demands of a ticket of a player, a party or a server.
 #[derive(Default)]
 pub(crate) struct TicketDemands {
     pub min_count: i32,
@@ -38,15 +38,20 @@ pub(crate) struct TicketDemands {
 }
 
 /// A connected player as a member of a ticket.
-pub(crate) fn member(presence: Presence) -> Member<Presence> {
-    Member { key: MemberKey::Session(presence.session_id), presence }
+pub(crate) fn member(presence: Presence) -> TicketMember<Presence> {
+    TicketMember { key: MemberKey::Session(presence.session_id), presence }
 }
 
 impl TicketDemands {
     /// The ticket, with an id of its own.
     ///
     /// Errors: `InvalidArgument` for negative counts. The pool refuses everything else that is wrong.
-    pub(crate) fn ticket(self, app: &App, owner: Owner, members: Vec<Member<Presence>>) -> Result<NewTicket<Presence>> {
+    pub(crate) fn ticket(
+        self,
+        app: &App,
+        owner: TicketOwner,
+        members: Vec<TicketMember<Presence>>,
+    ) -> Result<NewTicket<Presence>> {
         let count = |name: &str, count: i32| {
             u32::try_from(count).map_err(|_| Error::invalid(format!("{name} is {count}: it must not be negative.")))
         };
@@ -90,10 +95,11 @@ pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerA
         let Some(presence) = session.app.live.look(|plane| plane.presence(session.key)) else {
             return refuse_domain(cid, &stopping());
         };
-        let ticket = match demands.ticket(&session.app, Owner::Session(session.session_id), vec![member(presence)]) {
-            Ok(ticket) => ticket,
-            Err(error) => return refuse_domain(cid, &error),
-        };
+        let ticket =
+            match demands.ticket(&session.app, TicketOwner::Session(session.session_id), vec![member(presence)]) {
+                Ok(ticket) => ticket,
+                Err(error) => return refuse_domain(cid, &error),
+            };
         let id = ticket.id.clone();
         match ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             Ok(_) => {
@@ -106,10 +112,10 @@ pub(super) fn add(session: &Rc<SocketSession>, cid: String, request: MatchmakerA
 }
 
 pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: MatchmakerRemove) -> Handled {
-    take_back(session, cid, request.ticket, Owner::Session(session.session_id))
+    take_back(session, cid, request.ticket, TicketOwner::Session(session.session_id))
 }
 
-fn take_back(session: &Rc<SocketSession>, cid: String, ticket: String, owner: Owner) -> Handled {
+fn take_back(session: &Rc<SocketSession>, cid: String, ticket: String, owner: TicketOwner) -> Handled {
     let session = session.clone();
     Handled::later(async move {
         match ask_pool(&session.app, PoolAsk::Remove(TicketId(ticket.into()), owner)).await {
@@ -133,13 +139,13 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
     let session = session.clone();
     Handled::later(async move {
         let by = session.session_ref();
-        let asked = parties::ask(&session, &cid, stream.clone(), party::Request::Matchmake(by)).await;
+        let asked = parties::ask(&session, &cid, stream.clone(), party::PartyRequest::Matchmake(by)).await;
         let (members, membership) = match asked {
-            Ok(party::Reply::Matchmaking { members, membership }) => (members, membership),
+            Ok(party::PartyReply::Matchmaking { members, membership }) => (members, membership),
             Ok(_) => return refuse_domain(cid, &stopping()),
             Err(refused) => return *refused,
         };
-        let owner = Owner::Party(party_id.as_str().into());
+        let owner = TicketOwner::Party(party_id.as_str().into());
         let members = members.into_iter().map(|each| member(each.presence)).collect();
         let ticket = match demands.ticket(&session.app, owner.clone(), members) {
             Ok(ticket) => ticket,
@@ -149,7 +155,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
         if let Err(error) = ask_pool(&session.app, PoolAsk::Add(Box::new(ticket))).await {
             return refuse_domain(cid, &error);
         }
-        let issued = party::Request::TicketIssued { by, ticket: id.0.clone(), membership };
+        let issued = party::PartyRequest::TicketIssued { by, ticket: id.0.clone(), membership };
         if let Err(refused) = parties::ask(&session, &cid, stream, issued).await {
             // A member came or went meanwhile: the ticket is for another party than this is now.
             take_back_for_good(&session.app, id, owner).await;
@@ -161,7 +167,7 @@ pub(super) fn add_party(session: &Rc<SocketSession>, cid: String, request: Party
 }
 
 /// Takes back a ticket that nobody was told of.
-async fn take_back_for_good(app: &App, id: TicketId, owner: Owner) {
+async fn take_back_for_good(app: &App, id: TicketId, owner: TicketOwner) {
     for _ in 0..ATTEMPTS_MAX {
         let taken = ask_pool(app, PoolAsk::Remove(id.clone(), owner.clone())).await;
         // If the owner of the pool died, the next one may have the ticket.
@@ -179,10 +185,10 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     let session = session.clone();
     Handled::later(async move {
         let by = session.session_ref();
-        if let Err(refused) = parties::ask(&session, &cid, stream, party::Request::CheckLeader(by)).await {
+        if let Err(refused) = parties::ask(&session, &cid, stream, party::PartyRequest::CheckLeader(by)).await {
             return *refused;
         }
-        let remove = PoolAsk::Remove(TicketId(request.ticket.into()), Owner::Party(request.party_id.into()));
+        let remove = PoolAsk::Remove(TicketId(request.ticket.into()), TicketOwner::Party(request.party_id.into()));
         match ask_pool(&session.app, remove).await {
             Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(error) => refuse_domain(cid, &error),
@@ -190,7 +196,7 @@ pub(super) fn remove_party(session: &Rc<SocketSession>, cid: String, request: Pa
     })
 }
 
-/// Asks game code where the players of a match go. The players are told when it has said so.
+/// Asks game code where the players of a match go. The players are told when game code has answered.
 pub async fn ask_of_match(app: &App, asked: AskedMatch) {
     let Some(players) = app.live.look(|plane| plane.asked_match(asked).map(players)) else { return };
     let match_id = match app.game.matched(players).await {
@@ -226,7 +232,7 @@ fn is_match(app: &App, id: &str) -> bool {
 }
 
 fn players(matched: &Matched) -> Vec<MatchedPlayer> {
-    let of = |ticket: &Ticket<Presence>, member: &Member<Presence>| MatchedPlayer {
+    let of = |ticket: &Ticket<Presence>, member: &TicketMember<Presence>| MatchedPlayer {
         presence: member.presence.clone(),
         party_id: ticket.party_id().cloned(),
         string_properties: ticket.string_properties.clone(),

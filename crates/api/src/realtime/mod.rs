@@ -103,7 +103,7 @@ impl From<MessageAnswer> for Handled {
     }
 }
 
-/// One message on its way, measured.
+/// The measurements of one message that is being handled.
 #[derive(Clone, Copy)]
 struct Received {
     /// Position in the table of variants.
@@ -120,7 +120,7 @@ impl SocketSession {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
-            sole_since: app.live_rules.single_socket.then(|| app.clock.now()),
+            only_session_since: app.live_rules.single_socket.then(|| app.clock.now()),
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
@@ -254,7 +254,7 @@ impl SocketSession {
         })
     }
 
-    /// Appends the reply and books the message. Answers why the socket closes, if it does.
+    /// Appends the reply and books the message. Answers the reason for which the socket closes, if it does.
     fn settle(&self, received: Received, answer: MessageAnswer, reply: &mut Vec<u8>) -> Option<CloseReason> {
         let len_before = reply.len();
         let (envelope, is_error, close) = match answer {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use muster_domain::ids::Uuid;
 use muster_live::party::{
-    Event, Label, Member, PARTY_SIZE_MAX, PartyAnswer, Person, Refusal, Request, Settings, Snapshot,
+    Label, Member, PARTY_SIZE_MAX, PartyAnswer, PartyEvent, PartyRefusal, PartyRequest, Person, Settings, Snapshot,
 };
 use muster_live::plane::{self, Reply};
 use muster_live::stream::mode;
@@ -31,10 +31,10 @@ pub(crate) fn party_stream(id: Uuid) -> StreamKey {
 }
 
 /// The stream of a public party id.
-pub(super) fn parse(session: &SocketSession, party_id: &str) -> Result<StreamKey, Refusal> {
-    let (id, node) = party_id.split_once('.').ok_or(Refusal::NotFound)?;
-    let id = Uuid::try_parse(id).map_err(|_| Refusal::NotFound)?;
-    if node == &*session.app.live_rules.node { Ok(party_stream(id)) } else { Err(Refusal::NotFound) }
+pub(super) fn parse(session: &SocketSession, party_id: &str) -> Result<StreamKey, PartyRefusal> {
+    let (id, node) = party_id.split_once('.').ok_or(PartyRefusal::NotFound)?;
+    let id = Uuid::try_parse(id).map_err(|_| PartyRefusal::NotFound)?;
+    if node == &*session.app.live_rules.node { Ok(party_stream(id)) } else { Err(PartyRefusal::NotFound) }
 }
 
 /// A session as requests name it.
@@ -49,7 +49,7 @@ fn person(presence: Option<UserPresence>) -> Option<Person> {
 pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCreate) -> Handled {
     let PartyCreate { open, max_size, label, hidden } = request;
     let Some(seats) = u16::try_from(max_size).ok().filter(|seats| *seats <= PARTY_SIZE_MAX) else {
-        return refusal(cid, Refusal::BadSize).into();
+        return refusal(cid, PartyRefusal::BadSize).into();
     };
     let settings = match Label::new(&label) {
         Ok(label) => Settings { open, hidden, label },
@@ -62,7 +62,7 @@ pub(super) fn create(session: &Rc<SocketSession>, cid: String, request: PartyCre
     let created_at = session.app.clock.now();
     let session = session.clone();
     Handled::later(async move {
-        let ask = |leader| Request::Create { leader, settings, max_size: seats, created_at };
+        let ask = |leader| PartyRequest::Create { leader, settings, max_size: seats, created_at };
         if let Err(answer) = come(&session, &cid, stream.clone(), ask).await {
             return *answer;
         }
@@ -88,7 +88,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: &PartyJoin
     };
     let session = session.clone();
     Handled::later(async move {
-        match come(&session, &cid, stream, Request::Join).await {
+        match come(&session, &cid, stream, PartyRequest::Join).await {
             Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(answer) => *answer,
         }
@@ -101,20 +101,20 @@ pub(super) fn leave(session: &Rc<SocketSession>, cid: String, request: &PartyLea
     match id {
         Some((id, node)) if node == &*session.app.live_rules.node => super::leave(session, cid, party_stream(id)),
         Some(_) => Handled::Now(MessageAnswer::Reply(Envelope::acknowledgement(cid))),
-        None => Handled::Now(refusal(cid, Refusal::NotFound)),
+        None => Handled::Now(refusal(cid, PartyRefusal::NotFound)),
     }
 }
 
 pub(super) fn promote(session: &Rc<SocketSession>, cid: String, request: PartyPromote) -> Handled {
-    about_somebody(session, cid, &request.party_id, request.presence, |by, target| Request::Promote { by, target })
+    about_somebody(session, cid, &request.party_id, request.presence, |by, target| PartyRequest::Promote { by, target })
 }
 
 pub(super) fn accept(session: &Rc<SocketSession>, cid: String, request: PartyAccept) -> Handled {
-    about_somebody(session, cid, &request.party_id, request.presence, |by, target| Request::Accept { by, target })
+    about_somebody(session, cid, &request.party_id, request.presence, |by, target| PartyRequest::Accept { by, target })
 }
 
 pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: PartyRemove) -> Handled {
-    about_somebody(session, cid, &request.party_id, request.presence, |by, target| Request::Remove { by, target })
+    about_somebody(session, cid, &request.party_id, request.presence, |by, target| PartyRequest::Remove { by, target })
 }
 
 fn about_somebody(
@@ -122,7 +122,7 @@ fn about_somebody(
     cid: String,
     party_id: &str,
     presence: Option<UserPresence>,
-    ask: impl FnOnce(muster_live::SessionRef, Person) -> Request,
+    ask: impl FnOnce(muster_live::SessionRef, Person) -> PartyRequest,
 ) -> Handled {
     let Some(target) = person(presence) else {
         return refuse_input(cid, "The presence needs a valid user_id and session_id, and a username.").into();
@@ -131,7 +131,7 @@ fn about_somebody(
 }
 
 pub(super) fn close(session: &Rc<SocketSession>, cid: String, request: &PartyClose) -> Handled {
-    done(session, cid, &request.party_id, Request::Close(session.session_ref()))
+    done(session, cid, &request.party_id, PartyRequest::Close(session.session_ref()))
 }
 
 pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: &PartyUpdate) -> Handled {
@@ -140,7 +140,7 @@ pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: &PartyUp
         Err(refused) => return refusal(cid, refused).into(),
     };
     let settings = Settings { open: request.open, hidden: request.hidden, label };
-    done(session, cid, &request.party_id, Request::Update { by: session.session_ref(), settings })
+    done(session, cid, &request.party_id, PartyRequest::Update { by: session.session_ref(), settings })
 }
 
 pub(super) fn list_requests(session: &Rc<SocketSession>, cid: String, request: PartyJoinRequestList) -> Handled {
@@ -150,8 +150,8 @@ pub(super) fn list_requests(session: &Rc<SocketSession>, cid: String, request: P
     };
     let session = session.clone();
     Handled::later(async move {
-        let waiting = match ask(&session, &cid, stream, Request::ListRequests(session.session_ref())).await {
-            Ok(party::Reply::Requests(waiting)) => waiting,
+        let waiting = match ask(&session, &cid, stream, PartyRequest::ListRequests(session.session_ref())).await {
+            Ok(party::PartyReply::Requests(waiting)) => waiting,
             Ok(_) => Vec::new(),
             Err(answer) => return *answer,
         };
@@ -169,16 +169,16 @@ pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend)
     };
     let live = &session.app.live;
     if !live.look(|plane| plane.hears(session.key, &stream)) {
-        return refusal(cid, Refusal::SenderNotMember);
+        return refusal(cid, PartyRefusal::SenderNotMember);
     }
     let by = session.session_ref();
-    let data = Request::SendData { by, op_code: request.op_code, data: request.data };
+    let data = PartyRequest::SendData { by, op_code: request.op_code, data: request.data };
     live.step(|plane, now, out| plane.ask_party(now, stream, data, None, out));
     MessageAnswer::Reply(Envelope::acknowledgement(cid))
 }
 
 /// Makes a request whose answer says only that it is done.
-fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: Request) -> Handled {
+fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: PartyRequest) -> Handled {
     let stream = match parse(session, party_id) {
         Ok(stream) => stream,
         Err(refused) => return refusal(cid, refused).into(),
@@ -196,8 +196,8 @@ async fn come(
     session: &SocketSession,
     cid: &str,
     stream: StreamKey,
-    ask: impl FnOnce(Member) -> Request,
-) -> Result<party::Reply, Box<MessageAnswer>> {
+    ask: impl FnOnce(Member) -> PartyRequest,
+) -> Result<party::PartyReply, Box<MessageAnswer>> {
     let key = session.key;
     let reply = session.app.live.ask_for(key, |plane, now, request, out| {
         plane.come_to_party(now, key, stream, ask, request, out);
@@ -209,15 +209,15 @@ pub(super) async fn ask(
     session: &SocketSession,
     cid: &str,
     stream: StreamKey,
-    ask: Request,
-) -> Result<party::Reply, Box<MessageAnswer>> {
+    ask: PartyRequest,
+) -> Result<party::PartyReply, Box<MessageAnswer>> {
     let reply = session.app.live.ask(|plane, now, request, out| {
         plane.ask_party(now, stream, ask, Some(request), out);
     });
     outcome(cid, reply.await)
 }
 
-fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<MessageAnswer>> {
+fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::PartyReply, Box<MessageAnswer>> {
     match reply {
         Some(Reply::Answer(plane::Answer::Party(PartyAnswer::One(outcome)))) => {
             outcome.map_err(|refused| Box::new(refusal(cid.to_owned(), refused)))
@@ -227,17 +227,17 @@ fn outcome(cid: &str, reply: Option<Reply>) -> Result<party::Reply, Box<MessageA
     }
 }
 
-pub(super) fn refusal(cid: String, refusal: Refusal) -> MessageAnswer {
+pub(super) fn refusal(cid: String, refusal: PartyRefusal) -> MessageAnswer {
     refuse_input(cid, &refusal.to_string())
 }
 
 /// An event for members of a party, in the protocol's form.
-pub fn event(stream: &StreamKey, node: &str, event: Event) -> Push {
+pub fn event(stream: &StreamKey, node: &str, event: PartyEvent) -> Push {
     let party_id = party_id(stream, node);
     let presence = |presence: &Presence| Some(user_presence(presence));
     Push::new(match event {
         // The label and whether the party hides are left out, as in the original.
-        Event::Admitted(Snapshot { open, max_size, own, leader, members }) => Message::Party(Party {
+        PartyEvent::Admitted(Snapshot { open, max_size, own, leader, members }) => Message::Party(Party {
             party_id,
             open,
             max_size: max_size.into(),
@@ -246,18 +246,18 @@ pub fn event(stream: &StreamKey, node: &str, event: Event) -> Push {
             presences: members.iter().map(user_presence).collect(),
             ..Party::default()
         }),
-        Event::JoinRequested(who) => {
+        PartyEvent::JoinRequested(who) => {
             Message::PartyJoinRequest(PartyJoinRequest { party_id, presences: vec![user_presence(&who)] })
         }
-        Event::Leader(leader) => Message::PartyLeader(PartyLeader { party_id, presence: presence(&leader) }),
-        Event::Closed => Message::PartyClose(PartyClose { party_id }),
-        Event::Updated(Settings { open, hidden, label }) => {
+        PartyEvent::Leader(leader) => Message::PartyLeader(PartyLeader { party_id, presence: presence(&leader) }),
+        PartyEvent::Closed => Message::PartyClose(PartyClose { party_id }),
+        PartyEvent::Updated(Settings { open, hidden, label }) => {
             Message::PartyUpdate(PartyUpdate { party_id, label: label.as_given().to_owned(), open, hidden })
         }
-        Event::Data { sender, op_code, data } => {
+        PartyEvent::Data { sender, op_code, data } => {
             Message::PartyData(PartyData { party_id, presence: presence(&sender), op_code, data })
         }
-        Event::TicketIssued(ticket) => {
+        PartyEvent::TicketIssued(ticket) => {
             Message::PartyMatchmakerTicket(PartyMatchmakerTicket { party_id, ticket: ticket.to_string() })
         }
     })

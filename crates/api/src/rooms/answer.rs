@@ -12,7 +12,7 @@ impl Serialize for Values<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in self.0 {
-            // Checked to be JSON when it came.
+            // The value was checked to be JSON when it came.
             let json: Option<&RawValue> = serde_json::from_str(value.as_json()).ok();
             map.serialize_entry(&**name, &json)?;
         }
@@ -95,7 +95,7 @@ pub(super) struct Written<'a> {
     /// Seat of the caller, who is in the room or has the seat held; null for spectators.
     #[serde(skip_serializing_if = "Option::is_none")]
     seat: Option<Option<u32>>,
-    /// For members.
+    /// The members of the room; only for a caller who is in the room.
     #[serde(skip_serializing_if = "Option::is_none")]
     members: Option<Vec<WrittenMember<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ impl<'a> Written<'a> {
         Self { seat: Some(joined.seat), members: Some(members), members_total, ..Self::state(&joined.state) }
     }
 
-    /// A room from outside.
+    /// A room for a caller who is not in it.
     pub(super) fn state(state: &'a RoomState) -> Self {
         let room = WrittenRoom { version: Some(state.version), ..WrittenRoom::of(&state.summary) };
         Self { room, seat: None, members: None, members_total: None, held_ms: None }
@@ -132,7 +132,7 @@ pub(super) struct WrittenVersion {
     pub version: u64,
 }
 
-/// Some rooms.
+/// A page of rooms.
 #[derive(Serialize)]
 pub(super) struct WrittenPage<'a> {
     /// Name of the view in pushes, by which it is ended too.

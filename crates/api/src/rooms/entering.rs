@@ -2,7 +2,9 @@
 //! happen in one call.
 
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::rooms::{Answer, Creation, DirectoryAction, Entry, Reserved, RoomAction, RoomId, RoomPath, ToOwner};
+use muster_live::rooms::{
+    Creation, DirectoryAction, Entry, MessageToRoomOwner, Reserved, RoomAction, RoomAnswer, RoomId, RoomPath,
+};
 
 use super::answer::Written;
 use super::request as shape;
@@ -21,7 +23,7 @@ pub(super) async fn create(app: &App, asker: &Asker, request: shape::Create) -> 
     take_seat(app, asker, answer, reserve).await
 }
 
-/// Properties of a new room: those of the request, the others of its template or plain.
+/// The settings of a new room: those that the request gives, and otherwise those of its template or of a plain room.
 fn creation(app: &App, room: RoomId, request: shape::Create) -> Result<Creation> {
     let base = match &request.template {
         Some(name) => {
@@ -59,15 +61,15 @@ pub(super) async fn place(app: &App, asker: &Asker, request: shape::PlaceRequest
     let fresh = RoomId(app.own_uuid(|id| RoomId(id).stream()));
     let random = random(app);
     check_takes_seat(app, asker, request.reserve)?;
-    let place = muster_live::rooms::Place { template, size: request.size, fresh, random, tried: Vec::new() };
-    let answer = ask(app, asker.player()?, place, ToOwner::Place).await?;
+    let place = muster_live::rooms::Placement { template, size: request.size, fresh, random, tried: Vec::new() };
+    let answer = ask(app, asker.player()?, place, MessageToRoomOwner::Placement).await?;
     take_seat(app, asker, answer, request.reserve).await
 }
 
 pub(super) async fn quick_join(app: &App, asker: &Asker, request: shape::QuickJoin) -> Result<String> {
     let find = shape::find(&request.path, request.filter)?;
     check_takes_seat(app, asker, request.reserve)?;
-    let answer = ask(app, asker.player()?, DirectoryAction::QuickJoin(find), ToOwner::Directory).await?;
+    let answer = ask(app, asker.player()?, DirectoryAction::QuickJoin(find), MessageToRoomOwner::Directory).await?;
     take_seat(app, asker, answer, request.reserve).await
 }
 
@@ -77,9 +79,10 @@ fn check_takes_seat(app: &App, asker: &Asker, reserve: bool) -> Result<()> {
     if !reserve && asker.session_key().is_some_and(is_at_limit) { Err(too_many_streams()) } else { Ok(()) }
 }
 
-/// Takes the seat that is held, where there is a socket to take it with; otherwise, or with `reserve`, only says so.
-async fn take_seat(app: &App, asker: &Asker, answer: Answer, reserve: bool) -> Result<String> {
-    let Answer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
+/// Takes the seat that is held, if the request came over a socket. Otherwise, or with `reserve`, only answers that the
+/// seat is held.
+async fn take_seat(app: &App, asker: &Asker, answer: RoomAnswer, reserve: bool) -> Result<String> {
+    let RoomAnswer::Reserved(held) = answer else { return Err(unexpected(&answer)) };
     match asker.session_key() {
         Some(_) if !reserve => enter(app, asker, held.room.id, Entry::default()).await,
         _ => reserved(&held),
@@ -101,9 +104,9 @@ async fn enter(app: &App, asker: &Asker, room: RoomId, entry: Entry) -> Result<S
         answered(reply.await)?
     };
     match answer {
-        Answer::Joined(joined) => write(&Written::joined(&joined)),
-        // Thrown out while asking.
-        Answer::Room(_) => Err(Error::new(ErrorKind::FailedPrecondition, "You are no longer in this room.")),
+        RoomAnswer::Joined(joined) => write(&Written::joined(&joined)),
+        // The session was thrown out while it asked.
+        RoomAnswer::Room(_) => Err(Error::new(ErrorKind::FailedPrecondition, "You are no longer in this room.")),
         other => Err(unexpected(&other)),
     }
 }

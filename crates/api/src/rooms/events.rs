@@ -1,10 +1,10 @@
-//! Messages to those in a room and those who watch the lobby: data of streams, JSON in text. Who comes and goes is
-//! told as presence events of the room's stream.
+//! Messages to those in a room and those who watch the lobby: data of streams, JSON in text. Joins and leaves are told
+//! as presence events of the room's stream.
 
 use std::sync::Arc;
 
 use muster_live::StreamKey;
-use muster_live::rooms::{Actor, CloseCause, Delta, Event, LeaveReason, LobbyDelta};
+use muster_live::rooms::{Actor, CloseCause, Delta, LeaveReason, LobbyDelta, RoomEvent};
 use muster_live::stream::SharedPayload;
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{StreamData, UserPresence};
@@ -13,19 +13,19 @@ use serde::Serialize;
 use super::answer::{Values, WrittenRoom};
 use crate::realtime::events::{Push, stream_name};
 
-/// The data of a push. The member `type` says which.
+/// The data of a push. The member `type` names the kind of push.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Data<'a> {
-    /// The sender says something to all.
+    /// The sender sends a message to all.
     Message { data: &'a str },
-    /// The sender says something to the receiver and perhaps others.
+    /// The sender sends a message to the receiver, and perhaps to others.
     Private { data: &'a str },
-    /// The sender changed the room's variables: first what went, then what came.
+    /// The sender changed the room's variables: those in `unset` were removed, and then those in `set` were set.
     Variables { version: u64, unset: Vec<&'a str>, set: Values<'a> },
     /// The sender's own variables changed.
     PlayerVariables { version: u64, unset: Vec<&'a str>, set: Values<'a> },
-    /// The room is another in some respects.
+    /// Settings or other public properties of the room changed.
     Updated { room: Box<WrittenRoom<'a>> },
     /// The sender has another seat, or none: a spectator.
     Seat { seat: Option<u32> },
@@ -33,7 +33,7 @@ enum Data<'a> {
     Owner { owner: Option<String> },
     /// The receiver is no longer in the room.
     Out { reason: &'static str },
-    /// The room is no more.
+    /// The room has closed.
     Closed { reason: &'static str },
     /// Rooms of a view that came or changed, and ids of those that went.
     Lobby {
@@ -46,23 +46,23 @@ enum Data<'a> {
 }
 
 /// A push to those in a room.
-pub fn event(room: &StreamKey, event: &Event) -> SharedPayload {
+pub fn event(room: &StreamKey, event: &RoomEvent) -> SharedPayload {
     let (sender, data) = match event {
-        Event::Message(who, data) => (Some(who), Data::Message { data }),
-        Event::Private(who, data) => (Some(who), Data::Private { data }),
-        Event::Variables(who, delta) => {
+        RoomEvent::Message(who, data) => (Some(who), Data::Message { data }),
+        RoomEvent::Private(who, data) => (Some(who), Data::Private { data }),
+        RoomEvent::Variables(who, delta) => {
             let Delta { version, set, .. } = delta;
             (Some(who), Data::Variables { version: *version, unset: names(delta), set: Values(set) })
         }
-        Event::PlayerVariables(who, delta) => {
+        RoomEvent::PlayerVariables(who, delta) => {
             let Delta { version, set, .. } = delta;
             (Some(who), Data::PlayerVariables { version: *version, unset: names(delta), set: Values(set) })
         }
-        Event::Updated(room) => (None, Data::Updated { room: Box::new(WrittenRoom::of(room)) }),
-        Event::Seat(who, seat) => (Some(who), Data::Seat { seat: *seat }),
-        Event::Owner(owner) => (None, Data::Owner { owner: owner.map(|owner| owner.to_string()) }),
-        Event::Out(reason) => (None, Data::Out { reason: leave_reason(*reason) }),
-        Event::Closed(cause) => (None, Data::Closed { reason: close_reason(*cause) }),
+        RoomEvent::Updated(room) => (None, Data::Updated { room: Box::new(WrittenRoom::of(room)) }),
+        RoomEvent::Seat(who, seat) => (Some(who), Data::Seat { seat: *seat }),
+        RoomEvent::Owner(owner) => (None, Data::Owner { owner: owner.map(|owner| owner.to_string()) }),
+        RoomEvent::Out(reason) => (None, Data::Out { reason: leave_reason(*reason) }),
+        RoomEvent::Closed(cause) => (None, Data::Closed { reason: close_reason(*cause) }),
     };
     push(room, sender, &data)
 }
@@ -92,7 +92,7 @@ fn push(stream: &StreamKey, sender: Option<&Actor>, data: &Data<'_>) -> SharedPa
     let data = StreamData {
         stream: Some(stream_name(stream)),
         sender: sender.map(presence),
-        // All of it is text, numbers and JSON that was checked when it came: nothing here can fail to be written.
+        // All of the data are text, numbers, and JSON that was checked when it came, so writing cannot fail.
         data: serde_json::to_string(data).unwrap_or_default(),
         reliable: true,
     };

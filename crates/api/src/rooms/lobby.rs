@@ -3,7 +3,7 @@
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::plane::Reply;
 use muster_live::rooms::limits::{LOBBY_INTERVAL_MS_MIN, LOBBY_PUSH_ROOMS_MAX};
-use muster_live::rooms::{Answer, DirectoryAction, Page, RoomPath, ToOwner, ViewKey, check_view};
+use muster_live::rooms::{DirectoryAction, MessageToRoomOwner, Page, RoomAnswer, RoomPath, ViewKey, check_view};
 use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 
 use super::answer::WrittenPage;
@@ -18,8 +18,8 @@ pub(super) async fn find(app: &App, asker: &Asker, request: shape::Find) -> Resu
     let mut find = shape::find(&path, filter.clone())?;
     find.limit = request.limit.unwrap_or(find.limit);
     find.after = request.cursor.map(|cursor| read_cursor(&cursor, &path, &filter)).transpose()?;
-    match ask(app, asker.viewer(), DirectoryAction::Find(find), ToOwner::Directory).await? {
-        Answer::Page(page) => {
+    match ask(app, asker.viewer(), DirectoryAction::Find(find), MessageToRoomOwner::Directory).await? {
+        RoomAnswer::Page(page) => {
             let cursor = cursor(&page, &path, &filter);
             write(&WrittenPage::new(&page, cursor, None))
         }
@@ -36,15 +36,15 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
         rooms_max: request.rooms_max.unwrap_or(LOBBY_PUSH_ROOMS_MAX),
     };
     check_view(&view)?;
-    // Hearing first: what changes behind the first page is not missed.
+    // The session hears the view before it gets the first page, so that it misses no change behind that page.
     let heard = app.live.ask(|plane, now, request, out| plane.listen(now, key, view.stream(), Some(request), out));
     if let Some(Reply::Joined(Err(refusal))) = heard.await {
         return Err(not_let_in(refusal));
     }
     let subscribe = DirectoryAction::Subscribe(view.clone());
-    let answer = ask(app, asker.player()?, subscribe, ToOwner::Directory).await;
+    let answer = ask(app, asker.player()?, subscribe, MessageToRoomOwner::Directory).await;
     match answer {
-        Ok(Answer::Page(page)) => {
+        Ok(RoomAnswer::Page(page)) => {
             let cursor = cursor(&page, &request.path, &request.filter);
             write(&WrittenPage::new(&page, cursor, Some(view.label())))
         }

@@ -10,7 +10,7 @@ mod request;
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::StreamKey;
 use muster_live::plane::{self, JoinRefusal, Reply};
-use muster_live::rooms::{Answer, Caller, Request, RoomAction, RoomId, ToOwner, Update};
+use muster_live::rooms::{Caller, MessageToRoomOwner, Request, RoomAction, RoomAnswer, RoomId, Update};
 
 pub use events::{event, lobby_event, seat_status};
 
@@ -21,7 +21,7 @@ use crate::unanswered::{node_gone, stopping};
 use answer::{Written, WrittenVersion};
 use request as shape;
 
-/// Calls a function by what follows `muster.` in its id.
+/// Calls a function by the part of its id behind `muster.`.
 pub(crate) async fn call(app: &App, asker: &Asker, name: &str, payload: &str) -> Result<String> {
     match name {
         "rooms.create" => entering::create(app, asker, read(payload)?).await,
@@ -45,7 +45,12 @@ pub(crate) async fn call(app: &App, asker: &Asker, name: &str, payload: &str) ->
 }
 
 /// Asks an owner of rooms; `to` addresses the request.
-async fn ask<T>(app: &App, caller: Caller, what: T, to: impl FnOnce(Request<T>) -> ToOwner) -> Result<Answer> {
+async fn ask<T>(
+    app: &App,
+    caller: Caller,
+    what: T,
+    to: impl FnOnce(Request<T>) -> MessageToRoomOwner,
+) -> Result<RoomAnswer> {
     let reply = app.live.ask(|plane, now, request, out| {
         plane.ask_rooms(now, to(Request { caller, reply_to: Some(request), what }), out);
     });
@@ -53,7 +58,7 @@ async fn ask<T>(app: &App, caller: Caller, what: T, to: impl FnOnce(Request<T>) 
 }
 
 /// The answer of an owner of rooms.
-fn answered(reply: Option<Reply>) -> Result<Answer> {
+fn answered(reply: Option<Reply>) -> Result<RoomAnswer> {
     match reply {
         Some(Reply::Answer(plane::Answer::Room(answer))) => answer,
         Some(Reply::Joined(Err(refusal))) => Err(not_let_in(refusal)),
@@ -61,7 +66,7 @@ fn answered(reply: Option<Reply>) -> Result<Answer> {
     }
 }
 
-/// A session cannot hear what it asked for.
+/// The error for a session that is refused as a listener of a view.
 fn not_let_in(refusal: JoinRefusal) -> Error {
     match refusal {
         JoinRefusal::Unavailable => node_gone(),
@@ -74,8 +79,8 @@ fn too_many_streams() -> Error {
     Error::new(ErrorKind::ResourceExhausted, message)
 }
 
-async fn ask_room(app: &App, asker: &Asker, room: RoomId, action: RoomAction) -> Result<Answer> {
-    ask(app, asker.player()?, action, |request| ToOwner::Room(room, request)).await
+async fn ask_room(app: &App, asker: &Asker, room: RoomId, action: RoomAction) -> Result<RoomAnswer> {
+    ask(app, asker.player()?, action, |request| MessageToRoomOwner::Room(room, request)).await
 }
 
 async fn leave(app: &App, asker: &Asker, request: shape::Leave) -> Result<String> {
@@ -92,9 +97,9 @@ async fn leave(app: &App, asker: &Asker, request: shape::Leave) -> Result<String
 
 async fn get(app: &App, asker: &Asker, request: shape::Get) -> Result<String> {
     let room = request.room.0;
-    match ask(app, asker.viewer(), RoomAction::Look, |request| ToOwner::Room(room, request)).await? {
-        Answer::Joined(joined) => write(&Written::joined(&joined)),
-        Answer::Room(state) => write(&Written::state(&state)),
+    match ask(app, asker.viewer(), RoomAction::Look, |request| MessageToRoomOwner::Room(room, request)).await? {
+        RoomAnswer::Joined(joined) => write(&Written::joined(&joined)),
+        RoomAnswer::Room(state) => write(&Written::state(&state)),
         other => Err(unexpected(&other)),
     }
 }
@@ -107,7 +112,7 @@ async fn set(
 ) -> Result<String> {
     let room = request.room.0;
     match ask_room(app, asker, room, action(request.change()?)).await? {
-        Answer::Version(version) => write(&WrittenVersion { version }),
+        RoomAnswer::Version(version) => write(&WrittenVersion { version }),
         other => Err(unexpected(&other)),
     }
 }
@@ -149,19 +154,20 @@ async fn spectate(app: &App, asker: &Asker, request: shape::Spectate) -> Result<
     nothing()
 }
 
-/// A room's id whose owner is that of a user, where that user's rooms are counted.
+/// An id for a new room. The room's owner is also the owner of the user's notifications, because that owner counts the
+/// user's rooms.
 fn room_id_for(app: &App, user: muster_domain::UserId) -> RoomId {
     let routes = app.live.look(|plane| plane.routes().clone());
     let owner = routes.owner(StreamKey::notifications(user).partition());
     let mut id = app.random_uuid();
-    // Each try fits with a probability of one in as many as there are places.
+    // A try succeeds with a probability of one divided by the number of places.
     while routes.owner(RoomId(id).stream().partition()) != owner {
         id = app.random_uuid();
     }
     RoomId(id)
 }
 
-fn unexpected(answer: &Answer) -> Error {
+fn unexpected(answer: &RoomAnswer) -> Error {
     let cause = format!("rooms answered something else than was asked for: {answer:?}");
     Error::new(ErrorKind::Internal, "An internal error occurred.").because(cause)
 }

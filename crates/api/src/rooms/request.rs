@@ -49,15 +49,15 @@ pub(super) struct Create {
     pub spectators_max: Option<u32>,
     pub password: Option<String>,
     pub hidden: Option<bool>,
-    /// How long it is kept while empty.
+    /// Seconds for which the room is kept while it is empty.
     pub empty_sec: Option<u64>,
-    /// How long it is kept at all.
+    /// Seconds for which the room is kept in any case.
     pub life_sec: Option<u64>,
     /// Whether the room survives the crash of the node that owns it.
     pub recover: Option<bool>,
     pub properties: Values,
     pub variables: Values,
-    /// Only hold a seat.
+    /// Whether the seat is only held, and not taken.
     pub reserve: bool,
 }
 
@@ -205,7 +205,7 @@ pub(super) struct Unsubscribe {
     pub lobby: String,
 }
 
-/// Null is something that was given.
+/// Reads a member that may be null, so that null differs from a member that is left out.
 fn given<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Option<String>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
@@ -222,7 +222,7 @@ pub(super) fn password(room: live::RoomId, given: Option<String>) -> Result<Opti
     given.filter(|text| !text.is_empty()).map(|text| PasswordDigest::new(room, &text)).transpose()
 }
 
-/// A page of rooms, or where to look for one.
+/// The path and the filter of a search for rooms.
 pub(super) fn find(path: &str, filter: String) -> Result<live::Find> {
     Ok(live::Find { path: RoomPath::new(path)?, filter: filter.into(), ..live::Find::default() })
 }

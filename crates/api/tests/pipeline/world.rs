@@ -227,9 +227,8 @@ impl World {
         let matched = Rc::downgrade(&app);
         let others = move |effect| {
             let app = matched.upgrade().unwrap();
-            match effect {
-                Effect::Matched(found) => muster_api::realtime::matchmaker::tell_matched(&app, &found),
-                _ => {}
+            if let Effect::Matched(found) = effect {
+                muster_api::realtime::matchmaker::tell_matched(&app, &found);
             }
         };
         rim.others.replace(Some(Rc::new(others)));

@@ -82,7 +82,8 @@ pub(super) fn text(text: &Option<Arc<str>>) -> Option<String> {
     text.as_deref().map(str::to_owned)
 }
 
-/// An enum without fields by the names of its values, with the one that an unknown value is taken for.
+/// Implements [`Form`] for an enum without fields, by the names of its values. An unknown value on the wire is read as
+/// the value behind `else`.
 macro_rules! form_of_enum {
     ($type:ty, $wire:ident, else $unknown:ident, $($value:ident),+ $(,)?) => {
         impl Form for $type {

@@ -40,7 +40,7 @@ macro_rules! kinds {
             })
         }
 
-        /// `None` for streams, which are no things.
+        /// A part of a thing on the wire; `None` for parts of streams, which are no things.
         pub(super) fn part_to_wire(part: &Carried) -> Option<carried::What> {
             Some(match part {
                 $(Carried::$kind(part) => super::$file::part_to_wire(part),)*

@@ -8,7 +8,8 @@ use muster_domain::Timestamp;
 use muster_domain::query::Query;
 use muster_live::StreamKey;
 use muster_live::matches::{
-    Answer, CarriedMatch, Creation, Entered, ListQuery, Listed, MatchAsk, MatchId, MatchPart, MatchesAnswer, MatchesAsk,
+    CarriedMatch, Creation, Entered, ListQuery, Listed, MatchAnswer, MatchAsk, MatchId, MatchPart, MatchesAnswer,
+    MatchesAsk,
 };
 use muster_live::plane::RequestRef;
 use muster_wire::node::{self, carried, match_answer, match_ask, message, reply};
@@ -156,7 +157,7 @@ impl Form for ListQuery {
     }
 }
 
-impl Form for Answer {
+impl Form for MatchAnswer {
     type Wire = node::MatchAnswer;
 
     fn to_wire(&self) -> node::MatchAnswer {

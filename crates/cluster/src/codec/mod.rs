@@ -4,8 +4,8 @@
 //! nodes of different releases understand each other. `node.proto` says how a release treats parts that it does not
 //! know.
 //!
-//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says what to send in
-//! its place: the asker of a question gets an answer, and a credit goes back.
+//! A message that cannot be read does not spoil its batch. It is handed on as [`Unread`], which says which messages to
+//! send in its place: the asker of a question gets an answer, and a credit goes back.
 
 mod blobs;
 mod carry;
@@ -133,15 +133,16 @@ pub struct Decoder {
 pub struct DecoderMetrics {
     /// Messages that could be read.
     pub read: AtomicU64,
-    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says what is owed
-    /// for them.
+    /// Messages that could not be read: of a kind that this node does not know, or wrong. [`Unread`] says which
+    /// messages are sent in their place.
     pub unread: AtomicU64,
     /// Batches that could not be read as a whole.
     pub batches_refused: AtomicU64,
 }
 
 impl Unread {
-    /// Messages that take the place of an unread one, with the places of this or any node that they are from and to.
+    /// Messages to be delivered instead of an unread one, each with its sender and its receiver. `from` and `to` are
+    /// the sender and the receiver of the unread message; either may be at another node.
     pub fn instead(&self, from: Place, to: Place) -> impl Iterator<Item = (Place, Place, Message)> {
         let unavailable = |id| Message::Down(Down::Reply(id, Reply::Joined(Err(JoinRefusal::Unavailable))));
         let asked = self.question.map(|question| (to, question.place, unavailable(question.id)));
@@ -160,7 +161,7 @@ impl Decoder {
     /// Reads the messages of a batch that arrived from a node, in order.
     ///
     /// # Errors
-    /// When the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
+    /// An error if the batch as a whole cannot be read: it is damaged, too large, or of a release too new.
     pub fn decode(
         &self,
         from: NodeNumber,

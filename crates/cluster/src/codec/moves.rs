@@ -78,7 +78,7 @@ impl Form for Moved {
             received: *received,
             sent: *sent,
             frames: frames.clone(),
-            sole_since: departed.sole_since.map(|Timestamp(micros)| micros),
+            sole_since: departed.only_session_since.map(|Timestamp(micros)| micros),
         }
     }
 
@@ -101,7 +101,7 @@ impl Form for Moved {
             belongings,
             standings: list_from_wire(wire.bound)?,
             arrivals: list_from_wire(wire.arrivals)?,
-            sole_since: wire.sole_since.map(Timestamp),
+            only_session_since: wire.sole_since.map(Timestamp),
         };
         Ok(Self { claims, departed, received: wire.received, sent: wire.sent, frames: wire.frames })
     }

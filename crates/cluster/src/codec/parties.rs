@@ -7,8 +7,8 @@ use muster_domain::query::Query;
 use muster_live::SessionRef;
 use muster_live::StreamKey;
 use muster_live::party::{
-    self, CarriedParty, Label, ListQuery, Listed, Member, Page, PartyAnswer, PartyAsk, PartyPart, Person, Place,
-    Refusal, Reply, Request, Settings,
+    self, CarriedParty, Label, ListQuery, Listed, ListingPosition, Member, Page, PartyAnswer, PartyAsk, PartyPart,
+    PartyRefusal, PartyReply, PartyRequest, Person, Settings,
 };
 use muster_live::plane::RequestRef;
 use muster_wire::node::{self, carried, message, party_ask::What, party_reply, reply};
@@ -19,7 +19,7 @@ use super::form::{
 };
 
 form_of_enum!(
-    Refusal, PartyRefusal, else MembershipChanged,
+    PartyRefusal, PartyRefusal, else MembershipChanged,
     NotFound, AlreadyExists, BadSize, Full, RequestsFull, AlreadyRequested, AlreadyMember, NotLeader, NotMember,
     SenderNotMember, NotRequested, RemoveLeader, LabelTooLong, LabelNotObject, LabelTooManyValues, HiddenWithLabel,
     MembershipChanged,
@@ -57,7 +57,7 @@ pub(super) fn answer_to_wire(answer: &PartyAnswer) -> reply::What {
 pub(super) fn answer_from_wire(what: reply::What) -> Result<PartyAnswer> {
     Ok(match what {
         reply::What::Party(answer) => PartyAnswer::One(Ok(Form::from_wire(answer)?)),
-        reply::What::PartyRefusal(refusal) => PartyAnswer::One(Err(Refusal::from_wire(refusal)?)),
+        reply::What::PartyRefusal(refusal) => PartyAnswer::One(Err(PartyRefusal::from_wire(refusal)?)),
         reply::What::Parties(page) => PartyAnswer::Listed(Form::from_wire(page)?),
         _ => return Err(CodecError::Missing("reply.what")),
     })
@@ -72,63 +72,65 @@ pub(super) fn part_from_wire(what: carried::What) -> Result<PartyPart> {
     Ok(Box::new(Form::from_wire(*party)?))
 }
 
-fn request_to_wire(stream: &StreamKey, ask: &Request) -> node::PartyAsk {
+fn request_to_wire(stream: &StreamKey, ask: &PartyRequest) -> node::PartyAsk {
     let what = match ask {
-        Request::Create { leader, settings, max_size, created_at } => What::Create(node::PartyCreate {
+        PartyRequest::Create { leader, settings, max_size, created_at } => What::Create(node::PartyCreate {
             leader: Some(leader.to_wire()),
             settings: Some(settings.to_wire()),
             max_size: (*max_size).into(),
             created_at: created_at.0,
         }),
-        Request::Join(member) => What::Join(member.to_wire()),
-        Request::Leave(session) => What::Leave(session.to_wire()),
-        Request::Promote { by, target } => What::Promote(target_to_wire(*by, target)),
-        Request::Accept { by, target } => What::Accept(target_to_wire(*by, target)),
-        Request::Remove { by, target } => What::Remove(target_to_wire(*by, target)),
-        Request::Close(session) => What::Close(session.to_wire()),
-        Request::ListRequests(session) => What::ListRequests(session.to_wire()),
-        Request::Update { by, settings } => {
+        PartyRequest::Join(member) => What::Join(member.to_wire()),
+        PartyRequest::Leave(session) => What::Leave(session.to_wire()),
+        PartyRequest::Promote { by, target } => What::Promote(target_to_wire(*by, target)),
+        PartyRequest::Accept { by, target } => What::Accept(target_to_wire(*by, target)),
+        PartyRequest::Remove { by, target } => What::Remove(target_to_wire(*by, target)),
+        PartyRequest::Close(session) => What::Close(session.to_wire()),
+        PartyRequest::ListRequests(session) => What::ListRequests(session.to_wire()),
+        PartyRequest::Update { by, settings } => {
             What::Update(node::PartyUpdate { by: Some(by.to_wire()), settings: Some(settings.to_wire()) })
         }
-        Request::SendData { by, op_code, data } => {
+        PartyRequest::SendData { by, op_code, data } => {
             What::SendData(node::PartyData { by: Some(by.to_wire()), op_code: *op_code, data: data.clone() })
         }
-        Request::Matchmake(session) => What::Matchmake(session.to_wire()),
-        Request::TicketIssued { by, ticket, membership } => What::TicketIssued(node::PartyTicket {
+        PartyRequest::Matchmake(session) => What::Matchmake(session.to_wire()),
+        PartyRequest::TicketIssued { by, ticket, membership } => What::TicketIssued(node::PartyTicket {
             by: Some(by.to_wire()),
             ticket: ticket.as_ref().to_owned(),
             membership: *membership,
         }),
-        Request::CheckLeader(session) => What::CheckLeader(session.to_wire()),
+        PartyRequest::CheckLeader(session) => What::CheckLeader(session.to_wire()),
     };
     node::PartyAsk { stream: Some(stream.to_wire()), what: Some(what) }
 }
 
-fn request_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, Request)> {
+fn request_from_wire(wire: node::PartyAsk) -> Result<(StreamKey, PartyRequest)> {
     let by = |session| part::<SessionRef>(session, "party.by");
     let ask = match required(wire.what, "party.what")? {
-        What::Create(create) => Request::Create {
+        What::Create(create) => PartyRequest::Create {
             leader: part(create.leader, "party.leader")?,
             settings: part(create.settings, "party.settings")?,
             max_size: narrow(create.max_size, "party.max_size")?,
             created_at: Timestamp(create.created_at),
         },
-        What::Join(member) => Request::Join(Member::from_wire(member)?),
-        What::Leave(session) => Request::Leave(SessionRef::from_wire(session)?),
-        What::Promote(target) => Request::Promote { by: by(target.by)?, target: person(target) },
-        What::Accept(target) => Request::Accept { by: by(target.by)?, target: person(target) },
-        What::Remove(target) => Request::Remove { by: by(target.by)?, target: person(target) },
-        What::Close(session) => Request::Close(SessionRef::from_wire(session)?),
-        What::ListRequests(session) => Request::ListRequests(SessionRef::from_wire(session)?),
+        What::Join(member) => PartyRequest::Join(Member::from_wire(member)?),
+        What::Leave(session) => PartyRequest::Leave(SessionRef::from_wire(session)?),
+        What::Promote(target) => PartyRequest::Promote { by: by(target.by)?, target: person(target) },
+        What::Accept(target) => PartyRequest::Accept { by: by(target.by)?, target: person(target) },
+        What::Remove(target) => PartyRequest::Remove { by: by(target.by)?, target: person(target) },
+        What::Close(session) => PartyRequest::Close(SessionRef::from_wire(session)?),
+        What::ListRequests(session) => PartyRequest::ListRequests(SessionRef::from_wire(session)?),
         What::Update(update) => {
-            Request::Update { by: by(update.by)?, settings: part(update.settings, "party.settings")? }
+            PartyRequest::Update { by: by(update.by)?, settings: part(update.settings, "party.settings")? }
         }
-        What::SendData(send) => Request::SendData { by: by(send.by)?, op_code: send.op_code, data: send.data },
-        What::Matchmake(session) => Request::Matchmake(SessionRef::from_wire(session)?),
-        What::TicketIssued(issued) => {
-            Request::TicketIssued { by: by(issued.by)?, ticket: issued.ticket.into(), membership: issued.membership }
-        }
-        What::CheckLeader(session) => Request::CheckLeader(SessionRef::from_wire(session)?),
+        What::SendData(send) => PartyRequest::SendData { by: by(send.by)?, op_code: send.op_code, data: send.data },
+        What::Matchmake(session) => PartyRequest::Matchmake(SessionRef::from_wire(session)?),
+        What::TicketIssued(issued) => PartyRequest::TicketIssued {
+            by: by(issued.by)?,
+            ticket: issued.ticket.into(),
+            membership: issued.membership,
+        },
+        What::CheckLeader(session) => PartyRequest::CheckLeader(SessionRef::from_wire(session)?),
     };
     Ok((part(wire.stream, "party.stream")?, ask))
 }
@@ -199,7 +201,7 @@ impl Form for ListQuery {
     }
 }
 
-impl Form for Place {
+impl Form for ListingPosition {
     type Wire = node::PartyPlace;
 
     fn to_wire(&self) -> node::PartyPlace {
@@ -246,7 +248,7 @@ impl Form for Listed {
     }
 }
 
-impl Form for Reply {
+impl Form for PartyReply {
     type Wire = node::PartyReply;
 
     fn to_wire(&self) -> node::PartyReply {

@@ -6,8 +6,8 @@ use muster_domain::Timestamp;
 use muster_domain::query::Value;
 use muster_live::Presence;
 use muster_live::matchmaker::{
-    CarriedPasses, CarriedPool, CarriedTicket, Completion, Explanation, Member, MemberKey, Near, NewTicket, Obstacle,
-    OnTicket, Owner, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketId, TicketStanding, Widening,
+    CarriedPasses, CarriedPool, CarriedTicket, Completion, Explanation, MemberKey, NearTicket, NewTicket, Obstacle,
+    OnTicket, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketId, TicketMember, TicketOwner, TicketStanding, Widening,
 };
 use muster_live::plane::RequestRef;
 use muster_wire::node::{
@@ -24,7 +24,7 @@ impl Form for PoolAsk {
 
     fn to_wire(&self) -> node::PoolAsk {
         use pool_ask::What;
-        let removal = |id: &TicketId, owner: Option<&Owner>| node::TicketRemoval {
+        let removal = |id: &TicketId, owner: Option<&TicketOwner>| node::TicketRemoval {
             id: id.0.as_ref().to_owned(),
             owner: owner.map(Form::to_wire),
         };
@@ -55,11 +55,11 @@ impl Form for PoolAsk {
                 Self::Remove(TicketId(removal.id.into()), part(removal.owner, "ticket_removal.owner")?)
             }
             What::RemoveSession(session) => Self::RemoveSession(id_from_wire(Some(session))),
-            What::RemoveOwner(owner) => Self::RemoveOwner(Owner::from_wire(owner)?),
+            What::RemoveOwner(owner) => Self::RemoveOwner(TicketOwner::from_wire(owner)?),
             What::RemoveStray(stray) => {
                 Self::RemoveStray(TicketId(stray.ticket.into()), part(stray.session, "ticket_stray.session")?)
             }
-            What::LoseOwner(owner) => Self::LoseOwner(Owner::from_wire(owner)?),
+            What::LoseOwner(owner) => Self::LoseOwner(TicketOwner::from_wire(owner)?),
             What::Explain(removal) => Self::Explain(TicketId(removal.id.into()), maybe(removal.owner)?),
             What::Rebind(rebind) => Self::Rebind(id_from_wire(rebind.session_id), part(rebind.to, "ticket_rebind.to")?),
             What::Stats(node::Empty {}) => Self::Stats,
@@ -67,7 +67,7 @@ impl Form for PoolAsk {
     }
 }
 
-impl Form for Owner {
+impl Form for TicketOwner {
     type Wire = node::TicketOwner;
 
     fn to_wire(&self) -> node::TicketOwner {
@@ -90,7 +90,7 @@ impl Form for Owner {
     }
 }
 
-impl Form for Member<Presence> {
+impl Form for TicketMember<Presence> {
     type Wire = node::TicketMember;
 
     fn to_wire(&self) -> node::TicketMember {
@@ -245,7 +245,7 @@ impl Form for Explanation {
     }
 }
 
-impl Form for Near {
+impl Form for NearTicket {
     type Wire = node::NearTicket;
 
     fn to_wire(&self) -> node::NearTicket {

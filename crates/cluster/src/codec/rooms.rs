@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use muster_live::plane::RequestRef;
 use muster_live::rooms::{
-    Across, Caller, Carried, Change, Creation, DirectoryAction, Entry, Find, Origin, Owner, Place, Report, Request,
-    RoomAction, RoomId, RoomsAnswer, RoomsAsk, Seat, ToOwner, Update, ViewKey,
+    Caller, CarriedRooms, Change, Creation, DirectoryAction, Entry, Find, MessageToRoomOwner, Origin, OwnerMessage,
+    Placement, Report, Request, RoomAction, RoomId, RoomOwner, RoomsAnswer, RoomsAsk, Seat, Update, ViewKey,
 };
 use muster_wire::node::{self, across, carried, directory_ask, message, reply, room_ask, rooms_ask, seat_ask};
 
@@ -18,7 +18,7 @@ use super::form::{
 };
 use values::{digest_from_wire, digest_to_wire};
 
-pub(super) fn ask_to_wire(ask: &ToOwner) -> message::What {
+pub(super) fn ask_to_wire(ask: &MessageToRoomOwner) -> message::What {
     message::What::Rooms(Box::new(to_wire(ask)))
 }
 
@@ -42,75 +42,75 @@ pub(super) fn answer_from_wire(what: reply::What) -> Result<RoomsAnswer> {
     })
 }
 
-pub(super) fn part_to_wire(part: &Carried) -> carried::What {
+pub(super) fn part_to_wire(part: &CarriedRooms) -> carried::What {
     use carried::What;
     match part {
-        Carried::Room(room) => What::Room(Box::new(room.to_wire())),
-        Carried::Members(members) => What::Members(members.to_wire()),
-        Carried::Desk(desk) => What::Desk(desk.to_wire()),
-        Carried::Listing(listing) => What::Listing(listing.to_wire()),
-        Carried::View(view) => What::View(Box::new(view.to_wire())),
+        CarriedRooms::Room(room) => What::Room(Box::new(room.to_wire())),
+        CarriedRooms::Members(members) => What::Members(members.to_wire()),
+        CarriedRooms::Desk(desk) => What::Desk(desk.to_wire()),
+        CarriedRooms::Listing(listing) => What::Listing(listing.to_wire()),
+        CarriedRooms::View(view) => What::View(Box::new(view.to_wire())),
     }
 }
 
-pub(super) fn part_from_wire(what: carried::What) -> Result<Carried> {
+pub(super) fn part_from_wire(what: carried::What) -> Result<CarriedRooms> {
     use carried::What;
     Ok(match what {
-        What::Room(room) => Carried::Room(Box::new(Form::from_wire(*room)?)),
-        What::Members(members) => Carried::Members(Form::from_wire(members)?),
-        What::Desk(desk) => Carried::Desk(Form::from_wire(desk)?),
-        What::Listing(listing) => Carried::Listing(Form::from_wire(listing)?),
-        What::View(view) => Carried::View(Form::from_wire(*view)?),
+        What::Room(room) => CarriedRooms::Room(Box::new(Form::from_wire(*room)?)),
+        What::Members(members) => CarriedRooms::Members(Form::from_wire(members)?),
+        What::Desk(desk) => CarriedRooms::Desk(Form::from_wire(desk)?),
+        What::Listing(listing) => CarriedRooms::Listing(Form::from_wire(listing)?),
+        What::View(view) => CarriedRooms::View(Form::from_wire(*view)?),
         _ => return Err(CodecError::Missing("carried.what")),
     })
 }
 
 /// The request that waits for the answer stands beside the question.
-fn to_wire(ask: &ToOwner) -> node::RoomsAsk {
+fn to_wire(ask: &MessageToRoomOwner) -> node::RoomsAsk {
     use rooms_ask::What;
     let what = match ask {
-        ToOwner::Room(room, request) => What::Room(node::RoomAsk {
+        MessageToRoomOwner::Room(room, request) => What::Room(node::RoomAsk {
             room: id_to_wire(*room),
             caller: Some(request.caller.to_wire()),
             what: Some(action_to_wire(&request.what)),
         }),
-        ToOwner::Place(request) => What::Place(place_ask(request)),
-        ToOwner::Directory(request) => What::Directory(node::DirectoryAsk {
+        MessageToRoomOwner::Placement(request) => What::Place(place_ask(request)),
+        MessageToRoomOwner::Directory(request) => What::Directory(node::DirectoryAsk {
             caller: Some(request.caller.to_wire()),
             what: Some(directory_to_wire(&request.what)),
         }),
-        ToOwner::Across(owner, across) => {
+        MessageToRoomOwner::FromOwner(owner, across) => {
             What::Across(node::Across { owner: Some(owner.to_wire()), what: Some(across_to_wire(across)) })
         }
     };
     node::RoomsAsk { what: Some(what) }
 }
 
-fn from_wire(wire: node::RoomsAsk, reply_to: Option<RequestRef>) -> Result<ToOwner> {
+fn from_wire(wire: node::RoomsAsk, reply_to: Option<RequestRef>) -> Result<MessageToRoomOwner> {
     use rooms_ask::What;
     Ok(match required(wire.what, "rooms.what")? {
         What::Room(ask) => {
             let what = action_from_wire(required(ask.what, "room.what")?)?;
             let caller = part(ask.caller, "room.caller")?;
-            ToOwner::Room(id_from_wire(ask.room), Request { caller, reply_to, what })
+            MessageToRoomOwner::Room(id_from_wire(ask.room), Request { caller, reply_to, what })
         }
-        What::Place(ask) => ToOwner::Place(place_request(ask, reply_to)?),
+        What::Place(ask) => MessageToRoomOwner::Placement(place_request(ask, reply_to)?),
         What::Directory(ask) => {
             let what = directory_from_wire(required(ask.what, "directory.what")?)?;
-            ToOwner::Directory(Request { caller: part(ask.caller, "directory.caller")?, reply_to, what })
+            MessageToRoomOwner::Directory(Request { caller: part(ask.caller, "directory.caller")?, reply_to, what })
         }
         What::Across(across) => {
             let what = across_from_wire(required(across.what, "across.what")?, reply_to)?;
-            ToOwner::Across(part(across.owner, "across.owner")?, what)
+            MessageToRoomOwner::FromOwner(part(across.owner, "across.owner")?, what)
         }
     })
 }
 
-fn place_ask(request: &Request<Place>) -> node::PlaceAsk {
+fn place_ask(request: &Request<Placement>) -> node::PlaceAsk {
     node::PlaceAsk { caller: Some(request.caller.to_wire()), place: Some(request.what.to_wire()) }
 }
 
-fn place_request(wire: node::PlaceAsk, reply_to: Option<RequestRef>) -> Result<Request<Place>> {
+fn place_request(wire: node::PlaceAsk, reply_to: Option<RequestRef>) -> Result<Request<Placement>> {
     Ok(Request { caller: part(wire.caller, "place.caller")?, reply_to, what: part(wire.place, "place.place")? })
 }
 
@@ -178,24 +178,24 @@ fn directory_from_wire(wire: directory_ask::What) -> Result<DirectoryAction> {
     })
 }
 
-fn across_to_wire(across: &Across) -> across::What {
+fn across_to_wire(across: &OwnerMessage) -> across::What {
     use across::What;
     match across {
-        Across::Seat(request) => What::Seat(Box::new(node::SeatAsk {
+        OwnerMessage::Seat(request) => What::Seat(Box::new(node::SeatAsk {
             caller: Some(request.caller.to_wire()),
             room: id_to_wire(request.what.room),
             origin: Some(request.what.origin.to_wire()),
         })),
-        Across::Elsewhere(request) => What::Elsewhere(Box::new(place_ask(request))),
-        Across::Report(room, report) => What::Report(report_to_wire(*room, *report)),
-        Across::Filling { room, size, report } => {
+        OwnerMessage::Elsewhere(request) => What::Elsewhere(Box::new(place_ask(request))),
+        OwnerMessage::Report(room, report) => What::Report(report_to_wire(*room, *report)),
+        OwnerMessage::Filling { room, size, report } => {
             What::Filling(node::RoomFilling { size: *size, report: Some(report_to_wire(*room, *report)) })
         }
-        Across::Closed(room) => What::Closed(present_id(*room)),
-        Across::Forgotten(partitions) => What::Forgotten(node::Partitions {
+        OwnerMessage::Closed(room) => What::Closed(present_id(*room)),
+        OwnerMessage::Forgotten(partitions) => What::Forgotten(node::Partitions {
             partitions: partitions.iter().map(|partition| super::up::partition_to_wire(*partition)).collect(),
         }),
-        Across::Listing(rooms) => {
+        OwnerMessage::Listing(rooms) => {
             let listed = rooms.iter().map(|(room, summary)| node::RoomListed {
                 room: id_to_wire(*room),
                 summary: summary.as_ref().map(|summary| summary.to_wire()),
@@ -205,30 +205,30 @@ fn across_to_wire(across: &Across) -> across::What {
     }
 }
 
-fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<Across> {
+fn across_from_wire(wire: across::What, reply_to: Option<RequestRef>) -> Result<OwnerMessage> {
     use across::What;
     Ok(match wire {
         What::Seat(ask) => {
             let what = Seat { room: id_from_wire(ask.room), origin: part(ask.origin, "seat.origin")? };
-            Across::Seat(Request { caller: part(ask.caller, "seat.caller")?, reply_to, what })
+            OwnerMessage::Seat(Request { caller: part(ask.caller, "seat.caller")?, reply_to, what })
         }
-        What::Elsewhere(ask) => Across::Elsewhere(place_request(*ask, reply_to)?),
+        What::Elsewhere(ask) => OwnerMessage::Elsewhere(place_request(*ask, reply_to)?),
         What::Report(report) => {
             let (room, report) = report_from_wire(report);
-            Across::Report(room, report)
+            OwnerMessage::Report(room, report)
         }
         What::Filling(filling) => {
             let (room, report) = report_from_wire(required(filling.report, "filling.report")?);
-            Across::Filling { room, size: filling.size, report }
+            OwnerMessage::Filling { room, size: filling.size, report }
         }
-        What::Closed(room) => Across::Closed(id_from_wire(Some(room))),
+        What::Closed(room) => OwnerMessage::Closed(id_from_wire(Some(room))),
         What::Forgotten(forgotten) => {
             let each = |number| super::up::partition(number, "forgotten.partitions");
-            Across::Forgotten(forgotten.partitions.into_iter().map(each).collect::<Result<_>>()?)
+            OwnerMessage::Forgotten(forgotten.partitions.into_iter().map(each).collect::<Result<_>>()?)
         }
         What::Listing(listing) => {
             let listed = |wire: node::RoomListed| Ok((id_from_wire(wire.room), maybe(wire.summary)?.map(Arc::new)));
-            Across::Listing(listing.rooms.into_iter().map(listed).collect::<Result<_>>()?)
+            OwnerMessage::Listing(listing.rooms.into_iter().map(listed).collect::<Result<_>>()?)
         }
     })
 }
@@ -241,7 +241,7 @@ fn report_from_wire(wire: node::RoomReport) -> (RoomId, Report) {
     (id_from_wire(wire.room), Report { offset: wire.offset, open: wire.open })
 }
 
-impl Form for Owner {
+impl Form for RoomOwner {
     type Wire = across::Owner;
 
     fn to_wire(&self) -> across::Owner {

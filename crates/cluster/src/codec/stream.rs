@@ -87,7 +87,7 @@ impl Form for Presence {
             hidden: self.hidden,
             persistence: self.persistence,
             status: text(&self.status),
-            sole_since: self.sole_since.map(|Timestamp(micros)| micros),
+            sole_since: self.only_session_since.map(|Timestamp(micros)| micros),
         }
     }
 
@@ -100,7 +100,7 @@ impl Form for Presence {
             hidden: wire.hidden,
             persistence: wire.persistence,
             status: wire.status.map(Into::into),
-            sole_since: wire.sole_since.map(Timestamp),
+            only_session_since: wire.sole_since.map(Timestamp),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Messages to owners.
+//! Messages up.
 
 use muster_live::matches::LeaveReason;
 use muster_live::plane::{Audience, Condition, Join, Publish, RequestRef, Told, Up, pool_partition};

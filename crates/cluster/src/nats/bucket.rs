@@ -15,7 +15,7 @@ use async_nats::jetstream::{self, ErrorCode};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::connection::Line;
+use super::connection::NatsConnection;
 use super::options::{NatsError, NatsOptions};
 use crate::registry::{RegistryError, Revision, Written};
 
@@ -41,7 +41,7 @@ const MARKER_REASON: &str = "Nats-Marker-Reason";
 /// A bucket and the connection to it.
 #[derive(Clone)]
 pub(super) struct Bucket {
-    pub(super) line: Line,
+    pub(super) nats: NatsConnection,
     pub(super) stream: Stream<()>,
     pub(super) context: jetstream::Context,
     /// Prefix of every key's subject.
@@ -75,7 +75,7 @@ pub(super) enum Change {
 impl Bucket {
     /// Opens the bucket of this name. Makes it if it does not exist, and corrects its settings.
     pub(super) async fn open(
-        line: &Line,
+        nats: &NatsConnection,
         context: &jetstream::Context,
         name: &str,
         value_bytes_max: usize,
@@ -85,8 +85,8 @@ impl Bucket {
         let prefix = format!("$KV.{name}.");
         let config = config(&stream_name, &prefix, value_bytes_max, options);
         let stream = open_stream(context, name, config).await?;
-        let (line, context) = (line.clone(), context.clone());
-        Ok(Self { line, stream, context, prefix, wait: options.request_wait })
+        let (nats, context) = (nats.clone(), context.clone());
+        Ok(Self { nats, stream, context, prefix, wait: options.request_wait })
     }
 
     /// Writes a change and answers whether it was made. An attempt that reached no server is repeated for as long as a
@@ -97,7 +97,7 @@ impl Bucket {
         let deadline = Instant::now() + self.wait;
         loop {
             match self.attempt(&subject, message.clone(), deadline).await {
-                Err(RegistryError::Unavailable(_)) if Instant::now() + RETRY_PAUSE < deadline && self.line.is_up() => {
+                Err(RegistryError::Unavailable(_)) if Instant::now() + RETRY_PAUSE < deadline && self.nats.is_up() => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 outcome => return outcome,
@@ -106,7 +106,7 @@ impl Bucket {
     }
 
     async fn attempt(&self, subject: &str, message: PublishMessage, deadline: Instant) -> Written {
-        let connection = *self.line.connection.borrow();
+        let connection = *self.nats.connection.borrow();
         if !connection.is_up {
             return Err(RegistryError::Unavailable("no connection to NATS".to_owned()));
         }
@@ -114,7 +114,7 @@ impl Bucket {
         tokio::select! {
             biased;
             outcome = write => outcome.map(|ack| Revision(ack.sequence)).map_err(|error| what_became(&error)),
-            () = self.line.lost(connection.losses) => {
+            () = self.nats.lost(connection.losses) => {
                 Err(RegistryError::Unknown("the connection to NATS was lost".to_owned()))
             }
             () = tokio::time::sleep_until(deadline) => Err(RegistryError::Unknown("no answer in time".to_owned())),
@@ -122,12 +122,12 @@ impl Bucket {
     }
 
     /// The last message of a key. The answer may be outdated, so the caller may use it only as the state to expect.
-    pub(super) async fn mark(&self, key: &str) -> Result<Mark, RegistryError> {
+    pub(super) async fn last_message(&self, key: &str) -> Result<LastMessage, RegistryError> {
         let subject = format!("{}{key}", self.prefix);
         match self.stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) if is_removal(&message.headers) => Ok(Mark::At(message.sequence)),
-            Ok(_) => Ok(Mark::Value),
-            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(Mark::Nothing),
+            Ok(message) if is_removal(&message.headers) => Ok(LastMessage::Removal(message.sequence)),
+            Ok(_) => Ok(LastMessage::Value),
+            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(LastMessage::Nothing),
             // The request was a read, so nothing was changed.
             Err(error) => Err(RegistryError::Unavailable(error.to_string())),
         }
@@ -154,13 +154,13 @@ pub(super) async fn open_stream(
 }
 
 /// The last message of a key.
-pub(super) enum Mark {
+pub(super) enum LastMessage {
     /// The key has no message.
     Nothing,
     /// The last message is a value.
     Value,
     /// The last message is a removal marker, of this number.
-    At(u64),
+    Removal(u64),
 }
 
 /// Whether a message is a removal marker and not a value.

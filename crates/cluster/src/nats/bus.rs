@@ -36,7 +36,7 @@ impl Nats {
     }
 
     async fn subscribe(&self, me: Address) -> Result<NatsInbox, BusError> {
-        let client = self.line.client.clone();
+        let client = self.nats.client.clone();
         let frames = client.subscribe(self.frames_subject(me)).await.map_err(|_| BusError::Down)?;
         let mut probes = client.subscribe(self.probe_subject(me)).await.map_err(|_| BusError::Down)?;
         let answering = tokio::spawn(async move {
@@ -49,7 +49,7 @@ impl Nats {
         });
         let inbox = NatsInbox { frames, answering: answering.abort_handle() };
         // An answer to our own probe proves that the server knows both subscriptions.
-        match self.line.client.request(self.probe_subject(me), Bytes::new()).await {
+        match self.nats.client.request(self.probe_subject(me), Bytes::new()).await {
             Ok(_) => Ok(inbox),
             Err(error) if error.kind() == RequestErrorKind::NoResponders => {
                 Err(BusError::Refused("NATS does not let this user subscribe to muster.>: change its permissions"))
@@ -60,7 +60,7 @@ impl Nats {
 
     /// Whether the other nodes have had time to reconnect after the event that cost this process its connection.
     fn is_settled(&self) -> bool {
-        self.line.changed_at.borrow().is_none_or(|since| since.elapsed() >= RETURN_WAIT)
+        self.nats.changed_at.borrow().is_none_or(|since| since.elapsed() >= RETURN_WAIT)
     }
 }
 
@@ -68,7 +68,7 @@ impl Bus for Nats {
     type Inbox = NatsInbox;
 
     async fn listen(&self, me: Address) -> Result<NatsInbox, BusError> {
-        if !self.line.is_up() {
+        if !self.nats.is_up() {
             return Err(BusError::Down);
         }
         // Without a connection the client holds subscriptions back for an unlimited time, hence the timeout.
@@ -81,12 +81,12 @@ impl Bus for Nats {
             return Err(BusError::TooLarge { bytes, bytes_max });
         }
         // Without a connection the client queues frames. They would arrive late, which helps nobody.
-        if !self.line.is_up() {
+        if !self.nats.is_up() {
             return Err(BusError::Down);
         }
         // The future waits only for room in the queue. It is polled outside the task's budget, since an exhausted
         // budget must not look like a full queue.
-        let publish = self.line.client.publish(self.frames_subject(to), frame);
+        let publish = self.nats.client.publish(self.frames_subject(to), frame);
         match tokio::task::unconstrained(publish).now_or_never() {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) if error.kind() == PublishErrorKind::MaxPayloadExceeded => {
@@ -94,34 +94,34 @@ impl Bus for Nats {
             }
             Some(Err(_)) => Err(BusError::Down),
             None => {
-                self.line.metrics.frames_refused.fetch_add(1, Ordering::Relaxed);
+                self.nats.metrics.frames_refused.fetch_add(1, Ordering::Relaxed);
                 Err(BusError::Full)
             }
         }
     }
 
     async fn probe(&self, node: Address) -> Probe {
-        let connection = *self.line.connection.borrow();
+        let connection = *self.nats.connection.borrow();
         if !connection.is_up {
             return Probe::Unknown;
         }
-        let answer = self.line.client.request(self.probe_subject(node), Bytes::new());
+        let answer = self.nats.client.request(self.probe_subject(node), Bytes::new());
         tokio::select! {
             answer = answer => match answer {
                 Ok(_) => Probe::Listening,
                 Err(error) if error.kind() == RequestErrorKind::NoResponders && self.is_settled() => Probe::Nobody,
                 Err(_) => Probe::Unknown,
             },
-            () = self.line.lost(connection.losses) => Probe::Unknown,
+            () = self.nats.lost(connection.losses) => Probe::Unknown,
         }
     }
 
     fn connection(&self) -> watch::Receiver<Connection> {
-        self.line.connection.clone()
+        self.nats.connection.clone()
     }
 
     fn frame_bytes_max(&self) -> usize {
-        self.line.client.max_payload()
+        self.nats.client.max_payload()
     }
 }
 

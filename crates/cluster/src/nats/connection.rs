@@ -44,7 +44,7 @@ pub struct NatsMetrics {
 
 /// The connection, shared by bus, registry, recovery data and match logs.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct NatsConnection {
     pub(super) client: Client,
     pub(super) connection: watch::Receiver<Connection>,
     /// When the connection last went up or down; `None` if it has been up from the start.
@@ -52,7 +52,7 @@ pub(super) struct Line {
     pub(super) metrics: Arc<NatsMetrics>,
 }
 
-impl Line {
+impl NatsConnection {
     /// Connects to one of the servers.
     pub(super) async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
         options.check()?;

@@ -13,7 +13,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::Nats;
 use super::bucket::{open_stream, what_became};
-use super::connection::Line;
+use super::connection::NatsConnection;
 use super::options::{NatsError, NatsOptions};
 use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
 use crate::registry::RegistryError;
@@ -33,7 +33,7 @@ pub type JetLogs = SubjectLogs<MatchSubjects>;
 
 /// The stream, and the connection to it.
 pub struct MatchSubjects {
-    line: Line,
+    nats: NatsConnection,
     context: jetstream::Context,
     stream: Stream<()>,
     /// Prefix of every partition's subject.
@@ -53,7 +53,7 @@ impl Nats {
     /// # Errors
     /// [`NatsError::Bucket`].
     pub async fn match_logs(&self, options: &NatsOptions) -> Result<JetLogs, NatsError> {
-        let (line, context) = (self.line.clone(), self.values.context.clone());
+        let (nats, context) = (self.nats.clone(), self.values.context.clone());
         let name = format!("{}_matches", options.cluster);
         let prefix = format!("{}.matches.", self.prefix);
         let config = Config {
@@ -68,7 +68,7 @@ impl Nats {
             ..Config::default()
         };
         let stream = open_stream(&context, &name, config).await?;
-        Ok(SubjectLogs::new(MatchSubjects { line, context, stream, prefix, wait: options.request_wait }))
+        Ok(SubjectLogs::new(MatchSubjects { nats, context, stream, prefix, wait: options.request_wait }))
     }
 }
 
@@ -79,21 +79,21 @@ impl MatchSubjects {
 
     /// Waits for a read, for as long as a request may take and the connection is up.
     async fn ask<T>(&self, what: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
-        let connection = *self.line.connection.borrow();
+        let connection = *self.nats.connection.borrow();
         if !connection.is_up {
             return Err(ReadError("no connection to NATS".to_owned()));
         }
         tokio::select! {
             biased;
             outcome = what => outcome,
-            () = self.line.lost(connection.losses) => Err(ReadError("the connection to NATS was lost".to_owned())),
+            () = self.nats.lost(connection.losses) => Err(ReadError("the connection to NATS was lost".to_owned())),
             () = tokio::time::sleep(self.wait) => Err(ReadError("no answer in time".to_owned())),
         }
     }
 
     async fn read_on(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
         let config = push::OrderedConfig {
-            deliver_subject: self.line.client.new_inbox(),
+            deliver_subject: self.nats.client.new_inbox(),
             filter_subject: self.subject(partition),
             deliver_policy: DeliverPolicy::All,
             ..push::OrderedConfig::default()
@@ -117,7 +117,7 @@ impl MatchSubjects {
 
 impl Subjects for MatchSubjects {
     async fn publish(&self, partition: u16, expected: u64, message: Bytes) -> Result<u64, PublishError> {
-        let connection = *self.line.connection.borrow();
+        let connection = *self.nats.connection.borrow();
         if !connection.is_up {
             return Err(PublishError::Unknown("no connection to NATS".to_owned()));
         }
@@ -134,7 +134,7 @@ impl Subjects for MatchSubjects {
                     RegistryError::Unknown(reason) => PublishError::Unknown(reason),
                 }),
             },
-            () = self.line.lost(connection.losses) => {
+            () = self.nats.lost(connection.losses) => {
                 Err(PublishError::Unknown("the connection to NATS was lost".to_owned()))
             }
             () = tokio::time::sleep(self.wait) => Err(PublishError::Unknown("no answer in time".to_owned())),
@@ -166,11 +166,11 @@ impl Subjects for MatchSubjects {
     }
 
     async fn read(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
-        let connection = *self.line.connection.borrow();
+        let connection = *self.nats.connection.borrow();
         tokio::select! {
             biased;
             outcome = self.read_on(partition, until, take) => outcome,
-            () = self.line.lost(connection.losses) => Err(ReadError("the connection to NATS was lost".to_owned())),
+            () = self.nats.lost(connection.losses) => Err(ReadError("the connection to NATS was lost".to_owned())),
         }
     }
 
@@ -184,7 +184,7 @@ impl Subjects for MatchSubjects {
     }
 
     fn message_bytes_max(&self) -> usize {
-        let most = self.line.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
+        let most = self.nats.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
         most.clamp(HEADERS_BYTES, MESSAGE_BYTES_MAX)
     }
 

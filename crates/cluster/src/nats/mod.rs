@@ -18,7 +18,7 @@ use async_nats::jetstream::context::AccountErrorKind;
 
 use bucket::Bucket;
 pub use bus::NatsInbox;
-use connection::Line;
+use connection::NatsConnection;
 pub use connection::{FRAMES_WAITING_MAX, NatsMetrics, WRITES_WAITING_MAX};
 pub use match_log::{JetLogs, MatchSubjects};
 pub use options::{NatsError, NatsLogin, NatsOptions, REPLICAS};
@@ -30,7 +30,7 @@ use crate::registry::VALUE_BYTES_MAX;
 /// A node's connection to NATS: its bus, its registry and its recovery data. A lost connection is made anew for ever.
 #[derive(Debug)]
 pub struct Nats {
-    line: Line,
+    nats: NatsConnection,
     /// Prefix of all subjects of this cluster.
     prefix: String,
     values: Arc<Bucket>,
@@ -46,22 +46,22 @@ impl Nats {
     /// # Errors
     /// [`NatsError`]: no server answers, a login or certificate is refused, the server is too old or has no JetStream.
     pub async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
-        let line = Line::connect(options).await?;
+        let nats = NatsConnection::connect(options).await?;
         let context =
-            jetstream::context::ContextBuilder::new().timeout(options.request_wait).build(line.client.clone());
+            jetstream::context::ContextBuilder::new().timeout(options.request_wait).build(nats.client.clone());
         check_jetstream(&context).await?;
         let prefix = format!("muster.{}", options.cluster);
         let [registry, recovery] = ["registry", "recovery"].map(|use_| format!("{}_{use_}", options.cluster));
-        let values = Bucket::open(&line, &context, &registry, VALUE_BYTES_MAX, options).await?;
-        let kept = Arc::new(Bucket::open(&line, &context, &recovery, RECOVERY_BYTES_MAX, options).await?);
+        let values = Bucket::open(&nats, &context, &registry, VALUE_BYTES_MAX, options).await?;
+        let kept = Arc::new(Bucket::open(&nats, &context, &recovery, RECOVERY_BYTES_MAX, options).await?);
         let recovery = Queue::start(BucketSink(kept.clone()));
-        Ok(Self { line, prefix, values: Arc::new(values), kept, recovery, wait: options.request_wait })
+        Ok(Self { nats, prefix, values: Arc::new(values), kept, recovery, wait: options.request_wait })
     }
 
     /// Counters so far.
     #[must_use]
     pub fn metrics(&self) -> &NatsMetrics {
-        &self.line.metrics
+        &self.nats.metrics
     }
 }
 

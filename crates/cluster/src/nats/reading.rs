@@ -64,13 +64,13 @@ pub(super) enum Seen {
 impl<'a> Reading<'a> {
     /// Begins to read the keys that begin with `words`, or all keys.
     pub(super) async fn open(bucket: &'a Bucket, words: Option<&str>) -> Result<Self, Interrupted> {
-        let line = &bucket.line;
-        let connection = *line.connection.borrow();
+        let nats = &bucket.nats;
+        let connection = *nats.connection.borrow();
         if !connection.is_up {
             return Err(Interrupted("no connection to NATS".to_owned()));
         }
-        let inbox = line.client.new_inbox();
-        let messages = line.client.subscribe(inbox.clone()).await.map_err(|error| failed(&error))?;
+        let inbox = nats.client.new_inbox();
+        let messages = nats.client.subscribe(inbox.clone()).await.map_err(|error| failed(&error))?;
         let written = bucket.write(BARRIER, Expect::Anything, Change::Set(Bytes::new(), None)).await;
         let barrier = written.map_err(|error| failed(&error))?;
         let prefix = &bucket.prefix;
@@ -105,7 +105,7 @@ impl<'a> Reading<'a> {
         loop {
             let message = tokio::select! {
                 biased;
-                () = self.bucket.line.lost(self.losses) => return Err(Interrupted("connection lost".to_owned())),
+                () = self.bucket.nats.lost(self.losses) => return Err(Interrupted("connection lost".to_owned())),
                 message = tokio::time::timeout(SILENCE_MAX, self.messages.next()) => match message {
                     Ok(Some(message)) => message,
                     Ok(None) => return Err(Interrupted("the client is gone".to_owned())),
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         let reply = message.reply.as_ref().map(ToString::to_string);
         let reply = reply.or_else(|| header(STALLED).map(|subject| subject.as_str().to_owned()));
         let Some(reply) = reply else { return Ok(false) };
-        let answered = self.bucket.line.client.publish(reply, Bytes::new()).await;
+        let answered = self.bucket.nats.client.publish(reply, Bytes::new()).await;
         answered.map_err(|error| Interrupted(error.to_string()))?;
         Ok(true)
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::Nats;
-use super::bucket::{Bucket, Change, Expect, Mark};
+use super::bucket::{Bucket, Change, Expect, LastMessage};
 use super::reading::{Interrupted, Reading, Seen};
 use crate::registry::{
     Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
@@ -27,10 +27,10 @@ impl Registry for Nats {
                 Err(RegistryError::Conflict) => {}
                 outcome => return outcome,
             }
-            last = match self.values.mark(key).await? {
-                Mark::Value => return Err(RegistryError::Conflict),
-                Mark::Nothing => 0,
-                Mark::At(revision) => revision,
+            last = match self.values.last_message(key).await? {
+                LastMessage::Value => return Err(RegistryError::Conflict),
+                LastMessage::Nothing => 0,
+                LastMessage::Removal(revision) => revision,
             };
         }
         Err(RegistryError::Conflict)
@@ -51,12 +51,12 @@ impl Registry for Nats {
         let bucket = self.values.clone();
         Watch::start(|events| async move {
             let mut pause = Duration::ZERO;
-            while bucket.line.up().await.is_some() {
+            while bucket.nats.up().await.is_some() {
                 match tell(&bucket, &events, &mut pause).await {
                     Ok(Unwatched) => return,
                     Err(Interrupted(reason)) => tracing::debug!(reason, "a watch begins anew"),
                 }
-                bucket.line.metrics.watch_restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                bucket.nats.metrics.watch_restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 tokio::time::sleep(pause).await;
                 pause = longer(pause);
             }

@@ -33,7 +33,7 @@ use crate::registry::Registry;
 pub use clock::NodeClock;
 use driver::Driver;
 pub use metrics::NodeMetrics;
-pub use outbound::{NotTaken, Outbound};
+pub use outbound::{Outbound, SendError};
 
 /// Largest number of events that wait to be read. While so many wait, no frames are read.
 pub const EVENTS_WAITING_MAX: usize = 1_024;

@@ -25,7 +25,7 @@ pub struct Outbound {
 
 /// Explains why a batch was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum NotTaken {
+pub enum SendError {
     /// Too many bytes are under way to this node: give the batch again after [`Outbound::room`].
     #[error("so much is under way to this node that a batch has to wait")]
     Full(Batch),
@@ -75,15 +75,15 @@ impl Outbound {
     /// Takes a batch to be sent. Never waits.
     ///
     /// # Errors
-    /// [`NotTaken`].
-    pub fn try_send(&self, to: NodeNumber, batch: Batch) -> Result<(), NotTaken> {
+    /// [`SendError`].
+    pub fn try_send(&self, to: NodeNumber, batch: Batch) -> Result<(), SendError> {
         let bytes = batch.len();
         if bytes > BATCH_BYTES_MAX {
             return Err(BatchTooLarge(bytes).into());
         }
         let Some(peer) = self.peers.get(to) else {
             self.metrics.batches_lost.fetch_add(1, Ordering::Relaxed);
-            return Err(NotTaken::NoLink);
+            return Err(SendError::NoLink);
         };
         let is_taken = peer.take(bytes);
         let refused = match self.batches.try_reserve() {
@@ -91,10 +91,10 @@ impl Outbound {
                 permit.send(QueuedBatch { peer, batch });
                 return Ok(());
             }
-            Err(mpsc::error::TrySendError::Closed(())) => NotTaken::NoLink,
+            Err(mpsc::error::TrySendError::Closed(())) => SendError::NoLink,
             Ok(_) | Err(mpsc::error::TrySendError::Full(())) => {
                 self.metrics.outbound_full.fetch_add(1, Ordering::Relaxed);
-                NotTaken::Full(batch)
+                SendError::Full(batch)
             }
         };
         if is_taken {
@@ -208,7 +208,7 @@ mod tests {
 
     fn fill(outbound: &Outbound, to: NodeNumber) {
         (0..8).for_each(|_| outbound.try_send(to, batch(PART)).expect("room"));
-        assert!(matches!(outbound.try_send(to, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(to, batch(1)), Err(SendError::Full(_))));
     }
 
     #[tokio::test]
@@ -220,11 +220,11 @@ mod tests {
         let peer = taken.recv().await.expect("a batch").peer;
         // The batch moves to the link, where its bytes count too.
         peer.arrived(PART);
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::Full(_))));
         // The batch arrived at the other node.
         peer.holds(0);
         outbound.try_send(1, batch(PART)).expect("room");
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::Full(_))));
     }
 
     #[tokio::test]
@@ -254,7 +254,7 @@ mod tests {
         tokio::task::yield_now().await;
         outbound.peers.end(1);
         waiting.await.expect("no room to wait for");
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::NoLink)));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::NoLink)));
         assert_eq!(outbound.metrics.batches_lost.load(Ordering::Relaxed), 1);
     }
 
@@ -262,7 +262,7 @@ mod tests {
     async fn many_small_batches_have_a_limit_too() {
         let (outbound, mut taken) = with_peers(&[1]);
         (0..BATCHES_WAITING_MAX).for_each(|_| outbound.try_send(1, batch(1)).expect("room"));
-        assert!(matches!(outbound.try_send(1, batch(1)), Err(NotTaken::Full(_))));
+        assert!(matches!(outbound.try_send(1, batch(1)), Err(SendError::Full(_))));
         taken.recv().await.expect("a batch");
         outbound.room(1).await;
         outbound.try_send(1, batch(1)).expect("room");

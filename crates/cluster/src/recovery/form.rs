@@ -95,7 +95,7 @@ mod tests {
             hidden: false,
             persistence: false,
             status: None,
-            sole_since: None,
+            only_session_since: None,
         };
         let listener = Listener { session, encoding: Encoding::Json, serial: 3 };
         CarriedParty {

@@ -14,7 +14,7 @@ use crate::hub::Faults;
 use crate::link::BATCH_BYTES_MAX;
 use crate::membership::timing::{ISLAND_AFTER_MS, RETRY_MS};
 use crate::membership::{Compatibility, Incompatible};
-use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, NotTaken, RunningNode};
+use crate::node::{LINK_BYTES_MAX, NodeCommand, NodeEvent, RunningNode, SendError};
 use crate::operator::{self, DrainError};
 
 /// Number of batches that each node sends to each of the others.
@@ -63,7 +63,7 @@ pub(crate) async fn batches_between_three_nodes_arrive_in_order(ground: impl Gro
     all_send(&mut talkers, BATCHES).await;
     all_receive(&mut talkers, BATCHES).await;
     let too_large = talkers[0].node.outbound().try_send(talkers[1].me, batch(0, BATCH_BYTES_MAX));
-    assert!(matches!(too_large, Err(NotTaken::TooLarge(_))), "{too_large:?}");
+    assert!(matches!(too_large, Err(SendError::TooLarge(_))), "{too_large:?}");
 }
 
 pub(crate) async fn a_node_that_is_gone_is_voted_out_and_its_links_end(ground: impl Ground) {
@@ -73,7 +73,7 @@ pub(crate) async fn a_node_that_is_gone_is_voted_out_and_its_links_end(ground: i
     for talker in [&mut one, &mut two] {
         talker.until("a view without it", |talker| !talker.nodes.contains(&gone)).await;
         let sent = talker.node.outbound().try_send(gone, batch(0, 100));
-        assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
+        assert!(matches!(sent, Err(SendError::NoLink)), "{sent:?}");
         // The wait ends at once: there is no link.
         within("no room to wait for", talker.node.outbound().room(gone)).await;
     }
@@ -189,7 +189,7 @@ pub(crate) async fn a_node_cut_off_for_long_comes_again_as_another(ground: impl 
     cut.line.mend();
     cut.until("it to hear of it", |talker| talker.is_voted_out).await;
     let sent = cut.node.outbound().try_send(one.me, batch(0, 100));
-    assert!(matches!(sent, Err(NotTaken::NoLink)), "{sent:?}");
+    assert!(matches!(sent, Err(SendError::NoLink)), "{sent:?}");
     assert_eq!(cut.node.metrics().voted_out.load(Ordering::Relaxed), 1);
     cut.command(NodeCommand::Rejoin).await;
     let mut talkers = [one, two, cut];
@@ -226,7 +226,7 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
                 }
                 // The wait for room lets the node's task run. If that brings no room, the slow talker holds batches
                 // back.
-                Err(NotTaken::Full(_)) => {
+                Err(SendError::Full(_)) => {
                     let room = one.node.outbound().room(slow.me);
                     if tokio::time::timeout(Duration::from_secs(2), room).await.is_err() {
                         return taken;

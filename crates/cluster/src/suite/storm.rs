@@ -10,7 +10,7 @@ use super::ground::{HubGround, in_process};
 use super::node::together;
 use super::talker::Talker;
 use crate::hub::Faults;
-use crate::node::{NodeCommand, NotTaken};
+use crate::node::{NodeCommand, SendError};
 
 const SEEDS: u64 = 4;
 /// Number of faults, one after the other.
@@ -74,7 +74,7 @@ fn say(talker: &mut Talker) {
     for node in talker.nodes.clone() {
         // The node may know already that the link has ended, before its talker has read the event.
         let sent = if node == talker.me { Ok(()) } else { talker.try_send(node) };
-        assert!(matches!(sent, Ok(()) | Err(NotTaken::NoLink)), "{sent:?}");
+        assert!(matches!(sent, Ok(()) | Err(SendError::NoLink)), "{sent:?}");
     }
 }
 

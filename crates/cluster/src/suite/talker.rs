@@ -12,7 +12,7 @@ use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
-use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, NotTaken, RunningNode};
+use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, RunningNode, SendError};
 use crate::registry::Registry;
 
 /// The number whose batch exceeds every frame.
@@ -152,14 +152,14 @@ impl Talker {
     pub(super) async fn send(&mut self, to: NodeNumber, count: u64) {
         for _ in 0..count {
             while let Err(error) = self.try_send(to) {
-                assert!(matches!(error, NotTaken::Full(_)), "{} to {to}: {error}", self.me);
+                assert!(matches!(error, SendError::Full(_)), "{} to {to}: {error}", self.me);
                 within("room", self.node.outbound().room(to)).await;
             }
         }
     }
 
     /// Sends the next number.
-    pub(super) fn try_send(&mut self, to: NodeNumber) -> Result<(), NotTaken> {
+    pub(super) fn try_send(&mut self, to: NodeNumber) -> Result<(), SendError> {
         let number = self.sent.entry(to).or_default();
         let next = batch(*number, if *number == LARGE { LARGE_BYTES } else { 100 });
         self.node.outbound().try_send(to, next)?;

@@ -25,12 +25,12 @@ every!(Carried, random,
     Carried::Match(_) => Carried::Match(Box::new(any(random))),
     Carried::Added(..) => Carried::Added(any(random), any(random)),
 );
-every!(rooms::Carried, random,
-    rooms::Carried::Room(_) => rooms::Carried::Room(Box::new(any(random))),
-    rooms::Carried::Members(_) => rooms::Carried::Members(any(random)),
-    rooms::Carried::Desk(_) => rooms::Carried::Desk(any(random)),
-    rooms::Carried::Listing(_) => rooms::Carried::Listing(any(random)),
-    rooms::Carried::View(_) => rooms::Carried::View(any(random)),
+every!(rooms::CarriedRooms, random,
+    rooms::CarriedRooms::Room(_) => rooms::CarriedRooms::Room(Box::new(any(random))),
+    rooms::CarriedRooms::Members(_) => rooms::CarriedRooms::Members(any(random)),
+    rooms::CarriedRooms::Desk(_) => rooms::CarriedRooms::Desk(any(random)),
+    rooms::CarriedRooms::Listing(_) => rooms::CarriedRooms::Listing(any(random)),
+    rooms::CarriedRooms::View(_) => rooms::CarriedRooms::View(any(random)),
 );
 
 fields!(CarriedStream, random => CarriedStream {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use muster_domain::query::Query;
 use muster_live::Presence;
 use muster_live::matches::{
-    Answer, Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, LeaveReason, Left, ListQuery,
-    Listed, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
+    Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, LeaveReason, Left, ListQuery, Listed,
+    MatchAnswer, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
 };
 
 use crate::every::{every, fields};
@@ -26,11 +26,11 @@ every!(MatchAsk, random,
     MatchAsk::Signal { .. } => MatchAsk::Signal { data: any(random), chain: chain(random) },
     MatchAsk::Get => MatchAsk::Get,
 );
-every!(Answer, random,
-    Answer::Created => Answer::Created,
-    Answer::Entered(_) => Answer::Entered(Box::new(any(random))),
-    Answer::Signalled(_) => Answer::Signalled(any(random)),
-    Answer::Listed(_) => Answer::Listed(any(random)),
+every!(MatchAnswer, random,
+    MatchAnswer::Created => MatchAnswer::Created,
+    MatchAnswer::Entered(_) => MatchAnswer::Entered(Box::new(any(random))),
+    MatchAnswer::Signalled(_) => MatchAnswer::Signalled(any(random)),
+    MatchAnswer::Listed(_) => MatchAnswer::Listed(any(random)),
 );
 fields!(MatchId, random => MatchId(any(random)));
 fields!(Creation, random => Creation {

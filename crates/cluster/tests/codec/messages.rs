@@ -38,9 +38,27 @@ pub fn every_message(random: &mut Random) -> Vec<(String, Message)> {
     messages
 }
 
+/// Types and variants that were renamed, each with its former name: the kinds in `golden/` keep their names.
+const GOLDEN_NAMES: [(&str, &str); 10] = [
+    ("PartyRequest::", "Request::"),
+    ("PartyReply::", "Reply::"),
+    ("PartyRefusal::", "Refusal::"),
+    ("RoomAnswer::", "Answer::"),
+    ("MessageToRoomOwner::Placement", "ToOwner::Place"),
+    ("MessageToRoomOwner::FromOwner", "ToOwner::Across"),
+    ("MessageToRoomOwner::", "ToOwner::"),
+    ("OwnerMessage::", "Across::"),
+    ("rooms::CarriedRooms::", "rooms::Carried::"),
+    ("MatchAnswer::", "Answer::"),
+];
+
 /// Messages made of one value for every variant of `T`.
 fn named<T: Every, M>(before: &str, random: &mut Random, make: impl Fn(T) -> M) -> Vec<(String, M)> {
-    let name = |kind: &str| format!("{before}{}", kind.split(['(', ' ']).next().unwrap_or_default());
+    let name = |kind: &str| {
+        let kind = kind.split(['(', ' ']).next().unwrap_or_default();
+        let renamed = GOLDEN_NAMES.iter().find_map(|(now, then)| Some((then, kind.strip_prefix(now)?)));
+        renamed.map_or_else(|| format!("{before}{kind}"), |(then, rest)| format!("{before}{then}{rest}"))
+    };
     T::every(random).into_iter().map(|(kind, value)| (name(kind), make(value))).collect()
 }
 
@@ -72,22 +90,24 @@ fn every_up(random: &mut Random) -> Vec<(String, Up)> {
         asked(Ask::Match(MatchesAsk::One { stream: stream.clone(), what: Box::new(what) }))
     }));
     ups.extend(named("Pool with ", random, |ask| asked(Ask::Pool(ask))));
-    let rooms = |ask: rooms::ToOwner| Up::from(ask);
+    let rooms = |ask: rooms::MessageToRoomOwner| Up::from(ask);
     ups.extend(named("Rooms with ", random, rooms));
     let (caller, reply_to): (rooms::Caller, Option<RequestRef>) = (any(random), any(random));
     ups.extend(named("Rooms with ", random, |what| {
         let request = rooms::Request { caller: caller.clone(), reply_to, what };
-        rooms(rooms::ToOwner::Room(rooms::RoomId(Uuid::from_u128(7)), request))
+        rooms(rooms::MessageToRoomOwner::Room(rooms::RoomId(Uuid::from_u128(7)), request))
     }));
     ups.extend(named("Rooms with ", random, |what| {
-        rooms(rooms::ToOwner::Directory(rooms::Request { caller: caller.clone(), reply_to, what }))
+        rooms(rooms::MessageToRoomOwner::Directory(rooms::Request { caller: caller.clone(), reply_to, what }))
     }));
     let partition: Partition = any(random);
     let carried = |part| Up::Carried { partition, epoch: Epoch(7), parts: vec![part], ends: true };
     ups.extend(named("Carried with ", random, carried));
     ups.extend(named("Carried with ", random, |part| carried(Carried::Room(part))));
     ups.extend(named("Carried with ", random, |part| carried(Carried::Pool(part))));
-    ups.extend(named("Rooms with ", random, |across| rooms(rooms::ToOwner::Across(rooms::Owner::Directory, across))));
+    ups.extend(named("Rooms with ", random, |across| {
+        rooms(rooms::MessageToRoomOwner::FromOwner(rooms::RoomOwner::Directory, across))
+    }));
     ups
 }
 
@@ -100,13 +120,15 @@ fn every_down(random: &mut Random) -> Vec<(String, Down)> {
     answer(answers(random).into_iter().map(|(name, reply)| (name.to_owned(), reply)).collect());
     answer(named("", random, |refusal: JoinRefusal| Reply::Joined(Err(refusal))));
     answer(named("Session ", random, |refusal: ClaimRefusal| Reply::Session(Err(refusal))));
-    answer(named("Party ", random, |answer: party::Reply| Reply::Answer(Answer::Party(PartyAnswer::One(Ok(answer))))));
-    answer(named("Party ", random, |refusal: party::Refusal| {
+    answer(named("Party ", random, |answer: party::PartyReply| {
+        Reply::Answer(Answer::Party(PartyAnswer::One(Ok(answer))))
+    }));
+    answer(named("Party ", random, |refusal: party::PartyRefusal| {
         Reply::Answer(Answer::Party(PartyAnswer::One(Err(refusal))))
     }));
-    answer(named("Rooms ", random, |answer: rooms::Answer| Reply::Answer(Answer::Room(Ok(answer)))));
+    answer(named("Rooms ", random, |answer: rooms::RoomAnswer| Reply::Answer(Answer::Room(Ok(answer)))));
     answer(named("Pool ", random, |answer: PoolReply| Reply::Answer(Answer::Pool(Ok(answer)))));
-    answer(named("Match ", random, |answer: matches::Answer| Reply::Answer(Answer::Match(Ok(answer)))));
+    answer(named("Match ", random, |answer: matches::MatchAnswer| Reply::Answer(Answer::Match(Ok(answer)))));
     answer(named("Rooms ", random, |kind: ErrorKind| {
         Reply::Answer(Answer::Room(Err(Error { kind, message: "it is so".into(), cause: Some("why".to_owned()) })))
     }));
@@ -129,7 +151,7 @@ fn asks(random: &mut Random) -> Vec<(&'static str, Up)> {
     vec![
         ("Up::Party", Up::Ask { request: any(random), ask: Ask::Party(party) }),
         ("Up::Parties", Up::Ask { request: Some(any(random)), ask: Ask::Party(PartyAsk::List(any(random))) }),
-        ("Up::Rooms", Up::from(any::<rooms::ToOwner>(random))),
+        ("Up::Rooms", Up::from(any::<rooms::MessageToRoomOwner>(random))),
         ("Up::Match", Up::Ask { request: any(random), ask: Ask::Match(matches) }),
         ("Up::FindMatches", Up::Ask { request: Some(any(random)), ask: Ask::Match(MatchesAsk::Find(any(random))) }),
         ("Up::Pool", Up::Ask { request: any(random), ask: Ask::Pool(any(random)) }),
@@ -401,7 +423,7 @@ fields!(Moved, random => Moved {
         belongings: Belongings { may_have_tickets: any(random), tickets: any(random), pool: any(random) },
         standings: (0..random.below(4)).map(|_| (any(random), any(random))).collect(),
         arrivals: any(random),
-        sole_since: any(random),
+        only_session_since: any(random),
     },
     received: number(random),
     sent: number(random),
@@ -418,7 +440,7 @@ fields!(Presence, random => Presence {
     hidden: any(random),
     persistence: any(random),
     status: any(random),
-    sole_since: any(random),
+    only_session_since: any(random),
 });
 fields!(SessionRef, random => match random.below(8) {
     0 => SessionRef::NOBODY,

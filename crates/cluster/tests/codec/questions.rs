@@ -6,74 +6,78 @@ use std::sync::Arc;
 use muster_domain::query::{Query, Value};
 use muster_live::Presence;
 use muster_live::matchmaker::{
-    Completion, Explanation, Member as TicketMember, MemberKey, Near, NewTicket, Obstacle, Owner as TicketOwner,
-    TicketId, Widening,
+    Completion, Explanation, MemberKey, NearTicket, NewTicket, Obstacle, TicketId, TicketMember, TicketOwner, Widening,
 };
 use muster_live::party::{
-    Label, ListQuery, Listed, Member, Page, PartyId, Person, Place as PartyPlace, Refusal, Reply, Request, Settings,
+    Label, ListQuery, Listed, ListingPosition, Member, Page, PartyId, PartyRefusal, PartyReply, PartyRequest, Person,
+    Settings,
 };
 use muster_live::plane::{OnTicket, PoolAsk, PoolReply, PoolStats, TicketStanding};
 use muster_live::rooms::{
-    self, Across, Actor, Answer, Caller, Change, Creation, DirectoryAction, Entry, Find, MemberState, Origin, Owner,
-    PasswordDigest, Place, Report, Reserved, RoomAction, RoomId, RoomPath, RoomState, Seat, Summary, ToOwner, Update,
-    ViewKey,
+    self, Actor, Caller, Change, Creation, DirectoryAction, Entry, Find, MemberState, MessageToRoomOwner, Origin,
+    OwnerMessage, PasswordDigest, Placement, Report, Reserved, RoomAction, RoomAnswer, RoomId, RoomOwner, RoomPath,
+    RoomState, Seat, Summary, Update, ViewKey,
 };
 
 use crate::every::{every, fields};
 use crate::messages::{any, number, size};
 use crate::random::{Arbitrary, Random};
 
-/// Turns negative zero into zero, which matchmakers treat as the same, when added to a number.
+/// Added to a number, turns negative zero into zero. The matchmaker treats both as the same number.
 const POSITIVE: f64 = 0.0;
 
-every!(Request, random,
-    Request::Create { .. } => Request::Create {
+every!(PartyRequest, random,
+    PartyRequest::Create { .. } => PartyRequest::Create {
         leader: any(random),
         settings: any(random),
         max_size: random.below(1 << 16) as u16,
         created_at: any(random),
     },
-    Request::Join(_) => Request::Join(any(random)),
-    Request::Leave(_) => Request::Leave(any(random)),
-    Request::Promote { .. } => Request::Promote { by: any(random), target: any(random) },
-    Request::Accept { .. } => Request::Accept { by: any(random), target: any(random) },
-    Request::Remove { .. } => Request::Remove { by: any(random), target: any(random) },
-    Request::Close(_) => Request::Close(any(random)),
-    Request::ListRequests(_) => Request::ListRequests(any(random)),
-    Request::Update { .. } => Request::Update { by: any(random), settings: any(random) },
-    Request::SendData { .. } => Request::SendData { by: any(random), op_code: any(random), data: any(random) },
-    Request::Matchmake(_) => Request::Matchmake(any(random)),
-    Request::TicketIssued { .. } => Request::TicketIssued {
+    PartyRequest::Join(_) => PartyRequest::Join(any(random)),
+    PartyRequest::Leave(_) => PartyRequest::Leave(any(random)),
+    PartyRequest::Promote { .. } => PartyRequest::Promote { by: any(random), target: any(random) },
+    PartyRequest::Accept { .. } => PartyRequest::Accept { by: any(random), target: any(random) },
+    PartyRequest::Remove { .. } => PartyRequest::Remove { by: any(random), target: any(random) },
+    PartyRequest::Close(_) => PartyRequest::Close(any(random)),
+    PartyRequest::ListRequests(_) => PartyRequest::ListRequests(any(random)),
+    PartyRequest::Update { .. } => PartyRequest::Update { by: any(random), settings: any(random) },
+    PartyRequest::SendData { .. } => PartyRequest::SendData {
+        by: any(random),
+        op_code: any(random),
+        data: any(random),
+    },
+    PartyRequest::Matchmake(_) => PartyRequest::Matchmake(any(random)),
+    PartyRequest::TicketIssued { .. } => PartyRequest::TicketIssued {
         by: any(random),
         ticket: any(random),
         membership: number(random),
     },
-    Request::CheckLeader(_) => Request::CheckLeader(any(random)),
+    PartyRequest::CheckLeader(_) => PartyRequest::CheckLeader(any(random)),
 );
-every!(Reply, random,
-    Reply::Done => Reply::Done,
-    Reply::Asked => Reply::Asked,
-    Reply::Requests(_) => Reply::Requests(any(random)),
-    Reply::Matchmaking { .. } => Reply::Matchmaking { members: any(random), membership: number(random) },
+every!(PartyReply, random,
+    PartyReply::Done => PartyReply::Done,
+    PartyReply::Asked => PartyReply::Asked,
+    PartyReply::Requests(_) => PartyReply::Requests(any(random)),
+    PartyReply::Matchmaking { .. } => PartyReply::Matchmaking { members: any(random), membership: number(random) },
 );
-every!(Refusal, random,
-    Refusal::NotFound => Refusal::NotFound,
-    Refusal::AlreadyExists => Refusal::AlreadyExists,
-    Refusal::BadSize => Refusal::BadSize,
-    Refusal::Full => Refusal::Full,
-    Refusal::RequestsFull => Refusal::RequestsFull,
-    Refusal::AlreadyRequested => Refusal::AlreadyRequested,
-    Refusal::AlreadyMember => Refusal::AlreadyMember,
-    Refusal::NotLeader => Refusal::NotLeader,
-    Refusal::NotMember => Refusal::NotMember,
-    Refusal::SenderNotMember => Refusal::SenderNotMember,
-    Refusal::NotRequested => Refusal::NotRequested,
-    Refusal::RemoveLeader => Refusal::RemoveLeader,
-    Refusal::LabelTooLong => Refusal::LabelTooLong,
-    Refusal::LabelNotObject => Refusal::LabelNotObject,
-    Refusal::LabelTooManyValues => Refusal::LabelTooManyValues,
-    Refusal::HiddenWithLabel => Refusal::HiddenWithLabel,
-    Refusal::MembershipChanged => Refusal::MembershipChanged,
+every!(PartyRefusal, random,
+    PartyRefusal::NotFound => PartyRefusal::NotFound,
+    PartyRefusal::AlreadyExists => PartyRefusal::AlreadyExists,
+    PartyRefusal::BadSize => PartyRefusal::BadSize,
+    PartyRefusal::Full => PartyRefusal::Full,
+    PartyRefusal::RequestsFull => PartyRefusal::RequestsFull,
+    PartyRefusal::AlreadyRequested => PartyRefusal::AlreadyRequested,
+    PartyRefusal::AlreadyMember => PartyRefusal::AlreadyMember,
+    PartyRefusal::NotLeader => PartyRefusal::NotLeader,
+    PartyRefusal::NotMember => PartyRefusal::NotMember,
+    PartyRefusal::SenderNotMember => PartyRefusal::SenderNotMember,
+    PartyRefusal::NotRequested => PartyRefusal::NotRequested,
+    PartyRefusal::RemoveLeader => PartyRefusal::RemoveLeader,
+    PartyRefusal::LabelTooLong => PartyRefusal::LabelTooLong,
+    PartyRefusal::LabelNotObject => PartyRefusal::LabelNotObject,
+    PartyRefusal::LabelTooManyValues => PartyRefusal::LabelTooManyValues,
+    PartyRefusal::HiddenWithLabel => PartyRefusal::HiddenWithLabel,
+    PartyRefusal::MembershipChanged => PartyRefusal::MembershipChanged,
 );
 fields!(Report, random => Report { offset: any(random), open: any(random) });
 fields!(Member, random => Member { presence: any(random), listener: any(random) });
@@ -86,7 +90,7 @@ fields!(ListQuery, random => ListQuery {
     after: any(random),
     limit: size(random),
 });
-fields!(PartyPlace, random => PartyPlace {
+fields!(ListingPosition, random => ListingPosition {
     score: any(random),
     created_at: any(random),
     party: PartyId(any(random)),
@@ -99,11 +103,11 @@ fields!(Listed, random => Listed {
 });
 fields!(Page, random => Page { parties: any(random), until: any(random) });
 
-every!(ToOwner, random,
-    ToOwner::Room(..) => ToOwner::Room(any(random), any(random)),
-    ToOwner::Place(_) => ToOwner::Place(any(random)),
-    ToOwner::Directory(_) => ToOwner::Directory(any(random)),
-    ToOwner::Across(..) => ToOwner::Across(any(random), any(random)),
+every!(MessageToRoomOwner, random,
+    MessageToRoomOwner::Room(..) => MessageToRoomOwner::Room(any(random), any(random)),
+    MessageToRoomOwner::Placement(_) => MessageToRoomOwner::Placement(any(random)),
+    MessageToRoomOwner::Directory(_) => MessageToRoomOwner::Directory(any(random)),
+    MessageToRoomOwner::FromOwner(..) => MessageToRoomOwner::FromOwner(any(random), any(random)),
 );
 every!(RoomAction, random,
     RoomAction::Create(_) => RoomAction::Create(Box::new(any(random))),
@@ -123,35 +127,37 @@ every!(DirectoryAction, random,
     DirectoryAction::QuickJoin(_) => DirectoryAction::QuickJoin(any(random)),
     DirectoryAction::Subscribe(_) => DirectoryAction::Subscribe(any(random)),
 );
-every!(Across, random,
-    Across::Seat(_) => Across::Seat(any(random)),
-    Across::Elsewhere(_) => Across::Elsewhere(any(random)),
-    Across::Report(..) => Across::Report(any(random), any(random)),
-    Across::Filling { .. } => Across::Filling { room: any(random), size: any(random), report: any(random) },
-    Across::Closed(_) => Across::Closed(any(random)),
-    Across::Forgotten(_) => Across::Forgotten(any(random)),
-    Across::Listing(_) => Across::Listing((0..random.below(4)).map(|_| (any(random), maybe_shared(random))).collect()),
+every!(OwnerMessage, random,
+    OwnerMessage::Seat(_) => OwnerMessage::Seat(any(random)),
+    OwnerMessage::Elsewhere(_) => OwnerMessage::Elsewhere(any(random)),
+    OwnerMessage::Report(..) => OwnerMessage::Report(any(random), any(random)),
+    OwnerMessage::Filling { .. } => OwnerMessage::Filling { room: any(random), size: any(random), report: any(random) },
+    OwnerMessage::Closed(_) => OwnerMessage::Closed(any(random)),
+    OwnerMessage::Forgotten(_) => OwnerMessage::Forgotten(any(random)),
+    OwnerMessage::Listing(_) => OwnerMessage::Listing(
+        (0..random.below(4)).map(|_| (any(random), maybe_shared(random))).collect(),
+    ),
 );
-every!(Owner, random,
-    Owner::Room(_) => Owner::Room(any(random)),
-    Owner::Desk(_) => Owner::Desk(any(random)),
-    Owner::Directory => Owner::Directory,
+every!(RoomOwner, random,
+    RoomOwner::Room(_) => RoomOwner::Room(any(random)),
+    RoomOwner::Desk(_) => RoomOwner::Desk(any(random)),
+    RoomOwner::Directory => RoomOwner::Directory,
 );
 every!(Origin, random,
     Origin::Desk { .. } => Origin::Desk { place: any(random), open: any(random) },
     Origin::QuickJoin { .. } => Origin::QuickJoin { next: any(random) },
 );
-every!(Answer, random,
-    Answer::Done => Answer::Done,
-    Answer::Version(_) => Answer::Version(number(random)),
-    Answer::Reserved(_) => Answer::Reserved(Box::new(Reserved {
+every!(RoomAnswer, random,
+    RoomAnswer::Done => RoomAnswer::Done,
+    RoomAnswer::Version(_) => RoomAnswer::Version(number(random)),
+    RoomAnswer::Reserved(_) => RoomAnswer::Reserved(Box::new(Reserved {
         room: Arc::new(any(random)),
         seat: any(random),
         held_ms: number(random),
     })),
-    Answer::Joined(_) => Answer::Joined(Box::new(rooms::Joined { seat: any(random), state: any(random) })),
-    Answer::Room(_) => Answer::Room(Box::new(any(random))),
-    Answer::Page(_) => Answer::Page(rooms::Page {
+    RoomAnswer::Joined(_) => RoomAnswer::Joined(Box::new(rooms::Joined { seat: any(random), state: any(random) })),
+    RoomAnswer::Room(_) => RoomAnswer::Room(Box::new(any(random))),
+    RoomAnswer::Page(_) => RoomAnswer::Page(rooms::Page {
         rooms: any::<Vec<Summary>>(random).into_iter().map(Arc::new).collect(),
         next: any(random),
         revision: any::<Option<u32>>(random).map(u64::from),
@@ -203,7 +209,7 @@ fields!(Update, random => Update {
     spectators_max: any(random),
     properties: any(random),
 });
-fields!(Place, random => Place {
+fields!(Placement, random => Placement {
     template: any(random),
     size: any(random),
     fresh: any(random),
@@ -323,7 +329,7 @@ fields!(Explanation, random => Explanation {
     examined: any(random),
     closest: any(random),
 });
-fields!(Near, random => Near { ticket: any(random), obstacles: any(random) });
+fields!(NearTicket, random => NearTicket { ticket: any(random), obstacles: any(random) });
 fields!(PoolStats, random => PoolStats {
     tickets: size(random),
     active: size(random),

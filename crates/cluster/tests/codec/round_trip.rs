@@ -7,7 +7,7 @@ use bytes::Bytes;
 use muster_cluster::codec::{Decoder, Encoder, Incoming};
 use muster_cluster::link::Batch;
 use muster_live::plane::{Ask, Down, Frames, LocalAudience, Message, Publish, Up};
-use muster_live::rooms::{self, PasswordDigest, RoomAction, ToOwner};
+use muster_live::rooms::{self, MessageToRoomOwner, PasswordDigest, RoomAction};
 use muster_live::stream::SharedPayload;
 use muster_live::{Delivery, Encoding, Place, SessionKey};
 
@@ -85,10 +85,12 @@ fn a_password_crosses_without_being_shown() {
     let random = &mut Random::new(1);
     let entry = rooms::Entry { password: Some(digest), spectator: false };
     let request = rooms::Request { caller: any(random), reply_to: None, what: RoomAction::Join(entry, any(random)) };
-    let ask = Up::from(ToOwner::Room(any(random), request));
+    let ask = Up::from(MessageToRoomOwner::Room(any(random), request));
     let received = one(&encode(&[(0, 0, Message::Up(ask))])).content.unwrap();
     let Message::Up(Up::Ask { ask: Ask::Room(ask), .. }) = received else { panic!("{received:?}") };
-    let ToOwner::Room(_, rooms::Request { what: RoomAction::Join(entry, _), .. }) = *ask else { panic!("{ask:?}") };
+    let MessageToRoomOwner::Room(_, rooms::Request { what: RoomAction::Join(entry, _), .. }) = *ask else {
+        panic!("{ask:?}")
+    };
     assert!(entry.password == Some(digest));
 }
 

@@ -1,7 +1,7 @@
 //! One socket: a future that reads, answers and writes until there is a reason to close.
 //!
 //! The future runs on its shard's thread. Between polls it owns no buffer unless half a frame has arrived, messages
-//! have to wait, or the client does not take what is sent: input and replies pass through the shard's
+//! have to wait, or the client does not read its frames: input and replies pass through the shard's
 //! [`Scratch`](super::shared::Scratch).
 
 use std::future::Future;
@@ -157,7 +157,8 @@ where
             context.waker().wake_by_ref();
             return Ok(());
         }
-        // Frames are flushed even if the socket ends: a client that only stopped sending is told what it is owed.
+        // Frames are flushed even if the socket ends: a client that only stopped sending still gets the frames that
+        // wait for it.
         let flushed = self.flush(context);
         ended.and(flushed)?;
         if self.handle.push_question() {

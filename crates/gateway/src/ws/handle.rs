@@ -147,7 +147,7 @@ impl SocketHandle {
     }
 
     /// Runs the handler of a message of this socket. Frames that it pushes to its own socket wait for
-    /// [`SocketHandle::release_own`]. `None`: it panicked, and pushed nothing.
+    /// [`SocketHandle::release_own`]. `None` if the handler panicked; its frames are dropped then.
     pub(super) fn handling<R>(&self, handle: impl FnOnce() -> R) -> Option<R> {
         self.is_handling.set(true);
         // The state that a panic leaves behind is not used again: the session closes.
@@ -193,7 +193,7 @@ impl SocketHandle {
         while let Some(length) = frame::server_frame_len(rest) {
             let (frame, behind) = rest.split_at(length);
             if frame::is_control(frame) {
-                outbox.push_apart(Bytes::copy_from_slice(frame));
+                outbox.push_for_socket(Bytes::copy_from_slice(frame));
             } else {
                 outbox.push_unbounded(Bytes::copy_from_slice(frame));
             }
@@ -222,18 +222,18 @@ impl SocketHandle {
     pub(super) fn push_ping(&self) {
         let mut outbox = self.outbox.borrow_mut();
         let ping = ping(outbox.sent());
-        outbox.push_apart(ping);
+        outbox.push_for_socket(ping);
     }
 
-    /// Asks the client how much it has received, if so much is kept for it that the question is due. Answers whether it
-    /// was.
+    /// Asks the client how much it has received, if so much is kept for it that the question is due. Answers whether
+    /// the question was due.
     pub(super) fn push_question(&self) -> bool {
         if self.resumption.is_none() {
             return false;
         }
         let mut outbox = self.outbox.borrow_mut();
         let Some(sent) = outbox.question() else { return false };
-        outbox.push_apart(ping(Some(sent)));
+        outbox.push_for_socket(ping(Some(sent)));
         true
     }
 

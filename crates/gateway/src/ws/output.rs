@@ -11,7 +11,7 @@ use super::connection::{Connection, Phase};
 use super::shared::Traffic;
 use super::work::MessageHandler;
 
-/// Slices given to one write.
+/// The largest number of slices in one write.
 const WRITE_SLICES_MAX: usize = 32;
 
 impl<S, H, T> Connection<S, H, T>

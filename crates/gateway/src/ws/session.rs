@@ -36,7 +36,7 @@ pub struct Opening {
     /// Whether the user appears online.
     appears: bool,
     pub(super) client: Client,
-    /// Whether and which session outlives its socket.
+    /// The request for a session that survives its socket, if the client made one.
     pub(super) resume: Option<ResumeRequest>,
 }
 
@@ -178,7 +178,7 @@ impl RegisteredSession {
         self.session.reached_from(client);
     }
 
-    /// A session that was on another node before. It is on everything that it was on.
+    /// Adopts a session that was on another node before. The session still is on everything that it was on there.
     pub(super) fn adopt(
         shard: Rc<Shard>,
         session: Rc<SocketSession>,
@@ -205,7 +205,7 @@ impl RegisteredSession {
         self.session.clone()
     }
 
-    /// The session went to another node.
+    /// Notes that the session went to another node.
     pub(super) fn moved(self, to: Place) {
         let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
         tracing::debug!(%session_id, %user_id, node = to.node(), "session moved");

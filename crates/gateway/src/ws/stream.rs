@@ -63,7 +63,7 @@ impl Transport for Box<TlsStream<TcpStream>> {
     }
 }
 
-/// Does the same with either transport.
+/// Runs the same code with either transport.
 macro_rules! each {
     ($self:ident, $stream:ident => $act:expr) => {
         match $self.get_mut() {

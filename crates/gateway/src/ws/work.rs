@@ -14,9 +14,9 @@ use muster_wire::envelope::Format;
 use super::frame::{self, Opcode};
 use super::handle::SocketHandle;
 
-/// Messages of one socket that may wait for its running operation. At the limit the socket is not read.
+/// Limit of the messages of one socket that wait for its running operation. At the limit the socket is not read.
 pub const PENDING_MESSAGES_MAX: usize = 128;
-/// Bytes of such messages. The last message may exceed the limit.
+/// Limit of the bytes of such messages. The last message may exceed the limit.
 pub const PENDING_BYTES_MAX: usize = 64 * 1024;
 
 /// The handler of a session's messages.

@@ -18,7 +18,7 @@ pub struct CallRef {
     pub id: MatchId,
     /// Number of the match's stay at this place: a match that goes to another place and comes back gets another number.
     /// Returns of calls from an earlier stay are dropped.
-    pub life: u64,
+    pub stay: u64,
 }
 
 /// A call of a match handler.
@@ -26,8 +26,8 @@ pub struct CallRef {
 pub struct Call {
     /// The match.
     pub id: MatchId,
-    /// Number of the match's stay at this place; see [`CallRef::life`].
-    pub life: u64,
+    /// Number of the match's stay at this place; see [`CallRef::stay`].
+    pub stay: u64,
     /// Name of the handler.
     pub handler: Arc<str>,
     /// Number of loops that have returned so far.
@@ -47,7 +47,7 @@ pub struct Call {
 impl Call {
     /// The match and stay that the call belongs to.
     pub fn reference(&self) -> CallRef {
-        CallRef { id: self.id, life: self.life }
+        CallRef { id: self.id, stay: self.stay }
     }
 
     /// Whether the match is durable. The effects of a durable match's callback leave only when the records of the call
@@ -57,7 +57,7 @@ impl Call {
     }
 }
 
-/// A callback of a handler, with its arguments. The answer is [`Outcome::Goes`] unless the variant names another one.
+/// A callback of a handler, with its arguments. The answer is [`Outcome::GoesOn`] unless the variant names another one.
 /// [`Outcome::Over`] and [`Outcome::Failed`] may answer every callback.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Callback {
@@ -164,7 +164,7 @@ pub enum Outcome {
     /// The player may join. The error is the reason for which the player may not.
     Decided(Result<(), Arc<str>>),
     /// The match goes on.
-    Goes,
+    GoesOn,
     /// The match goes on, and answers a signal.
     Signalled(Arc<str>),
     /// The match goes on, but its handler cannot take the signal now, for this reason.

@@ -30,17 +30,17 @@ pub struct Seated {
 
 /// Limit on the bytes of broadcasts that a replay keeps, to be sent again. Above the limit the oldest broadcasts are
 /// dropped.
-const AGAIN_BYTES_MAX: usize = 4 << 20;
+const REPLAYED_BROADCASTS_BYTES_MAX: usize = 4 << 20;
 
 /// Broadcasts of a match, collected during a replay of its calls. The latest broadcasts may not have left before the
 /// crash, so all are sent again; sessions drop those that they have had.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct ReplayedBroadcasts {
     broadcasts: VecDeque<Broadcast>,
     bytes: usize,
 }
 
-impl Said {
+impl ReplayedBroadcasts {
     /// Adds the broadcasts of a call that was replayed. `outline` is the outline of the match after the call.
     pub fn returned(&mut self, callback: &Callback, outline: &Outline) {
         if let Callback::Leave(left) = callback {
@@ -62,7 +62,7 @@ impl Said {
             self.bytes += broadcast.data.len();
             self.broadcasts.push_back(Broadcast { to, ..broadcast.clone() });
         }
-        while self.bytes > AGAIN_BYTES_MAX
+        while self.bytes > REPLAYED_BROADCASTS_BYTES_MAX
             && let Some(first) = self.broadcasts.pop_front()
         {
             self.bytes -= first.data.len();
@@ -138,12 +138,12 @@ impl Outline {
                 self.begin(*tick_rate, label.clone());
             }
             (Callback::JoinAttempt { presence, .. }, Outcome::Decided(Ok(()))) => self.seat(presence.clone()),
-            (Callback::Join(came), Outcome::Goes) => self.note_joins(came),
-            (Callback::Leave(left), Outcome::Goes) => self.note_leaves(left),
-            (Callback::Timer { name, .. }, Outcome::Goes) => self.timers.remove(name),
-            (Callback::Loop(_), Outcome::Goes) => self.tick += 1,
+            (Callback::Join(came), Outcome::GoesOn) => self.note_joins(came),
+            (Callback::Leave(left), Outcome::GoesOn) => self.note_leaves(left),
+            (Callback::Timer { name, .. }, Outcome::GoesOn) => self.timers.remove(name),
+            (Callback::Loop(_), Outcome::GoesOn) => self.tick += 1,
             (Callback::JoinAttempt { .. }, Outcome::Decided(Err(_)))
-            | (Callback::Terminate { .. }, Outcome::Goes)
+            | (Callback::Terminate { .. }, Outcome::GoesOn)
             | (Callback::Signal(_), Outcome::Signalled(_) | Outcome::Refused(_)) => {}
             _ => return false,
         }

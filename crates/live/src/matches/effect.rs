@@ -14,13 +14,13 @@ use crate::stream::{Presence, SessionRef};
 
 /// An effect of a match. Effects are carried out in their order.
 #[derive(Debug)]
-pub enum Effect {
+pub enum MatchEffect {
     /// Answers a request.
-    Reply(RequestRef, Result<Answer>),
+    Reply(RequestRef, Result<MatchAnswer>),
     /// Calls a handler.
     Call(Box<Call>),
     /// Removes the handler's state of the match.
-    Drop(MatchId),
+    DropState(MatchId),
     /// Puts a player on the match's stream.
     Enter(MatchId, Member),
     /// Tells the place of a session that the session is not let onto the match's stream.
@@ -34,7 +34,7 @@ pub enum Effect {
         /// Sessions of the players; `None` for all.
         to: Option<Vec<SessionId>>,
         /// Event that the players are told.
-        event: Event,
+        event: MatchEvent,
         /// Number of the broadcast; `None` if the match is not durable. A session drops a broadcast whose number is not
         /// greater than the number of the latest broadcast that the session had.
         number: Option<u64>,
@@ -43,14 +43,14 @@ pub enum Effect {
 
 /// Event that players are told.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum MatchEvent {
     /// A broadcast of the handler.
     Data(Broadcast),
 }
 
 /// Answer to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum MatchAnswer {
     /// The match has begun.
     Created,
     /// The player is in the match.

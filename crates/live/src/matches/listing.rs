@@ -63,7 +63,7 @@ impl Listed {
 
 /// Index of the matches of one shard, newest first.
 #[derive(Default)]
-pub(super) struct Directory {
+pub(super) struct MatchIndex {
     index: Index,
     slots: Map<MatchId, u32>,
     /// Matches by their slots in the index. Slots are given out in descending order, so that a scan finds the newest
@@ -71,7 +71,7 @@ pub(super) struct Directory {
     ids: BTreeMap<u32, MatchId>,
 }
 
-impl Directory {
+impl MatchIndex {
     /// Adds a match, or takes in its new label.
     pub(super) fn put(&mut self, outline: &Outline) {
         let slot = match self.slots.get(&outline.id) {

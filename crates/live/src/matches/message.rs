@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 
 use super::carried::CarriedMatch;
-use super::effect::Answer;
+use super::effect::MatchAnswer;
 use super::listing::ListQuery;
 use super::owner::{Creation, MatchId};
 use crate::party::Member;
@@ -29,7 +29,7 @@ pub struct Attempt {
 /// Matches whose callbacks wait for an answer, one for the next, the first of them in front. Empty when no match waits.
 pub type Chain = Arc<[MatchId]>;
 
-/// Most callbacks that may wait for one another.
+/// Limit of the callbacks that wait for one another.
 pub const CHAIN_MAX: usize = 8;
 
 /// A request to the owner of a match.
@@ -83,9 +83,9 @@ pub enum MatchesAsk {
 }
 
 /// An answer of the owner of matches.
-pub type MatchesAnswer = muster_domain::Result<Answer>;
+pub type MatchesAnswer = muster_domain::Result<MatchAnswer>;
 
-/// A part of the matches of an owner, for the next one.
+/// A match on its way to its partition's next owner.
 pub type MatchPart = Box<CarriedMatch>;
 
 /// A message of a player, without its sender.

@@ -24,13 +24,13 @@ mod timers;
 
 pub use call::{Act, Broadcast, Call, CallRef, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
 pub use carried::{CarriedMatch, CarriedWaiting};
-pub use durable::{Outline, Said, Seated};
-pub use effect::{Answer, Effect, Entered, Event, MatchEnd};
+pub use durable::{Outline, ReplayedBroadcasts, Seated};
+pub use effect::{Entered, MatchAnswer, MatchEffect, MatchEnd, MatchEvent};
 pub use listing::{ListQuery, Listed};
 pub use log::{LogError, LogFuture, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 pub use message::{Attempt, CHAIN_MAX, Chain, MatchAsk, MatchPart, MatchesAnswer, MatchesAsk};
 pub use owner::{Creation, MatchId, MatchStats, Matches, MatchesConfig};
-pub(crate) use running::ended;
+pub(crate) use running::ended_error;
 pub use timers::{TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timer, Timers};
 
 /// Tick rates that a match may have, in loops per second.

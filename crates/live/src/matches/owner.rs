@@ -11,10 +11,10 @@ use muster_domain::ids::Uuid;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{CallRef, LeaveReason, Return};
-use super::effect::{Answer, Effect, MatchEnd};
-use super::listing::{Directory, ListQuery, Listed};
+use super::effect::{MatchAnswer, MatchEffect, MatchEnd};
+use super::listing::{ListQuery, Listed, MatchIndex};
 use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk, PlayerMessage};
-use super::running::{RunningMatch, ended};
+use super::running::{RunningMatch, ended_error};
 use crate::place::{Partition, Place};
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
@@ -67,14 +67,14 @@ pub struct MatchesConfig {
     /// `match.signal_queue_size`: limit on the signals that are queued for a match.
     pub signals_max: usize,
     /// Limit on the time that a join attempt or signal waits for the handler's answer, in milliseconds.
-    pub patience_ms: Millis,
+    pub answer_wait_max_ms: Millis,
     /// `match.max_empty_sec`: seconds without players after which a match ends; 0 for never.
     pub empty_sec_max: u32,
 }
 
 impl Default for MatchesConfig {
     fn default() -> Self {
-        Self { inputs_max: 128, join_attempts_max: 128, signals_max: 10, patience_ms: 10_000, empty_sec_max: 0 }
+        Self { inputs_max: 128, join_attempts_max: 128, signals_max: 10, answer_wait_max_ms: 10_000, empty_sec_max: 0 }
     }
 }
 
@@ -124,9 +124,9 @@ pub struct Matches {
     running: Map<MatchId, RunningMatch>,
     /// Ids of the durable matches by partition, in an order that is the same in every run of a simulation.
     durable: BTreeMap<Partition, BTreeSet<MatchId>>,
-    directory: Directory,
-    /// Number of stays of matches at this place so far; see [`CallRef::life`].
-    lives: u64,
+    index: MatchIndex,
+    /// Number of stays of matches at this place so far; see [`CallRef::stay`].
+    stays: u64,
     wheel: Wheel<MatchId>,
     /// Buffer for the matches that are due in one step.
     due: Vec<MatchId>,
@@ -142,8 +142,8 @@ impl Matches {
             config,
             running: Map::default(),
             durable: BTreeMap::new(),
-            directory: Directory::default(),
-            lives: 0,
+            index: MatchIndex::default(),
+            stays: 0,
             wheel: Wheel::default(),
             due: Vec::new(),
             stats: MatchStats::default(),
@@ -164,7 +164,7 @@ impl Matches {
         id: MatchId,
         ask: MatchAsk,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         match ask {
             MatchAsk::Create(creation) => self.create(id, creation, reply_to, out),
@@ -175,7 +175,7 @@ impl Matches {
                 self.input(id, session, PlayerMessage { op_code, data, reliable, received_at });
             }
             MatchAsk::Signal { data, chain } => self.signal(now, id, data, chain, reply_to, out),
-            MatchAsk::Get => out.extend(reply_to.map(|to| Effect::Reply(to, self.get(id)))),
+            MatchAsk::Get => out.extend(reply_to.map(|to| MatchEffect::Reply(to, self.get(id)))),
         }
     }
 
@@ -185,33 +185,33 @@ impl Matches {
         id: MatchId,
         creation: Creation,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         if let Some(running) = self.running.get_mut(&id) {
             if running.is_made_by(&creation) {
                 return running.answer_creation(reply_to, out);
             }
             let why = Error::new(ErrorKind::AlreadyExists, "There is a match of this ID already.");
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
             return;
         }
         if self.is_stopping && id.is_durable() {
             let why = Error::new(ErrorKind::Unavailable, "The server stops: it makes no more matches.");
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
             return;
         }
-        if let Some(why) = too_long(&creation.chain) {
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+        if let Some(why) = chain_too_long_error(&creation.chain) {
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
             return;
         }
-        let life = self.next_life();
-        let running = RunningMatch::new(id, life, creation, reply_to, out);
+        let stay = self.next_stay();
+        let running = RunningMatch::new(id, stay, creation, reply_to, out);
         self.insert(id, running);
     }
 
-    fn next_life(&mut self) -> u64 {
-        self.lives += 1;
-        self.lives
+    fn next_stay(&mut self) -> u64 {
+        self.stays += 1;
+        self.stays
     }
 
     fn insert(&mut self, id: MatchId, running: RunningMatch) {
@@ -222,18 +222,25 @@ impl Matches {
     }
 
     /// Takes in the join attempt of a player.
-    pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<Effect>) {
+    pub(super) fn attempt(&mut self, now: Millis, attempt: Attempt, out: &mut Vec<MatchEffect>) {
         match self.running.get_mut(&attempt.id).filter(|running| running.has_begun()) {
             Some(running) => running.attempt(now, attempt, &self.config, out),
             None => {
-                out.push(Effect::Refuse(attempt.id, attempt.member.listener));
-                out.extend(attempt.reply_to.map(|to| Effect::Reply(to, Err(ended()))));
+                out.push(MatchEffect::Refuse(attempt.id, attempt.member.listener));
+                out.extend(attempt.reply_to.map(|to| MatchEffect::Reply(to, Err(ended_error()))));
             }
         }
     }
 
     /// Takes in that a session has left a match's stream, or has gone before it came there.
-    pub fn gone(&mut self, now: Millis, id: MatchId, session: SessionRef, reason: LeaveReason, out: &mut Vec<Effect>) {
+    pub fn gone(
+        &mut self,
+        now: Millis,
+        id: MatchId,
+        session: SessionRef,
+        reason: LeaveReason,
+        out: &mut Vec<MatchEffect>,
+    ) {
         if let Some(running) = self.running.get_mut(&id) {
             running.gone(now, session, reason, out);
         }
@@ -262,26 +269,26 @@ impl Matches {
         data: Arc<str>,
         chain: Chain,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         let running = self.running.get_mut(&id);
         let refused = if chain.contains(&id) {
             Some(would_wait_for_itself())
         } else if running.as_ref().is_none_or(|running| !running.has_begun()) {
-            Some(ended())
+            Some(ended_error())
         } else {
-            too_long(&chain)
+            chain_too_long_error(&chain)
         };
         match (refused, running) {
             (None, Some(running)) => running.signal(now, data, chain, reply_to, &self.config, out),
-            (why, _) => out.extend(reply_to.map(|to| Effect::Reply(to, Err(why.unwrap_or_else(ended))))),
+            (why, _) => out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why.unwrap_or_else(ended_error))))),
         }
         self.set_timer(id);
     }
 
     /// Tells all matches except the durable ones that the server stops. Durable matches come to rest instead (see
     /// [`Self::rest`]), and go on at another place or when the server starts again.
-    pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
+    pub fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<MatchEffect>) {
         let mut ids: Vec<MatchId> = self.running.keys().copied().filter(|id| !id.is_durable()).collect();
         ids.sort_unstable();
         for id in ids {
@@ -293,9 +300,9 @@ impl Matches {
     }
 
     /// Takes in the return of a call. Returns of calls from an earlier stay of the match at this place are dropped.
-    pub fn returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Vec<Effect>) {
-        let CallRef { id, life } = call;
-        let Some(running) = self.running.get_mut(&id).filter(|running| running.life == life) else { return };
+    pub fn returned(&mut self, now: Millis, call: CallRef, returned: Return, out: &mut Vec<MatchEffect>) {
+        let CallRef { id, stay } = call;
+        let Some(running) = self.running.get_mut(&id).filter(|running| running.stay == stay) else { return };
         let had_begun = running.has_begun();
         let after = running.returned(now, returned, out);
         if let Some(tick) = after.tick {
@@ -307,7 +314,7 @@ impl Matches {
         }
         let begins = running.has_begun() && !had_begun;
         if begins || after.is_relabelled {
-            self.directory.put(&running.outline);
+            self.index.put(&running.outline);
         }
         if begins {
             self.stats.begun += 1;
@@ -317,7 +324,7 @@ impl Matches {
 
     fn remove(&mut self, id: MatchId) -> Option<RunningMatch> {
         let running = self.running.remove(&id)?;
-        self.directory.remove(id);
+        self.index.remove(id);
         if let Some(durable) = self.durable.get_mut(&id.partition()) {
             durable.remove(&id);
             if durable.is_empty() {
@@ -334,7 +341,7 @@ impl Matches {
     }
 
     /// Takes the steps that are due in all matches.
-    pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    pub fn turn(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.take_due(now, &mut due);
         for id in due.drain(..) {
@@ -366,20 +373,20 @@ impl Matches {
 
     /// Matches that fit a request, in order.
     pub fn list(&self, asked: &ListQuery) -> Vec<Listed> {
-        self.directory.list(asked, |id| self.running.get(&id))
+        self.index.list(asked, |id| self.running.get(&id))
     }
 
     /// The entry of a match in a listing.
-    pub(super) fn get(&self, id: MatchId) -> Result<Answer> {
-        let running = self.running.get(&id).filter(|running| running.has_begun()).ok_or_else(ended)?;
-        Ok(Answer::Listed(vec![Listed::of(running, 1.0)]))
+    pub(super) fn get(&self, id: MatchId) -> Result<MatchAnswer> {
+        let running = self.running.get(&id).filter(|running| running.has_begun()).ok_or_else(ended_error)?;
+        Ok(MatchAnswer::Listed(vec![Listed::of(running, 1.0)]))
     }
 
-    fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<Effect>) {
+    fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<MatchEffect>) {
         if let Some(running) = self.remove(id) {
             running.close(out);
             if end != MatchEnd::Lost {
-                out.push(Effect::Drop(id));
+                out.push(MatchEffect::DropState(id));
             }
         }
         match end {
@@ -395,7 +402,7 @@ fn would_wait_for_itself() -> Error {
     Error::new(ErrorKind::FailedPrecondition, why)
 }
 
-fn too_long(chain: &Chain) -> Option<Error> {
+fn chain_too_long_error(chain: &Chain) -> Option<Error> {
     let why = || format!("More than {CHAIN_MAX} matches wait for one another.");
     (chain.len() > CHAIN_MAX).then(|| Error::new(ErrorKind::ResourceExhausted, why()))
 }

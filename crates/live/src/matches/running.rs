@@ -19,7 +19,7 @@ use self::queue::{QueuedCall, SignalCaller};
 use self::returned::CallUnderWay;
 use super::call::{Call, Callback, Input};
 use super::durable::Outline;
-use super::effect::{Effect, MatchEnd};
+use super::effect::{MatchEffect, MatchEnd};
 use super::message::{Attempt, Chain};
 use super::owner::{Creation, MatchId, MatchesConfig};
 use super::{LABEL_BYTES_MAX, TICK_RATES};
@@ -32,8 +32,8 @@ use crate::stream::SessionRef;
 pub(super) struct RunningMatch {
     /// The match without its handler's state. It follows from the calls of the handler and their returns alone.
     pub(super) outline: Outline,
-    /// Number of the match's stay at this place; see [`super::CallRef::life`].
-    pub(super) life: u64,
+    /// Number of the match's stay at this place; see [`super::CallRef::stay`].
+    pub(super) stay: u64,
     /// Players who are on the match's stream.
     players: IndexMap<SessionRef, Player, foldhash::fast::RandomState>,
     /// Calls that wait for their turn, in the order in which they are made.
@@ -71,23 +71,23 @@ impl RunningMatch {
     /// Makes a match and calls the first callback of its handler.
     pub(super) fn new(
         id: MatchId,
-        life: u64,
+        stay: u64,
         creation: Creation,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> Self {
         let Creation { handler, params, created_at, chain, .. } = creation;
-        let mut running = Self::idle(Outline::new(id, handler, created_at), life);
+        let mut running = Self::idle(Outline::new(id, handler, created_at), stay);
         running.under_way = Some(CallUnderWay::Init(reply_to));
         out.push(running.call(Callback::Init { params, created_at }, chain));
         running
     }
 
     /// A match without players, and without calls that are queued or under way.
-    fn idle(outline: Outline, life: u64) -> Self {
+    fn idle(outline: Outline, stay: u64) -> Self {
         Self {
             outline,
-            life,
+            stay,
             players: IndexMap::default(),
             queue: VecDeque::new(),
             attempts: 0,
@@ -136,7 +136,7 @@ impl RunningMatch {
 
     /// Tells the handler that the server stops. Durable matches do not end with the server, so their handlers are not
     /// told.
-    pub(super) fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<Effect>) {
+    pub(super) fn terminate(&mut self, now: Millis, grace_sec: u32, out: &mut Vec<MatchEffect>) {
         if self.ends_at.is_none() && !self.outline.id.is_durable() {
             self.ends_at = Some(now + Millis::from(grace_sec) * 1_000);
             self.queue.push_back(QueuedCall::Terminate { grace_sec });
@@ -145,7 +145,7 @@ impl RunningMatch {
     }
 
     /// Takes the step that is due. Answers the reason for which the match ends, or `None` if the match goes on.
-    pub(super) fn turn(&mut self, now: Millis, config: &MatchesConfig, out: &mut Vec<Effect>) -> Option<MatchEnd> {
+    pub(super) fn turn(&mut self, now: Millis, config: &MatchesConfig, out: &mut Vec<MatchEffect>) -> Option<MatchEnd> {
         if self.ends_at.is_some_and(|at| now >= at) {
             return Some(MatchEnd::Terminated);
         }
@@ -160,7 +160,7 @@ impl RunningMatch {
 
     /// Begins the next call, if none is under way: the first call of the queue, or else a timer or loop that is due. A
     /// due tick may go before the queue, see [`Self::is_tick_first`].
-    fn advance(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    fn advance(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         while self.under_way.is_none() && !self.rests && !self.is_tick_first(now) {
             let Some(queued) = self.queue.pop_front() else { break };
             self.begin_queued(now, queued, out);
@@ -183,12 +183,12 @@ impl RunningMatch {
     }
 
     /// Begins a call from the queue, or refuses it if its caller has waited too long.
-    fn begin_queued(&mut self, now: Millis, queued: QueuedCall, out: &mut Vec<Effect>) {
+    fn begin_queued(&mut self, now: Millis, queued: QueuedCall, out: &mut Vec<MatchEffect>) {
         match queued {
             QueuedCall::Attempt(attempt, until) => {
                 self.attempts -= 1;
                 if now >= until {
-                    return refuse(*attempt, busy(), out);
+                    return refuse(*attempt, busy_error(), out);
                 }
                 self.has_asked = true;
                 let presence = Arc::new(attempt.member.presence.clone());
@@ -199,7 +199,7 @@ impl RunningMatch {
             QueuedCall::Signal { data, chain, mut caller } => {
                 self.signals -= 1;
                 if now >= caller.until {
-                    return caller.answer(Err(busy()), out);
+                    return caller.answer(Err(busy_error()), out);
                 }
                 self.under_way = Some(CallUnderWay::Signal(caller));
                 out.push(self.call(Callback::Signal(data), chain));
@@ -238,21 +238,31 @@ impl RunningMatch {
     }
 
     /// Begins a call for which no other match waits.
-    fn begin(&mut self, under_way: CallUnderWay, callback: Callback, out: &mut Vec<Effect>) {
+    fn begin(&mut self, under_way: CallUnderWay, callback: Callback, out: &mut Vec<MatchEffect>) {
         self.under_way = Some(under_way);
         out.push(self.call(callback, Chain::default()));
     }
 
-    fn call(&self, callback: Callback, chain: Chain) -> Effect {
+    fn call(&self, callback: Callback, chain: Chain) -> MatchEffect {
         let Outline { id, ref handler, tick, tick_rate, ref label, .. } = self.outline;
         let (handler, label, timers) = (handler.clone(), label.clone(), self.outline.timers.clone());
-        Effect::Call(Box::new(Call { id, life: self.life, handler, tick, tick_rate, label, chain, timers, callback }))
+        MatchEffect::Call(Box::new(Call {
+            id,
+            stay: self.stay,
+            handler,
+            tick,
+            tick_rate,
+            label,
+            chain,
+            timers,
+            callback,
+        }))
     }
 }
 
-fn refuse(attempt: Attempt, why: Error, out: &mut Vec<Effect>) {
-    out.push(Effect::Refuse(attempt.id, attempt.member.listener));
-    out.extend(attempt.reply_to.map(|to| Effect::Reply(to, Err(why))));
+fn refuse(attempt: Attempt, why: Error, out: &mut Vec<MatchEffect>) {
+    out.push(MatchEffect::Refuse(attempt.id, attempt.member.listener));
+    out.extend(attempt.reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
 }
 
 /// Checks the tick rate and label with which a match is to begin.
@@ -270,11 +280,11 @@ pub(super) fn checked(tick_rate: u32, label: &str) -> Result<()> {
     Ok(())
 }
 
-fn busy() -> Error {
+fn busy_error() -> Error {
     Error::new(ErrorKind::ResourceExhausted, "The match has too much to do. Please try again.")
 }
 
 /// The error for a match that does not exist, or does not exist any more.
-pub(crate) fn ended() -> Error {
+pub(crate) fn ended_error() -> Error {
     Error::new(ErrorKind::NotFound, "There is no match of this ID: it may have ended.")
 }

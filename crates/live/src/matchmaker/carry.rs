@@ -91,7 +91,7 @@ impl<M: Clone> Matchmaker<M> {
     }
 
     /// Counts a ticket whose pool died with its owner, and that does not go on.
-    pub fn lose(&mut self) {
+    pub fn count_lost(&mut self) {
         self.totals.lost += 1;
     }
 

@@ -34,12 +34,12 @@ pub struct Explanation {
     pub examined: u32,
     /// The tickets that come closest to a match. Tickets with the fewest obstacles other than terms come first; among
     /// these, tickets with the fewest obstacles of all kinds.
-    pub closest: Vec<Near>,
+    pub closest: Vec<NearTicket>,
 }
 
 /// A ticket with which the explained ticket cannot be matched.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Near {
+pub struct NearTicket {
     /// The other ticket.
     pub ticket: TicketId,
     /// All obstacles between the two tickets. Without these obstacles the two could be matched.
@@ -102,7 +102,7 @@ impl<M> Matchmaker<M> {
             if obstacles.is_empty() {
                 players_found = players_found.saturating_add(other.size());
             } else {
-                near.push(Near { ticket: other.id.clone(), obstacles });
+                near.push(NearTicket { ticket: other.id.clone(), obstacles });
             }
         }
         // The sort is stable, so tickets with equal keys stay in the order of waiting.

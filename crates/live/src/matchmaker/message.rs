@@ -8,7 +8,7 @@ use muster_domain::ids::SessionId;
 use super::carry::{CarriedPasses, CarriedTicket};
 use super::explain::Explanation;
 use super::stats::Completion;
-use super::ticket::{NewTicket, Owner, TicketId};
+use super::ticket::{NewTicket, TicketId, TicketOwner};
 use crate::place::Partition;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
@@ -37,19 +37,19 @@ pub enum PoolAsk {
     /// A ticket is put in.
     Add(Box<NewTicket<Presence>>),
     /// A ticket of an owner is taken back.
-    Remove(TicketId, Owner),
+    Remove(TicketId, TicketOwner),
     /// A session closed: all tickets that it is on end.
     RemoveSession(SessionId),
     /// A session goes on at another place.
     Rebind(SessionId, SessionRef),
     /// All tickets of an owner are taken back.
-    RemoveOwner(Owner),
+    RemoveOwner(TicketOwner),
     /// All tickets of an owner are lost without its doing: their players are told.
-    LoseOwner(Owner),
+    LoseOwner(TicketOwner),
     /// A ticket ends because it is bound to this session, which is not where the pool believes it to be.
     RemoveStray(TicketId, SessionRef),
-    /// The reason is asked why a ticket waits; if an owner is given, only of a ticket of that owner.
-    Explain(TicketId, Option<Owner>),
+    /// The question why a ticket waits. If an owner is given, the ticket must be that owner's.
+    Explain(TicketId, Option<TicketOwner>),
     /// The load of the pool is asked for.
     Stats,
 }
@@ -71,9 +71,9 @@ pub type PoolAnswer = muster_domain::Result<PoolReply>;
 /// The load of a pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PoolStats {
-    /// Tickets that wait.
+    /// Number of tickets that wait.
     pub tickets: usize,
-    /// Those among them that still search.
+    /// Number of the waiting tickets that still search.
     pub active: usize,
     /// The time when the longest waiting ticket was made.
     pub oldest: Option<Timestamp>,
@@ -86,7 +86,8 @@ pub struct PoolStats {
 pub struct OnTicket {
     /// The ticket's id.
     pub id: TicketId,
-    /// The ticket as it was asked for, and how long ago, in milliseconds; only at the place where it was asked for.
+    /// The ticket as it was asked for, and its age in milliseconds; `None` at all places but the one where the ticket
+    /// was asked for.
     pub asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 

@@ -31,14 +31,14 @@ use muster_domain::ids::SessionId;
 use muster_domain::query::{Candidates, Document, Postings};
 
 pub use self::carry::{CarriedPasses, CarriedTicket};
-pub use self::explain::{EXPLAINED_MAX, Explanation, Near, Obstacle};
+pub use self::explain::{EXPLAINED_MAX, Explanation, NearTicket, Obstacle};
 pub(crate) use self::message::POOL;
 pub use self::message::{
     CarriedPool, OnTicket, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketStanding, pool_partition,
 };
-pub use self::pass::{Match, SLICE_UNITS, Slice};
+pub use self::pass::{FoundMatch, SLICE_UNITS, Slice};
 pub use self::stats::{COMPLETIONS_KEPT, Completion, MatchmakerTotals, WAIT_BUCKETS_MS, Waits};
-pub use self::ticket::{Member, MemberKey, NewTicket, Owner, Ticket, TicketId, Widening};
+pub use self::ticket::{MemberKey, NewTicket, Ticket, TicketId, TicketMember, TicketOwner, Widening};
 
 use self::checks::Names;
 use self::counts::{CountClasses, Counts};
@@ -92,7 +92,7 @@ pub struct Matchmaker<M> {
     by_id: Map<TicketId, u32>,
     by_member: Map<MemberKey, Vec<u32>>,
     /// Slots of tickets by owner. Tickets that their only member owns are left out, because `by_member` has them.
-    by_owner: Map<Owner, Vec<u32>>,
+    by_owner: Map<TicketOwner, Vec<u32>>,
     /// Index of the properties that tickets offer.
     documents: Postings,
     /// Index of the demands of tickets' queries, by which a search skips tickets that reject the searching ticket.
@@ -178,7 +178,7 @@ impl<M> Matchmaker<M> {
         let own = self.owned(&ticket.owner).count();
         let message = if self.tickets.len() >= self.config.total_tickets_max {
             "The matchmaker is full: try again later.".to_owned()
-        } else if own >= self.config.max_tickets && !matches!(ticket.owner, Owner::Server(_)) {
+        } else if own >= self.config.max_tickets && !matches!(ticket.owner, TicketOwner::Server(_)) {
             format!("There are {own} tickets already, which is the most: remove one, or wait for a match.")
         } else {
             return Ok(());
@@ -187,10 +187,10 @@ impl<M> Matchmaker<M> {
     }
 
     /// Slots of the tickets of an owner.
-    fn owned(&self, owner: &Owner) -> impl Iterator<Item = u32> {
+    fn owned(&self, owner: &TicketOwner) -> impl Iterator<Item = u32> {
         let of_player = match owner {
-            Owner::Session(session_id) => self.by_member.get(&MemberKey::Session(*session_id)),
-            Owner::Party(_) | Owner::Server(_) => None,
+            TicketOwner::Session(session_id) => self.by_member.get(&MemberKey::Session(*session_id)),
+            TicketOwner::Party(_) | TicketOwner::Server(_) => None,
         };
         let is_theirs = |slot: &&u32| self.tickets.get(*slot).is_some_and(|ticket| ticket.is_of_its_player());
         let of_player = of_player.into_iter().flatten().filter(is_theirs);
@@ -277,7 +277,7 @@ impl<M> Matchmaker<M> {
     ///
     /// # Errors
     /// `NotFound` if there is no such ticket, or it has another owner.
-    pub fn remove(&mut self, id: &TicketId, owner: &Owner) -> Result<Box<Ticket<M>>, Error> {
+    pub fn remove(&mut self, id: &TicketId, owner: &TicketOwner) -> Result<Box<Ticket<M>>, Error> {
         let slot = self.by_id.get(id).copied().filter(|slot| self.tickets[slot].owner == *owner);
         let removed = slot.and_then(|slot| self.take(slot));
         self.totals.removed += u64::from(removed.is_some());
@@ -291,7 +291,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Removes all tickets of an owner, for example of a party whose members changed.
-    pub fn remove_owner(&mut self, owner: &Owner) -> Vec<Box<Ticket<M>>> {
+    pub fn remove_owner(&mut self, owner: &TicketOwner) -> Vec<Box<Ticket<M>>> {
         self.remove_all(self.owned(owner).collect())
     }
 
@@ -347,7 +347,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// All members of all tickets, in no order.
-    pub fn members(&self) -> impl Iterator<Item = &Member<M>> {
+    pub fn members(&self) -> impl Iterator<Item = &TicketMember<M>> {
         self.tickets().flat_map(|ticket| &ticket.members)
     }
 

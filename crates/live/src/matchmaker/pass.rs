@@ -80,7 +80,7 @@ pub enum Slice {
 
 /// Tickets whose players all accept each other. They have left the pool.
 #[derive(Debug)]
-pub struct Match<M> {
+pub struct FoundMatch<M> {
     /// The matched tickets, the longest waiting first.
     pub tickets: Vec<Box<Ticket<M>>>,
     /// Other tickets of the same players and parties, which left the pool with them.
@@ -108,7 +108,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Works on the pass for about this many units ([`SLICE_UNITS`]) and appends the groups that it finds to `matches`.
-    pub fn run_slice(&mut self, units: u32, matches: &mut Vec<Match<M>>) -> Slice {
+    pub fn run_slice(&mut self, units: u32, matches: &mut Vec<FoundMatch<M>>) -> Slice {
         let mut budget = Budget::new(units.max(1));
         while let Some(mut pass) = self.pass.take() {
             if self.step(&mut pass, &mut budget, matches) == Slice::Done {
@@ -123,7 +123,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Continues the running search, or begins the next one, within the budget.
-    fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<Match<M>>) -> Slice {
+    fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<FoundMatch<M>>) -> Slice {
         if self.leaving.len() >= LEAVING_MAX {
             self.unindex_some(budget);
             return Slice::More;
@@ -218,7 +218,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Takes a group out of the pool, with all other tickets of its players and parties.
-    fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> Match<M> {
+    fn complete(&mut self, mut slots: Vec<u32>, now: Millis) -> FoundMatch<M> {
         slots.sort_unstable();
         let tickets: Vec<_> = slots.into_iter().filter_map(|slot| self.lift(slot)).collect();
         let mut others = Vec::new();
@@ -238,7 +238,7 @@ impl<M> Matchmaker<M> {
             let completion = Completion { created_at: ticket.created_at, completed_at };
             self.totals.complete(completion, ticket.size(), waited_ms);
         }
-        Match { tickets, dropped, match_id: None }
+        FoundMatch { tickets, dropped, match_id: None }
     }
 
     /// Removes from the indexes some of the tickets that have left the pool.

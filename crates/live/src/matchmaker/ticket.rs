@@ -23,7 +23,7 @@ pub struct TicketId(pub Arc<str>);
 
 /// The owner of a ticket, who may remove the ticket. The tickets of one owner are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Owner {
+pub enum TicketOwner {
     /// A single player.
     Session(SessionId),
     /// A party, by its public id.
@@ -43,7 +43,7 @@ pub enum MemberKey {
 
 /// One player of a ticket.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Member<M> {
+pub struct TicketMember<M> {
     /// The member's identity.
     pub key: MemberKey,
     /// Data that the caller keeps of the member.
@@ -71,9 +71,9 @@ pub struct NewTicket<M> {
     /// The id, which no other ticket has.
     pub id: TicketId,
     /// The owner.
-    pub owner: Owner,
+    pub owner: TicketOwner,
     /// All players on the ticket; they stay together.
-    pub members: Vec<Member<M>>,
+    pub members: Vec<TicketMember<M>>,
     /// The smallest number of players of a match; at least 2.
     pub min_count: u32,
     /// The largest number of players of a match.
@@ -98,9 +98,9 @@ pub struct Ticket<M> {
     /// The public id.
     pub id: TicketId,
     /// The owner.
-    pub owner: Owner,
+    pub owner: TicketOwner,
     /// All players on the ticket.
-    pub members: Vec<Member<M>>,
+    pub members: Vec<TicketMember<M>>,
     /// The smallest number of players of a match.
     pub min_count: u32,
     /// The largest number of players of a match.
@@ -189,15 +189,15 @@ impl<M> Ticket<M> {
     /// The party that owns the ticket; `None` if a player or a server does.
     pub fn party_id(&self) -> Option<&Arc<str>> {
         match &self.owner {
-            Owner::Party(party_id) => Some(party_id),
-            Owner::Session(_) | Owner::Server(_) => None,
+            TicketOwner::Party(party_id) => Some(party_id),
+            TicketOwner::Session(_) | TicketOwner::Server(_) => None,
         }
     }
 
     /// Whether the ticket's only member owns it.
     pub(super) fn is_of_its_player(&self) -> bool {
         match (&self.owner, &*self.keys) {
-            (Owner::Session(owner), [MemberKey::Session(member)]) => owner == member,
+            (TicketOwner::Session(owner), [MemberKey::Session(member)]) => owner == member,
             _ => false,
         }
     }
@@ -264,7 +264,7 @@ fn document<M>(new: &NewTicket<M>) -> Document {
     document.push("min_count", f64::from(new.min_count));
     document.push("max_count", f64::from(new.max_count));
     document.push("ticket", &*new.id.0);
-    if let Owner::Party(party_id) = &new.owner {
+    if let TicketOwner::Party(party_id) = &new.owner {
         document.push("party_id", &**party_id);
     }
     // The unit is nanoseconds, as in the original. A floating-point number is exact only to a few hundred nanoseconds.

@@ -22,7 +22,7 @@ pub(super) struct Classes {
     /// Numbers of droppable frames, in order.
     droppable: VecDeque<u64>,
     /// Numbers of frames that belong to the socket and not to the session, in order.
-    pub(super) apart: VecDeque<u64>,
+    pub(super) of_socket: VecDeque<u64>,
     /// Count of the empty frames in the queue, where dropped ones were.
     pub(super) holes: usize,
     pub(super) discarded: Discarded,
@@ -35,7 +35,7 @@ impl Default for Classes {
             latest: HashMap::new(),
             keyed: VecDeque::new(),
             droppable: VecDeque::new(),
-            apart: VecDeque::new(),
+            of_socket: VecDeque::new(),
             holes: 0,
             discarded: Discarded::default(),
         }
@@ -67,7 +67,7 @@ impl Classes {
                 self.latest.remove(&key);
             }
         } else if self.droppable.pop_front_if(|droppable| *droppable == number).is_none() {
-            return self.apart.pop_front_if(|apart| *apart == number).is_some();
+            return self.of_socket.pop_front_if(|of_socket| *of_socket == number).is_some();
         }
         false
     }
@@ -91,7 +91,7 @@ impl Classes {
     pub(super) fn renumber(&mut self, frames: &VecDeque<Bytes>) {
         let mut keyed = self.keyed.iter_mut().peekable();
         let mut droppable = self.droppable.iter_mut().peekable();
-        let mut apart = self.apart.iter_mut().peekable();
+        let mut of_socket = self.of_socket.iter_mut().peekable();
         let kept = (self.first..).zip(frames).filter(|(_, frame)| !frame.is_empty());
         for (renumbered, (number, _)) in (self.first..).zip(kept) {
             if let Some((keyed, key)) = keyed.next_if(|(keyed, _)| *keyed == number) {
@@ -103,8 +103,8 @@ impl Classes {
                 });
             } else if let Some(droppable) = droppable.next_if(|droppable| **droppable == number) {
                 *droppable = renumbered;
-            } else if let Some(apart) = apart.next_if(|apart| **apart == number) {
-                *apart = renumbered;
+            } else if let Some(of_socket) = of_socket.next_if(|of_socket| **of_socket == number) {
+                *of_socket = renumbered;
             }
         }
         self.holes = 0;

@@ -20,9 +20,9 @@ impl Outbox {
     }
 
     /// Appends a frame that belongs to the socket and not to the session: it is neither counted nor sent again.
-    pub fn push_apart(&mut self, frame: Bytes) {
+    pub fn push_for_socket(&mut self, frame: Bytes) {
         if self.is_retaining() && !frame.is_empty() {
-            self.classes.get_or_insert_default().mark_apart(self.frames.len());
+            self.classes.get_or_insert_default().mark_of_socket(self.frames.len());
         }
         self.push_unbounded(frame);
     }
@@ -49,8 +49,8 @@ impl Outbox {
     /// the former socket alone are dropped.
     pub fn rewind(&mut self) {
         self.bytes += std::mem::take(&mut self.front_written);
-        let apart = self.classes.as_mut().map(|classes| classes.take_apart()).unwrap_or_default();
-        for index in apart {
+        let of_socket = self.classes.as_mut().map(|classes| classes.take_of_socket()).unwrap_or_default();
+        for index in of_socket {
             self.bytes -= std::mem::take(&mut self.frames[index]).len();
         }
         self.close_holes();
@@ -109,21 +109,21 @@ impl Outbox {
 
 impl Classes {
     /// Marks the frame that is about to be put at this index as the socket's own.
-    fn mark_apart(&mut self, index: usize) {
-        self.apart.push_back(self.first + index as u64);
+    fn mark_of_socket(&mut self, index: usize) {
+        self.of_socket.push_back(self.first + index as u64);
     }
 
     /// Notes that a frame was put before all others.
-    fn put_front(&mut self, is_apart: bool) {
+    fn put_front(&mut self, is_of_socket: bool) {
         self.first -= 1;
-        if is_apart {
-            self.apart.push_front(self.first);
+        if is_of_socket {
+            self.of_socket.push_front(self.first);
         }
     }
 
     /// Turns the socket's own frames into holes, and returns their indexes.
-    fn take_apart(&mut self) -> Vec<usize> {
-        self.holes += self.apart.len();
-        self.apart.drain(..).map(|number| (number - self.first) as usize).collect()
+    fn take_of_socket(&mut self) -> Vec<usize> {
+        self.holes += self.of_socket.len();
+        self.of_socket.drain(..).map(|number| (number - self.first) as usize).collect()
     }
 }

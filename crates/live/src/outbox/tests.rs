@@ -175,13 +175,13 @@ const NO_QUEUE: OutboxLimits = OutboxLimits { bytes_max: 0, frames_max: 0 };
 #[test]
 fn what_was_sent_is_sent_again_to_who_has_not_got_it() {
     let mut outbox = Outbox::retaining(RING, NO_QUEUE);
-    outbox.push_apart(Bytes::from("<new>"));
+    outbox.push_for_socket(Bytes::from("<new>"));
     for frame in ["a1", "b2", "c3", "d4"] {
         push(&mut outbox, frame, Reliable).unwrap();
     }
     // The greeting, two frames and half of the third are written.
     outbox.advance(5 + 2 + 2 + 1);
-    outbox.push_apart(Bytes::from("<ping>"));
+    outbox.push_for_socket(Bytes::from("<ping>"));
     assert_eq!(outbox.sent(), Some(2));
     outbox.rewind();
     assert_eq!(content(&outbox), "c3d4");
@@ -271,7 +271,7 @@ fn classes_survive_a_change_of_socket() {
     let mut outbox = Outbox::retaining(RingLimits { bytes_max: 100, frames_max: 10 }, NO_QUEUE);
     push(&mut outbox, "l1", Latest(1)).unwrap();
     push(&mut outbox, "d1", Droppable).unwrap();
-    outbox.push_apart(Bytes::from("<ping>"));
+    outbox.push_for_socket(Bytes::from("<ping>"));
     push(&mut outbox, "l2", Latest(2)).unwrap();
     // The first of `Latest` was written, so it is sent again unchanged; the second waits again and may be replaced.
     outbox.advance(3);
@@ -292,7 +292,7 @@ fn what_a_client_lacks_goes_with_its_session_to_another_place() {
     for frame in ["a1", "b2", "c3"] {
         push(&mut left, frame, Reliable).unwrap();
     }
-    left.push_apart(Bytes::from("<ping>"));
+    left.push_for_socket(Bytes::from("<ping>"));
     // Two frames and half of the third were written; the client has the first.
     left.advance(2 + 2 + 1);
     let lacks = left.hand_over(1, 100).unwrap();

@@ -28,14 +28,14 @@ pub struct ListQuery {
     /// Whether only open parties (true) or only closed ones (false) are listed; `None` for both.
     pub open: Option<bool>,
     /// The place behind which the page begins; `None` for the first page.
-    pub after: Option<Place>,
+    pub after: Option<ListingPosition>,
     /// The largest number of parties on the page.
     pub limit: usize,
 }
 
 /// The place of a party in a listing. The best match comes first, and the oldest party among equal matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct ListingPosition {
     /// The score of the party for the query; better matches have higher scores.
     pub score: f64,
     /// The time at which the party was made.
@@ -44,7 +44,7 @@ pub struct Place {
     pub party: PartyId,
 }
 
-impl Place {
+impl ListingPosition {
     /// The order of two places in a listing.
     pub fn order(&self, other: &Self) -> Ordering {
         let by_score = other.score.total_cmp(&self.score);
@@ -56,7 +56,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     /// The party's place in the listing.
-    pub place: Place,
+    pub place: ListingPosition,
     /// Whether sessions may join without being let in by the leader.
     pub open: bool,
     /// Number of seats.
@@ -71,13 +71,13 @@ pub struct Page {
     /// The parties in the order of the listing.
     pub parties: Vec<Listed>,
     /// The place behind which the next page begins, if parties behind it may have been left out.
-    pub until: Option<Place>,
+    pub until: Option<ListingPosition>,
 }
 
 impl Page {
     /// Merges the pages of several shards into one with at most `limit` parties.
     pub fn merge(pages: Vec<Page>, limit: usize) -> Self {
-        let until = pages.iter().filter_map(|page| page.until).min_by(Place::order);
+        let until = pages.iter().filter_map(|page| page.until).min_by(ListingPosition::order);
         let mut parties: Vec<Listed> = pages.into_iter().flat_map(|page| page.parties).collect();
         if let Some(until) = until {
             parties.retain(|listed| listed.place.order(&until).is_le());
@@ -104,7 +104,7 @@ struct Entry {
 impl Entry {
     fn listed(&self, score: f64) -> Listed {
         Listed {
-            place: Place { score, created_at: self.created_at, party: self.party },
+            place: ListingPosition { score, created_at: self.created_at, party: self.party },
             open: self.open,
             max_size: self.max_size,
             label: self.label.clone(),
@@ -114,7 +114,7 @@ impl Entry {
 
 /// The parties of one shard, oldest first. Hidden ones are known too, but the index that queries search lacks them.
 #[derive(Default)]
-pub(super) struct Directory {
+pub(super) struct PartyIndex {
     index: Index,
     /// Parties by slot in the index. Slots are given out in ascending order.
     entries: BTreeMap<u32, Entry>,
@@ -126,7 +126,7 @@ pub(super) struct Directory {
     is_unsorted: bool,
 }
 
-impl Directory {
+impl PartyIndex {
     /// Adds a new party at the end of listings.
     pub(super) fn add(&mut self, party: PartyId, settings: &Settings, max_size: u16, created_at: Timestamp) {
         // The new party gets a later time than all others, even if the clock went back, so that slots follow age.

@@ -41,7 +41,7 @@ impl Person {
 pub struct Member {
     /// The session as others see it.
     pub presence: Presence,
-    /// How the session hears the party's stream, or will hear it.
+    /// The listener by which the session hears the party's stream, or will hear it once it is let in.
     pub listener: Listener,
 }
 
@@ -64,17 +64,17 @@ impl Label {
     /// Checks and wraps a label. An empty text stands for an empty object.
     ///
     /// # Errors
-    /// When the text is too long or is no JSON object.
-    pub fn new(text: &str) -> Result<Self, Refusal> {
+    /// [`PartyRefusal::LabelTooLong`], [`PartyRefusal::LabelNotObject`], [`PartyRefusal::LabelTooManyValues`].
+    pub fn new(text: &str) -> Result<Self, PartyRefusal> {
         if text.len() > LABEL_BYTES_MAX {
-            return Err(Refusal::LabelTooLong);
+            return Err(PartyRefusal::LabelTooLong);
         }
         if text.is_empty() {
             return Ok(Self::default());
         }
         let document = Document::of_object("label", text).map_err(|fault| match fault {
-            NoObject::NotJson => Refusal::LabelNotObject,
-            NoObject::TooManyValues(_) => Refusal::LabelTooManyValues,
+            NoObject::NotJson => PartyRefusal::LabelNotObject,
+            NoObject::TooManyValues(_) => PartyRefusal::LabelTooManyValues,
         })?;
         Ok(Self { text: Arc::from(text), document: Arc::new(document) })
     }
@@ -113,7 +113,7 @@ pub struct Settings {
 
 /// A request of a session to a party, or a report of the plane.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Request {
+pub enum PartyRequest {
     /// Make the party and become its leader.
     Create {
         /// The session that asks.
@@ -172,20 +172,20 @@ pub enum Request {
     },
     /// List the members for a matchmaker ticket; answered to the leader only.
     Matchmake(SessionRef),
-    /// The matchmaker issued a ticket for the members that [`Request::Matchmake`] listed.
+    /// The matchmaker issued a ticket for the members that [`PartyRequest::Matchmake`] listed.
     TicketIssued {
         /// The session that asked for the ticket.
         by: SessionRef,
         /// The ticket's public id.
         ticket: Arc<str>,
-        /// The count from [`Reply::Matchmaking`].
+        /// The count from [`PartyReply::Matchmaking`].
         membership: u64,
     },
-    /// Check that a session leads the party, before it withdraws tickets.
+    /// Check that a session leads the party, before the session withdraws the party's tickets.
     CheckLeader(SessionRef),
 }
 
-impl Request {
+impl PartyRequest {
     /// Whether the request may change the party.
     pub fn is_change(&self) -> bool {
         !matches!(self, Self::ListRequests(_) | Self::SendData { .. } | Self::Matchmake(_) | Self::CheckLeader(_))
@@ -194,7 +194,7 @@ impl Request {
 
 /// The reply to a request that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum PartyReply {
     /// The request was carried out.
     Done,
     /// The leader was asked to let the session in.
@@ -205,7 +205,7 @@ pub enum Reply {
     Matchmaking {
         /// All members, oldest first.
         members: Vec<Member>,
-        /// Number of changes of membership; a ticket is void once it has changed.
+        /// Number of changes of membership. A ticket is void once this number has changed.
         membership: u64,
     },
 }
@@ -218,7 +218,7 @@ pub enum PartyAsk {
         /// The party's stream.
         stream: StreamKey,
         /// The request.
-        what: Box<Request>,
+        what: Box<PartyRequest>,
     },
     /// A question for the parties of this owner.
     List(ListQuery),
@@ -228,17 +228,17 @@ pub enum PartyAsk {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PartyAnswer {
     /// The answer of one party.
-    One(Result<Reply, Refusal>),
+    One(Result<PartyReply, PartyRefusal>),
     /// Parties of this owner.
     Listed(Page),
 }
 
-/// A part of the parties of an owner, for the next one.
+/// A party on its way to its partition's next owner.
 pub type PartyPart = Box<CarriedParty>;
 
-/// Why a request was refused. The text is for the game's programmer.
+/// The reason why a request was refused. The text is for the game's programmer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum PartyRefusal {
     /// There is no such party, or it has ended.
     #[error("There is no such party; it may have ended.")]
     NotFound,
@@ -309,7 +309,7 @@ pub struct Snapshot {
 
 /// An event for members, or for sessions that ask to be let in.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum PartyEvent {
     /// To a new member: it was let in.
     Admitted(Snapshot),
     /// To the leader: a session asks to be let in.
@@ -335,9 +335,9 @@ pub enum Event {
 
 /// One thing that a request wants done outside. Effects are carried out in order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum PartyEffect {
     /// Put a session on the party's stream. The session is told the event first; then all others are told that it came.
-    Enter(Member, Option<Event>),
+    Enter(Member, Option<PartyEvent>),
     /// Take a session off the party's stream.
     Expel(Member),
     /// Take all these sessions off the party's stream, without telling anybody that they left.
@@ -349,14 +349,14 @@ pub enum Effect {
         /// The receiver.
         to: SessionRef,
         /// The event.
-        event: Event,
+        event: PartyEvent,
     },
     /// Tell all sessions on the party's stream an event.
     Publish {
         /// The one session that is not told.
         except: Option<SessionRef>,
         /// The event.
-        event: Event,
+        event: PartyEvent,
     },
     /// Remove the party's tickets from the matchmaker.
     CancelTickets,

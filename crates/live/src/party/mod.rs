@@ -14,10 +14,10 @@ mod state;
 mod tests;
 
 pub use carry::CarriedParty;
-pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, Page, Place};
+pub use listing::{LISTING_SCAN_MAX, ListQuery, Listed, ListingPosition, Page};
 pub use message::{
-    Effect, Event, Label, Member, PartyAnswer, PartyAsk, PartyId, PartyPart, Person, Refusal, Reply, Request, Settings,
-    Snapshot,
+    Label, Member, PartyAnswer, PartyAsk, PartyEffect, PartyEvent, PartyId, PartyPart, PartyRefusal, PartyReply,
+    PartyRequest, Person, Settings, Snapshot,
 };
 pub use parties::Parties;
 

@@ -4,8 +4,8 @@ use muster_domain::Timestamp;
 
 use super::PARTY_SIZE_MAX;
 use super::carry::CarriedParty;
-use super::listing::{Directory, ListQuery, Page};
-use super::message::{Effect, PartyId, Refusal, Reply, Request};
+use super::listing::{ListQuery, Page, PartyIndex};
+use super::message::{PartyEffect, PartyId, PartyRefusal, PartyReply, PartyRequest};
 use super::state::{Party, PartyOutcome};
 use crate::plane::Map;
 use crate::stream::SessionRef;
@@ -14,7 +14,7 @@ use crate::stream::SessionRef;
 #[derive(Default)]
 pub struct Parties {
     parties: Map<PartyId, Party>,
-    directory: Directory,
+    index: PartyIndex,
 }
 
 impl Parties {
@@ -23,40 +23,50 @@ impl Parties {
     ///
     /// # Errors
     /// A refusal; there are no effects.
-    pub fn handle(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
+    pub fn handle(
+        &mut self,
+        id: PartyId,
+        request: PartyRequest,
+        effects: &mut Vec<PartyEffect>,
+    ) -> Result<PartyReply, PartyRefusal> {
         let Some(party) = self.parties.get_mut(&id) else {
             return self.handle_unknown(id, request, effects);
         };
-        let changes = matches!(request, Request::Update { .. });
+        let changes = matches!(request, PartyRequest::Update { .. });
         let (reply, outcome) = party.handle(request, effects)?;
         if outcome == PartyOutcome::Ends {
             self.end(id);
         } else if changes {
-            self.directory.change(id, &party.settings);
+            self.index.change(id, &party.settings);
         }
         Ok(reply)
     }
 
-    fn handle_unknown(&mut self, id: PartyId, request: Request, effects: &mut Vec<Effect>) -> Result<Reply, Refusal> {
+    fn handle_unknown(
+        &mut self,
+        id: PartyId,
+        request: PartyRequest,
+        effects: &mut Vec<PartyEffect>,
+    ) -> Result<PartyReply, PartyRefusal> {
         match request {
-            Request::Create { leader, settings, max_size, created_at } => {
+            PartyRequest::Create { leader, settings, max_size, created_at } => {
                 if max_size > PARTY_SIZE_MAX {
-                    return Err(Refusal::BadSize);
+                    return Err(PartyRefusal::BadSize);
                 }
-                effects.push(Effect::Enter(leader.clone(), None));
-                self.directory.add(id, &settings, max_size, created_at);
+                effects.push(PartyEffect::Enter(leader.clone(), None));
+                self.index.add(id, &settings, max_size, created_at);
                 self.parties.insert(id, Party::new(leader, settings, max_size));
-                Ok(Reply::Done)
+                Ok(PartyReply::Done)
             }
             // The party ended before the plane reported that this session left.
-            Request::Leave(_) => Ok(Reply::Done),
-            _ => Err(Refusal::NotFound),
+            PartyRequest::Leave(_) => Ok(PartyReply::Done),
+            _ => Err(PartyRefusal::NotFound),
         }
     }
 
     /// The page of parties that a query finds, without hidden ones.
     pub fn list(&mut self, asked: &ListQuery) -> Page {
-        self.directory.list(asked)
+        self.index.list(asked)
     }
 
     /// The ids of all parties, in no order.
@@ -71,7 +81,7 @@ impl Parties {
 
     /// A copy of a party's state as plain data.
     pub fn carried(&self, id: PartyId) -> Option<CarriedParty> {
-        let created_at = self.directory.created_at(id)?;
+        let created_at = self.index.created_at(id)?;
         self.parties.get(&id).map(|party| party.clone().carried(id, created_at))
     }
 
@@ -80,20 +90,20 @@ impl Parties {
     }
 
     pub(super) fn end(&mut self, id: PartyId) {
-        self.directory.remove(id);
+        self.index.remove(id);
         self.parties.remove(&id);
     }
 
     /// Removes a party and returns its state.
     pub(super) fn take(&mut self, id: PartyId) -> Option<CarriedParty> {
-        let created_at = self.directory.created_at(id)?;
-        self.directory.remove(id);
+        let created_at = self.index.created_at(id)?;
+        self.index.remove(id);
         self.parties.remove(&id).map(|party| party.carried(id, created_at))
     }
 
     /// Adds a party from another owner.
     pub(super) fn put(&mut self, id: PartyId, party: Party, max_size: u16, created_at: Timestamp) {
-        self.directory.adopt(id, &party.settings, max_size, created_at);
+        self.index.adopt(id, &party.settings, max_size, created_at);
         self.parties.insert(id, party);
     }
 

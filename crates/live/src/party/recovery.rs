@@ -1,6 +1,6 @@
 //! Parties whose owner crashed, and the sessions that are still in them. Never reads or writes recovery data.
 
-use super::message::{Effect, Member, PartyId};
+use super::message::{Member, PartyEffect, PartyId};
 use super::parties::Parties;
 use super::state::{Party, PartyOutcome};
 use crate::plane::Listener;
@@ -9,7 +9,7 @@ use crate::stream::SessionRef;
 impl Parties {
     /// Reconciles a recovered party with `inside`, the sessions on its stream, and `waiting`, the sessions that ask to
     /// be let in. All other sessions have left. Members that stay get no new list of members.
-    pub fn meet(&mut self, id: PartyId, inside: Vec<Member>, waiting: &[Listener], effects: &mut Vec<Effect>) {
+    pub fn meet(&mut self, id: PartyId, inside: Vec<Member>, waiting: &[Listener], effects: &mut Vec<PartyEffect>) {
         let Some(party) = self.get_mut(id) else { return };
         if party.meet(inside, waiting, effects) == PartyOutcome::Ends {
             self.end(id);
@@ -18,7 +18,7 @@ impl Parties {
 }
 
 impl Party {
-    fn meet(&mut self, inside: Vec<Member>, waiting: &[Listener], effects: &mut Vec<Effect>) -> PartyOutcome {
+    fn meet(&mut self, inside: Vec<Member>, waiting: &[Listener], effects: &mut Vec<PartyEffect>) -> PartyOutcome {
         // Sessions are compared by public id, because a session may have moved to another place.
         let is_inside =
             |known: &Member| inside.iter().any(|member| member.presence.session_id == known.presence.session_id);
@@ -42,7 +42,7 @@ impl Party {
             outcome = self.leave(session, effects);
         }
         if self.members.is_empty() {
-            effects.extend(self.requests.drain(..).map(Effect::Dismiss));
+            effects.extend(self.requests.drain(..).map(PartyEffect::Dismiss));
             return PartyOutcome::Ends;
         }
         for member in again {
@@ -52,7 +52,7 @@ impl Party {
     }
 
     /// Adds the sessions that are on the stream. The recovery data may lack those that came last.
-    fn take_in(&mut self, inside: Vec<Member>, effects: &mut Vec<Effect>) {
+    fn take_in(&mut self, inside: Vec<Member>, effects: &mut Vec<PartyEffect>) {
         for member in inside {
             let session_id = member.presence.session_id;
             if self.leader.session_id == session_id {

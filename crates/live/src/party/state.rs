@@ -1,6 +1,8 @@
 //! One party: its members, its leader, and the sessions that ask to be let in. Messages to members leave as effects.
 
-use super::message::{Effect, Event, Member, Person, Refusal, Reply, Request, Settings, Snapshot};
+use super::message::{
+    Member, PartyEffect, PartyEvent, PartyRefusal, PartyReply, PartyRequest, Person, Settings, Snapshot,
+};
 use crate::stream::{Presence, SessionRef};
 
 /// The state of a party that has members.
@@ -26,7 +28,7 @@ pub(super) enum PartyOutcome {
     Ends,
 }
 
-type Granted = Result<(Reply, PartyOutcome), Refusal>;
+type Granted = Result<(PartyReply, PartyOutcome), PartyRefusal>;
 
 impl Party {
     pub(super) fn new(leader: Member, settings: Settings, max_size: u16) -> Self {
@@ -43,51 +45,57 @@ impl Party {
 
     /// Carries out a request. A refused request has no effects. It changes no more of the party than the listener of a
     /// session that has joined or asked before.
-    pub(super) fn handle(&mut self, request: Request, effects: &mut Vec<Effect>) -> Granted {
+    pub(super) fn handle(&mut self, request: PartyRequest, effects: &mut Vec<PartyEffect>) -> Granted {
         match request {
-            Request::Create { leader, .. } => {
+            PartyRequest::Create { leader, .. } => {
                 self.renew(&leader);
-                Err(Refusal::AlreadyExists)
+                Err(PartyRefusal::AlreadyExists)
             }
-            Request::Join(member) => self.join(member, effects),
-            Request::Leave(session) => Ok((Reply::Done, self.leave(session, effects))),
-            Request::Promote { by, target } => self.led_by(by)?.promote(&target, effects),
-            Request::Accept { by, target } => self.led_by(by)?.accept(&target, effects),
-            Request::Remove { by, target } => self.led_by(by)?.remove(&target, effects),
-            Request::Close(by) => Ok(self.led_by(by)?.close(effects)),
-            Request::ListRequests(by) => {
-                Ok((Reply::Requests(presences(&self.led_by(by)?.requests)), PartyOutcome::Continues))
+            PartyRequest::Join(member) => self.join(member, effects),
+            PartyRequest::Leave(session) => Ok((PartyReply::Done, self.leave(session, effects))),
+            PartyRequest::Promote { by, target } => self.led_by(by)?.promote(&target, effects),
+            PartyRequest::Accept { by, target } => self.led_by(by)?.accept(&target, effects),
+            PartyRequest::Remove { by, target } => self.led_by(by)?.remove(&target, effects),
+            PartyRequest::Close(by) => Ok(self.led_by(by)?.close(effects)),
+            PartyRequest::ListRequests(by) => {
+                Ok((PartyReply::Requests(presences(&self.led_by(by)?.requests)), PartyOutcome::Continues))
             }
-            Request::Update { by, settings } => self.led_by(by)?.update(settings, effects),
-            Request::SendData { by, op_code, data } => {
+            PartyRequest::Update { by, settings } => self.led_by(by)?.update(settings, effects),
+            PartyRequest::SendData { by, op_code, data } => {
                 let sender = self.members.iter().find(|member| member.session() == by);
-                let sender = sender.ok_or(Refusal::SenderNotMember)?.presence.clone();
+                let sender = sender.ok_or(PartyRefusal::SenderNotMember)?.presence.clone();
                 if self.members.len() > 1 {
-                    effects.push(Effect::Publish { except: Some(by), event: Event::Data { sender, op_code, data } });
+                    effects.push(PartyEffect::Publish {
+                        except: Some(by),
+                        event: PartyEvent::Data { sender, op_code, data },
+                    });
                 }
                 done()
             }
-            Request::Matchmake(by) => {
+            PartyRequest::Matchmake(by) => {
                 let Self { members, membership, .. } = self.led_by(by)?;
-                Ok((Reply::Matchmaking { members: members.clone(), membership: *membership }, PartyOutcome::Continues))
+                Ok((
+                    PartyReply::Matchmaking { members: members.clone(), membership: *membership },
+                    PartyOutcome::Continues,
+                ))
             }
-            Request::TicketIssued { by, ticket, membership } => {
+            PartyRequest::TicketIssued { by, ticket, membership } => {
                 // The count of changes starts anew when a party ends and is made again with the same id, so the session
                 // is checked as well.
                 let is_member = self.members.iter().any(|member| member.session() == by);
                 if membership != self.membership || !is_member {
-                    return Err(Refusal::MembershipChanged);
+                    return Err(PartyRefusal::MembershipChanged);
                 }
                 self.has_tickets = true;
-                effects.push(Effect::Publish { except: Some(by), event: Event::TicketIssued(ticket) });
+                effects.push(PartyEffect::Publish { except: Some(by), event: PartyEvent::TicketIssued(ticket) });
                 done()
             }
-            Request::CheckLeader(by) => self.led_by(by).and_then(|_| done()),
+            PartyRequest::CheckLeader(by) => self.led_by(by).and_then(|_| done()),
         }
     }
 
-    fn led_by(&mut self, session: SessionRef) -> Result<&mut Self, Refusal> {
-        if self.leader.session == session { Ok(self) } else { Err(Refusal::NotLeader) }
+    fn led_by(&mut self, session: SessionRef) -> Result<&mut Self, PartyRefusal> {
+        if self.leader.session == session { Ok(self) } else { Err(PartyRefusal::NotLeader) }
     }
 
     /// Whether a session is a member or asks to be let in.
@@ -126,32 +134,32 @@ impl Party {
         self.members.len() >= usize::from(self.max_size)
     }
 
-    fn join(&mut self, member: Member, effects: &mut Vec<Effect>) -> Granted {
+    fn join(&mut self, member: Member, effects: &mut Vec<PartyEffect>) -> Granted {
         self.renew(&member);
         if self.members.iter().any(|known| known.session() == member.session()) {
             // A second join of an open party is no error, since nobody's consent is needed.
-            return if self.settings.open { done() } else { Err(Refusal::AlreadyMember) };
+            return if self.settings.open { done() } else { Err(PartyRefusal::AlreadyMember) };
         }
         if self.is_full() {
-            return Err(Refusal::Full);
+            return Err(PartyRefusal::Full);
         }
         if self.settings.open {
             self.admit(member, effects);
             return done();
         }
         if self.requests.len() >= usize::from(self.max_size) {
-            return Err(Refusal::RequestsFull);
+            return Err(PartyRefusal::RequestsFull);
         }
         if self.requests.iter().any(|waiting| waiting.presence.user_id == member.presence.user_id) {
-            return Err(Refusal::AlreadyRequested);
+            return Err(PartyRefusal::AlreadyRequested);
         }
-        let event = Event::JoinRequested(member.presence.clone());
-        effects.push(Effect::Send { to: self.leader.session, event });
+        let event = PartyEvent::JoinRequested(member.presence.clone());
+        effects.push(PartyEffect::Send { to: self.leader.session, event });
         self.requests.push(member);
-        Ok((Reply::Asked, PartyOutcome::Continues))
+        Ok((PartyReply::Asked, PartyOutcome::Continues))
     }
 
-    pub(super) fn admit(&mut self, member: Member, effects: &mut Vec<Effect>) {
+    pub(super) fn admit(&mut self, member: Member, effects: &mut Vec<PartyEffect>) {
         self.requests.retain(|waiting| waiting.session() != member.session());
         self.members.push(member.clone());
         let snapshot = Snapshot {
@@ -161,20 +169,20 @@ impl Party {
             leader: self.leader.clone(),
             members: presences(&self.members),
         };
-        effects.push(Effect::Enter(member, Some(Event::Admitted(snapshot))));
+        effects.push(PartyEffect::Enter(member, Some(PartyEvent::Admitted(snapshot))));
         self.membership_changed(effects);
     }
 
     /// Counts a change of membership and cancels tickets: a ticket is for exactly the members that the party had when
     /// it was issued.
-    pub(super) fn membership_changed(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn membership_changed(&mut self, effects: &mut Vec<PartyEffect>) {
         self.membership += 1;
         if std::mem::take(&mut self.has_tickets) {
-            effects.push(Effect::CancelTickets);
+            effects.push(PartyEffect::CancelTickets);
         }
     }
 
-    pub(super) fn leave(&mut self, session: SessionRef, effects: &mut Vec<Effect>) -> PartyOutcome {
+    pub(super) fn leave(&mut self, session: SessionRef, effects: &mut Vec<PartyEffect>) -> PartyOutcome {
         self.requests.retain(|waiting| waiting.session() != session);
         // The plane also reports that a removed session left. By then the session is no member any more.
         let Some(at) = self.members.iter().position(|member| member.session() == session) else {
@@ -183,70 +191,72 @@ impl Party {
         self.members.remove(at);
         self.membership_changed(effects);
         let Some(oldest) = self.members.first() else {
-            effects.extend(self.requests.drain(..).map(Effect::Dismiss));
+            effects.extend(self.requests.drain(..).map(PartyEffect::Dismiss));
             return PartyOutcome::Ends;
         };
         if self.leader.session == session {
             self.leader = oldest.presence.clone();
-            effects.push(Effect::Publish { except: None, event: Event::Leader(self.leader.clone()) });
+            effects.push(PartyEffect::Publish { except: None, event: PartyEvent::Leader(self.leader.clone()) });
         }
         PartyOutcome::Continues
     }
 
-    fn promote(&mut self, target: &Person, effects: &mut Vec<Effect>) -> Granted {
-        let member = self.members.iter().find(|member| target.is(&member.presence)).ok_or(Refusal::NotMember)?;
+    fn promote(&mut self, target: &Person, effects: &mut Vec<PartyEffect>) -> Granted {
+        let member = self.members.iter().find(|member| target.is(&member.presence)).ok_or(PartyRefusal::NotMember)?;
         self.leader = member.presence.clone();
-        effects.push(Effect::Publish { except: None, event: Event::Leader(self.leader.clone()) });
+        effects.push(PartyEffect::Publish { except: None, event: PartyEvent::Leader(self.leader.clone()) });
         done()
     }
 
-    fn accept(&mut self, target: &Person, effects: &mut Vec<Effect>) -> Granted {
+    fn accept(&mut self, target: &Person, effects: &mut Vec<PartyEffect>) -> Granted {
         if self.is_full() {
-            return Err(Refusal::Full);
+            return Err(PartyRefusal::Full);
         }
-        let at = self.requests.iter().position(|waiting| target.is(&waiting.presence)).ok_or(Refusal::NotRequested)?;
+        let at =
+            self.requests.iter().position(|waiting| target.is(&waiting.presence)).ok_or(PartyRefusal::NotRequested)?;
         let member = self.requests.remove(at);
         self.admit(member, effects);
         done()
     }
 
-    fn remove(&mut self, target: &Person, effects: &mut Vec<Effect>) -> Granted {
+    fn remove(&mut self, target: &Person, effects: &mut Vec<PartyEffect>) -> Granted {
         if target.is(&self.leader) {
-            return Err(Refusal::RemoveLeader);
+            return Err(PartyRefusal::RemoveLeader);
         }
         if let Some(at) = self.members.iter().position(|member| target.is(&member.presence)) {
             let member = self.members.remove(at);
             let to = member.session();
-            effects.push(Effect::Expel(member));
-            effects.push(Effect::Send { to, event: Event::Closed });
+            effects.push(PartyEffect::Expel(member));
+            effects.push(PartyEffect::Send { to, event: PartyEvent::Closed });
             self.membership_changed(effects);
             return done();
         }
-        let at = self.requests.iter().position(|waiting| target.is(&waiting.presence)).ok_or(Refusal::NotMember)?;
-        effects.push(Effect::Dismiss(self.requests.remove(at)));
+        let at =
+            self.requests.iter().position(|waiting| target.is(&waiting.presence)).ok_or(PartyRefusal::NotMember)?;
+        effects.push(PartyEffect::Dismiss(self.requests.remove(at)));
         done()
     }
 
-    fn close(&mut self, effects: &mut Vec<Effect>) -> (Reply, PartyOutcome) {
-        effects.push(Effect::Publish { except: None, event: Event::Closed });
-        effects.push(Effect::Dissolve(std::mem::take(&mut self.members)));
-        effects.extend(self.requests.drain(..).map(Effect::Dismiss));
+    fn close(&mut self, effects: &mut Vec<PartyEffect>) -> (PartyReply, PartyOutcome) {
+        effects.push(PartyEffect::Publish { except: None, event: PartyEvent::Closed });
+        effects.push(PartyEffect::Dissolve(std::mem::take(&mut self.members)));
+        effects.extend(self.requests.drain(..).map(PartyEffect::Dismiss));
         self.membership_changed(effects);
-        (Reply::Done, PartyOutcome::Ends)
+        (PartyReply::Done, PartyOutcome::Ends)
     }
 
-    fn update(&mut self, settings: Settings, effects: &mut Vec<Effect>) -> Granted {
+    fn update(&mut self, settings: Settings, effects: &mut Vec<PartyEffect>) -> Granted {
         if settings.hidden && !settings.label.is_empty() {
-            return Err(Refusal::HiddenWithLabel);
+            return Err(PartyRefusal::HiddenWithLabel);
         }
         self.settings = settings.clone();
-        effects.push(Effect::Publish { except: None, event: Event::Updated(settings) });
+        effects.push(PartyEffect::Publish { except: None, event: PartyEvent::Updated(settings) });
         done()
     }
 }
 
 fn done() -> Granted {
-    Ok((Reply::Done, PartyOutcome::Continues))
+    Ok((PartyReply::Done, PartyOutcome::Continues))
 }
 
 fn presences(members: &[Member]) -> Vec<Presence> {

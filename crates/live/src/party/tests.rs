@@ -28,7 +28,7 @@ fn session_of(letter: char, user: char) -> Member {
         hidden: false,
         persistence: false,
         status: None,
-        sole_since: None,
+        only_session_since: None,
     };
     Member { presence, listener: Listener { session, encoding: Encoding::Json, serial: 1 } }
 }
@@ -40,7 +40,7 @@ fn session(letter: char) -> SessionRef {
         user_id: UserId(Uuid::nil()),
         token_id: TokenId::issued(Timestamp::from_seconds(0), [0; 8]),
         issued_at_sec: 0,
-        sole_since: None,
+        only_session_since: None,
     };
     let mut registry = Registry::default();
     let keys: Vec<_> = ('a'..=letter).map(|_| registry.open(info(), ())).collect();
@@ -61,13 +61,13 @@ fn settings(open: bool) -> Settings {
 }
 
 /// Asks the party and returns "reply: effect, effect" in short.
-fn ask(parties: &mut Parties, request: Request) -> String {
+fn ask(parties: &mut Parties, request: PartyRequest) -> String {
     let mut effects = Vec::new();
     let reply = match parties.handle(PARTY, request, &mut effects) {
-        Ok(Reply::Done) => "done".to_owned(),
-        Ok(Reply::Asked) => "asked".to_owned(),
-        Ok(Reply::Requests(waiting)) => format!("waiting {}", names(&waiting)),
-        Ok(Reply::Matchmaking { members, membership }) => {
+        Ok(PartyReply::Done) => "done".to_owned(),
+        Ok(PartyReply::Asked) => "asked".to_owned(),
+        Ok(PartyReply::Requests(waiting)) => format!("waiting {}", names(&waiting)),
+        Ok(PartyReply::Matchmaking { members, membership }) => {
             format!("{} at {membership}", letters(&members))
         }
         Err(refusal) => {
@@ -91,39 +91,39 @@ fn letters(members: &[Member]) -> String {
     members.iter().map(|member| letter(member.session())).collect()
 }
 
-fn effect_text(effect: &Effect) -> String {
+fn effect_text(effect: &PartyEffect) -> String {
     match effect {
-        Effect::Enter(member, told) => {
+        PartyEffect::Enter(member, told) => {
             let told = told.as_ref().map(|event| format!(" < {}", event_text(event)));
             format!("+{}{}", letter(member.session()), told.unwrap_or_default())
         }
-        Effect::Expel(member) => format!("-{}", letter(member.session())),
-        Effect::Dissolve(members) => format!("-{} unseen", letters(members)),
-        Effect::Dismiss(member) => format!("{} waits no more", letter(member.session())),
-        Effect::Send { to, event } => format!("{} < {}", letter(*to), event_text(event)),
-        Effect::Publish { except: None, event } => format!("all < {}", event_text(event)),
-        Effect::Publish { except: Some(session), event } => {
+        PartyEffect::Expel(member) => format!("-{}", letter(member.session())),
+        PartyEffect::Dissolve(members) => format!("-{} unseen", letters(members)),
+        PartyEffect::Dismiss(member) => format!("{} waits no more", letter(member.session())),
+        PartyEffect::Send { to, event } => format!("{} < {}", letter(*to), event_text(event)),
+        PartyEffect::Publish { except: None, event } => format!("all < {}", event_text(event)),
+        PartyEffect::Publish { except: Some(session), event } => {
             format!("all but {} < {}", letter(*session), event_text(event))
         }
-        Effect::CancelTickets => "cancel tickets".to_owned(),
+        PartyEffect::CancelTickets => "cancel tickets".to_owned(),
     }
 }
 
-fn event_text(event: &Event) -> String {
+fn event_text(event: &PartyEvent) -> String {
     match event {
-        Event::Admitted(snapshot) => {
+        PartyEvent::Admitted(snapshot) => {
             assert!(snapshot.members.contains(&snapshot.own));
             let Snapshot { own, leader, members, .. } = snapshot;
             format!("in as {} with {} under {}", name(own), names(members), name(leader))
         }
-        Event::JoinRequested(person) => format!("{} asks", name(person)),
-        Event::Leader(person) => format!("{} leads", name(person)),
-        Event::Closed => "closed".to_owned(),
-        Event::Updated(settings) => format!("open={} {}", settings.open, settings.label.as_given()),
-        Event::Data { sender, op_code, data } => {
+        PartyEvent::JoinRequested(person) => format!("{} asks", name(person)),
+        PartyEvent::Leader(person) => format!("{} leads", name(person)),
+        PartyEvent::Closed => "closed".to_owned(),
+        PartyEvent::Updated(settings) => format!("open={} {}", settings.open, settings.label.as_given()),
+        PartyEvent::Data { sender, op_code, data } => {
             format!("{} from {} with {op_code}", String::from_utf8_lossy(data), name(sender))
         }
-        Event::TicketIssued(ticket) => format!("ticket {ticket}"),
+        PartyEvent::TicketIssued(ticket) => format!("ticket {ticket}"),
     }
 }
 
@@ -132,9 +132,9 @@ fn party_of(max_size: u16, open: bool, others: &str) -> Parties {
     let mut parties = Parties::default();
     create(&mut parties, 'a', max_size, open);
     for other in others.chars() {
-        ask(&mut parties, Request::Join(member(other)));
+        ask(&mut parties, PartyRequest::Join(member(other)));
         if !open {
-            ask(&mut parties, Request::Accept { by: session('a'), target: person(other) });
+            ask(&mut parties, PartyRequest::Accept { by: session('a'), target: person(other) });
         }
     }
     parties
@@ -143,16 +143,16 @@ fn party_of(max_size: u16, open: bool, others: &str) -> Parties {
 fn create(parties: &mut Parties, leader: char, max_size: u16, open: bool) -> String {
     ask(
         parties,
-        Request::Create { leader: member(leader), settings: settings(open), max_size, created_at: Timestamp(0) },
+        PartyRequest::Create { leader: member(leader), settings: settings(open), max_size, created_at: Timestamp(0) },
     )
 }
 
-fn accept(by: char, target: char) -> Request {
-    Request::Accept { by: session(by), target: person(target) }
+fn accept(by: char, target: char) -> PartyRequest {
+    PartyRequest::Accept { by: session(by), target: person(target) }
 }
 
-fn remove(by: char, target: char) -> Request {
-    Request::Remove { by: session(by), target: person(target) }
+fn remove(by: char, target: char) -> PartyRequest {
+    PartyRequest::Remove { by: session(by), target: person(target) }
 }
 
 #[test]
@@ -168,20 +168,20 @@ fn creating() {
 #[test]
 fn an_open_party_is_joined_directly_until_it_is_full() {
     let mut parties = party_of(3, true, "b");
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: +c < in as c with abc under a");
-    assert_eq!(ask(&mut parties, Request::Join(member('d'))), "Full");
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('c'))), "done: +c < in as c with abc under a");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('d'))), "Full");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "done");
     // A second session of the same user takes a seat of its own.
-    ask(&mut parties, Request::Leave(session('c')));
-    assert_eq!(ask(&mut parties, Request::Join(session_of('d', 'a'))), "done: +d < in as d with abd under a");
+    ask(&mut parties, PartyRequest::Leave(session('c')));
+    assert_eq!(ask(&mut parties, PartyRequest::Join(session_of('d', 'a'))), "done: +d < in as d with abd under a");
 }
 
 #[test]
 fn a_party_without_seats_holds_its_leader_alone() {
     for (max_size, open) in [(0, true), (0, false), (1, true), (1, false)] {
         let mut parties = party_of(max_size, open, "");
-        assert_eq!(ask(&mut parties, Request::Join(member('b'))), "Full");
-        assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
+        assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "Full");
+        assert_eq!(ask(&mut parties, PartyRequest::Leave(session('a'))), "done");
         assert!(parties.is_empty());
     }
 }
@@ -189,92 +189,95 @@ fn a_party_without_seats_holds_its_leader_alone() {
 #[test]
 fn a_closed_party_asks_its_leader() {
     let mut parties = party_of(2, false, "");
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "asked: a < b asks");
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "AlreadyRequested");
-    assert_eq!(ask(&mut parties, Request::Join(session_of('x', 'b'))), "AlreadyRequested");
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "asked: a < c asks");
-    assert_eq!(ask(&mut parties, Request::Join(member('d'))), "RequestsFull");
-    assert_eq!(ask(&mut parties, Request::ListRequests(session('a'))), "waiting bc");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "asked: a < b asks");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "AlreadyRequested");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(session_of('x', 'b'))), "AlreadyRequested");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('c'))), "asked: a < c asks");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('d'))), "RequestsFull");
+    assert_eq!(ask(&mut parties, PartyRequest::ListRequests(session('a'))), "waiting bc");
     assert_eq!(ask(&mut parties, accept('a', 'd')), "NotRequested");
     assert_eq!(ask(&mut parties, accept('a', 'c')), "done: +c < in as c with ac under a");
-    assert_eq!(ask(&mut parties, Request::ListRequests(session('a'))), "waiting b");
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "AlreadyMember");
+    assert_eq!(ask(&mut parties, PartyRequest::ListRequests(session('a'))), "waiting b");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('c'))), "AlreadyMember");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "Full");
     assert_eq!(ask(&mut parties, remove('a', 'b')), "done: b waits no more");
-    assert_eq!(ask(&mut parties, Request::ListRequests(session('a'))), "waiting ");
+    assert_eq!(ask(&mut parties, PartyRequest::ListRequests(session('a'))), "waiting ");
 }
 
 #[test]
 fn whoever_waits_for_a_party_that_ends_waits_no_more() {
     let mut left = party_of(4, false, "");
-    ask(&mut left, Request::Join(member('b')));
-    assert_eq!(ask(&mut left, Request::Leave(session('a'))), "done: b waits no more");
+    ask(&mut left, PartyRequest::Join(member('b')));
+    assert_eq!(ask(&mut left, PartyRequest::Leave(session('a'))), "done: b waits no more");
     let mut closed = party_of(4, false, "b");
-    ask(&mut closed, Request::Join(member('c')));
-    assert_eq!(ask(&mut closed, Request::Close(session('a'))), "done: all < closed, -ab unseen, c waits no more");
+    ask(&mut closed, PartyRequest::Join(member('c')));
+    assert_eq!(ask(&mut closed, PartyRequest::Close(session('a'))), "done: all < closed, -ab unseen, c waits no more");
 }
 
 #[test]
 fn two_joiners_for_the_last_seat() {
     let mut open = party_of(2, true, "");
-    assert_eq!(ask(&mut open, Request::Join(member('b'))), "done: +b < in as b with ab under a");
-    assert_eq!(ask(&mut open, Request::Join(member('c'))), "Full");
+    assert_eq!(ask(&mut open, PartyRequest::Join(member('b'))), "done: +b < in as b with ab under a");
+    assert_eq!(ask(&mut open, PartyRequest::Join(member('c'))), "Full");
     // The leader accepts one session while another joins by itself, since the party was opened meanwhile.
     let mut opened = party_of(2, false, "");
-    ask(&mut opened, Request::Join(member('b')));
-    ask(&mut opened, Request::Update { by: session('a'), settings: settings(true) });
-    ask(&mut opened, Request::Join(member('c')));
+    ask(&mut opened, PartyRequest::Join(member('b')));
+    ask(&mut opened, PartyRequest::Update { by: session('a'), settings: settings(true) });
+    ask(&mut opened, PartyRequest::Join(member('c')));
     assert_eq!(ask(&mut opened, accept('a', 'b')), "Full");
     // A session that waited and then joins by itself no longer waits.
-    ask(&mut opened, Request::Leave(session('c')));
-    assert_eq!(ask(&mut opened, Request::Join(member('b'))), "done: +b < in as b with ab under a");
-    assert_eq!(ask(&mut opened, Request::ListRequests(session('a'))), "waiting ");
+    ask(&mut opened, PartyRequest::Leave(session('c')));
+    assert_eq!(ask(&mut opened, PartyRequest::Join(member('b'))), "done: +b < in as b with ab under a");
+    assert_eq!(ask(&mut opened, PartyRequest::ListRequests(session('a'))), "waiting ");
 }
 
 #[test]
 fn requests_wait_for_the_next_leader() {
     let mut parties = party_of(4, false, "b");
-    ask(&mut parties, Request::Join(member('c')));
-    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: all < b leads");
+    ask(&mut parties, PartyRequest::Join(member('c')));
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('a'))), "done: all < b leads");
     assert_eq!(ask(&mut parties, accept('a', 'c')), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::ListRequests(session('b'))), "waiting c");
+    assert_eq!(ask(&mut parties, PartyRequest::ListRequests(session('b'))), "waiting c");
     assert_eq!(ask(&mut parties, accept('b', 'c')), "done: +c < in as c with bc under b");
 }
 
 #[test]
 fn who_asked_and_went_does_not_wait() {
     let mut parties = party_of(2, false, "");
-    ask(&mut parties, Request::Join(member('b')));
-    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
+    ask(&mut parties, PartyRequest::Join(member('b')));
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, accept('a', 'b')), "NotRequested");
     // The leader's list of requests has room again.
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "asked: a < b asks");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "asked: a < b asks");
 }
 
 #[test]
 fn the_oldest_member_follows_a_leader_who_is_gone() {
     let mut parties = party_of(4, true, "bcd");
-    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
-    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: all < c leads");
-    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
-    assert_eq!(ask(&mut parties, Request::Leave(session('d'))), "done");
-    assert_eq!(ask(&mut parties, Request::Leave(session('c'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('b'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('a'))), "done: all < c leads");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('a'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('d'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('c'))), "done");
     assert!(parties.is_empty());
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "NotFound");
-    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "NotFound");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('b'))), "done");
 }
 
 #[test]
 fn promoting() {
     let mut parties = party_of(3, true, "bc");
-    assert_eq!(ask(&mut parties, Request::Promote { by: session('b'), target: person('b') }), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('x') }), "NotMember");
+    assert_eq!(ask(&mut parties, PartyRequest::Promote { by: session('b'), target: person('b') }), "NotLeader");
+    assert_eq!(ask(&mut parties, PartyRequest::Promote { by: session('a'), target: person('x') }), "NotMember");
     let renamed = Person { username: "someone".into(), ..person('c') };
-    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: renamed }), "NotMember");
-    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('c') }), "done: all < c leads");
-    assert_eq!(ask(&mut parties, Request::Promote { by: session('a'), target: person('a') }), "NotLeader");
+    assert_eq!(ask(&mut parties, PartyRequest::Promote { by: session('a'), target: renamed }), "NotMember");
+    assert_eq!(
+        ask(&mut parties, PartyRequest::Promote { by: session('a'), target: person('c') }),
+        "done: all < c leads"
+    );
+    assert_eq!(ask(&mut parties, PartyRequest::Promote { by: session('a'), target: person('a') }), "NotLeader");
     // The former leader is an ordinary member: it leaves without a change of leader.
-    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('a'))), "done");
 }
 
 #[test]
@@ -285,25 +288,25 @@ fn removing() {
     assert_eq!(ask(&mut parties, remove('a', 'x')), "NotMember");
     assert_eq!(ask(&mut parties, remove('a', 'b')), "done: -b, b < closed");
     // The plane reports the leave that the removal itself caused.
-    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
-    assert_eq!(ask(&mut parties, Request::Join(member('b'))), "done: +b < in as b with acb under a");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('b'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('b'))), "done: +b < in as b with acb under a");
 }
 
 #[test]
 fn closing() {
     let mut parties = party_of(3, true, "b");
-    assert_eq!(ask(&mut parties, Request::Close(session('b'))), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::Close(session('a'))), "done: all < closed, -ab unseen");
+    assert_eq!(ask(&mut parties, PartyRequest::Close(session('b'))), "NotLeader");
+    assert_eq!(ask(&mut parties, PartyRequest::Close(session('a'))), "done: all < closed, -ab unseen");
     assert!(parties.is_empty());
-    assert_eq!(ask(&mut parties, Request::Close(session('a'))), "NotFound");
+    assert_eq!(ask(&mut parties, PartyRequest::Close(session('a'))), "NotFound");
 }
 
 #[test]
 fn data_goes_to_the_others() {
     let mut parties = party_of(3, true, "");
-    let data = |by| Request::SendData { by: session(by), op_code: i64::MIN, data: Bytes::from("hello") };
+    let data = |by| PartyRequest::SendData { by: session(by), op_code: i64::MIN, data: Bytes::from("hello") };
     assert_eq!(ask(&mut parties, data('a')), "done");
-    ask(&mut parties, Request::Join(member('b')));
+    ask(&mut parties, PartyRequest::Join(member('b')));
     assert_eq!(ask(&mut parties, data('b')), "done: all but b < hello from b with -9223372036854775808");
     assert_eq!(ask(&mut parties, data('c')), "SenderNotMember");
 }
@@ -313,13 +316,13 @@ fn updating() {
     let mut parties = party_of(3, true, "b");
     let update = |by, hidden, label| {
         let label = Label::new(label).expect("the label is good");
-        Request::Update { by: session(by), settings: Settings { open: false, hidden, label } }
+        PartyRequest::Update { by: session(by), settings: Settings { open: false, hidden, label } }
     };
     assert_eq!(ask(&mut parties, update('b', false, "")), "NotLeader");
     assert_eq!(ask(&mut parties, update('a', true, r#"{"a":1}"#)), "HiddenWithLabel");
     assert_eq!(ask(&mut parties, update('a', true, "{}")), "done: all < open=false {}");
     assert_eq!(ask(&mut parties, update('a', false, r#"{"a":1}"#)), r#"done: all < open=false {"a":1}"#);
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "asked: a < c asks");
+    assert_eq!(ask(&mut parties, PartyRequest::Join(member('c'))), "asked: a < c asks");
 }
 
 #[test]
@@ -327,34 +330,37 @@ fn labels() {
     let check = |text: &str| Label::new(text).map(|label| label.as_json().to_owned());
     assert_eq!(check(""), Ok("{}".to_owned()));
     assert_eq!(check(r#" {"a":[1]}"#), Ok(r#" {"a":[1]}"#.to_owned()));
-    assert_eq!(check("[]"), Err(Refusal::LabelNotObject));
-    assert_eq!(check("{"), Err(Refusal::LabelNotObject));
+    assert_eq!(check("[]"), Err(PartyRefusal::LabelNotObject));
+    assert_eq!(check("{"), Err(PartyRefusal::LabelNotObject));
     let long = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - 8));
     assert_eq!(check(&long(LABEL_BYTES_MAX)), Ok(long(LABEL_BYTES_MAX)));
-    assert_eq!(check(&long(LABEL_BYTES_MAX + 1)), Err(Refusal::LabelTooLong));
+    assert_eq!(check(&long(LABEL_BYTES_MAX + 1)), Err(PartyRefusal::LabelTooLong));
 }
 
 #[test]
 fn tickets_hold_for_the_members_they_were_issued_for() {
     let mut parties = party_of(4, true, "b");
-    let issued = |membership| Request::TicketIssued { by: session('a'), ticket: "t".into(), membership };
-    assert_eq!(ask(&mut parties, Request::Matchmake(session('b'))), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::CheckLeader(session('b'))), "NotLeader");
-    assert_eq!(ask(&mut parties, Request::CheckLeader(session('a'))), "done");
-    assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 1");
+    let issued = |membership| PartyRequest::TicketIssued { by: session('a'), ticket: "t".into(), membership };
+    assert_eq!(ask(&mut parties, PartyRequest::Matchmake(session('b'))), "NotLeader");
+    assert_eq!(ask(&mut parties, PartyRequest::CheckLeader(session('b'))), "NotLeader");
+    assert_eq!(ask(&mut parties, PartyRequest::CheckLeader(session('a'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Matchmake(session('a'))), "ab at 1");
     assert_eq!(ask(&mut parties, issued(1)), "done: all but a < ticket t");
-    assert_eq!(ask(&mut parties, Request::Join(member('c'))), "done: +c < in as c with abc under a, cancel tickets");
+    assert_eq!(
+        ask(&mut parties, PartyRequest::Join(member('c'))),
+        "done: +c < in as c with abc under a, cancel tickets"
+    );
     // There is no ticket left to cancel.
-    assert_eq!(ask(&mut parties, Request::Leave(session('c'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('c'))), "done");
     // A member left while the matchmaker worked, so the ticket is for other members than the party has now.
-    assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "ab at 3");
-    assert_eq!(ask(&mut parties, Request::Leave(session('b'))), "done");
+    assert_eq!(ask(&mut parties, PartyRequest::Matchmake(session('a'))), "ab at 3");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('b'))), "done");
     assert_eq!(ask(&mut parties, issued(3)), "MembershipChanged");
-    let by_nobody = Request::TicketIssued { by: session('b'), ticket: "t".into(), membership: 4 };
-    assert_eq!(ask(&mut parties, Request::Matchmake(session('a'))), "a at 4");
+    let by_nobody = PartyRequest::TicketIssued { by: session('b'), ticket: "t".into(), membership: 4 };
+    assert_eq!(ask(&mut parties, PartyRequest::Matchmake(session('a'))), "a at 4");
     assert_eq!(ask(&mut parties, by_nobody), "MembershipChanged");
     // All members leave, one way or another.
     assert_eq!(ask(&mut parties, issued(4)), "done: all but a < ticket t");
-    assert_eq!(ask(&mut parties, Request::Leave(session('a'))), "done: cancel tickets");
+    assert_eq!(ask(&mut parties, PartyRequest::Leave(session('a'))), "done: cancel tickets");
     assert!(parties.is_empty());
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::message::{Claim, Message, Order, Recoverable, Reply, RequestRef};
 use crate::close::CloseReason;
 use crate::matches::{Call, MatchId};
-use crate::matchmaker::{Match, TicketId};
+use crate::matchmaker::{FoundMatch, TicketId};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
@@ -19,23 +19,23 @@ use crate::stream::{Presence, SessionRef};
 pub enum HandlerOrder {
     /// A handler is to be called. The return of the call is for [`super::Plane::match_returned`].
     Call(Box<Call>),
-    /// The match has ended: its state is to be put away.
+    /// The match has ended: its state is to be dropped.
     Drop(MatchId),
-    /// These partitions are this place's from an epoch on: the logs of their matches are to be taken over, and the
-    /// matches found in each log are for [`super::Plane::matches_taken_over`]. Calls of matches that are found there
-    /// come after that; the first call of a new match may come before, and is to wait.
+    /// These partitions are this place's, each from its epoch on. The engines are to take over the logs of their
+    /// matches; the matches in each log are for [`super::Plane::matches_taken_over`]. Calls of matches in a log come
+    /// after that. The first call of a new match may come before, and is to wait.
     TakeOver(Vec<(Partition, Epoch)>),
-    /// No call of the partition's durable matches is under way, and none comes. Their log is to be given up once
-    /// everything in it is kept, together with what lets the next owner go on soon; then
-    /// [`super::Plane::matches_released`] is to be told.
+    /// No call of the partition's durable matches is under way, and none comes. The engines are to write everything
+    /// that waits for the partition's log, with the data that let the next owner go on soon, and then to give the log
+    /// up and tell [`super::Plane::matches_released`].
     Release(Partition),
-    /// The partition was given to another place, or anew to this one: its matches are to be put away as they are.
-    /// Nothing more is to be written to their log, and the returns of their calls are dropped.
+    /// The partition was given to another place, or anew to this one. The engines are to put its matches away without
+    /// writing anything more to their log. The returns of the matches' calls are dropped.
     Forget(Partition),
 }
 
 /// A match that the matchmaker found.
-pub type Matched = Match<Presence>;
+pub type Matched = FoundMatch<Presence>;
 
 /// The number of a match whose players wait for game code, at the place that holds the match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub enum Effect {
     Deliver(SessionKey, Bytes, Delivery),
     /// A session of this shard closes, behind the frames that it was sent.
     Close(SessionKey, CloseReason),
-    /// A message for another shard. It is boxed, so that frames, the most frequent effects, stay small.
+    /// A message for another shard. The message is boxed, so that the most frequent effects, frames, stay small.
     Send(Place, Box<Message>),
     /// The matchmaker has matched players, who are to be told.
     Matched(Box<Matched>),
@@ -71,7 +71,7 @@ pub enum Effect {
     Order(RequestRef, Box<Order>),
     /// Recovery data of these things, for their next owner after a crash. Nobody waits until they are kept.
     Keep(Vec<Recoverable>),
-    /// This place owns these partitions of dead owners from an epoch on: their recovery data are for
+    /// This place owns these partitions of dead owners, each from its epoch on. Their recovery data are for
     /// [`super::Plane::recovered`].
     Recover(Vec<(Partition, Epoch)>),
 }

@@ -12,7 +12,7 @@ macro_rules! kinds {
             /// Parties.
             Party: parties::OwnedParties, party::{PartyAsk => PartyAnswer, PartyPart};
             /// Rooms, desks and the directory.
-            Room: rooms::OwnedRooms, rooms::{RoomsAsk => RoomsAnswer, Carried};
+            Room: rooms::OwnedRooms, rooms::{RoomsAsk => RoomsAnswer, CarriedRooms};
             /// The matchmaker's pool.
             Pool: pool::OwnedPool, matchmaker::{PoolAsk => PoolAnswer, CarriedPool};
             /// Matches of game code.

@@ -1,8 +1,10 @@
-//! The lanes to other places. Messages stay in order, and those whose number only players decide cost credit.
+//! The lanes to other places. Messages of a lane stay in order. A message costs credit if its sender could send any
+//! number of its kind.
 //!
-//! Joins, leaves and answers cost no credit: the number of a session's streams and questions bounds them. Published
-//! messages cost credit on their way up to the owner, and fanned out ones on their way down from it. A message without
-//! credit waits here, and all that follow on its lane wait behind it.
+//! Joins, leaves and answers cost no credit, since the number of a session's streams and questions bounds their number.
+//! Published messages cost credit on their way up to the owner; broadcasts, events and messages for one session cost
+//! credit on their way down. A message that finds no credit waits here, and all messages behind it on its lane wait
+//! too.
 
 use std::collections::VecDeque;
 
@@ -52,8 +54,8 @@ impl Message {
     }
 }
 
-/// A message up, in a cluster with the epoch of its partition when it was sent. A message that waits for credit keeps
-/// that epoch.
+/// A message up, in a cluster together with the epoch of its partition. The epoch is the one of the time when the
+/// message was sent, even if the message waited for credit since.
 #[derive(Debug)]
 pub(crate) struct Dated {
     pub epoch: Option<Epoch>,
@@ -80,7 +82,7 @@ impl<M: Traffic> Lane<M> {
         Self { credits, waiting: VecDeque::new() }
     }
 
-    /// Answers the message back if it may leave now, and keeps it otherwise.
+    /// Answers the message itself if it may leave now; otherwise keeps it until there is credit.
     fn admit(&mut self, message: M) -> Option<M> {
         if !self.waiting.is_empty() {
             self.waiting.push_back(message);
@@ -116,14 +118,14 @@ struct Pair {
     worked_off: [u32; 2],
 }
 
-/// The lanes between one place and each of the others.
+/// The lanes between this place and each of the others.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     /// The lanes to places that something was sent to or received from.
     pairs: Map<Place, Pair>,
     /// Number of credits that each lane begins with.
     credits: [u32; 2],
-    /// Number of credits that are given back at once, by lane.
+    /// Number of worked off messages after which their credits are given back together, by lane.
     give_back: [u32; 2],
 }
 
@@ -133,25 +135,25 @@ impl Lanes {
         Self { pairs: Map::default(), credits, give_back: credits.map(|credits| (credits / 4).max(1)) }
     }
 
-    fn with(&mut self, place: Place) -> &mut Pair {
+    fn pair(&mut self, place: Place) -> &mut Pair {
         let [up, down] = self.credits;
-        let pair = || Pair { up: Lane::new(up), down: Lane::new(down), worked_off: [0; 2] };
-        self.pairs.entry(place).or_insert_with(pair)
+        let new_pair = || Pair { up: Lane::new(up), down: Lane::new(down), worked_off: [0; 2] };
+        self.pairs.entry(place).or_insert_with(new_pair)
     }
 
     pub(crate) fn up(&mut self, to: Place, dated: Dated, out: &mut Effects) {
-        if let Some(dated) = self.with(to).up.admit(dated) {
+        if let Some(dated) = self.pair(to).up.admit(dated) {
             out.send(to, dated.into());
         }
     }
 
     pub(crate) fn down(&mut self, to: Place, down: Down, out: &mut Effects) {
-        if let Some(down) = self.with(to).down.admit(down) {
+        if let Some(down) = self.pair(to).down.admit(down) {
             out.send(to, Message::Down(down));
         }
     }
 
-    /// Panics where credits exceed their bounds.
+    /// Panics where a lane has more credits than it began with, or credits that should have been given back.
     pub(crate) fn assert_sound(&self) {
         let [up_max, down_max] = self.credits;
         for pair in self.pairs.values() {
@@ -170,7 +172,7 @@ impl Lanes {
 
     /// Takes credits that a place gives back, and sends waiting messages as far as the credits reach.
     pub(crate) fn credit(&mut self, from: Place, kind: LaneKind, count: u32, out: &mut Effects) {
-        let pair = self.with(from);
+        let pair = self.pair(from);
         match kind {
             LaneKind::Up => {
                 pair.up.credits += count;
@@ -190,14 +192,15 @@ impl Lanes {
     /// Counts a message with credit as worked off. Credits go back in quarters, not one by one.
     pub(crate) fn worked_off(&mut self, from: Place, kind: LaneKind, out: &mut Effects) {
         let (lane, give_back) = (kind as usize, self.give_back);
-        let count = &mut self.with(from).worked_off[lane];
+        let count = &mut self.pair(from).worked_off[lane];
         *count += 1;
         if *count >= give_back[lane] {
             out.send(from, Message::Credit(kind, std::mem::take(count)));
         }
     }
 
-    /// Numbers of messages that wait for credit: towards owners, and from here as an owner.
+    /// Numbers of messages that wait for credit: those on their way up to owners, and those on their way down from this
+    /// place as an owner.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let waiting = |pair: &Pair| (pair.up.waiting.len(), pair.down.waiting.len());
         self.pairs.values().map(waiting).fold((0, 0), |sum, here| (sum.0 + here.0, sum.1 + here.1))

@@ -1,4 +1,4 @@
-//! One shard's part of the live plane: its sessions, the things it owns, and what it tells other shards.
+//! One shard's part of the live plane: its sessions, the things that it owns, and its messages to other shards.
 //!
 //! A step takes an event and the time, changes the state, and leaves its effects in [`Effects`]. It never waits.
 //! Messages from one shard to another arrive in the order in which they were sent; that is all a plane relies on.
@@ -91,7 +91,7 @@ impl Plane {
         self.sessions.me
     }
 
-    /// The part of public ids behind the dot.
+    /// The part of public ids behind the dot: the same on all nodes of a cluster.
     pub fn node(&self) -> &Arc<str> {
         &self.config.node
     }
@@ -112,7 +112,7 @@ impl Plane {
         self.sessions.registry.open(info, Session::new(username, encoding))
     }
 
-    /// A session closed: it is on no stream any more, and receives nothing.
+    /// Closes a session. It is on no stream any more, and receives nothing.
     pub fn close(&mut self, now: Millis, key: SessionKey, out: &mut Effects) {
         self.forget_holdings(now, key, out);
         for (stream, forgotten) in self.sessions.close(key) {
@@ -154,7 +154,8 @@ impl Plane {
         self.sessions.registry.get(key).is_some_and(|session| session.streams.len() >= self.config.session_streams_max)
     }
 
-    /// Whether a session hears a stream: it was let onto it, and was not taken off again as far as its shard knows.
+    /// Whether a session hears a stream: the session was let onto the stream, and was not taken off again as far as its
+    /// shard knows.
     pub fn hears(&self, key: SessionKey, stream: &StreamKey) -> bool {
         self.sessions.hears(key, stream)
     }
@@ -217,15 +218,16 @@ impl Plane {
         Some(Member { presence: Presence { persistence, ..presence }, listener })
     }
 
-    /// Takes a session from a stream. Answers whether it was there.
+    /// Takes a session from a stream. Answers whether the session was on the stream.
     pub fn leave(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
         let forgotten = self.sessions.forget(key, &stream);
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
-    /// Takes a session's presence from a stream that it goes on hearing. Answers whether it was there.
+    /// Takes a session's presence from a stream that the session goes on hearing. Answers whether the session was on
+    /// the stream.
     pub fn vanish(&mut self, now: Millis, key: SessionKey, stream: StreamKey, out: &mut Effects) -> bool {
-        // A session that heard the stream by its join hears it by itself from now on, whatever comes of the join.
+        // A session that heard the stream by its join hears it by a listen from now on, whatever comes of the join.
         if let Some(listener) = self.sessions.listener(key, &stream)
             && self.sessions.note_listen(key, &stream, self.config.session_streams_max).is_ok()
         {
@@ -239,7 +241,7 @@ impl Plane {
         forgotten.is_some_and(|forgotten| self.tell_forgotten(now, stream, forgotten, LeaveReason::Left, out))
     }
 
-    /// Lets a session hear a stream without being there. The answer to `request` is [`Reply::Presences`], or
+    /// Lets a session hear a stream without being on it. The answer to `request` is [`Reply::Presences`], or
     /// [`Reply::Joined`] with the refusal.
     pub fn listen(
         &mut self,
@@ -278,8 +280,8 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(stream.partition()), up, out);
     }
 
-    /// Asks something of the owner of a thing. The answer to `request` is [`Reply::Answer`]. Questions that are not
-    /// about one thing are for [`Self::ask_place`].
+    /// Sends a question to the owner of the thing that it is about. The answer to `request` is [`Reply::Answer`].
+    /// Questions that are not about one thing are for [`Self::ask_place`].
     pub fn ask_thing(&mut self, now: Millis, ask: Ask, request: Option<RequestRef>, out: &mut Effects) {
         if let Some(partition) = ask.partition() {
             self.send_up(now, self.sessions.routes.owner(partition), Up::Ask { request, ask }, out);
@@ -296,13 +298,13 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
-    /// Whether there is no way to the other nodes for now. Meanwhile questions to them are answered at once with a
-    /// refusal that says to ask again, and the matchmaker here matches nobody.
+    /// Sets whether this node is an island. An island refuses questions to other nodes at once with an answer that says
+    /// to ask again, and its matchmaker matches nobody.
     pub fn set_island(&mut self, is_island: bool) {
         self.is_island = is_island;
     }
 
-    /// Whether this node is an island: there is no way to the other nodes for now.
+    /// Whether this node is an island.
     pub fn is_island(&self) -> bool {
         self.is_island
     }
@@ -317,7 +319,7 @@ impl Plane {
         self.push_of_tickets(session, payload, Vec::new(), out);
     }
 
-    /// A message from another shard.
+    /// Takes a message from another shard.
     pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Effects) {
         let Some(message) = self.admit(from, message) else { return };
         match message {
@@ -345,7 +347,7 @@ impl Plane {
         self.leave_others(now, out);
     }
 
-    /// When the plane wants to be turned next, if nothing happens before.
+    /// The time when the plane is to be turned next, if nothing happens before.
     pub fn next_due(&self) -> Option<Millis> {
         [self.wheel.next_due(), self.owners.things.next_due()].into_iter().flatten().min()
     }
@@ -371,7 +373,8 @@ impl Plane {
         self.assert_settled();
     }
 
-    /// Goes on with long work, one slice. Answers whether there is more: other work of the shard comes between.
+    /// Goes on with long work, one slice. Answers whether there is more. Other work of the shard is done between
+    /// slices.
     pub fn run_slice(&mut self, out: &mut Effects) -> bool {
         let more = self.sessions.run_slice(out);
         let more = self.sessions.run_for_all(out) || more;
@@ -387,7 +390,7 @@ impl Plane {
         self.sessions.is_busy() || self.owners.things.is_busy()
     }
 
-    /// Whether sockets should not be read for now: their messages would have to wait here.
+    /// Whether the shard should not read its sockets for now, because their messages would have to wait here.
     pub fn is_congested(&self) -> bool {
         self.sessions.lanes.waiting() != (0, 0) || !self.owners.held.is_empty() || self.changes.kept_back() > 0
     }
@@ -416,13 +419,13 @@ impl Plane {
         stats
     }
 
-    /// Everybody on a stream that this shard owns, hidden ones included.
+    /// The presences on a stream that this shard owns, hidden ones included.
     pub fn owned_presences(&self, stream: &StreamKey) -> impl Iterator<Item = &Presence> {
         self.owners.streams.presences(stream)
     }
 
-    /// Tells the owner of a stream that a session is not on it any more, or hears it no more. Answers whether the
-    /// session was on the stream.
+    /// Tells the owner of a stream that a session is no longer on the stream, or no longer hears it. Answers whether
+    /// the session was on the stream.
     fn tell_forgotten(
         &mut self,
         now: Millis,
@@ -522,8 +525,8 @@ impl Plane {
         self.assert_sound();
     }
 
-    /// Lets sessions that came to a match or a party leave the others where they may be in one only, and tells owners
-    /// of strays. A leave needs no credit, so the way down stays free.
+    /// Takes sessions that came to a match or a party off other ones, where a session may be in one only, and tells
+    /// owners of strays. Leaves need no credit, so the way down stays free.
     fn leave_others(&mut self, now: Millis, out: &mut Effects) {
         while let Some(stray) = self.sessions.strays.pop() {
             self.send_stray_away(now, stray, out);

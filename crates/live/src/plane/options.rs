@@ -10,47 +10,46 @@ use crate::session::Millis;
 use crate::stream::{StreamKey, mode};
 use crate::wheel::Lateness;
 
-/// Published messages that may be under way on one lane towards an owner.
+/// Limit of the published messages that are under way on one lane towards an owner.
 pub const UP_CREDITS: u32 = 1_024;
-/// Fanned out messages that may be under way on one lane from an owner. They are most of the traffic, and are worked
-/// off at once.
+/// Limit of the broadcasts and other paid messages that are under way on one lane from an owner. The limit is high
+/// because these messages are most of the traffic, and are worked off at once.
 pub const DOWN_CREDITS: u32 = 8_192;
 
-/// Deliveries of one broadcast that are made at once; a larger one goes in slices of this size, other work between
-/// them.
+/// Limit of the deliveries of one broadcast that are made at once. A larger broadcast goes in slices of this size;
+/// other work of the shard is done between slices.
 pub const SLICE_DELIVERIES: usize = 2_048;
 
 /// Limits of the plane, under their configuration names.
 #[derive(Clone, Debug)]
 pub struct PlaneConfig {
-    /// `live.presence_merge_size`: above so many presences a stream's joins and leaves are told together.
+    /// `live.presence_merge_size`: the number of presences above which a stream's joins and leaves are told together.
     pub merge_above: usize,
-    /// `live.presence_merge_ms`: how long joins and leaves are collected before they are told.
+    /// `live.presence_merge_ms`: the time for which joins and leaves are collected before they are told.
     pub merge_ms: Millis,
-    /// `live.presence_snapshot_size`: presences in one listing or event.
+    /// `live.presence_snapshot_size`: the largest number of presences in one listing or event.
     pub snapshot_max: usize,
-    /// `live.session_streams_max`: streams that one session may be on or hear.
+    /// `live.session_streams_max`: the largest number of streams that one session may be on or hear.
     pub session_streams_max: usize,
     /// `session.single_match`: a session that comes to a match leaves the others.
     pub single_match: bool,
     /// `session.single_party`: a session that comes to a party leaves the others.
     pub single_party: bool,
-    /// How tickets are matched.
+    /// Configuration of the matchmaker.
     pub matchmaker: MatchmakerConfig,
     /// `name`: the part of public ids behind the dot.
     pub node: Arc<str>,
-    /// Deliveries of one broadcast made at once, see [`SLICE_DELIVERIES`]. No configuration key sets it; tests make it
-    /// small.
+    /// The largest number of deliveries of one broadcast that are made at once, see [`SLICE_DELIVERIES`]. No
+    /// configuration key sets it; tests make it small.
     pub slice_deliveries: usize,
-    /// Published messages on their way to one owner, see [`UP_CREDITS`]. No configuration key sets it; tests make it
-    /// small.
+    /// The largest number of published messages on their way to one owner, see [`UP_CREDITS`]. No configuration key
+    /// sets it; tests make it small.
     pub up_credits: u32,
-    /// Fanned out messages on their way to one shard, see [`DOWN_CREDITS`]. No configuration key sets it; tests make it
-    /// small.
+    /// The largest number of paid messages on their way to one shard, see [`DOWN_CREDITS`]. No configuration key sets
+    /// it; tests make it small.
     pub down_credits: u32,
     /// Whether the plane checks itself after each step, as debug builds do. No configuration key sets it; simulations
-    /// with
-    /// planted bugs switch it off, since their own checks are to find the bugs.
+    /// with planted bugs switch it off, since their own checks are to find the bugs.
     pub checks_itself: bool,
     /// Configuration of rooms.
     pub rooms: Arc<RoomsConfig>,
@@ -108,7 +107,7 @@ pub(crate) enum Timer {
     RecoveryLate,
 }
 
-/// How a session comes to a stream.
+/// The options with which a session comes to a stream.
 #[derive(Clone, Debug)]
 pub struct JoinOptions {
     /// Whether the presence is in neither events nor snapshots.
@@ -146,7 +145,8 @@ pub struct PlaneStats {
     pub up_waiting: usize,
     /// Messages that wait for credit on the way from here as an owner.
     pub down_waiting: usize,
-    /// Messages kept back here as an owner until the way down is free.
+    /// Messages that wait here: until the way down is free, until a partition is complete, or until this place hears of
+    /// a change of owners.
     pub held: usize,
     /// Number of timers that are set.
     pub timers: usize,
@@ -154,7 +154,7 @@ pub struct PlaneStats {
     pub deliveries: u64,
     /// Messages dropped because their sender was not on the stream.
     pub strangers: u64,
-    /// Messages that were for another owner, or for an earlier one.
+    /// Messages that this place refused because they were for another owner, or for another epoch of this one.
     pub misdirected: u64,
     /// Partitions taken over from a dead owner whose recovery data did not come in time.
     pub recoveries_late: u64,

@@ -1,5 +1,5 @@
-//! Assertions about the state of a plane. Debug builds, and with them simulations, check them after each step: an
-//! impossible state is found where it arises.
+//! Assertions about the state of a plane. Debug builds, and with them simulations, check the assertions after each
+//! step, so that an impossible state is found in the step that made it.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,14 @@ use super::Plane;
 use crate::place::Partition;
 use crate::stream::StreamKey;
 
-/// The largest number of presences, of sessions and of streams of a plane that is checked: beyond, a check would cost
-/// more than the step.
+/// The largest number of presences, sessions or streams with which a plane is still checked. In a larger plane a check
+/// would cost more than the step.
 const CHECKED_MAX: usize = 500;
 
 impl Plane {
-    /// Panics where the state is one that cannot be. To be called whenever this place has carried out a message as an
-    /// owner: sessions of this place may be ahead of what their owners know.
+    /// Panics if what this place knows as an owner contradicts itself. The plane calls this whenever it has carried out
+    /// a message as an owner. Sessions of this place are left out: in the middle of a step they may be ahead of what
+    /// their owners know.
     pub(super) fn assert_sound(&self) {
         if self.config.checks_itself && self.owners.streams.presences <= CHECKED_MAX {
             self.assert_counts();
@@ -22,8 +23,8 @@ impl Plane {
         }
     }
 
-    /// Panics where the state is one that cannot be at the end of a step: where the sessions of this place and what it
-    /// knows of them as their owner differ.
+    /// Panics if the sessions of this place contradict what this place knows of them as their owner. The plane calls
+    /// this at the end of a step.
     pub(super) fn assert_settled(&self) {
         let (sessions, streams) = (self.sessions.registry.len(), self.sessions.listeners.len());
         if self.config.checks_itself && sessions <= CHECKED_MAX && streams <= CHECKED_MAX {
@@ -33,7 +34,7 @@ impl Plane {
         }
     }
 
-    /// Counts equal recounts, and credits stay within their bounds.
+    /// Panics if a count differs from a recount, or credits exceed their bounds.
     fn assert_counts(&self) {
         let streams = &self.owners.streams;
         let presences: usize = streams.map.values().map(|stream| stream.presences.len()).sum();
@@ -44,7 +45,7 @@ impl Plane {
             let is_listed = stream.listeners.iter().all(|(_, counts)| *counts != [0; 2]);
             assert!(is_listed, "a place without listeners is listed");
             stream.presences.assert_sound();
-            // Places that have gone count no more while their sessions still stand on a stream that is not here whole.
+            // In an incomplete stream there may be sessions of places that have gone and are counted no more.
             if !self.is_partial(key) {
                 stream.assert_listeners();
             }
@@ -52,7 +53,7 @@ impl Plane {
         self.sessions.lanes.assert_sound();
     }
 
-    /// Everything that is owned here is this place's.
+    /// Calls may still be under way. No further one begins, except the join after an accepted attempt.
     fn assert_owned_here(&self) {
         if self.sessions.routes.is_of_cluster() {
             let is_foreign =
@@ -69,8 +70,8 @@ impl Plane {
         partitions
     }
 
-    /// Members of things are on the things' streams, but in partitions that are not known whole. A stream may have more
-    /// presences: game code may let a session come to any stream.
+    /// Panics if a member of a thing is not on the thing's stream. Streams in incomplete partitions are left out. A
+    /// stream may have more presences than its thing has members, since game code may let a session come to any stream.
     fn assert_members(&self) {
         for things in self.owners.things.all() {
             let members = things.members(&self.config.node).unwrap_or_default();
@@ -85,12 +86,12 @@ impl Plane {
         }
     }
 
-    /// Whether a stream's partition is being rebuilt here, or is on its way here.
+    /// Whether a stream's partition is incomplete here: it is being rebuilt, or on its way to this place.
     fn is_partial(&self, key: &StreamKey) -> bool {
         !self.changes.rebuilding.is_empty() && self.changes.rebuilding.contains_key(&key.partition())
     }
 
-    /// Each session has one relation to a stream, and hears what it has asked to hear.
+    /// Panics if a session has two relations to one stream, or hears a stream by a join or listen that it has not made.
     fn assert_hearing(&self) {
         for session in self.sessions.registry.handles() {
             for (place, on) in session.streams.iter().enumerate() {
@@ -108,9 +109,9 @@ impl Plane {
         }
     }
 
-    /// This place as an owner counts exactly the sessions of its own that hear a stream. It may count more while
-    /// messages of this place wait, or go to the stream's next owner already. It may count fewer while word that a
-    /// session hears the stream no longer waits behind broadcasts.
+    /// Panics if this place, as the owner of a stream, counts more or fewer of its own sessions than hear the stream.
+    /// It may count more while messages of this place wait or go to the stream's next owner already. It may count fewer
+    /// while a removal still waits behind broadcasts.
     fn assert_listeners(&self) {
         let streams = &self.owners.streams.map;
         let unowned = self.sessions.listeners.keys().filter(|key| !streams.contains_key(*key));
@@ -127,19 +128,21 @@ impl Plane {
         }
     }
 
-    /// Rosters are of streams that sessions here hear, and of none that this place owns. A roster goes with the last
-    /// session that hears the stream, which may be behind broadcasts.
+    /// Panics if this place keeps a roster of a stream that it owns or that none of its sessions hears. Sessions that
+    /// leave behind broadcasts still count, since the roster goes with the last session.
     fn assert_rosters(&self) {
         let sessions = self.sessions.registry.handles().flat_map(|session| &session.streams);
         let heard = sessions.filter(|on| on.hearing.is_some()).map(|on| &on.stream);
-        let has_leaving =
-            |key: &StreamKey| self.sessions.listeners.get(key).is_some_and(|listeners| listeners.has_leaving());
+        let is_heard = |key: &StreamKey| {
+            let listeners = self.sessions.listeners.get(key);
+            listeners.is_some_and(|listeners| !listeners.sessions.is_empty() && !listeners.has_leaving())
+        };
         if self.sessions.routes.is_of_cluster() {
-            self.sessions.assert_rosters(heard, |key| self.is_whole(key) && !has_leaving(key));
+            self.sessions.assert_rosters(heard, |key| self.is_whole(key) && is_heard(key));
         }
     }
 
-    /// Whether this place owns a stream and knows all of it.
+    /// Whether this place owns a stream and knows its whole state.
     fn is_whole(&self, key: &StreamKey) -> bool {
         self.is_owner(key.partition()) && !self.is_partial(key)
     }

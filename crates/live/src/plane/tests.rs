@@ -19,7 +19,7 @@ use muster_domain::ids::{SessionId, TokenId, UserId, Uuid};
 
 use super::*;
 use crate::close::CloseReason;
-use crate::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use crate::matchmaker::{MemberKey, NewTicket, TicketId, TicketMember, TicketOwner};
 use crate::outbox::Delivery;
 use crate::party;
 use crate::place::{Partition, ShardIndex};
@@ -50,11 +50,11 @@ impl Encode for Words {
         Some(leaves.chain(joins).collect::<Vec<_>>().join(" ").into())
     }
 
-    fn party_event(&self, _party: &StreamKey, event: party::Event) -> SharedPayload {
+    fn party_event(&self, _party: &StreamKey, event: party::PartyEvent) -> SharedPayload {
         Arc::new(parties::PartyText(event))
     }
 
-    fn room_event(&self, _room: &StreamKey, event: crate::rooms::Event) -> SharedPayload {
+    fn room_event(&self, _room: &StreamKey, event: crate::rooms::RoomEvent) -> SharedPayload {
         Arc::new(rooms::RoomText(rooms::event_text(&event)))
     }
 
@@ -120,11 +120,11 @@ impl World {
         self.open_at(shard, None)
     }
 
-    /// Opens a session. With `second`, the time of its opening, it is to be its user's only one.
+    /// Opens a session. `second` is the time of its opening if the session is to be its user's only one.
     fn open_at(&mut self, shard: ShardIndex, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
-        let info = SessionInfo { sole_since: second.map(Timestamp::from_seconds), ..info };
+        let info = SessionInfo { only_session_since: second.map(Timestamp::from_seconds), ..info };
         SessionRef { place: shard.into(), key: self.planes[usize::from(shard)].open(info, name, Encoding::Json) }
     }
 
@@ -223,7 +223,7 @@ fn player(number: u128) -> (SessionInfo, Arc<str>) {
         user_id: UserId(Uuid::from_u128(1_000 + number)),
         token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
         issued_at_sec: 1,
-        sole_since: None,
+        only_session_since: None,
     };
     (info, number.to_string().into())
 }
@@ -233,8 +233,8 @@ fn ticket_of(plane: &Plane, session: SessionKey, id: &str) -> Box<NewTicket<Pres
     let presence = plane.presence(session).unwrap();
     Box::new(NewTicket {
         id: TicketId(id.into()),
-        owner: Owner::Session(presence.session_id),
-        members: vec![Member { key: MemberKey::Session(presence.session_id), presence }],
+        owner: TicketOwner::Session(presence.session_id),
+        members: vec![TicketMember { key: MemberKey::Session(presence.session_id), presence }],
         min_count: 2,
         max_count: 2,
         count_multiple: 1,

@@ -8,7 +8,7 @@ use muster_domain::UserId;
 use muster_domain::ids::{SessionId, Subject};
 
 use super::directory::Directory;
-use super::message::{Owner, Report, RoomId, ViewKey};
+use super::message::{Report, RoomId, RoomOwner, ViewKey};
 use super::owner::Rooms;
 use super::password::PasswordDigest;
 use super::path::RoomPath;
@@ -30,7 +30,7 @@ pub(super) const PIECE_LISTED_MAX: usize = 25;
 
 /// One piece of the state of an owner of rooms.
 #[derive(Clone, Debug)]
-pub enum Carried {
+pub enum CarriedRooms {
     /// A room without its members.
     Room(Box<CarriedRoom>),
     /// Members of a room; sent after the room.
@@ -43,14 +43,14 @@ pub enum Carried {
     View(CarriedView),
 }
 
-impl Carried {
+impl CarriedRooms {
     /// The owner that the piece belongs to.
-    pub fn owner(&self) -> Owner {
+    pub fn owner(&self) -> RoomOwner {
         match self {
-            Self::Room(room) => Owner::Room(room.id),
-            Self::Members(members) => Owner::Room(members.room),
-            Self::Desk(desk) => Owner::Desk(desk.template.clone()),
-            Self::Listing(_) | Self::View(_) => Owner::Directory,
+            Self::Room(room) => RoomOwner::Room(room.id),
+            Self::Members(members) => RoomOwner::Room(members.room),
+            Self::Desk(desk) => RoomOwner::Desk(desk.template.clone()),
+            Self::Listing(_) | Self::View(_) => RoomOwner::Directory,
         }
     }
 }
@@ -248,9 +248,10 @@ pub struct CarriedView {
 
 impl Rooms {
     /// Takes out the state of the chosen owners, and drops their timers. Sessions are told nothing.
-    pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(&Owner) -> bool) -> Vec<Carried> {
+    pub fn carry_out(&mut self, now: Millis, is_one: impl Fn(&RoomOwner) -> bool) -> Vec<CarriedRooms> {
         let mut parts = Vec::new();
-        let mut rooms: Vec<RoomId> = self.rooms.keys().copied().filter(|room| is_one(&Owner::Room(*room))).collect();
+        let mut rooms: Vec<RoomId> =
+            self.rooms.keys().copied().filter(|room| is_one(&RoomOwner::Room(*room))).collect();
         // Rooms whose changes the directory must hear of come first, in the order of the changes. The others follow by
         // id, so that the order is the same in every run.
         rooms.sort_by_cached_key(|room| (self.changed.get_index_of(room).unwrap_or(usize::MAX), *room));
@@ -258,48 +259,48 @@ impl Rooms {
             parts.extend(self.carried_room(now, *id));
         }
         rooms.into_iter().for_each(|id| self.drop_room(id));
-        let is_carried = |template: &Arc<str>| is_one(&Owner::Desk(template.clone()));
+        let is_carried = |template: &Arc<str>| is_one(&RoomOwner::Desk(template.clone()));
         for (template, desk) in self.desks.extract_if(.., |template, _| is_carried(template)) {
-            parts.extend(desk.carried(&template).map(Carried::Desk));
+            parts.extend(desk.carried(&template).map(CarriedRooms::Desk));
         }
-        if is_one(&Owner::Directory) {
+        if is_one(&RoomOwner::Directory) {
             let next = self.directory.successor();
             let directory: Directory = std::mem::replace(&mut self.directory, next);
-            parts.extend(directory.carried().map(Carried::Listing));
-            parts.extend(directory.carried_views(now).map(Carried::View));
+            parts.extend(directory.carried().map(CarriedRooms::Listing));
+            parts.extend(directory.carried_views(now).map(CarriedRooms::View));
         }
         parts
     }
 
     /// One room with its members, in pieces.
-    pub(super) fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = Carried> {
+    pub(super) fn carried_room(&self, now: Millis, id: RoomId) -> impl Iterator<Item = CarriedRooms> {
         let room = self.rooms.get(&id);
         let is_news = self.changed.contains(&id);
         let listed_ms = self.tell_at.filter(|_| is_news).map(|at| at.saturating_sub(now));
-        let of_room = move |room: &Room| Carried::Room(Box::new(CarriedRoom { listed_ms, ..room.carried(now) }));
-        let members = room.into_iter().flat_map(Room::carried_members).map(Carried::Members);
+        let of_room = move |room: &Room| CarriedRooms::Room(Box::new(CarriedRoom { listed_ms, ..room.carried(now) }));
+        let members = room.into_iter().flat_map(Room::carried_members).map(CarriedRooms::Members);
         room.map(of_room).into_iter().chain(members)
     }
 
     /// Takes in the pieces of another owner's state, in order. Sessions are told nothing.
-    pub fn carry_in(&mut self, now: Millis, carried: Carried) {
+    pub fn carry_in(&mut self, now: Millis, carried: CarriedRooms) {
         match carried {
-            Carried::Room(room) => self.carry_in_room(now, *room),
-            Carried::Members(CarriedMembers { room: id, members }) => {
+            CarriedRooms::Room(room) => self.carry_in_room(now, *room),
+            CarriedRooms::Members(CarriedMembers { room: id, members }) => {
                 if let Some(room) = self.rooms.get_mut(&id) {
                     room.take_in(members);
                     let due = room.next_due();
                     self.set_due(id, due);
                 }
             }
-            Carried::Desk(carried) => {
+            CarriedRooms::Desk(carried) => {
                 // A node that does not have the template has no desk for it either.
                 if let Ok(desk) = self.desk(&carried.template) {
                     desk.take_in(carried);
                 }
             }
-            Carried::Listing(listing) => self.directory.take_in(listing),
-            Carried::View(view) => self.directory.take_in_view(now, view),
+            CarriedRooms::Listing(listing) => self.directory.take_in(listing),
+            CarriedRooms::View(view) => self.directory.take_in_view(now, view),
         }
     }
 

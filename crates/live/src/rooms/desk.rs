@@ -11,9 +11,9 @@ use std::sync::Arc;
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::carry::{CarriedDesk, CarriedFilling, PIECE_ROOMS_MAX};
-use super::effect::Effect;
+use super::effect::RoomEffect;
 use super::limits::ATTEMPTS_MAX;
-use super::message::{Across, Origin, Owner, Place, Report, Request, RoomId, Seat};
+use super::message::{Origin, OwnerMessage, Placement, Report, Request, RoomId, RoomOwner, Seat};
 use super::template::Template;
 use crate::plane::Map;
 
@@ -57,7 +57,7 @@ impl Desk {
     ///
     /// # Errors
     /// `InvalidArgument` for a size that the template does not have, `Unavailable` when too many rooms refused.
-    pub(super) fn place(&mut self, request: Request<Place>, out: &mut Vec<Effect>) -> Result<()> {
+    pub(super) fn place(&mut self, request: Request<Placement>, out: &mut Vec<RoomEffect>) -> Result<()> {
         let Request { caller, reply_to, what: place } = request;
         let size = self.template.size(place.size, place.random)?;
         if place.tried.len() >= ATTEMPTS_MAX {
@@ -73,7 +73,7 @@ impl Desk {
         };
         self.update(room, |known| known.sent += 1);
         let what = Seat { room, origin: Origin::Desk { place, open } };
-        out.push(Effect::Send(Owner::Room(room), Across::Seat(Request { caller, reply_to, what })));
+        out.push(RoomEffect::Send(RoomOwner::Room(room), OwnerMessage::Seat(Request { caller, reply_to, what })));
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Desk {
         self.rooms.is_empty()
     }
 
-    fn best(&self, place: &Place) -> Option<RoomId> {
+    fn best(&self, place: &Placement) -> Option<RoomId> {
         let first = |ranks: &BTreeSet<Rank>| ranks.iter().find(|(_, _, room)| !place.tried.contains(room)).copied();
         let best = match place.size {
             Some(size) => first(self.part_filled.get(&size)?),

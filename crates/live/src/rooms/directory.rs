@@ -10,7 +10,7 @@ use muster_domain::query::{Candidates, Document, Index, Query};
 use muster_domain::{Error, ErrorKind, Result};
 
 use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_LISTED_MAX};
-use super::effect::{Effect, LobbyDelta, Page};
+use super::effect::{LobbyDelta, Page, RoomEffect};
 use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
 use super::lobby::{DuePush, Lobby};
 use super::message::{Find, RoomId, ViewKey};
@@ -220,7 +220,7 @@ impl Directory {
     }
 
     /// Pushes the changes of the views that are due.
-    pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<RoomEffect>) {
         while let Some(DuePush { view, query, revision, anew, changed }) = self.lobby.take_due(now) {
             let mut delta = LobbyDelta { revision, anew, ..LobbyDelta::default() };
             for id in changed {
@@ -232,7 +232,7 @@ impl Directory {
                     None => delta.gone.push(id),
                 }
             }
-            out.push(Effect::Lobby { view, delta });
+            out.push(RoomEffect::Lobby { view, delta });
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 use muster_domain::{Result, UserId};
 
-use super::message::{Across, Owner, RoomId, ViewKey};
+use super::message::{OwnerMessage, RoomId, RoomOwner, ViewKey};
 use super::state::{RoomState, Summary};
 use super::variables::Delta;
 use crate::plane::{Listener, RequestRef};
@@ -15,7 +15,7 @@ use crate::stream::SessionRef;
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum RoomAnswer {
     /// The request was carried out.
     Done,
     /// Variables were changed; they are at this version now.
@@ -63,7 +63,7 @@ pub struct Page {
 
 /// Receivers of an event, among the sessions in a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum RoomAudience {
     /// All sessions in the room.
     All,
     /// Only the given sessions.
@@ -105,7 +105,7 @@ pub enum CloseCause {
 
 /// An event in a room, for the sessions in it. Joins and leaves are told as events of the room's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RoomEvent {
     /// A member said something to all.
     Message(Actor, Arc<str>),
     /// A member said something to the receivers alone.
@@ -142,9 +142,9 @@ pub struct LobbyDelta {
 
 /// One thing that an owner of rooms asks the plane to do.
 #[derive(Debug)]
-pub enum Effect {
+pub enum RoomEffect {
     /// Answer a request.
-    Reply(RequestRef, Result<Answer>),
+    Reply(RequestRef, Result<RoomAnswer>),
     /// Put a session on the room's stream, or change the seat that its presence there shows.
     Track {
         /// The room's id.
@@ -170,9 +170,9 @@ pub enum Effect {
         /// The room's id.
         room: RoomId,
         /// The receivers.
-        to: To,
+        to: RoomAudience,
         /// The event.
-        event: Event,
+        event: RoomEvent,
     },
     /// Push changes to those who watch a view of the lobby.
     Lobby {
@@ -182,5 +182,5 @@ pub enum Effect {
         delta: LobbyDelta,
     },
     /// Send a message to another owner of rooms, desks or the directory.
-    Send(Owner, Across),
+    Send(RoomOwner, OwnerMessage),
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::UserId;
 use muster_domain::ids::{SessionId, Uuid};
 
-use super::effect::Answer;
+use super::effect::RoomAnswer;
 use super::limits::PAGE_ROOMS_MAX;
 use super::password::PasswordDigest;
 use super::path::RoomPath;
@@ -38,7 +38,7 @@ impl FromStr for RoomId {
 
 /// The owned thing that a message is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum RoomOwner {
     /// A room.
     Room(RoomId),
     /// A template's desk, which places players.
@@ -107,7 +107,7 @@ pub struct Creation {
     pub path: RoomPath,
     /// Number of seats.
     pub capacity: u32,
-    /// Most spectators.
+    /// Limit of the number of spectators.
     pub spectators_max: u32,
     /// The password that joining requires.
     pub password: Option<PasswordDigest>,
@@ -115,9 +115,9 @@ pub struct Creation {
     pub hidden: bool,
     /// Whether the room has an owner among its players, at first its maker.
     pub owned: bool,
-    /// How long the room is kept while it is empty.
+    /// Milliseconds for which the room is kept while it is empty.
     pub empty_ms: Millis,
-    /// How long the room is kept in any case; `None` for no limit.
+    /// Milliseconds for which the room is kept in any case; `None` for no limit.
     pub life_ms: Option<Millis>,
     /// Whether the room survives a crash of the node that owns it.
     pub recover: bool,
@@ -134,7 +134,7 @@ impl RoomAction {
     }
 }
 
-/// How a user joins a room.
+/// The options with which a user joins a room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
     /// The room's password.
@@ -160,13 +160,13 @@ pub struct Update {
     pub properties: Change,
 }
 
-/// A request to place the caller: it wants a seat in an open room of a template, or in a new room. The answer is a
+/// A request to place the caller: to hold a seat in an open room of a template, or in a new room. The answer is a
 /// reservation.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Placement {
     /// The template's name.
     pub template: Arc<str>,
-    /// The number of seats that the room must have; any if `None`.
+    /// The number of seats that the room must have; `None` for any number.
     pub size: Option<u32>,
     /// The id of the new room, if one must be opened. Drawn by the caller's shard.
     pub fresh: RoomId,
@@ -191,7 +191,7 @@ pub enum Origin {
     /// The desk of a template, which places the caller elsewhere when the room refuses.
     Desk {
         /// The request to the desk.
-        place: Place,
+        place: Placement,
         /// The number of seats, if the room must be opened first.
         open: Option<u32>,
     },
@@ -209,7 +209,7 @@ pub struct Find {
     pub path: RoomPath,
     /// Rooms must fit this filter; the empty filter fits all.
     pub filter: Arc<str>,
-    /// Most rooms of the page.
+    /// Limit of the rooms on the page.
     pub limit: usize,
     /// Position behind which the page begins, as the page before gave it.
     pub after: Option<u32>,
@@ -221,16 +221,17 @@ impl Default for Find {
     }
 }
 
-/// Name of a view of the lobby: which rooms it shows, and how often and how much its watchers are told.
+/// The name of a view of the lobby. It says which rooms the view shows, and how often and how much its watchers are
+/// told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ViewKey {
     /// Rooms must lie within this path.
     pub path: RoomPath,
     /// Rooms must fit this filter.
     pub filter: Arc<str>,
-    /// Least time between two pushes.
+    /// The least time between two pushes.
     pub interval_ms: Millis,
-    /// Most rooms of one push.
+    /// Limit of the rooms in one push.
     pub rooms_max: usize,
 }
 
@@ -264,25 +265,25 @@ pub enum DirectoryAction {
 
 /// Any message to an owner of rooms, a desk or the directory.
 #[derive(Clone, Debug)]
-pub enum ToOwner {
+pub enum MessageToRoomOwner {
     /// A request to a room.
     Room(RoomId, Request<RoomAction>),
     /// A request to the desk of the template that the request names.
-    Place(Request<Place>),
+    Placement(Request<Placement>),
     /// A request to the directory.
     Directory(Request<DirectoryAction>),
     /// A message from one owner to another.
-    Across(Owner, Across),
+    FromOwner(RoomOwner, OwnerMessage),
 }
 
-impl ToOwner {
+impl MessageToRoomOwner {
     /// The owned thing that the message is for.
-    pub fn owner(&self) -> Owner {
+    pub fn owner(&self) -> RoomOwner {
         match self {
-            Self::Room(room, _) => Owner::Room(*room),
-            Self::Place(request) => Owner::Desk(request.what.template.clone()),
-            Self::Directory(_) => Owner::Directory,
-            Self::Across(owner, _) => owner.clone(),
+            Self::Room(room, _) => RoomOwner::Room(*room),
+            Self::Placement(request) => RoomOwner::Desk(request.what.template.clone()),
+            Self::Directory(_) => RoomOwner::Directory,
+            Self::FromOwner(owner, _) => owner.clone(),
         }
     }
 
@@ -290,20 +291,20 @@ impl ToOwner {
     pub fn reply_to(&self) -> Option<RequestRef> {
         match self {
             Self::Room(_, request) => request.reply_to,
-            Self::Place(request) | Self::Across(_, Across::Elsewhere(request)) => request.reply_to,
+            Self::Placement(request) | Self::FromOwner(_, OwnerMessage::Elsewhere(request)) => request.reply_to,
             Self::Directory(request) => request.reply_to,
-            Self::Across(_, Across::Seat(request)) => request.reply_to,
-            Self::Across(..) => None,
+            Self::FromOwner(_, OwnerMessage::Seat(request)) => request.reply_to,
+            Self::FromOwner(..) => None,
         }
     }
 
     /// Whether the owner may pass the request on to another owner, which answers it.
     pub fn may_wander(&self) -> bool {
-        matches!(self, Self::Place(_) | Self::Directory(Request { what: DirectoryAction::QuickJoin(_), .. }))
+        matches!(self, Self::Placement(_) | Self::Directory(Request { what: DirectoryAction::QuickJoin(_), .. }))
     }
 
-    /// Whether the message makes other sessions hear something. Such messages take credits, so that a sender cannot
-    /// outrun the receivers.
+    /// Whether other sessions hear of the message. Such messages take credits, so that a sender cannot outrun the
+    /// receivers.
     pub fn is_talk(&self) -> bool {
         use RoomAction::{Say, SetOwn, SetVariables, Spectate, Update, Whisper};
         let Self::Room(_, request) = self else { return false };
@@ -312,18 +313,18 @@ impl ToOwner {
 }
 
 /// A question to an owner of rooms, a desk or the directory.
-pub type RoomsAsk = Box<ToOwner>;
+pub type RoomsAsk = Box<MessageToRoomOwner>;
 
 /// An answer of an owner of rooms, a desk or the directory.
-pub type RoomsAnswer = muster_domain::Result<Answer>;
+pub type RoomsAnswer = muster_domain::Result<RoomAnswer>;
 
 /// A message from one owner to another.
 #[derive(Clone, Debug)]
-pub enum Across {
+pub enum OwnerMessage {
     /// To a room: hold a seat for a player.
     Seat(Request<Seat>),
     /// To a desk: a room refused a player, who must be placed elsewhere.
-    Elsewhere(Request<Place>),
+    Elsewhere(Request<Placement>),
     /// To a desk: how full a room is now.
     Report(RoomId, Report),
     /// To a desk that lost its state or is new: one of the rooms that it fills.

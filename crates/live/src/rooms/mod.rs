@@ -24,8 +24,8 @@ mod tests;
 mod variables;
 
 pub use carry::{
-    Carried, CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember,
-    CarriedMembers, CarriedRoom, CarriedSeat, CarriedValue, CarriedValues, CarriedView,
+    CarriedAttempts, CarriedDesk, CarriedFilling, CarriedListed, CarriedListing, CarriedMember, CarriedMembers,
+    CarriedRoom, CarriedRooms, CarriedSeat, CarriedValue, CarriedValues, CarriedView,
 };
 pub use directory::check_view;
 pub use effect::*;

@@ -11,11 +11,11 @@ use muster_domain::{Error, ErrorKind, Result, UserId};
 
 use super::desk::Desk;
 use super::directory::Directory;
-use super::effect::{Answer, Effect};
+use super::effect::{RoomAnswer, RoomEffect};
 use super::limits::LISTING_INTERVAL_MS;
 use super::message::{
-    Across, Caller, Creation, DirectoryAction, Origin, Owner, Place, Report, Request, RoomAction, RoomId, Seat,
-    ToOwner, ViewKey,
+    Caller, Creation, DirectoryAction, MessageToRoomOwner, Origin, OwnerMessage, Placement, Report, Request,
+    RoomAction, RoomId, RoomOwner, Seat, ViewKey,
 };
 use super::room::{ListingUrgency, Room};
 use super::template::Templates;
@@ -105,17 +105,17 @@ impl Rooms {
     }
 
     /// Handles one message to an owner on this shard.
-    pub fn receive(&mut self, now: Millis, message: ToOwner, out: &mut Vec<Effect>) {
+    pub fn receive(&mut self, now: Millis, message: MessageToRoomOwner, out: &mut Vec<RoomEffect>) {
         match message {
-            ToOwner::Room(room, request) => self.ask(now, room, request, out),
-            ToOwner::Place(request) => self.place(request, out),
-            ToOwner::Directory(request) => self.look_up(now, request, out),
-            ToOwner::Across(owner, message) => self.hear(now, &owner, message, out),
+            MessageToRoomOwner::Room(room, request) => self.ask(now, room, request, out),
+            MessageToRoomOwner::Placement(request) => self.place(request, out),
+            MessageToRoomOwner::Directory(request) => self.look_up(now, request, out),
+            MessageToRoomOwner::FromOwner(owner, message) => self.hear(now, &owner, message, out),
         }
     }
 
     /// Handles a request to a room.
-    fn ask(&mut self, now: Millis, id: RoomId, request: Request<RoomAction>, out: &mut Vec<Effect>) {
+    fn ask(&mut self, now: Millis, id: RoomId, request: Request<RoomAction>, out: &mut Vec<RoomEffect>) {
         let Request { caller, reply_to, what } = request;
         let is_change = what.is_change();
         let answer = match what {
@@ -133,7 +133,7 @@ impl Rooms {
     }
 
     /// Handles a request to be placed.
-    fn place(&mut self, request: Request<Place>, out: &mut Vec<Effect>) {
+    fn place(&mut self, request: Request<Placement>, out: &mut Vec<RoomEffect>) {
         let name = request.what.template.clone();
         let reply_to = request.reply_to;
         let placed = self.desk(&name).and_then(|desk| desk.place(request, out));
@@ -143,16 +143,16 @@ impl Rooms {
     }
 
     /// Handles a request to the directory.
-    fn look_up(&mut self, now: Millis, request: Request<DirectoryAction>, out: &mut Vec<Effect>) {
+    fn look_up(&mut self, now: Millis, request: Request<DirectoryAction>, out: &mut Vec<RoomEffect>) {
         let Request { caller, reply_to, what } = request;
         let answer = match what {
-            DirectoryAction::Find(find) => self.directory.find(&find).map(Answer::Page),
-            DirectoryAction::Subscribe(view) => self.directory.subscribe(now, view).map(Answer::Page),
+            DirectoryAction::Find(find) => self.directory.find(&find).map(RoomAnswer::Page),
+            DirectoryAction::Subscribe(view) => self.directory.subscribe(now, view).map(RoomAnswer::Page),
             DirectoryAction::QuickJoin(find) => match self.directory.candidates(&find) {
                 Ok((room, next)) => {
                     let what = Seat { room, origin: Origin::QuickJoin { next } };
-                    let seat = Across::Seat(Request { caller, reply_to, what });
-                    out.push(Effect::Send(Owner::Room(room), seat));
+                    let seat = OwnerMessage::Seat(Request { caller, reply_to, what });
+                    out.push(RoomEffect::Send(RoomOwner::Room(room), seat));
                     return;
                 }
                 Err(refusal) => Err(refusal),
@@ -162,18 +162,18 @@ impl Rooms {
     }
 
     /// Handles a message of another owner, on this shard or elsewhere.
-    fn hear(&mut self, now: Millis, to: &Owner, message: Across, out: &mut Vec<Effect>) {
+    fn hear(&mut self, now: Millis, to: &RoomOwner, message: OwnerMessage, out: &mut Vec<RoomEffect>) {
         match message {
-            Across::Seat(request) => self.seat(now, request, out),
-            Across::Elsewhere(request) => self.place(request, out),
-            Across::Report(room, report) => {
+            OwnerMessage::Seat(request) => self.seat(now, request, out),
+            OwnerMessage::Elsewhere(request) => self.place(request, out),
+            OwnerMessage::Report(room, report) => {
                 self.known_desk(to, |desk| desk.report(room, report));
             }
-            Across::Closed(room) => self.known_desk(to, |desk| desk.closed(room)),
-            Across::Filling { room, size, report } => self.adopt_room(to, room, size, report),
-            Across::Listing(rooms) => self.directory.update(now, rooms),
-            Across::Forgotten(partitions) => {
-                let is_gone = |room: &RoomId| partitions.contains(&Owner::Room(*room).partition());
+            OwnerMessage::Closed(room) => self.known_desk(to, |desk| desk.closed(room)),
+            OwnerMessage::Filling { room, size, report } => self.adopt_room(to, room, size, report),
+            OwnerMessage::Listing(rooms) => self.directory.update(now, rooms),
+            OwnerMessage::Forgotten(partitions) => {
+                let is_gone = |room: &RoomId| partitions.contains(&RoomOwner::Room(*room).partition());
                 let gone = self.directory.listed().filter(is_gone).map(|room| (room, None)).collect();
                 self.directory.update(now, gone);
             }
@@ -187,7 +187,7 @@ impl Rooms {
         room: RoomId,
         user: UserId,
         session: SessionRef,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<RoomEffect>,
     ) {
         if let Some(known) = self.rooms.get_mut(&room) {
             known.session_gone(user, session, out);
@@ -205,10 +205,10 @@ impl Rooms {
     }
 
     /// Everything that this shard owns: rooms, desks, and the directory if it lists any room.
-    pub fn owners(&self) -> impl Iterator<Item = Owner> {
-        let directory = self.directory.listed().next().map(|_| Owner::Directory);
-        let rooms = self.rooms.keys().map(|room| Owner::Room(*room));
-        rooms.chain(self.desks.keys().map(|template| Owner::Desk(template.clone()))).chain(directory)
+    pub fn owners(&self) -> impl Iterator<Item = RoomOwner> {
+        let directory = self.directory.listed().next().map(|_| RoomOwner::Directory);
+        let rooms = self.rooms.keys().map(|room| RoomOwner::Room(*room));
+        rooms.chain(self.desks.keys().map(|template| RoomOwner::Desk(template.clone()))).chain(directory)
     }
 
     /// Members of all rooms, with the sessions by which they are in them, in no order.
@@ -219,14 +219,14 @@ impl Rooms {
     /// Drops the rooms, desks and directory that are chosen, because their partition has another owner, or this shard
     /// owns it anew. Desks and the directory that stay forget the chosen rooms. `directory` is the epoch of the
     /// directory's present owner.
-    pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&Owner) -> bool) {
-        let is_gone = |room: &RoomId| is_lost(&Owner::Room(*room));
+    pub fn forget(&mut self, now: Millis, directory: Epoch, is_lost: impl Fn(&RoomOwner) -> bool) {
+        let is_gone = |room: &RoomId| is_lost(&RoomOwner::Room(*room));
         let gone: Vec<RoomId> = self.rooms.keys().copied().filter(is_gone).collect();
         gone.into_iter().for_each(|id| self.drop_room(id));
-        self.desks.retain(|template, _| !is_lost(&Owner::Desk(template.clone())));
+        self.desks.retain(|template, _| !is_lost(&RoomOwner::Desk(template.clone())));
         self.desks.values_mut().for_each(|desk| desk.forget(is_gone));
         self.desks.retain(|_, desk| !desk.is_unused());
-        if is_lost(&Owner::Directory) {
+        if is_lost(&RoomOwner::Directory) {
             self.directory = Directory::following(directory);
         } else {
             let gone = self.directory.listed().filter(|room| is_gone(room)).map(|room| (room, None)).collect();
@@ -263,8 +263,8 @@ impl Rooms {
         &mut self,
         now: Millis,
         came_here: impl Fn(RoomId) -> bool,
-        is_other: impl Fn(&Owner) -> bool,
-        out: &mut Vec<Effect>,
+        is_other: impl Fn(&RoomOwner) -> bool,
+        out: &mut Vec<RoomEffect>,
     ) {
         let mut came: Vec<&mut Room> = self.rooms.values_mut().filter(|room| came_here(room.id)).collect();
         came.sort_unstable_by_key(|room| room.id);
@@ -277,7 +277,7 @@ impl Rooms {
     }
 
     /// Tells the chosen desks, which are new and know no room yet, of their rooms.
-    pub fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
+    pub fn introduce(&mut self, is_other: impl Fn(&RoomOwner) -> bool, out: &mut Vec<RoomEffect>) {
         let mut rooms: Vec<&mut Room> = self.rooms.values_mut().collect();
         rooms.sort_unstable_by_key(|room| room.id);
         rooms.into_iter().for_each(|room| room.introduce(&is_other, out));
@@ -301,7 +301,7 @@ impl Rooms {
 
     /// Settles the rooms that are due, and pushes the changes that the directory and watchers of the lobby must hear of
     /// now.
-    pub fn turn(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    pub fn turn(&mut self, now: Millis, out: &mut Vec<RoomEffect>) {
         while let Some((_, room)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.touch(room);
             self.settle(now, room, out);
@@ -312,7 +312,7 @@ impl Rooms {
         self.directory.turn(now, out);
     }
 
-    fn create(&mut self, now: Millis, id: RoomId, creation: Creation, caller: &Caller) -> Result<Answer> {
+    fn create(&mut self, now: Millis, id: RoomId, creation: Creation, caller: &Caller) -> Result<RoomAnswer> {
         let made = self.made.get(&caller.user_id).copied().unwrap_or(0);
         if made >= self.config.rooms_per_creator_max {
             self.stats.limited += 1;
@@ -338,7 +338,7 @@ impl Rooms {
         Ok(())
     }
 
-    fn hold(&mut self, now: Millis, id: RoomId, caller: &Caller) -> Result<Answer> {
+    fn hold(&mut self, now: Millis, id: RoomId, caller: &Caller) -> Result<RoomAnswer> {
         let held_ms = self.config.reservation_ms;
         let answer = self.rooms.get_mut(&id).ok_or_else(no_room)?.hold(now, caller, held_ms)?;
         self.stats.placed += 1;
@@ -346,13 +346,13 @@ impl Rooms {
     }
 
     /// Handles a request for a seat in a room, sent by a desk or the directory.
-    fn seat(&mut self, now: Millis, request: Request<Seat>, out: &mut Vec<Effect>) {
+    fn seat(&mut self, now: Millis, request: Request<Seat>, out: &mut Vec<RoomEffect>) {
         let Request { caller, reply_to, what: Seat { room, origin } } = request;
         if let Origin::Desk { place, open: Some(size) } = &origin
             && let Err(refusal) = self.open_for_desk(now, room, &place.template, *size, &caller)
         {
             // The desk knows the room already, so it must hear that the room was not opened.
-            out.push(Effect::Send(Owner::Desk(place.template.clone()), Across::Closed(room)));
+            out.push(RoomEffect::Send(RoomOwner::Desk(place.template.clone()), OwnerMessage::Closed(room)));
             return self.reply(reply_to, Err(refusal), out);
         }
         let answer = self.hold(now, room, &caller);
@@ -379,13 +379,13 @@ impl Rooms {
     }
 
     /// Passes a refused player on to the desk, or to the next room of a quick join.
-    fn turn_away(&mut self, request: Request<Seat>, refusal: Error, out: &mut Vec<Effect>) {
+    fn turn_away(&mut self, request: Request<Seat>, refusal: Error, out: &mut Vec<RoomEffect>) {
         let Request { caller, reply_to, what: Seat { room, origin } } = request;
         match origin {
             Origin::Desk { mut place, .. } => {
                 place.tried.push(room);
-                let desk = Owner::Desk(place.template.clone());
-                out.push(Effect::Send(desk, Across::Elsewhere(Request { caller, reply_to, what: place })));
+                let desk = RoomOwner::Desk(place.template.clone());
+                out.push(RoomEffect::Send(desk, OwnerMessage::Elsewhere(Request { caller, reply_to, what: place })));
             }
             Origin::QuickJoin { mut next } => {
                 if next.is_empty() {
@@ -393,7 +393,10 @@ impl Rooms {
                 }
                 let room = next.remove(0);
                 let what = Seat { room, origin: Origin::QuickJoin { next } };
-                out.push(Effect::Send(Owner::Room(room), Across::Seat(Request { caller, reply_to, what })));
+                out.push(RoomEffect::Send(
+                    RoomOwner::Room(room),
+                    OwnerMessage::Seat(Request { caller, reply_to, what }),
+                ));
             }
         }
     }
@@ -403,16 +406,16 @@ impl Rooms {
         Ok(self.desks.entry(template.clone()).or_insert_with(|| Desk::new(known.clone())))
     }
 
-    fn adopt_room(&mut self, owner: &Owner, room: RoomId, size: u32, report: Report) {
-        if let Owner::Desk(name) = owner
+    fn adopt_room(&mut self, owner: &RoomOwner, room: RoomId, size: u32, report: Report) {
+        if let RoomOwner::Desk(name) = owner
             && let Ok(desk) = self.desk(name)
         {
             desk.adopt(room, size, report);
         }
     }
 
-    fn known_desk(&mut self, owner: &Owner, tell: impl FnOnce(&mut Desk)) {
-        if let Owner::Desk(name) = owner
+    fn known_desk(&mut self, owner: &RoomOwner, tell: impl FnOnce(&mut Desk)) {
+        if let RoomOwner::Desk(name) = owner
             && let Some(desk) = self.desks.get_mut(name)
         {
             tell(desk);
@@ -422,15 +425,15 @@ impl Rooms {
         }
     }
 
-    fn reply(&mut self, to: Option<RequestRef>, answer: Result<Answer>, out: &mut Vec<Effect>) {
+    fn reply(&mut self, to: Option<RequestRef>, answer: Result<RoomAnswer>, out: &mut Vec<RoomEffect>) {
         if let Some(to) = to {
-            out.push(Effect::Reply(to, answer));
+            out.push(RoomEffect::Reply(to, answer));
         }
     }
 
     /// Completes a change of a room, and must follow every change: closes the room or sets its timer, and notes whether
     /// the directory must hear of it.
-    pub(super) fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<Effect>) {
+    pub(super) fn settle(&mut self, now: Millis, id: RoomId, out: &mut Vec<RoomEffect>) {
         let Some(room) = self.rooms.get_mut(&id) else {
             return self.set_due(id, None);
         };
@@ -478,11 +481,11 @@ impl Rooms {
         }
     }
 
-    fn tell_directory(&mut self, out: &mut Vec<Effect>) {
+    fn tell_directory(&mut self, out: &mut Vec<RoomEffect>) {
         self.tell_at = None;
         let changed = self.changed.drain(..);
         let rooms = changed.map(|id| (id, self.rooms.get(&id).map(|room| Arc::new(room.summary()))));
-        out.push(Effect::Send(Owner::Directory, Across::Listing(rooms.collect())));
+        out.push(RoomEffect::Send(RoomOwner::Directory, OwnerMessage::Listing(rooms.collect())));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Rooms that survive the crash of their owner: the state that is kept of them, and the start of the next owner. Stores
 //! nothing itself.
 
-use super::carry::Carried;
-use super::effect::Effect;
+use super::carry::CarriedRooms;
+use super::effect::RoomEffect;
 use super::message::RoomId;
 use super::owner::Rooms;
 use crate::plane::Listener;
@@ -16,7 +16,7 @@ impl Rooms {
     }
 
     /// The room's state in pieces, to be kept as recovery data; no piece if the room is gone.
-    pub fn kept(&self, now: Millis, id: RoomId) -> Vec<Carried> {
+    pub fn kept(&self, now: Millis, id: RoomId) -> Vec<CarriedRooms> {
         self.carried_room(now, id).collect()
     }
 
@@ -40,7 +40,7 @@ impl Rooms {
         now: Millis,
         id: RoomId,
         inside: &[(Presence, Listener)],
-        out: &mut Vec<Effect>,
+        out: &mut Vec<RoomEffect>,
     ) -> Vec<Listener> {
         let Some(room) = self.rooms.get_mut(&id) else { return Vec::new() };
         let strangers = room.meet(inside, out);

@@ -13,9 +13,9 @@ use indexmap::IndexMap;
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
-use super::effect::{Actor, Answer, CloseCause, Effect, Event, To};
+use super::effect::{Actor, CloseCause, RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
 use super::limits::{MEMBERS_LISTED_MAX, PROPERTIES_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX};
-use super::message::{Across, Caller, Creation, Owner, Report, RoomAction, RoomId};
+use super::message::{Caller, Creation, OwnerMessage, Report, RoomAction, RoomId, RoomOwner};
 use super::password::{Attempts, PasswordDigest};
 use super::path::RoomPath;
 use super::seats::{Reservations, Seats};
@@ -162,8 +162,8 @@ impl Room {
         now: Millis,
         caller: &Caller,
         action: RoomAction,
-        out: &mut Vec<Effect>,
-    ) -> Result<Answer> {
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         match action {
             RoomAction::Create(_) => Err(Error::new(ErrorKind::AlreadyExists, "There is such a room already.")),
             RoomAction::Join(entry, listener) => self.join(now, caller, entry, listener, out),
@@ -181,7 +181,7 @@ impl Room {
 
     /// Ends expired reservations, and tells the desk how full the room is. Returns the cause for which the room must
     /// close now, if it must.
-    pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<Effect>) -> Option<CloseCause> {
+    pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<RoomEffect>) -> Option<CloseCause> {
         while let Some(expired) = self.reservations.take_expired(now) {
             self.seats.free(expired.seat);
             self.changed(ListingUrgency::Soon);
@@ -202,16 +202,16 @@ impl Room {
     }
 
     /// Tells all members that the room closes, and takes them off its stream.
-    pub(super) fn close(&mut self, cause: CloseCause, out: &mut Vec<Effect>) {
+    pub(super) fn close(&mut self, cause: CloseCause, out: &mut Vec<RoomEffect>) {
         if !self.members.is_empty() {
-            out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Closed(cause) });
+            out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event: RoomEvent::Closed(cause) });
         }
         for member in self.members.values() {
-            out.push(Effect::Untrack { room: self.id, listener: member.listener, seen: false });
+            out.push(RoomEffect::Untrack { room: self.id, listener: member.listener, seen: false });
         }
         self.members.clear();
         if let Some(desk) = &self.desk {
-            out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Closed(self.id)));
+            out.push(RoomEffect::Send(RoomOwner::Desk(desk.template.clone()), OwnerMessage::Closed(self.id)));
         }
     }
 
@@ -257,11 +257,11 @@ impl Room {
         self.members.values().map(|member| member.listener.session)
     }
 
-    fn look(&mut self, caller: &Caller) -> Answer {
+    fn look(&mut self, caller: &Caller) -> RoomAnswer {
         let seat = self.member(caller).map(|member| member.seat);
         match seat {
             Ok(seat) => self.joined(caller.user_id, seat),
-            Err(_) => Answer::Room(Box::new(self.state(None))),
+            Err(_) => RoomAnswer::Room(Box::new(self.state(None))),
         }
     }
 
@@ -285,7 +285,7 @@ impl Room {
 
     /// Makes the player who has been in the room longest its owner, if the present owner has neither a seat nor a
     /// reservation.
-    fn pass_ownership(&mut self, out: &mut Vec<Effect>) {
+    fn pass_ownership(&mut self, out: &mut Vec<RoomEffect>) {
         let is_here = |user: UserId| {
             self.members.get(&user).is_some_and(|member| member.seat.is_some()) || self.reservations.get(user).is_some()
         };
@@ -298,37 +298,40 @@ impl Room {
             self.owner = oldest;
             self.changed(ListingUrgency::Soon);
             if !self.members.is_empty() {
-                out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Owner(oldest) });
+                out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event: RoomEvent::Owner(oldest) });
             }
         }
     }
 
     /// Introduces the room to the desk that fills it, with the number of taken seats, if `is_other` says that the desk
     /// is a new one.
-    pub(super) fn introduce(&mut self, is_other: impl Fn(&Owner) -> bool, out: &mut Vec<Effect>) {
+    pub(super) fn introduce(&mut self, is_other: impl Fn(&RoomOwner) -> bool, out: &mut Vec<RoomEffect>) {
         let Some(desk) = &mut self.desk else { return };
-        let owner = Owner::Desk(desk.template.clone());
+        let owner = RoomOwner::Desk(desk.template.clone());
         if is_other(&owner) {
             let report = Report { offset: i64::from(self.seats.taken()), open: self.open };
             (desk.handled, desk.reported) = (0, report);
             let (room, size) = (self.id, self.seats.capacity());
-            out.push(Effect::Send(owner, Across::Filling { room, size, report }));
+            out.push(RoomEffect::Send(owner, OwnerMessage::Filling { room, size, report }));
         }
     }
 
     /// Tells the desk that fills the room how full it is, even if that has not changed.
-    pub(super) fn report_anew(&mut self, out: &mut Vec<Effect>) {
+    pub(super) fn report_anew(&mut self, out: &mut Vec<RoomEffect>) {
         let Some(desk) = &mut self.desk else { return };
         desk.reported = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
-        out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Report(self.id, desk.reported)));
+        out.push(RoomEffect::Send(
+            RoomOwner::Desk(desk.template.clone()),
+            OwnerMessage::Report(self.id, desk.reported),
+        ));
     }
 
-    fn report(&mut self, out: &mut Vec<Effect>) {
+    fn report(&mut self, out: &mut Vec<RoomEffect>) {
         let Some(desk) = &mut self.desk else { return };
         let report = Report { offset: i64::from(self.seats.taken()) - desk.handled, open: self.open };
         if report != desk.reported {
             desk.reported = report;
-            out.push(Effect::Send(Owner::Desk(desk.template.clone()), Across::Report(self.id, report)));
+            out.push(RoomEffect::Send(RoomOwner::Desk(desk.template.clone()), OwnerMessage::Report(self.id, report)));
         }
     }
 
@@ -347,8 +350,8 @@ impl Member {
         Actor { session_id: self.session_id, user_id, username: self.username.clone() }
     }
 
-    fn track(&self, room: RoomId, user_id: UserId) -> Effect {
-        Effect::Track { room, who: self.actor(user_id), listener: self.listener, seat: self.seat }
+    fn track(&self, room: RoomId, user_id: UserId) -> RoomEffect {
+        RoomEffect::Track { room, who: self.actor(user_id), listener: self.listener, seat: self.seat }
     }
 
     fn state(&self, user_id: UserId, with_private: bool) -> MemberState {

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use muster_domain::{Error, Result, Timestamp};
 use muster_live::matches::MatchId;
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 
 use super::parts::Joiner;
-use super::record::{Called, HostAnswer, MatchOrigin, Snapshot, match_id};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 
 /// The contents of a log.
 #[derive(Default)]
@@ -24,20 +24,20 @@ pub(crate) struct LogContents {
 /// The history of a match that has not ended.
 pub(crate) struct History {
     /// The start of the match and its calls since, or the error of the first record that cannot be read.
-    pub(crate) course: Result<Course>,
+    pub(crate) calls: Result<CallHistory>,
     /// The moment since which the match could not go on, if a former owner failed to resume it.
     pub(crate) stranded_at: Option<Timestamp>,
-    /// The records of the match in the log, from which `course` was read.
+    /// The records of the match in the log, from which `calls` was read.
     pub(crate) records: Vec<wire::Record>,
 }
 
 /// The start of a match, and its calls since.
-pub struct Course {
+pub struct CallHistory {
     pub(crate) start: Start,
     /// The answers of the host in the first callback, if the match starts with that.
-    pub(crate) first_answers: Vec<HostAnswer>,
+    pub(crate) first_answers: Vec<RecordedAnswer>,
     /// Each call with the answers of the host in it.
-    pub(crate) calls: Vec<(Called, Vec<HostAnswer>)>,
+    pub(crate) calls: Vec<(Called, Vec<RecordedAnswer>)>,
 }
 
 /// The point at which a match starts when it is resumed or replayed.
@@ -67,7 +67,7 @@ impl Start {
     }
 }
 
-impl Course {
+impl CallHistory {
     /// The handler of the match.
     pub(crate) fn handler(&self) -> &Arc<str> {
         match &self.start {
@@ -87,7 +87,7 @@ impl Course {
     }
 
     fn answered(&mut self, answered: wire::Answered) -> Result<()> {
-        let (call, answered) = HostAnswer::of_wire(answered)?;
+        let (call, answered) = RecordedAnswer::of_wire(answered)?;
         match self.calls.last_mut() {
             Some((called, answers)) if called.call == call => answers.push(answered),
             None if call == 0 => self.first_answers.push(answered),
@@ -100,16 +100,16 @@ impl Course {
 
 impl History {
     fn new(start: Result<Start>) -> Self {
-        let course = start.map(|start| Course { start, first_answers: Vec::new(), calls: Vec::new() });
-        Self { course, stranded_at: None, records: Vec::new() }
+        let calls = start.map(|start| CallHistory { start, first_answers: Vec::new(), calls: Vec::new() });
+        Self { calls, stranded_at: None, records: Vec::new() }
     }
 
-    /// Adds a record to the course, unless an earlier one could not be read.
-    fn note(&mut self, note: impl FnOnce(&mut Course) -> Result<()>) {
-        if let Ok(course) = &mut self.course
-            && let Err(error) = note(course)
+    /// Adds a record to the history of calls, unless an earlier one could not be read.
+    fn note(&mut self, note: impl FnOnce(&mut CallHistory) -> Result<()>) {
+        if let Ok(calls) = &mut self.calls
+            && let Err(error) = note(calls)
         {
-            self.course = Err(error);
+            self.calls = Err(error);
         }
     }
 }
@@ -118,16 +118,16 @@ impl LogContents {
     fn take(&mut self, record: wire::Record) -> Result<()> {
         let id = match_id(&record.match_id)?;
         match record.what.clone() {
-            Some(What::Begun(begun)) => {
+            Some(RecordKind::Begun(begun)) => {
                 self.histories.insert(id, History::new(Start::of_begun(begun)));
             }
-            Some(What::Snapshot(snapshot)) => {
+            Some(RecordKind::Snapshot(snapshot)) => {
                 self.histories.insert(id, History::new(Start::of_snapshot(id, snapshot)));
             }
-            Some(What::Called(called)) => self.note(id, |course| course.called(called)),
-            Some(What::Answered(answered)) => self.note(id, |course| course.answered(answered)),
-            Some(What::Ended(_)) => drop(self.histories.remove(&id)),
-            Some(What::Carried(wire::Carried { records, stranded_at })) => {
+            Some(RecordKind::Called(called)) => self.note(id, |history| history.called(called)),
+            Some(RecordKind::Answered(answered)) => self.note(id, |history| history.answered(answered)),
+            Some(RecordKind::Ended(_)) => drop(self.histories.remove(&id)),
+            Some(RecordKind::Carried(wire::Carried { records, stranded_at })) => {
                 records.into_iter().try_for_each(|record| self.take(record))?;
                 if let Some(history) = self.histories.get_mut(&id) {
                     history.stranded_at = stranded_at.map(Timestamp);
@@ -136,7 +136,7 @@ impl LogContents {
             }
             // Parts were joined before. Returns are for recordings. Unknown records are from a later release, which may
             // only add records that this one can do without.
-            Some(What::Part(_) | What::Returned(_)) | None => {}
+            Some(RecordKind::Part(_) | RecordKind::Returned(_)) | None => {}
         }
         if let Some(history) = self.histories.get_mut(&id) {
             history.records.push(record);
@@ -144,7 +144,7 @@ impl LogContents {
         Ok(())
     }
 
-    fn note(&mut self, id: MatchId, note: impl FnOnce(&mut Course) -> Result<()>) {
+    fn note(&mut self, id: MatchId, note: impl FnOnce(&mut CallHistory) -> Result<()>) {
         if let Some(history) = self.histories.get_mut(&id) {
             history.note(note);
         }

@@ -10,11 +10,11 @@ use muster_domain::{Result as DomainResult, Timestamp};
 use muster_live::Partition;
 use muster_live::matches::{Callback, LogError, LogFuture, MatchId, Outline, RecordNumber, Return};
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 
 use super::open_log::OpenLog;
 use super::parts;
-use super::record::{Called, HostAnswer, MatchOrigin, Snapshot, id_bytes};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, id_bytes};
 use super::recording::{Recording, returned};
 use crate::value::Value;
 
@@ -48,7 +48,7 @@ impl Journal {
     }
 
     /// Writes a record to the log and to the recording, in parts if it is too large for one record of the log.
-    fn append(&self, what: What) -> Result<RecordNumber, LogError> {
+    fn append(&self, what: RecordKind) -> Result<RecordNumber, LogError> {
         let parts = parts::split(&self.record(what))?;
         if let Some(recording) = &mut *self.recording.borrow_mut() {
             parts.iter().for_each(|part| recording.write(part));
@@ -56,24 +56,24 @@ impl Journal {
         self.log.append(&parts)
     }
 
-    fn record(&self, what: What) -> wire::Record {
+    fn record(&self, what: RecordKind) -> wire::Record {
         wire::Record { match_id: id_bytes(self.id.0), what: Some(what) }
     }
 
     /// Writes the former records of a resumed match to its recording, which begins with them.
     pub(crate) fn carried(&self, records: &[wire::Record]) {
-        self.recorded(What::Carried(wire::Carried { records: records.to_vec(), stranded_at: None }));
+        self.recorded(RecordKind::Carried(wire::Carried { records: records.to_vec(), stranded_at: None }));
     }
 
     /// Writes the return of a call. Only recordings hold returns.
     pub(crate) fn returned(&self, call: u64, what: &Return) {
-        self.recorded(What::Returned(returned(call, what)));
+        self.recorded(RecordKind::Returned(returned(call, what)));
         if let Some(recording) = &mut *self.recording.borrow_mut() {
             recording.flush();
         }
     }
 
-    fn recorded(&self, what: What) {
+    fn recorded(&self, what: RecordKind) {
         if let Some(recording) = &mut *self.recording.borrow_mut() {
             match parts::split(&self.record(what)) {
                 Ok(parts) => parts.iter().for_each(|part| recording.write(part)),
@@ -98,12 +98,12 @@ impl Journal {
     /// Writes that the match begins.
     pub(crate) fn begun(&self, origin: &MatchOrigin, params: &Bytes) -> Result<RecordNumber, LogError> {
         let (origin, params) = (Some(origin.to_wire()), params.clone());
-        self.append(What::Begun(wire::Begun { origin, params }))
+        self.append(RecordKind::Begun(wire::Begun { origin, params }))
     }
 
     /// Writes that a callback is called.
     pub(crate) fn called(&self, call: u64, now: Timestamp, tick: u64, callback: &Callback) -> Result<(), LogError> {
-        self.append(What::Called(Called::to_wire(call, now, tick, callback))).map(drop)
+        self.append(RecordKind::Called(Called::to_wire(call, now, tick, callback))).map(drop)
     }
 
     /// Writes an answer of the host.
@@ -114,7 +114,7 @@ impl Journal {
         function: &str,
         answer: &DomainResult<Value>,
     ) -> Result<(), LogError> {
-        self.append(What::Answered(HostAnswer::to_wire(call, ordinal, function, answer))).map(drop)
+        self.append(RecordKind::Answered(RecordedAnswer::to_wire(call, ordinal, function, answer))).map(drop)
     }
 
     /// Writes a snapshot of the match. `calls` is the count of its calls so far, without the first callback.
@@ -125,13 +125,13 @@ impl Journal {
         state: &[u8],
         outline: &Outline,
     ) -> Result<RecordNumber, LogError> {
-        self.append(What::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
+        self.append(RecordKind::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
     }
 
     /// Writes that the match is over, and finishes its recording. Answers whether the log has taken the record; if not,
     /// the log takes it later.
     pub(crate) fn ended(&self, why: &str) -> Result<bool, LogError> {
-        self.recorded(What::Ended(wire::Ended { why: why.to_owned() }));
+        self.recorded(RecordKind::Ended(wire::Ended { why: why.to_owned() }));
         if let Some(recording) = self.recording.take() {
             recording.finish();
         }

@@ -14,7 +14,7 @@ use muster_domain::Timestamp;
 use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RecordNumber};
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 use tokio::sync::OnceCell;
 
 use super::parts;
@@ -214,7 +214,7 @@ impl OpenLog {
         loop {
             let next = self.unended.borrow().first_key_value().map(|(id, why)| (*id, why.clone()));
             let Some((id, why)) = next else { return };
-            let record = wire::Record { match_id: id_bytes(id.0), what: Some(What::Ended(wire::Ended { why })) };
+            let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Ended(wire::Ended { why })) };
             if self.append(&[record.to_bytes().into()]).is_err() {
                 // The records of the match stay until its end is written.
                 return;
@@ -237,7 +237,7 @@ impl OpenLog {
         stranded_at: Option<Timestamp>,
     ) -> Result<(), LogError> {
         let carried = wire::Carried { records, stranded_at: stranded_at.map(|at| at.0) };
-        let record = wire::Record { match_id: id_bytes(id.0), what: Some(What::Carried(carried)) };
+        let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Carried(carried)) };
         let written = parts::split(&record).and_then(|parts| self.append(&parts));
         self.needed_from(id, written)?;
         if let Some(at) = stranded_at {

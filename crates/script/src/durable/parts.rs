@@ -7,7 +7,7 @@ use bytes::Bytes;
 use muster_domain::{Error, Result};
 use muster_live::matches::LogError;
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 
 /// Limit on the bytes of a part.
 const PART_BYTES: usize = 8 << 20;
@@ -34,7 +34,7 @@ pub(crate) fn split(record: &wire::Record) -> std::result::Result<Vec<Bytes>, Lo
         let bytes = whole.slice(number * PART_BYTES..whole.len().min((number + 1) * PART_BYTES));
         let part =
             wire::Part { number: u32::try_from(number).unwrap_or(u32::MAX), is_last: number + 1 == count, bytes };
-        wire::Record { match_id: record.match_id.clone(), what: Some(What::Part(part)) }.to_bytes().into()
+        wire::Record { match_id: record.match_id.clone(), what: Some(RecordKind::Part(part)) }.to_bytes().into()
     };
     Ok((0..count).map(part).collect())
 }
@@ -62,7 +62,9 @@ impl Joiner {
     pub(crate) fn take(&mut self, record: Bytes) -> Result<Option<wire::Record>> {
         let record = read(record)?;
         let before = self.unfinished.remove(&record.match_id);
-        let Some(What::Part(wire::Part { number, is_last, bytes })) = record.what else { return Ok(Some(record)) };
+        let Some(RecordKind::Part(wire::Part { number, is_last, bytes })) = record.what else {
+            return Ok(Some(record));
+        };
         let mut record_so_far = before.filter(|_| number > 0).unwrap_or_default();
         if number != record_so_far.parts {
             // The first parts are missing: their writer died before it had written all.
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     fn ended(id: u8, bytes: usize) -> wire::Record {
-        let what = What::Ended(wire::Ended { why: "x".repeat(bytes) });
+        let what = RecordKind::Ended(wire::Ended { why: "x".repeat(bytes) });
         wire::Record { match_id: vec![id; 16].into(), what: Some(what) }
     }
 

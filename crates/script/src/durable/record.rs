@@ -37,7 +37,7 @@ pub(crate) struct Called {
 
 /// The answer of a host function to a call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct HostAnswer {
+pub(crate) struct RecordedAnswer {
     /// Position of the function among those that the call asked, from 0. Functions without a record are not counted.
     pub(crate) ordinal: u32,
     pub(crate) function: String,
@@ -98,7 +98,7 @@ fn presence_to_wire(presence: &Presence) -> wire::Presence {
         hidden: presence.hidden,
         persistence: presence.persistence,
         status: presence.status.as_deref().map(str::to_owned),
-        sole_since: presence.sole_since.map(|since| since.0),
+        sole_since: presence.only_session_since.map(|since| since.0),
     }
 }
 
@@ -112,7 +112,7 @@ fn presence_of_wire(wire: wire::Presence) -> Result<Arc<Presence>> {
         hidden: wire.hidden,
         persistence: wire.persistence,
         status: wire.status.map(Arc::from),
-        sole_since: wire.sole_since.map(Timestamp),
+        only_session_since: wire.sole_since.map(Timestamp),
     }))
 }
 
@@ -230,7 +230,7 @@ const KINDS: [(ErrorKind, u32); 10] = [
     (ErrorKind::Unauthenticated, 16),
 ];
 
-impl HostAnswer {
+impl RecordedAnswer {
     pub(super) fn to_wire(call: u64, ordinal: u32, function: &str, answer: &Result<Value>) -> wire::Answered {
         use wire::answered::Answer;
         let answer = match answer {

@@ -12,9 +12,9 @@ use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
-use super::record::{HostAnswer, MatchOrigin};
+use super::record::{MatchOrigin, RecordedAnswer};
 use super::seed::Chance;
-use crate::host::{Arguments, Current, EffectClass, Host, HostFunction, HostFuture, Run, Started};
+use crate::host::{Arguments, Current, EffectClass, Host, HostAnswer, HostFunction, HostFuture, Run};
 use crate::value::Value;
 
 /// Limit on the writes of one call of a host function that have keys of their own; further writes share the last key.
@@ -30,12 +30,12 @@ pub(crate) struct RecordedCall {
     now: Timestamp,
     pub(crate) chance: Chance,
     /// Whether the call is repeated: it was made before, by this or another process.
-    is_again: bool,
+    is_replayed: bool,
     /// Whether the call must have no effects, because a recording is replayed.
     is_sealed: bool,
     /// The answers of the host when this call was made before, in order. Each is removed when the repeated call asks
     /// for it.
-    known: RefCell<VecDeque<HostAnswer>>,
+    known: RefCell<VecDeque<RecordedAnswer>>,
     /// Count of the calls of host functions whose answers go to the log.
     asked: Cell<u32>,
     /// Count of the writes of the latest of these calls.
@@ -52,7 +52,7 @@ pub(crate) struct RecordedCall {
 /// A call that was made before.
 pub(crate) struct FormerCall {
     /// The answers of the host to it, in order.
-    pub(crate) answers: Vec<HostAnswer>,
+    pub(crate) answers: Vec<RecordedAnswer>,
     /// Whether the call must have no effects, because a recording is replayed.
     pub(crate) is_sealed: bool,
 }
@@ -67,7 +67,7 @@ impl RecordedCall {
         chance: Chance,
         former: Option<FormerCall>,
     ) -> Rc<Self> {
-        let is_again = former.is_some();
+        let is_replayed = former.is_some();
         let former = former.unwrap_or(FormerCall { answers: Vec::new(), is_sealed: false });
         Rc::new(Self {
             journal,
@@ -75,7 +75,7 @@ impl RecordedCall {
             number,
             now,
             chance,
-            is_again,
+            is_replayed,
             is_sealed: former.is_sealed,
             known: RefCell::new(former.answers.into()),
             asked: Cell::default(),
@@ -92,8 +92,8 @@ impl RecordedCall {
     }
 
     /// Whether the call is repeated.
-    pub(crate) fn is_again(&self) -> bool {
-        self.is_again
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.is_replayed
     }
 
     /// The difference between the repeated call and the one that was made before, if there is one.
@@ -149,14 +149,14 @@ impl RecordedCall {
         host: &Rc<Host>,
         function: &HostFunction,
         arguments: Arguments,
-    ) -> Result<Started> {
+    ) -> Result<HostAnswer> {
         match function.effect {
-            EffectClass::Pure | EffectClass::Chance | EffectClass::Tells => return function.run(host, arguments),
+            EffectClass::Pure | EffectClass::Chance | EffectClass::Reports => return function.run(host, arguments),
             // The former call has logged the line.
-            EffectClass::Log if self.is_again => return Ok(Started::Now(Value::Nil)),
+            EffectClass::Log if self.is_replayed => return Ok(HostAnswer::Ready(Value::Nil)),
             EffectClass::Log => return function.run(host, arguments),
             EffectClass::Reads
-            | EffectClass::Asks
+            | EffectClass::AsksServer
             | EffectClass::Writes
             | EffectClass::WritesKeyed
             | EffectClass::Local
@@ -170,7 +170,7 @@ impl RecordedCall {
                 let told = format!("it called {} where it had called {}", function.name, before.function);
                 return Err(self.diverge(told));
             }
-            return before.answer.map(Started::Now);
+            return before.answer.map(HostAnswer::Ready);
         }
         if self.is_sealed {
             return Err(self.diverge(format!("it called {} and had not", function.name)));
@@ -189,7 +189,7 @@ impl RecordedCall {
             (true, _) => {
                 // All records before the effect must be durable first, or a repeated call might not ask for the effect.
                 let (durable, run) = (self.journal.synced(Duration::ZERO), function.run);
-                Ok(Started::Later(Box::pin(async move {
+                Ok(HostAnswer::Pending(Box::pin(async move {
                     durable.await.map_err(lost)?;
                     // Another place may own the match by now.
                     journal.check().map_err(lost)?;
@@ -201,12 +201,12 @@ impl RecordedCall {
             (_, Run::Now(run)) => {
                 let answer = run(&host, arguments);
                 keep(&answer)?;
-                answer.map(Started::Now)
+                answer.map(HostAnswer::Ready)
             }
             (_, Run::NotYet) => function.run(&host, arguments),
             (_, Run::Later(run)) => {
                 let asked = run(host, arguments);
-                Ok(Started::Later(keeping(asked, keep)))
+                Ok(HostAnswer::Pending(keeping(asked, keep)))
             }
         }
     }

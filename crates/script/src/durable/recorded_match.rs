@@ -5,10 +5,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use muster_domain::Timestamp;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, Return, Said};
+use muster_live::matches::{
+    Call, Callback, Chain, LogError, MatchId, Outline, RecordNumber, ReplayedBroadcasts, Return,
+};
 
 use super::journal::Journal;
-use super::record::{Called, HostAnswer, MatchOrigin, Snapshot};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot};
 use super::recorded_call::{FormerCall, RecordedCall};
 use super::seed::{Chance, Seed};
 
@@ -85,7 +87,7 @@ impl RecordedMatch {
         RecordedCall::new(self.journal.clone(), self.origin.clone(), number, now, chance, former)
     }
 
-    fn former(&self, answers: Vec<HostAnswer>) -> FormerCall {
+    fn former(&self, answers: Vec<RecordedAnswer>) -> FormerCall {
         FormerCall { answers, is_sealed: self.is_sealed.get() }
     }
 
@@ -108,7 +110,7 @@ impl RecordedMatch {
 
     /// Repeats the first callback with the answers of the host to it. A match that goes on from a snapshot runs its
     /// modules first; they run in such a call too, without answers.
-    pub(crate) fn repeat_first(&self, answers: Vec<HostAnswer>) -> Rc<RecordedCall> {
+    pub(crate) fn repeat_first(&self, answers: Vec<RecordedAnswer>) -> Rc<RecordedCall> {
         self.recorded_call(0, self.origin.created_at, Some(self.former(answers)))
     }
 
@@ -121,11 +123,11 @@ impl RecordedMatch {
         let outline = self.outline.borrow();
         let Outline { id, ref handler, tick_rate, ref label, ref timers, .. } = *outline;
         let (handler, label, timers, chain) = (handler.clone(), label.clone(), timers.clone(), Chain::default());
-        Call { id, life: 0, handler, tick, tick_rate, label, chain, timers, callback }
+        Call { id, stay: 0, handler, tick, tick_rate, label, chain, timers, callback }
     }
 
     /// Repeats a call with the answers of the host to it.
-    pub(crate) fn repeat(&self, called: Called, answers: Vec<HostAnswer>) -> (Call, Rc<RecordedCall>) {
+    pub(crate) fn repeat(&self, called: Called, answers: Vec<RecordedAnswer>) -> (Call, Rc<RecordedCall>) {
         self.calls.set(called.call);
         let call = self.call(called.tick, called.callback);
         (call, self.recorded_call(called.call, called.now, Some(self.former(answers))))
@@ -136,9 +138,9 @@ impl RecordedMatch {
         self.outline.borrow_mut().returned(callback, returned)
     }
 
-    /// Adds the messages of a repeated callback to `said`, since they may not have left when it was first called.
-    pub(crate) fn say_again(&self, callback: &Callback, said: &mut Said) {
-        said.returned(callback, &self.outline.borrow());
+    /// Adds the messages of a repeated callback to `replayed`, since they may not have left when it was first called.
+    pub(crate) fn collect_broadcasts(&self, callback: &Callback, replayed: &mut ReplayedBroadcasts) {
+        replayed.returned(callback, &self.outline.borrow());
     }
 
     /// Notes an accepted attempt, whose events are reported when its join is durable.

@@ -32,7 +32,7 @@ pub(crate) fn returned(call: u64, Return { outcome, acts }: &Return) -> wire::Re
         Outcome::Begun { tick_rate, label } => format!("begins with {tick_rate} ticks a second, label {label:?}"),
         Outcome::Decided(Ok(())) => "lets in".to_owned(),
         Outcome::Decided(Err(why)) => format!("does not let in: {why}"),
-        Outcome::Goes => "goes on".to_owned(),
+        Outcome::GoesOn => "goes on".to_owned(),
         Outcome::Signalled(answer) => format!("answers {answer:?}"),
         Outcome::Refused(why) => format!("cannot be asked: {why}"),
         Outcome::Over => "is over".to_owned(),

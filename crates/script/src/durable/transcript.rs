@@ -4,11 +4,11 @@ use bytes::Bytes;
 use muster_domain::{Error, Result};
 use muster_live::matches::MatchId;
 use muster_wire::match_log as wire;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 
 use super::history::Start;
 use super::parts::Joiner;
-use super::record::{Called, HostAnswer, MatchOrigin, Snapshot, match_id};
+use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 
 /// The contents of a recording.
 pub struct Transcript {
@@ -25,7 +25,7 @@ pub struct Transcript {
 #[derive(Default)]
 pub(crate) struct RecordedOutcome {
     /// The answers of the host to the call.
-    pub(crate) answers: Vec<HostAnswer>,
+    pub(crate) answers: Vec<RecordedAnswer>,
     /// The return of the call. `None` if the process ended within the call, or the call was before the recording.
     pub(crate) returned: Option<wire::Returned>,
     /// The snapshot after the call, if there was one.
@@ -78,11 +78,11 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
     let id = match_id(&record.match_id)?;
     let Some(transcript) = transcript else {
         let start = match record.what {
-            Some(What::Begun(wire::Begun { origin, params })) => {
+            Some(RecordKind::Begun(wire::Begun { origin, params })) => {
                 Start::Begun { origin: MatchOrigin::of_wire(origin)?, params }
             }
-            Some(What::Snapshot(snapshot)) => Start::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)),
-            Some(What::Carried(wire::Carried { records, .. })) => {
+            Some(RecordKind::Snapshot(snapshot)) => Start::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)),
+            Some(RecordKind::Carried(wire::Carried { records, .. })) => {
                 return records.into_iter().try_for_each(|record| take(transcript, record));
             }
             _ => return Ok(()),
@@ -91,27 +91,29 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
         return Ok(());
     };
     match record.what {
-        Some(What::Called(called)) => transcript.calls.push((Called::of_wire(called)?, RecordedOutcome::default())),
-        Some(What::Answered(answered)) => {
-            let (call, answered) = HostAnswer::of_wire(answered)?;
+        Some(RecordKind::Called(called)) => {
+            transcript.calls.push((Called::of_wire(called)?, RecordedOutcome::default()))
+        }
+        Some(RecordKind::Answered(answered)) => {
+            let (call, answered) = RecordedAnswer::of_wire(answered)?;
             if let Some(outcome) = transcript.outcome(call) {
                 outcome.answers.push(answered);
             }
         }
-        Some(What::Returned(returned)) => {
+        Some(RecordKind::Returned(returned)) => {
             if let Some(outcome) = transcript.outcome(returned.call) {
                 outcome.returned = Some(returned);
             }
         }
-        Some(What::Snapshot(snapshot)) => {
+        Some(RecordKind::Snapshot(snapshot)) => {
             let snapshot = Snapshot::of_wire(id, snapshot)?;
             if let Some(outcome) = transcript.outcome(snapshot.calls) {
                 outcome.snapshot = Some(snapshot);
             }
         }
-        Some(What::Ended(wire::Ended { why })) => transcript.end = Some(why),
+        Some(RecordKind::Ended(wire::Ended { why })) => transcript.end = Some(why),
         // The match was resumed here, or the record is from a later release.
-        Some(What::Begun(_) | What::Carried(_) | What::Part(_)) | None => {}
+        Some(RecordKind::Begun(_) | RecordKind::Carried(_) | RecordKind::Part(_)) | None => {}
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use muster_live::plane::HandlerOrder;
 use muster_wire::match_log as wire;
 
 use super::{AnyProgram, LocalFuture};
-use crate::durable::history::Course;
+use crate::durable::history::CallHistory;
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
 use crate::durable::transcript::Transcript;
@@ -50,19 +50,19 @@ pub trait EngineDurableMatches: EngineMatches {
     fn resume<'a>(
         &'a self,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &'a [wire::Record],
     ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>>;
 
-    /// Replays a recording, and passes each call to `see`. The replay ends with the first call that differs from the
-    /// recorded one.
+    /// Replays a recording, and passes each call to `on_call`. The replay ends with the first call that differs from
+    /// the recorded one.
     ///
     /// # Errors
     /// The reason why the match cannot begin.
     fn replay<'a>(
         &'a self,
         transcript: Transcript,
-        see: &'a mut dyn FnMut(Played<'_>),
+        on_call: &'a mut dyn FnMut(Played<'_>),
     ) -> LocalFuture<'a, Result<Replayed, Arc<str>>>;
 
     /// Writes snapshots of all durable matches of a partition to its log, so that the next owner need not repeat their
@@ -83,18 +83,18 @@ impl<M: MatchMachine> EngineDurableMatches for GameMatches<M> {
     fn resume<'a>(
         &'a self,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &'a [wire::Record],
     ) -> LocalFuture<'a, Result<Option<Outline>, Arc<str>>> {
-        Box::pin(self.resume(journal, course, records))
+        Box::pin(self.resume(journal, history, records))
     }
 
     fn replay<'a>(
         &'a self,
         transcript: Transcript,
-        see: &'a mut dyn FnMut(Played<'_>),
+        on_call: &'a mut dyn FnMut(Played<'_>),
     ) -> LocalFuture<'a, Result<Replayed, Arc<str>>> {
-        Box::pin(self.replay(transcript, see))
+        Box::pin(self.replay(transcript, on_call))
     }
 
     fn keep_all(&self, partition: Partition) -> Result<(), LogError> {

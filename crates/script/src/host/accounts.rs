@@ -121,7 +121,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_update_id",
-        doc: "Changes what is given of an account. Nothing happens if there is no such account.",
+        doc: "Changes an account. Arguments that are left out leave their part of the account as it is. Nothing happens if \
+              there is no such account.",
         parameters: &[
             required("user_id", Type::Text),
             optional("metadata", Type::Object),
@@ -152,7 +153,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_delete_id",
-        doc: "Deletes an account and all that names its player; sockets close. Recorded, its id and the time are kept.",
+        doc: "Deletes an account and all data that names its player, and closes the player's sockets. With recorded, \
+              the server keeps the account's id and the time of the deletion.",
         parameters: &[required("user_id", Type::Text), flag("recorded", false)],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -166,7 +168,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_export_id",
-        doc: "Exports all that is stored of a player.",
+        doc: "Exports all data that the server stores about a player.",
         parameters: &[required("user_id", Type::Text)],
         results: &[only(Type::Text)],
         answers: "a JSON text",
@@ -181,7 +183,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_random",
-        doc: "Reads the public part of accounts drawn at random, at most 1,000.",
+        doc: "Reads the public part of accounts that are drawn at random, 1,000 accounts at most.",
         parameters: &[number("count", 0.0)],
         results: &[only(Type::List(&USER))],
         answers: "users",
@@ -198,7 +200,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_id",
-        doc: "Reads the public part of accounts.",
+        doc: "Reads the public part of the accounts with these ids.",
         parameters: &[optional("user_ids", TEXTS), optional("facebook_ids", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",
@@ -223,7 +225,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_get_username",
-        doc: "Reads the public part of accounts, by their names.",
+        doc: "Reads the public part of the accounts with these usernames.",
         parameters: &[required("usernames", TEXTS)],
         results: &[only(Type::List(&USER))],
         answers: "the users that exist",

@@ -28,7 +28,7 @@ const NAME_TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "the username is 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "authenticate_device",
-        doc: "Finds the account of a device, or makes it.",
+        doc: "Finds the account of a device, or makes one.",
         parameters: &[required("id", Type::Text), USERNAME, CREATE],
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
@@ -39,7 +39,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "authenticate_custom",
-        doc: "Finds the account of an id of the studio's own, or makes it.",
+        doc: "Finds the account of a custom id, which the studio has chosen, or makes one.",
         parameters: &[required("id", Type::Text), USERNAME, CREATE],
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
@@ -50,8 +50,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "authenticate_email",
-        doc: "Finds the account of an e-mail address and checks its password, or makes it. Without an address the name leads to \
-              the account.",
+        doc: "Finds the account of an e-mail address and checks its password, or makes an account. If the address is \
+              empty, the account is found by its username.",
         parameters: &[required("email", Type::Text), required("password", Type::Text), USERNAME, CREATE],
         results: LOGIN,
         answers: LOGIN_IN_WORDS,
@@ -76,8 +76,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "authenticate_token_generate",
-        doc: "Makes a session token for a user. Without a name it has the account's, without a time the usual life. A time that \
-              is over makes a token that is void.",
+        doc: "Makes a session token for a user. Without a username the token has the account's username. Without \
+              expires_at the token expires as one of a player who signs in. A time that is over makes a token that is void.",
         parameters: &[
             required("user_id", Type::Text),
             USERNAME,
@@ -85,7 +85,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("vars", Type::Map(&Type::Text)),
         ],
         results: &[field("token", Type::Text), field("exp", Type::Number)],
-        answers: "a session token, and when it expires",
+        answers: "a session token, and the moment at which it expires",
         errors: &[NO_ACCOUNT, BANNED],
         effect: EffectClass::Reads,
         lua: LuaShape::taking(ArgumentRules {

@@ -72,8 +72,9 @@ const CHANNEL_MESSAGE: Type = Type::Record(&RecordType {
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "channel_id_build",
-        doc: "Names a channel as players would find it: a room by its name (type 1), the conversation of sender and target (2), \
-              or a group's (3). A sender must be one who may join it.",
+        doc: "Makes the id of a channel: the room with the target as its name (type 1), the conversation of the \
+              sender with the target (type 2), or the channel of the target, a group (type 3). If a sender is given, \
+              the sender must be allowed to join the channel.",
         parameters: &[
             optional("sender_id", Type::Text),
             required("target", Type::Text),
@@ -101,7 +102,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_message_send",
-        doc: "Says something in a channel, by default as the server and to be kept. Those who are there have it at once.",
+        doc: "Sends a message to a channel. The players in the channel get the message at once. Without a sender, the \
+              message comes from the server. The server stores the message unless persist is false.",
         parameters: &[required("channel_id", Type::Text), optional("content", Type::Object), SENDER, USERNAME, PERSIST],
         results: &[only(CHANNEL_MESSAGE_ACK)],
         answers: ACKNOWLEDGEMENT,
@@ -119,7 +121,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_message_update",
-        doc: "Changes what this sender said in a channel.",
+        doc: "Changes a message that this sender sent to a channel.",
         parameters: &[
             required("channel_id", Type::Text),
             required("message_id", Type::Text),
@@ -146,7 +148,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_message_remove",
-        doc: "Removes what this sender said in a channel.",
+        doc: "Removes a message that this sender sent to a channel.",
         parameters: &[
             required("channel_id", Type::Text),
             required("message_id", Type::Text),
@@ -170,7 +172,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "channel_messages_list",
-        doc: "Lists what was said in a channel, oldest first unless asked otherwise.",
+        doc: "Lists the stored messages of a channel, the oldest first unless forward is false.",
         parameters: &[
             required("channel_id", Type::Text),
             number("limit", MESSAGE_PAGE_MAX as f64),
@@ -182,7 +184,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             maybe("next_cursor", Type::Text),
             maybe("prev_cursor", Type::Text),
         ],
-        answers: "the messages, and the cursors of the next and the previous page if there are such",
+        answers: "the messages, and the cursors of the next and the previous page if there are such pages",
         effect: EffectClass::Reads,
         lua: LuaShape::answering(CAMEL_CASE),
         javascript: JavaScriptShape::with_tables(AnswerShape {

@@ -14,10 +14,10 @@ const TIMESTAMP: Parameter = required("timestamp", Type::Number);
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "cron_next",
-        doc: "The first moment after another that a cron expression names, in UTC.",
+        doc: "Finds the first moment after the timestamp that a cron expression names, in UTC.",
         parameters: &[required("expression", Type::Text), TIMESTAMP],
         results: &[only(Type::Number)],
-        answers: "seconds since 1970",
+        answers: "the moment, in seconds since 1970",
         effect: EffectClass::Pure,
         lua: LuaShape::taking(ArgumentRules { not_empty: &["timestamp"], ..ArgumentRules::BY_RULE }),
         javascript: JavaScriptShape::taking(ArgumentRules { whole: &["timestamp"], ..ArgumentRules::BY_RULE }),
@@ -26,10 +26,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "cron_prev",
-        doc: "The last moment before another that a cron expression names, in UTC.",
+        doc: "Finds the last moment before the timestamp that a cron expression names, in UTC.",
         parameters: &[required("expression", Type::Text), TIMESTAMP],
         results: &[only(Type::Number)],
-        answers: "seconds since 1970",
+        answers: "the moment, in seconds since 1970",
         effect: EffectClass::Pure,
         lua: LuaShape::taking(ArgumentRules { not_empty: &["timestamp"], ..ArgumentRules::BY_RULE }),
         javascript: JavaScriptShape::taking(ArgumentRules { whole: &["timestamp"], ..ArgumentRules::BY_RULE }),

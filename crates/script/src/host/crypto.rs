@@ -12,7 +12,7 @@ use crate::value::Value;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "md5_hash",
-        doc: "The MD5 digest of a text. It protects nothing against anybody.",
+        doc: "Computes the MD5 digest of a text. MD5 is broken: the digest is no protection against attackers.",
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Text)],
         answers: "the digest in hexadecimal",
@@ -23,7 +23,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "sha256_hash",
-        doc: "The SHA-256 digest of a text.",
+        doc: "Computes the SHA-256 digest of a text.",
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Text)],
         answers: "the digest in hexadecimal",
@@ -34,7 +34,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "hmac_sha256_hash",
-        doc: "The authentication code of a text under a key, by HMAC with SHA-256.",
+        doc: "Computes the authentication code of a text under a key, by HMAC with SHA-256.",
         parameters: &[required("input", Type::Bytes), required("key", Type::Bytes)],
         results: &[only(Type::Bytes)],
         answers: "the code's 32 bytes",

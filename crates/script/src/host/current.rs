@@ -91,8 +91,8 @@ impl Current {
     }
 
     /// Whether the current call is a replayed callback of a recorded match.
-    pub(crate) fn is_again(&self) -> bool {
-        self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_again())
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_replayed())
     }
 
     /// Counts a call of a host function.

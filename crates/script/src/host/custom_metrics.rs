@@ -19,7 +19,7 @@ const NEEDS_TAGS: JavaScriptShape =
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "metrics_counter_add",
-        doc: "Adds to a total on the page of metrics.",
+        doc: "Adds the delta to a counter on the page of metrics.",
         parameters: &[required("name", Type::Text), TAGS, required("delta", Type::Number)],
         effect: EffectClass::Log,
         javascript: NEEDS_TAGS,
@@ -28,7 +28,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "metrics_gauge_set",
-        doc: "Sets a value on the page of metrics.",
+        doc: "Sets a gauge on the page of metrics to the value.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
         effect: EffectClass::Log,
         javascript: NEEDS_TAGS,
@@ -37,7 +37,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "metrics_timer_record",
-        doc: "Notes a duration, in nanoseconds, in a distribution on the page of metrics, which is in seconds.",
+        doc: "Adds a duration, given in nanoseconds, to a timer on the page of metrics, which shows seconds.",
         parameters: &[required("name", Type::Text), TAGS, required("value", Type::Number)],
         effect: EffectClass::Log,
         javascript: NEEDS_TAGS,

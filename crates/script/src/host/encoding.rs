@@ -20,7 +20,8 @@ pub(super) const NOT_EMPTY: LuaShape =
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "json_encode",
-        doc: "Writes a value as JSON. A table with a positive index is a list up to its highest index, any other an object.",
+        doc: "Writes a value as JSON. A table with a positive index becomes a list up to its highest index, any other table an \
+              object.",
         parameters: &[optional("value", Type::Any)],
         results: &[only(Type::Text)],
         answers: "the JSON text",
@@ -68,7 +69,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64_encode",
-        doc: "Writes bytes in base 64, with padding unless told otherwise.",
+        doc: "Writes bytes in base 64. The text has padding unless padding is false.",
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
@@ -79,7 +80,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64_decode",
-        doc: "Reads a text in base 64. Its padding may be left out unless `padding` is false.",
+        doc: "Reads a text in base 64. The text may be without padding unless padding is false.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
@@ -93,7 +94,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64url_encode",
-        doc: "Writes bytes in base 64 as it may stand in addresses, with padding unless told otherwise.",
+        doc: "Writes bytes in the form of base 64 that may stand in URLs. The text has padding unless padding is \
+              false.",
         parameters: &[required("input", Type::Bytes), PADDING],
         results: &[only(Type::Text)],
         answers: "the text in base 64",
@@ -105,7 +107,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "base64url_decode",
-        doc: "Reads a text in base 64 as it may stand in addresses. With `padding` the padding may not be left out.",
+        doc: "Reads a text in the form of base 64 that may stand in URLs. With padding, the text must be padded.",
         parameters: &[required("input", Type::Text), PADDING],
         results: &[only(Type::Bytes)],
         answers: "the bytes",
@@ -124,7 +126,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_v4",
-        doc: "A new random id.",
+        doc: "Makes a new random id.",
         results: &[only(Type::Text)],
         answers: "the id as text",
         effect: EffectClass::Chance,
@@ -134,7 +136,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_bytes_to_string",
-        doc: "The text of an id that is given as its 16 bytes.",
+        doc: "Writes an id, given as its 16 bytes, as a text.",
         parameters: &[required("bytes", Type::Bytes)],
         results: &[only(Type::Text)],
         answers: "the id as text",
@@ -147,7 +149,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "uuid_string_to_bytes",
-        doc: "The bytes of an id that is given as text.",
+        doc: "Reads the text of an id into its 16 bytes.",
         parameters: &[required("id", Type::Text)],
         results: &[only(Type::Bytes)],
         answers: "the id's 16 bytes",

@@ -17,7 +17,7 @@ use super::{
 use crate::value::Value;
 
 /// Game code of one language as a listener to events.
-pub(crate) trait Reports {
+pub(crate) trait EventListener {
     /// Whether this game code has functions for such events.
     fn hears_of(&self, occasion: Occasion) -> bool;
     /// Queues an event for the functions of this game code.
@@ -26,12 +26,12 @@ pub(crate) trait Reports {
 
 /// Passes the events that game code reports to the game code of all languages on the shard.
 #[derive(Default)]
-pub struct Reporter {
-    listeners: RefCell<Vec<Weak<dyn Reports>>>,
+pub struct EventReporter {
+    listeners: RefCell<Vec<Weak<dyn EventListener>>>,
 }
 
-impl Reporter {
-    pub(crate) fn add(&self, listener: Weak<dyn Reports>) {
+impl EventReporter {
+    pub(crate) fn add(&self, listener: Weak<dyn EventListener>) {
         self.listeners.borrow_mut().push(listener);
     }
 
@@ -46,14 +46,15 @@ impl Reporter {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "event",
-    doc: "Reports an event to the functions registered for events. Nobody waits until they have heard of it.",
+    doc: "Reports an event to the functions that are registered for events. The caller does not wait for these \
+          functions.",
     parameters: &[
         required("name", Type::Text),
         optional("properties", Type::Map(&Type::Text)),
         optional("timestamp", Type::Number),
         flag("external", false),
     ],
-    effect: EffectClass::Tells,
+    effect: EffectClass::Reports,
     javascript: JavaScriptShape::taking(ArgumentRules { required: &["properties"], ..ArgumentRules::BY_RULE }),
     go: GoShape::by_hand("Event"),
     run: Run::Now(event),

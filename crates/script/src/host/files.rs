@@ -14,10 +14,10 @@ const READ_BYTES_MAX: u64 = 16 << 20;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "file_read",
-        doc: "Reads a file below the folder of the modules.",
+        doc: "Reads a file in the folder of the modules or below it.",
         parameters: &[required("path", Type::Text)],
         results: &[only(Type::Text)],
-        answers: "what it holds",
+        answers: "the content of the file",
         errors: &[(ErrorKind::NotFound, "there is no such file")],
         effect: EffectClass::Reads,
         go: GoShape::by_hand("ReadFile"),
@@ -32,7 +32,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "get_config",
-        doc: "The part of the server's configuration that game code may need.",
+        doc: "Reads the part of the server's configuration that game code may need.",
         results: &[only(Type::Object)],
         answers: "name, shutdown_grace_sec, logger, session, socket and runtime, each of the last four with its settings",
         effect: EffectClass::Reads,

@@ -73,7 +73,8 @@ impl HttpClient for NoHttp {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "http_request",
-    doc: "Asks another server. The timeout is in milliseconds, 5,000 without one. Insecure requests take any certificate.",
+    doc: "Sends an HTTP request to another server and waits for the answer. The timeout is in milliseconds, by \
+          default 5,000. An insecure request accepts any certificate.",
     parameters: &[
         required("url", Type::Text),
         required("method", Type::Text),
@@ -84,7 +85,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     ],
     results: &[field("code", Type::Number), field("headers", Type::Map(&Type::Text)), field("body", Type::Text)],
     answers: "the status, the headers by name, and the body",
-    effect: EffectClass::Asks,
+    effect: EffectClass::AsksServer,
     javascript: JavaScriptShape::answering(JavaScriptAnswer::Response),
     run: Run::Later(|host, arguments| Box::pin(request(host, arguments))),
     ..ROW

@@ -14,9 +14,10 @@ use super::{
 };
 use crate::value::Value;
 
-const TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "another account has it");
+const TAKEN: DocumentedError = (ErrorKind::AlreadyExists, "another account has the identifier");
 const LINK: &[DocumentedError] = &[NO_ACCOUNT, TAKEN];
-const LAST: DocumentedError = (ErrorKind::PermissionDenied, "it is not linked, or the last way to sign in");
+const LAST: DocumentedError =
+    (ErrorKind::PermissionDenied, "the identifier is not linked, or is the last way to sign in");
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
@@ -30,7 +31,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "link_custom",
-        doc: "Links an id of the studio's own to an account.",
+        doc: "Links a custom id, which the studio has chosen, to an account.",
         parameters: &[required("user_id", Type::Text), required("custom_id", Type::Text)],
         errors: LINK,
         effect: EffectClass::Writes,
@@ -39,7 +40,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "link_email",
-        doc: "Links an e-mail address and a password to an account, instead of those there were.",
+        doc: "Links an e-mail address and a password to an account, in place of the account's former ones.",
         parameters: &[required("user_id", Type::Text), required("email", Type::Text), required("password", Type::Text)],
         errors: &[NO_ACCOUNT, TAKEN, TOO_MANY_PASSWORDS],
         effect: EffectClass::Writes,
@@ -56,7 +57,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "unlink_device",
-        doc: "Unlinks a device from an account, unless it is the last way to sign in.",
+        doc: "Unlinks a device from an account, unless the device is the last way to sign in.",
         parameters: &[required("user_id", Type::Text), required("device_id", Type::Text)],
         errors: &[LAST],
         effect: EffectClass::Writes,
@@ -65,7 +66,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "unlink_custom",
-        doc: "Unlinks an account's custom id, if it is this one or none is given, unless it is the last way to sign in.",
+        doc: "Unlinks an account's custom id, unless the id is the last way to sign in. If an id is given, the \
+              account must have that id.",
         parameters: &[required("user_id", Type::Text), optional("custom_id", Type::Text)],
         errors: &[LAST],
         effect: EffectClass::Writes,
@@ -76,7 +78,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "unlink_email",
-        doc: "Unlinks an account's e-mail address, if it is this one or none is given, unless it is the last way to sign in.",
+        doc: "Unlinks an account's e-mail address, unless the address is the last way to sign in. If an address is \
+              given, the account must have that address.",
         parameters: &[required("user_id", Type::Text), optional("email", Type::Text)],
         errors: &[LAST],
         effect: EffectClass::Writes,

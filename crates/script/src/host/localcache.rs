@@ -13,10 +13,10 @@ const FOREVER_SEC: f64 = 1e10;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "localcache_get",
-        doc: "Reads what all game code of this process keeps under a key.",
+        doc: "Reads the value that this process keeps under a key for all game code.",
         parameters: &[required("key", Type::Text), optional("default", Type::Any)],
         results: &[only(Type::Any)],
-        answers: "a copy of the value; without one the default",
+        answers: "a copy of the value; the default if no value is kept under the key",
         effect: EffectClass::Reads,
         run: Run::Now(|host, mut arguments| {
             let (key, default) = (arguments.bytes(), arguments.any());
@@ -27,7 +27,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "localcache_put",
-        doc: "Keeps a copy of a value for all game code of this process, for so many seconds, or without an end if they are 0.",
+        doc: "Keeps a copy of a value under a key for all game code of this process. The copy is deleted after \
+              ttl seconds; a copy with a ttl of 0 is kept as long as the process runs.",
         parameters: &[required("key", Type::Text), optional("value", Type::Any), number("ttl", 0.0)],
         errors: &[(ErrorKind::ResourceExhausted, "the cache is full")],
         effect: EffectClass::Local,
@@ -47,7 +48,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "localcache_delete",
-        doc: "Forgets what is kept under a key.",
+        doc: "Deletes the value that this process keeps under a key.",
         parameters: &[required("key", Type::Text)],
         effect: EffectClass::Local,
         run: Run::Now(|host, mut arguments| {
@@ -58,7 +59,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "localcache_clear",
-        doc: "Forgets everything that is kept in this process.",
+        doc: "Deletes all values that this process keeps under keys.",
         effect: EffectClass::Local,
         run: Run::Now(|host, _| {
             host.process.cache.clear();

@@ -99,7 +99,8 @@ const NO_HANDLER: AnswerShape = AnswerShape { without: &["tick_rate", "handler_n
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "match_create",
-        doc: "Makes a match whose callbacks the module of this name has. It is there once match_init has returned.",
+        doc: "Makes a match whose callbacks are in the module of this name. The match exists once its match_init has \
+              returned.",
         parameters: &[required("module", Type::Text), optional("params", Type::Object)],
         results: &[only(Type::Text)],
         answers: "the match's id",
@@ -129,10 +130,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "match_get",
-        doc: "A match by its id: its label, its number of players, and of one that game code runs its handler and tick rate.",
+        doc: "Reads a match: its label and its number of players, and the handler and tick rate if game code runs the \
+              match.",
         parameters: &[required("id", Type::Text)],
         results: &[maybe("", MATCH)],
-        answers: "the match, or nothing if there is none",
+        answers: "the match, or nothing if no match has this id",
         effect: EffectClass::Reads,
         javascript: JavaScriptShape::with_tables(NO_HANDLER),
         run: Run::Later(|host, mut arguments| {
@@ -145,7 +147,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "match_list",
-        doc: "Lists matches, one if no limit is given.",
+        doc: "Lists matches. Without a limit the list has at most one match.",
         parameters: &[
             number("limit", 1.0),
             optional("authoritative", Type::Flag),
@@ -155,7 +157,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             optional("query", Type::Text),
         ],
         results: &[only(Type::List(&MATCH))],
-        answers: "matches, the best first and among equals the newest",
+        answers: "the matches, the best first, and the newest first among equally good ones",
         effect: EffectClass::Reads,
         javascript: JavaScriptShape::with_tables(NO_HANDLER),
         run: Run::Later(|host, mut arguments| {
@@ -173,10 +175,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "match_signal",
-        doc: "Says something to the handler of a match, and waits for its answer.",
+        doc: "Sends a signal to the handler of a match, and waits for the handler's answer.",
         parameters: &[required("id", Type::Text), optional("data", Type::Text)],
         results: &[only(Type::Text)],
-        answers: "what match_signal of the handler answered",
+        answers: "the answer of the handler's match_signal",
         errors: &[
             (ErrorKind::NotFound, "there is no such match"),
             (ErrorKind::ResourceExhausted, "the match does not answer in time, or too many signals wait for it"),

@@ -58,16 +58,16 @@ pub use arguments::Arguments;
 use arguments::text_of;
 pub(crate) use current::LINE_OVERHEAD_BYTES;
 pub use current::{Current, Meter};
-pub use events::Reporter;
-pub(crate) use events::Reports;
+pub(crate) use events::EventListener;
+pub use events::EventReporter;
 pub use http::{HttpClient, HttpFuture, NoHttp, OutgoingRequest, OutgoingResponse};
 pub(crate) use logger::{LINE_BYTES_MAX, cut, line_of, print};
 pub use matches::{Matches, NoMatches};
-pub use notifications::WALKS_MAX;
+pub use notifications::SENDS_TO_ALL_MAX;
 pub use players::{NoPlayers, Players, Soon};
 pub use row::{
-    DefaultValue, DocumentedError, EffectClass, GoShape, HostFunction, HostFuture, JavaScriptAnswer, JavaScriptShape,
-    Parameter, ROW, Run, Started,
+    DefaultValue, DocumentedError, EffectClass, GoShape, HostAnswer, HostFunction, HostFuture, JavaScriptAnswer,
+    JavaScriptShape, Parameter, ROW, Run,
 };
 use row::{flag, not_yet, number};
 pub(crate) use row::{optional, required};
@@ -81,7 +81,7 @@ use types::{AMOUNTS, TEXTS, field, maybe, only};
 pub use types::{Field, RecordType, Type};
 
 use crate::durable::open_log::OpenLog;
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::languages::LanguageMatches;
 use crate::process::Process;
 
@@ -106,11 +106,11 @@ pub struct Host {
     /// The ending of public ids behind the dot, which is the same on all nodes of a cluster.
     pub node: Arc<str>,
     /// Takes events that game code reports.
-    pub reporter: Rc<Reporter>,
+    pub reporter: Rc<EventReporter>,
     /// Runs work that goes on after a call has answered.
     pub spawn: fn(Pin<Box<dyn Future<Output = ()>>>),
-    /// Count of the notifications to everybody that are being written, at most [`WALKS_MAX`].
-    pub walks: Rc<Cell<usize>>,
+    /// Count of the notifications to everybody that are being written, at most [`SENDS_TO_ALL_MAX`].
+    pub sends_to_all: Rc<Cell<usize>>,
     /// The call that runs now.
     pub current: Current,
     /// The match handlers that the modules have.
@@ -120,14 +120,14 @@ pub struct Host {
 impl Host {
     /// The facts about the server that the context of a call tells. The calls of a recorded match are told the node and
     /// version of the server that created the match.
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        let around = self.process.around.clone();
+    pub(crate) fn facts(&self) -> ServerFacts {
+        let facts = self.process.facts.clone();
         match self.current.recorded_call() {
             Some(call) => {
                 let (node, version) = (call.origin.node.clone(), call.origin.version.clone());
-                Surroundings { node, version, ..around }
+                ServerFacts { node, version, ..facts }
             }
-            None => around,
+            None => facts,
         }
     }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::value::Value;
 
 /// Limit on the persistent notifications to everybody that one shard writes at the same time.
-pub const WALKS_MAX: usize = 4;
+pub const SENDS_TO_ALL_MAX: usize = 4;
 
 const NOTIFICATION_REQUEST: Type = Type::Record(&RecordType {
     name: "NotificationRequest",
@@ -86,7 +86,8 @@ const SOME_IDS: LuaShape =
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "notification_send",
-        doc: "Sends a notification. One that is persistent waits until it is deleted; others reach who is connected.",
+        doc: "Sends a notification to a user. A persistent notification is stored until somebody deletes it; any \
+              other reaches only a user who is connected.",
         parameters: &[
             required("user_id", Type::Text),
             required("subject", Type::Text),
@@ -107,8 +108,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_send",
-        doc: "Sends notifications, all or none. Each has user_id, subject, content, code, and where needed sender_id and \
-              persistent.",
+        doc: "Sends notifications, all or none. Each notification has user_id, subject, content and code, and may \
+              have sender_id and persistent.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_REQUEST))],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -122,30 +123,30 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notification_send_all",
-        doc: "Sends a notification to everybody: to who is connected, or if it is persistent to every user, which goes on after \
-              the function has answered.",
+        doc: "Sends a notification to all users who are connected. A persistent notification goes to all users there \
+              are, and the server goes on sending it after the function has returned.",
         parameters: &[
             required("subject", Type::Text),
             required("content", Type::Object),
             required("code", Type::Number),
             flag("persistent", false),
         ],
-        errors: &[(ErrorKind::Unavailable, "as many of these are being written as may be at a time")],
+        errors: &[(ErrorKind::Unavailable, "too many persistent notifications to all users are being written")],
         effect: EffectClass::Writes,
         run: Run::Later(|host, arguments| Box::pin(send_all(host, arguments))),
         ..ROW
     },
     HostFunction {
         name: "notifications_list",
-        doc: "Lists the persistent notifications of a user, 1 to 1,000 of them.",
+        doc: "Lists the persistent notifications of a user. The limit is 1 to 1,000.",
         parameters: &[
             required("user_id", Type::Text),
             number("limit", NOTIFICATION_SERVER_PAGE_DEFAULT as f64),
             optional("cursor", Type::Text),
         ],
         results: &[field("notifications", Type::List(&LISTED_NOTIFICATION)), maybe("cursor", Type::Text)],
-        answers: "the notifications that wait for a user, oldest first and with their content as JSON, and the cursor of the \
-                 next page if there is one",
+        answers: "the notifications, the oldest first and with their content as JSON, and the cursor of the next page if there \
+                 is one",
         effect: EffectClass::Reads,
         lua: LuaShape::answering(AnswerShape { is_camel_case: true, ..AnswerShape::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
@@ -164,10 +165,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_get_id",
-        doc: "Reads persistent notifications by their ids; with a user only those of that user.",
+        doc: "Reads the persistent notifications with these ids. If a user is given, only that user's notifications \
+              are read.",
         parameters: &[IDS, USER],
         results: &[only(Type::List(&NOTIFICATION))],
-        answers: "those of the notifications that there are, in the order asked for",
+        answers: "the notifications that exist, in the order of their ids in the request",
         effect: EffectClass::Reads,
         lua: SOME_IDS,
         javascript: JavaScriptShape::with_tables(AnswerShape {
@@ -212,7 +214,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_delete_id",
-        doc: "Deletes notifications by their ids; with a user only those of that user.",
+        doc: "Deletes the notifications with these ids. If a user is given, only that user's notifications are \
+              deleted.",
         parameters: &[IDS, USER],
         effect: EffectClass::Writes,
         lua: SOME_IDS,
@@ -227,7 +230,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "notifications_update",
-        doc: "Changes persistent notifications, all or none. Each update has id, and of subject, content and sender what changes.",
+        doc: "Changes persistent notifications, all or none. Each update has the notification's id, and those of \
+              subject, content and sender that change.",
         parameters: &[required("updates", Type::List(&NOTIFICATION_UPDATE))],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -308,7 +312,7 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         }
         return Ok(Value::Nil);
     }
-    let walk = Walk::begin(&host)?;
+    let sending = SendToAll::begin(&host)?;
     let writing = host.clone();
     (host.spawn)(Box::pin(async move {
         let Host { store, clock, entropy, players, .. } = &*writing;
@@ -316,18 +320,19 @@ async fn send_all(host: Rc<Host>, mut arguments: Arguments) -> Result<Value> {
         if let Err(error) = notifications::send_to_all(&**store, &**clock, &**entropy, new, push).await {
             tracing::error!(%error, "a notification to everybody did not reach everybody");
         }
-        drop(walk);
+        drop(sending);
     }));
     Ok(Value::Nil)
 }
 
-/// A notification that is being written for every user. It counts in [`Host::walks`] until this value is dropped.
-struct Walk(Rc<Cell<usize>>);
+/// A notification that is being written for every user. It counts in [`Host::sends_to_all`] until this value is
+/// dropped.
+struct SendToAll(Rc<Cell<usize>>);
 
-impl Walk {
+impl SendToAll {
     fn begin(host: &Host) -> Result<Self> {
-        let count = &host.walks;
-        if count.get() >= WALKS_MAX {
+        let count = &host.sends_to_all;
+        if count.get() >= SENDS_TO_ALL_MAX {
             let message = "As many notifications to everybody are being written as may be. Try again later.";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
@@ -336,7 +341,7 @@ impl Walk {
     }
 }
 
-impl Drop for Walk {
+impl Drop for SendToAll {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }

@@ -20,7 +20,7 @@ const PARTY: Type = Type::Record(&RecordType {
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "party_list",
-    doc: "Lists parties that are not hidden, 1 to 100 of them, the best match first. Listing hidden ones too is not there yet.",
+    doc: "Lists parties that are not hidden, the best match first. The limit is 1 to 100. Hidden parties cannot be listed yet.",
     parameters: &[
         optional("limit", Type::Number),
         optional("open", Type::Flag),

@@ -95,11 +95,11 @@ fn not_built() -> Error {
 }
 
 /// A host function that was called.
-pub enum Started {
+pub enum HostAnswer {
     /// The answer.
-    Now(Value),
+    Ready(Value),
     /// An answer that is to come, for which the caller waits.
-    Later(HostFuture),
+    Pending(HostFuture),
 }
 
 impl HostFunction {
@@ -107,7 +107,7 @@ impl HostFunction {
     ///
     /// # Errors
     /// When the call has called host functions too often, the arguments do not fit, or the function refuses.
-    pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<Started> {
+    pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<HostAnswer> {
         host.current.count(&host.process.metrics)?;
         let arguments = Arguments::check(self, values)?;
         match host.current.recorded_call() {
@@ -117,7 +117,7 @@ impl HostFunction {
     }
 
     /// Whether the caller may have to wait.
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn may_wait(&self) -> bool {
         matches!(self.run, Run::Later(_))
     }
 
@@ -130,10 +130,10 @@ impl HostFunction {
     ///
     /// # Errors
     /// When the function refuses.
-    pub(crate) fn run(&self, host: &Rc<Host>, arguments: Arguments) -> Result<Started> {
+    pub(crate) fn run(&self, host: &Rc<Host>, arguments: Arguments) -> Result<HostAnswer> {
         match self.run {
-            Run::Now(run) => run(host, arguments).map(Started::Now),
-            Run::Later(run) => Ok(Started::Later(run(host.clone(), arguments))),
+            Run::Now(run) => run(host, arguments).map(HostAnswer::Ready),
+            Run::Later(run) => Ok(HostAnswer::Pending(run(host.clone(), arguments))),
             Run::NotYet => Err(not_built()),
         }
     }
@@ -205,11 +205,11 @@ pub enum EffectClass {
     /// A write to the server's log or metrics.
     Log,
     /// A report to functions that are registered for events.
-    Tells,
+    Reports,
     /// A read of data that others may change.
     Reads,
     /// A request to another server, which may change something there.
-    Asks,
+    AsksServer,
     /// A change of data that others may read.
     Writes,
     /// A change of data that others may read, by a keyed write: in a durable match the change happens once.
@@ -223,7 +223,7 @@ pub enum EffectClass {
 impl EffectClass {
     /// Whether a function of this class changes something, on this server or on another.
     pub(crate) fn is_change(self) -> bool {
-        self == Self::Asks || self.is_write()
+        self == Self::AsksServer || self.is_write()
     }
 
     /// Whether a function of this class changes data of this server or reaches its players.

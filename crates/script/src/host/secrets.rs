@@ -27,7 +27,7 @@ const HASH: ArgumentRules = ArgumentRules { not_empty: &["hash"], ..ArgumentRule
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "bcrypt_hash",
-        doc: "A hash of a password of at most 72 bytes by bcrypt, with a random salt.",
+        doc: "Hashes a password by bcrypt, with a random salt. The password has at most 72 bytes.",
         parameters: &[required("input", Type::Text)],
         results: &[only(Type::Text)],
         answers: "the hash",
@@ -46,10 +46,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "bcrypt_compare",
-        doc: "Whether a hash by bcrypt is that of a password.",
+        doc: "Checks a password against its hash by bcrypt.",
         parameters: &[required("hash", Type::Text), required("plaintext", Type::Text)],
         results: &[only(Type::Flag)],
-        answers: "whether it is",
+        answers: "whether the password is right",
         errors: &[BUSY],
         effect: EffectClass::Pure,
         lua: LuaShape::taking(HASH),
@@ -64,7 +64,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "secure_random_bytes",
-        doc: "Random bytes that nobody can foretell.",
+        doc: "Makes random bytes that nobody can foretell.",
         parameters: &[required("length", Type::Number)],
         results: &[only(Type::Bytes)],
         answers: "the bytes",

@@ -66,7 +66,8 @@ impl Host {
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "session_disconnect",
-        doc: "Closes a session's socket, wherever it is. The token stays valid. The reason is one of the protocol's, 0 to 4.",
+        doc: "Closes the socket of a session, on whichever node the socket is. The session's token stays valid. The \
+              reason is a number of the protocol, 0 to 4.",
         parameters: &[required("session_id", Type::Text), number("reason", 0.0)],
         effect: EffectClass::Players,
         go: GoShape::by_hand("SessionDisconnect"),
@@ -84,7 +85,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "session_logout",
-        doc: "Voids the tokens given, or without any all of the user's. Their sockets close.",
+        doc: "Voids the given tokens of a user, or all tokens of the user if none is given, and closes their \
+              sockets.",
         parameters: &[
             required("user_id", Type::Text),
             optional("token", Type::Text),
@@ -106,7 +108,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_ban_id",
-        doc: "Bans users: they cannot sign in, their tokens are void, their sockets are told and close. At most 1,000 at once.",
+        doc: "Bans users, at most 1,000 at once. Banned users cannot sign in, their tokens are void, and their \
+              sockets get a notification and close.",
         parameters: &[required("user_ids", TEXTS)],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
@@ -121,7 +124,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "users_unban_id",
-        doc: "Pardons users, at most 1,000 at once. They sign in anew.",
+        doc: "Lifts the ban of users, at most 1,000 at once. The users have to sign in again.",
         parameters: &[required("user_ids", TEXTS)],
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {

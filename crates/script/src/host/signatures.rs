@@ -17,8 +17,8 @@ use crate::value::Value;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "jwt_generate",
-        doc: "A JSON web token. The algorithm is HS256, HS384 or HS512 with a secret as its key, or RS256, RS384 or RS512 with \
-              an RSA key in PEM.",
+        doc: "Makes a JSON web token. The algorithm is HS256, HS384 or HS512 with a secret as its key, or RS256, \
+              RS384 or RS512 with an RSA key in PEM.",
         parameters: &[required("algorithm", Type::Text), required("key", Type::Text), required("claims", Type::Object)],
         results: &[only(Type::Text)],
         answers: "the token",

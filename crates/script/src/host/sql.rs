@@ -14,10 +14,11 @@ const MICROS_PER_SEC: f64 = 1e6;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "sql_exec",
-        doc: "Runs a statement of SQL, as a transaction of its own. Parameters are written $1, $2.",
+        doc: "Runs a statement of SQL in a transaction of its own. The statement names its parameters $1, $2 and so \
+              on.",
         parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
         results: &[field("rows_affected", Type::Number)],
-        answers: "how many rows were changed",
+        answers: "the number of rows that were changed",
         effect: EffectClass::Writes,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -30,10 +31,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "sql_query",
-        doc: "Runs a statement of SQL, as a transaction of its own, and answers its rows. Parameters are written $1, $2.",
+        doc: "Runs a statement of SQL in a transaction of its own, and reads its rows. The statement names its \
+              parameters $1, $2 and so on.",
         parameters: &[required("statement", Type::Text), optional("parameters", Type::List(&Type::Any))],
         results: &[only(Type::List(&Type::Object))],
-        answers: "the rows, each with its values by the columns' names",
+        answers: "the rows; each has its values by the names of the columns",
         effect: EffectClass::Writes,
         lua: LuaShape::taking(ArgumentRules { not_empty: &["statement"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {

@@ -88,7 +88,8 @@ const LIST_BYTES_MAX: usize = 8 << 20;
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "storage_read",
-        doc: "Reads objects, each named by collection, key and user_id; without user_id they are the server's own.",
+        doc: "Reads objects. Each is named by collection, key and user_id; an object named without user_id is the \
+              server's own.",
         parameters: &[required("object_ids", Type::List(&STORAGE_READ_REQUEST))],
         results: &[only(Type::List(&STORAGE_OBJECT))],
         answers: "the objects that exist, each with collection, key, user_id, value, version, permission_read, \
@@ -108,11 +109,11 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "storage_write",
-        doc: "Writes objects, all or none. Each has collection, key, user_id, value (a table), and where needed version, \
-              permission_read and permission_write.",
+        doc: "Writes objects, all or none. Each has collection, key, user_id and value (a table), and may have \
+              version, permission_read and permission_write.",
         parameters: &[required("objects", Type::List(&STORAGE_WRITE_REQUEST))],
         results: &[only(Type::List(&STORAGE_WRITE_ACK))],
-        answers: "for each object its collection, key, user_id and version, in the order asked for",
+        answers: "collection, key, user_id and version of each object, in the order of the request",
         effect: EffectClass::WritesKeyed,
         lua: LuaShape::answering(ACK_WITHOUT_TIMES),
         javascript: JavaScriptShape::with_tables(ACK_WITHOUT_TIMES),
@@ -130,7 +131,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "storage_delete",
-        doc: "Deletes objects, all or none, each named by collection, key and user_id, and where needed version.",
+        doc: "Deletes objects, all or none. Each is named by collection, key and user_id, and may have the version \
+              that it must be at.",
         parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
         effect: EffectClass::WritesKeyed,
         go: GoShape { error: "rejected", ..GoShape::arguments(&[("object_ids", "deletes")]) },
@@ -147,7 +149,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "storage_list",
-        doc: "Lists the objects of a collection: those of a user, or everybody's. With a caller only what that player may read.",
+        doc: "Lists the objects of a collection: the objects of a user, or of all users if none is given. If a caller \
+              is given, only objects that this player may read are listed.",
         parameters: &[
             optional("user_id", Type::Text),
             optional("collection", Type::Text),

@@ -85,11 +85,11 @@ const NO_SESSION: DocumentedError = (ErrorKind::NotFound, "the user has no such 
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "stream_user_list",
-        doc: "Lists who is on a stream.",
+        doc: "Lists the presences on a stream.",
         parameters: &[STREAM, flag("include_hidden", true), flag("include_not_hidden", true)],
         results: &[only(Type::List(&PRESENCE))],
         answers: "the presences: user_id, session_id, username, node, hidden, persistence, status",
-        errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000")],
+        errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000 presences")],
         effect: EffectClass::Reads,
         lua: LuaShape::answering(AnswerShape { without: &["node_id", "reason"], ..AnswerShape::BY_RULE }),
         javascript: JavaScriptShape::with_tables(AnswerShape { without: &["node"], ..AnswerShape::BY_RULE }),
@@ -106,7 +106,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_get",
-        doc: "Looks up a session on a stream.",
+        doc: "Finds the presence of a session on a stream.",
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
         results: &[maybe("", PRESENCE_ON_STREAM)],
         answers: "username, hidden, persistence and status of the presence, or nil",
@@ -126,7 +126,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_join",
-        doc: "Brings a session to a stream.",
+        doc: "Puts a session on a stream.",
         parameters: &[
             required("user_id", Type::Text),
             required("session_id", Type::Text),
@@ -136,7 +136,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             STATUS,
         ],
         results: &[only(Type::Flag)],
-        answers: "whether the session was not there before",
+        answers: "whether the session was not on the stream before",
         errors: &[NO_SESSION],
         effect: EffectClass::Players,
         lua: STATUS_IS_TEXT,
@@ -147,7 +147,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_update",
-        doc: "Changes as what a session is on a stream.",
+        doc: "Changes the status and flags of a session's presence on a stream.",
         parameters: &[
             required("user_id", Type::Text),
             required("session_id", Type::Text),
@@ -166,7 +166,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_leave",
-        doc: "Takes a session from a stream.",
+        doc: "Takes a session off a stream.",
         parameters: &[required("user_id", Type::Text), required("session_id", Type::Text), STREAM],
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
@@ -180,7 +180,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_user_kick",
-        doc: "Takes a session, named by user_id and session_id, from a stream.",
+        doc: "Takes a session, named by user_id and session_id, off a stream.",
         parameters: &[required("presence", PRESENCE_OF_USER), STREAM],
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
@@ -198,10 +198,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_count",
-        doc: "Counts who is on a stream.",
+        doc: "Counts the presences on a stream.",
         parameters: &[STREAM],
         results: &[only(Type::Number)],
-        answers: "how many presences there are, hidden ones included",
+        answers: "the number of presences, hidden ones included",
         effect: EffectClass::Reads,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -213,7 +213,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_close",
-        doc: "Takes everybody from a stream.",
+        doc: "Takes all sessions off a stream.",
         parameters: &[STREAM],
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
@@ -227,7 +227,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_send",
-        doc: "Sends a text to those on a stream: to all of them, or to those among the presences given.",
+        doc: "Sends a text to the sessions on a stream. If presences are given, only those of them that are on the \
+              stream get the text.",
         parameters: &[STREAM, required("data", Type::Text), PRESENCES, RELIABLE],
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
@@ -244,7 +245,9 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "stream_send_raw",
-        doc: "Sends a message of the realtime protocol, as its JSON would be, to those on a stream.",
+        doc: "Sends a message of the realtime protocol to the sessions on a stream. The envelope is a table in the \
+              form of the message's JSON. If presences are given, only those of them that are on the stream get the \
+              message.",
         parameters: &[STREAM, required("envelope", Type::Object), PRESENCES, RELIABLE],
         effect: EffectClass::Players,
         go: GoShape::by_hand("StreamSendRaw"),
@@ -267,7 +270,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "status_follow",
-        doc: "Has a session hear the status of users, at most 1,000 at once.",
+        doc: "Lets a session hear the status of users, at most 1,000 at once.",
         parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
         effect: EffectClass::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Follow).await })),
@@ -275,7 +278,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "status_unfollow",
-        doc: "Has a session hear the status of users no more.",
+        doc: "Lets a session no longer hear the status of users.",
         parameters: &[required("session_id", Type::Text), required("user_ids", TEXTS)],
         effect: EffectClass::Players,
         run: Run::Later(|host, arguments| Box::pin(async move { follow(&host, arguments, Errand::Unfollow).await })),

@@ -8,7 +8,7 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 
 pub(super) static FUNCTIONS: &[HostFunction] = &[HostFunction {
     name: "time",
-    doc: "The present moment.",
+    doc: "Reads the present time.",
     results: &[only(Type::Number)],
     answers: "milliseconds since 1970",
     effect: EffectClass::Chance,

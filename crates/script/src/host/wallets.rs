@@ -56,8 +56,8 @@ pub(super) const BELOW_ZERO: DocumentedError = (ErrorKind::FailedPrecondition, "
 pub(super) static FUNCTIONS: &[HostFunction] = &[
     HostFunction {
         name: "wallet_update",
-        doc: "Adds amounts to a player's wallet; less than nothing takes away. Nothing changes if anything would fall below zero. \
-              The ledger gets a line if it is asked for.",
+        doc: "Adds amounts to a player's wallet; negative amounts are taken away. If an amount would fall below zero, \
+              nothing changes. The change is written into the ledger if update_ledger is true.",
         parameters: &[
             required("user_id", Type::Text),
             required("changeset", AMOUNTS),
@@ -65,7 +65,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             flag("update_ledger", false),
         ],
         results: &[field("updated", AMOUNTS), field("previous", AMOUNTS)],
-        answers: "what the wallet holds then, and what it held before",
+        answers: "the wallet after the change, and the wallet before it",
         errors: &[NO_ACCOUNT, BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
         javascript: JavaScriptShape { repeats: "user_id", ..JavaScriptShape::BY_RULE },
@@ -84,10 +84,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "wallets_update",
-        doc: "Changes wallets, all or none. Each update has user_id, changeset, and where needed metadata.",
+        doc: "Changes wallets, all or none. Each update has user_id and changeset, and may have metadata.",
         parameters: &[required("updates", Type::List(&WALLET_UPDATE)), flag("update_ledger", false)],
         results: &[only(Type::List(&WALLET_UPDATE_RESULT))],
-        answers: "for each wallet its user_id, updated and previous; without updates nothing",
+        answers: "user_id, updated and previous of each wallet, and nothing without updates",
         errors: &[BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
         run: Run::Later(|host, mut arguments| {
@@ -105,7 +105,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "wallet_ledger_list",
-        doc: "Lists the changes of a player's wallet that were written into the ledger.",
+        doc: "Lists the items of the ledger: the changes of a player's wallet that were written into it.",
         parameters: &[
             required("user_id", Type::Text),
             number("limit", LEDGER_PAGE_MAX as f64),
@@ -137,7 +137,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "wallet_ledger_update",
-        doc: "Adds metadata to that of an item of the ledger.",
+        doc: "Adds metadata to the metadata of an item of the ledger.",
         parameters: &[required("item_id", Type::Text), required("metadata", Type::Object)],
         results: &[only(WALLET_LEDGER_ITEM)],
         answers: "the item",
@@ -155,7 +155,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "multi_update",
-        doc: "Changes accounts, objects and wallets together, all or nothing.",
+        doc: "Changes accounts, objects and wallets together: if one change fails, nothing is changed.",
         parameters: &[
             optional("account_updates", Type::List(&USER_UPDATE_ACCOUNT)),
             optional("storage_writes", Type::List(&STORAGE_WRITE_REQUEST)),
@@ -167,7 +167,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             field("storage_write_acks", Type::List(&STORAGE_WRITE_ACK)),
             field("wallet_update_acks", Type::List(&WALLET_UPDATE_RESULT)),
         ],
-        answers: "what became of the written objects, and of the wallets",
+        answers: "the results of the written objects, as of storage_write, and of the wallets, as of wallets_update",
         errors: &[(ErrorKind::AlreadyExists, "a username is taken"), BELOW_ZERO],
         effect: EffectClass::WritesKeyed,
         lua: LuaShape::answering(AnswerShape {

@@ -13,7 +13,7 @@ use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
 use super::{Durable, LanguageMatches};
-use crate::durable::history::{self, Course, History, LogContents};
+use crate::durable::history::{self, CallHistory, History, LogContents};
 use crate::durable::open_log::{OpenLog, is_given_up};
 use crate::durable::transcript::Transcript;
 use crate::engines::EngineDurableMatches;
@@ -143,9 +143,9 @@ impl LanguageMatches {
                 log.end(id, "its log had failed")?;
                 continue;
             }
-            let History { course, stranded_at, records } = history;
-            let resumed = match course {
-                Ok(course) => self.resume_one(durable, log, id, course, &records).await,
+            let History { calls, stranded_at, records } = history;
+            let resumed = match calls {
+                Ok(calls) => self.resume_one(durable, log, id, calls, &records).await,
                 Err(error) => Err(error.message.as_ref().into()),
             };
             match resumed {
@@ -183,12 +183,12 @@ impl LanguageMatches {
         durable: &Durable,
         log: &Rc<OpenLog>,
         id: MatchId,
-        course: Course,
+        calls: CallHistory,
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
-        let handler = course.handler().clone();
+        let handler = calls.handler().clone();
         let engine = self.durable_engine(&handler)?;
-        engine.resume(durable.logs.journal(id, log.clone()), course, records).await
+        engine.resume(durable.logs.journal(id, log.clone()), calls, records).await
     }
 
     /// Keeps the records of a match that cannot go on, or ends it if it could not for too long.
@@ -211,9 +211,13 @@ impl LanguageMatches {
     ///
     /// # Errors
     /// When the modules have no handler for the match, or it cannot begin.
-    pub async fn replay(&self, transcript: Transcript, see: &mut dyn FnMut(Played<'_>)) -> Result<Replayed, Arc<str>> {
+    pub async fn replay(
+        &self,
+        transcript: Transcript,
+        on_call: &mut dyn FnMut(Played<'_>),
+    ) -> Result<Replayed, Arc<str>> {
         let engine = self.durable_engine(transcript.handler())?;
-        engine.replay(transcript, see).await
+        engine.replay(transcript, on_call).await
     }
 
     /// Releases the log of a partition once snapshots of its matches are durable.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use muster_api::hooks::SUBJECT_COUNT;
 
 use crate::engines::EngineFunctions;
-use crate::machine::call::Sole;
+use crate::machine::call::SinglePurpose;
 use crate::machine::registered::Point;
 
 /// The index. For each registered name it holds the number of an engine: that of the first one whose modules have it.
@@ -14,8 +14,8 @@ pub(super) struct Index {
     functions: HashMap<Box<str>, usize>,
     /// Ordered by [`Point::index`].
     hooks: Box<[Option<usize>]>,
-    /// Ordered by the number of the [`Sole`].
-    soles: [Option<usize>; Sole::ALL.len()],
+    /// Ordered by the number of the [`SinglePurpose`].
+    by_purpose: [Option<usize>; SinglePurpose::ALL.len()],
 }
 
 impl Index {
@@ -23,7 +23,7 @@ impl Index {
     pub(super) fn of(engines: &[Box<dyn EngineFunctions>]) -> Self {
         let mut functions = HashMap::new();
         let mut hooks = vec![None; 2 * SUBJECT_COUNT];
-        let mut soles = [None; Sole::ALL.len()];
+        let mut by_purpose = [None; SinglePurpose::ALL.len()];
         for (number, engine) in engines.iter().enumerate() {
             engine.see_names(&mut |names| {
                 for id in &names.functions {
@@ -32,12 +32,12 @@ impl Index {
                 for point in names.hooks() {
                     hooks[point.index()].get_or_insert(number);
                 }
-                for sole in Sole::ALL.into_iter().filter(|sole| names.has(*sole)) {
-                    soles[sole as usize].get_or_insert(number);
+                for purpose in SinglePurpose::ALL.into_iter().filter(|purpose| names.has(*purpose)) {
+                    by_purpose[purpose as usize].get_or_insert(number);
                 }
             });
         }
-        Self { functions, hooks: hooks.into(), soles }
+        Self { functions, hooks: hooks.into(), by_purpose }
     }
 
     pub(super) fn function(&self, id: &str) -> Option<usize> {
@@ -48,7 +48,7 @@ impl Index {
         self.hooks[point.index()]
     }
 
-    pub(super) fn sole(&self, sole: Sole) -> Option<usize> {
-        self.soles[sole as usize]
+    pub(super) fn of_purpose(&self, purpose: SinglePurpose) -> Option<usize> {
+        self.by_purpose[purpose as usize]
     }
 }

@@ -82,8 +82,8 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
 }
 
 unsafe extern "C-unwind" fn looked_at<const LOOK: usize>(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: Luau calls this with the state that runs; the first upvalue is the builtin's address, see `replace`. No
-    // value of Rust is alive when the check or the builtin raises an error.
+    // SAFETY: Luau calls this with the state that runs; the first upvalue is the builtin's address, see `replace`. Here
+    // no value of Rust is alive when the check or the builtin raises an error; those of a check are dropped, see `raw`.
     unsafe {
         match LOOKS[LOOK](state) {
             Ok(Some(results)) => results,
@@ -196,7 +196,8 @@ unsafe fn short_format(state: *mut ffi::lua_State) -> std::result::Result<Option
 /// Has `string.format` take what the original's takes, see [`format`].
 unsafe fn format_text(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
     // SAFETY: this is called from a function of C with the state that runs.
-    unsafe { format::prepare(state).map(|()| None) }
+    unsafe { format::prepare(state) };
+    Ok(None)
 }
 
 /// Refuses environments that are not a call's own: a function whose globals are the machine's belongs to all instances,

@@ -93,7 +93,7 @@ impl Machine for Vm {
         let (lua, host, contexts) = (self.lua.clone(), self.host.clone(), self.contexts.clone());
         let CallInput { invocation, argument } = input;
         let call = move |seat: &Seat| -> Result<MultiValue> {
-            let (context, written) = contexts.of_call(&lua, &invocation, &argument, &host.process.around)?;
+            let (context, written) = contexts.of_call(&lua, &invocation, &argument, &host.process.facts)?;
             seat.context.replace(Some(context.clone()));
             let mut arguments = arguments_behind_context(&lua, argument, written)?;
             arguments.push_front(LuaValue::Table(context));

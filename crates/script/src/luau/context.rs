@@ -6,7 +6,7 @@ use muster_api::game::{Invocation, Multimap};
 use muster_domain::ids::Uuid;
 
 use super::raw::{self, Pen};
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::machine::call::CallArgument;
 
 /// Number of entries that a context has room for at first.
@@ -55,10 +55,10 @@ pub(super) struct Contexts {
 
 impl Contexts {
     /// Prepares the contexts of a machine's calls.
-    pub(super) fn new(lua: &Lua, around: &Surroundings) -> Result<Self> {
+    pub(super) fn new(lua: &Lua, facts: &ServerFacts) -> Result<Self> {
         let common = raw::table(lua, ROOM, |common| {
-            common.set_text("node", &*around.node);
-            common.set_text("version", &*around.version);
+            common.set_text("node", &*facts.node);
+            common.set_text("version", &*facts.version);
         })?;
         Ok(Self { names: lua.create_sequence_from(NAMES)?, common })
     }
@@ -69,11 +69,11 @@ impl Contexts {
         lua: &Lua,
         invocation: &Invocation,
         argument: &CallArgument,
-        around: &Surroundings,
+        facts: &ServerFacts,
     ) -> Result<(Table, LuaValue)> {
         raw::with_tables(lua, [&self.names, &self.common], |pen| {
             pen.clone_of(COMMON_AT);
-            fill(pen, invocation, around);
+            fill(pen, invocation, facts);
             match argument {
                 CallArgument::Text(text) => pen.text(text.as_bytes()),
                 CallArgument::Number(number) => pen.number(*number),
@@ -88,25 +88,25 @@ impl Contexts {
     }
 
     /// A context that names no caller. `mode` is its execution mode.
-    pub(super) fn of_nobody(&self, lua: &Lua, mode: &str, around: &Surroundings) -> Result<Table> {
+    pub(super) fn of_nobody(&self, lua: &Lua, mode: &str, facts: &ServerFacts) -> Result<Table> {
         raw::with_tables(lua, [&self.names, &self.common], |pen| {
             pen.clone_of(COMMON_AT);
-            fill_common(pen, mode, around);
+            fill_common(pen, mode, facts);
         })
     }
 }
 
-fn fill_common(pen: &mut Pen, mode: &str, around: &Surroundings) {
+fn fill_common(pen: &mut Pen, mode: &str, facts: &ServerFacts) {
     pen.set_listed(NAMES_AT, EXECUTION_MODE, |pen| pen.text(mode.as_bytes()));
     pen.set_listed(NAMES_AT, ENV, |pen| {
-        pen.table(0, around.env.len(), |env| around.env.iter().for_each(|(name, value)| env.set_text(name, value)));
+        pen.table(0, facts.env.len(), |env| facts.env.iter().for_each(|(name, value)| env.set_text(name, value)));
     });
 }
 
 /// Writes the entries of a call's context. They have the names of the original.
-fn fill(pen: &mut Pen, invocation: &Invocation, around: &Surroundings) {
+fn fill(pen: &mut Pen, invocation: &Invocation, facts: &ServerFacts) {
     let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
-    fill_common(pen, invocation.mode.name(), around);
+    fill_common(pen, invocation.mode.name(), facts);
     pen.set_listed(NAMES_AT, HEADERS, |pen| write_multimap(pen, &invocation.headers));
     pen.set_listed(NAMES_AT, QUERY_PARAMS, |pen| write_multimap(pen, &invocation.query));
     if let Some(claims) = &invocation.user {

@@ -1,19 +1,17 @@
-//! `string.format` as the original's interpreter has it, which formats by the rules of Go: any value is a text, `%v` and
-//! `%t` exist, and an argument that is missing is named in the result instead of raising an error.
+//! `string.format` as the original's interpreter has it, which formats by the rules of Go: any value is a text, `%v`
+//! and `%t` exist, and an argument that is missing is named in the result instead of raising an error.
 //!
 //! Formats that Luau reads the same way go to Luau's own function. For others the format and the arguments are changed
 //! on the stack first.
 
 #![expect(unsafe_code, reason = "the arguments of a builtin can only be changed on the stack that they lie on")]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
+use std::ptr;
 
 use mlua::ffi;
 
 use super::builtins::text;
-
-/// Largest number of arguments that one format uses.
-const ARGUMENTS_MAX: usize = 99;
 
 /// Characters that may stand between the percent sign and the letter of a conversion.
 const FLAGS: &[u8] = b"-+ #0123456789.";
@@ -48,49 +46,35 @@ fn conversions(format: &[u8]) -> impl Iterator<Item = Conversion<'_>> {
     })
 }
 
-/// The place in the new format of a conversion that Luau lacks or that lacks its argument.
-enum Stead {
-    /// The conversion stays.
-    Itself,
-    /// The conversion of a text; the argument was made one.
-    Text,
-    /// These characters, which use no argument.
-    Characters(Vec<u8>),
+/// The form of a conversion in the new format.
+enum Form<'a> {
+    /// The conversion as it stands.
+    Same,
+    /// The conversion of a text, with these flags; the argument was made one.
+    Text(&'a [u8]),
 }
 
 /// Changes format and arguments so that Luau's own function answers what the original's does.
 ///
 /// # Safety
 /// Must be called from a function of C with the state that runs.
-///
-/// # Errors
-/// For more than [`ARGUMENTS_MAX`] conversions.
-pub(super) unsafe fn prepare(state: *mut ffi::lua_State) -> Result<(), &'static CStr> {
+pub(super) unsafe fn prepare(state: *mut ffi::lua_State) {
     // SAFETY: the format stays at the first place of the stack until it is replaced at the end.
-    let Some(format) = (unsafe { text(state, 1) }) else { return Ok(()) };
+    let Some(format) = (unsafe { text(state, 1) }) else { return };
+    // SAFETY: as for this function.
+    let last = unsafe { ffi::lua_gettop(state) };
     let mut made = Vec::new();
     let mut copied = 0;
-    let mut used = 0;
-    for conversion in conversions(format) {
-        // The format is the first argument.
-        let at = 2 + used as c_int;
-        used += 1;
-        if used > ARGUMENTS_MAX {
-            return Err(c"string.format: the format uses more than 99 arguments");
-        }
-        // SAFETY: as for this function.
-        let stead = unsafe { stead(state, &conversion, at) };
-        let characters = match stead {
-            Stead::Itself => continue,
-            Stead::Text => [b"%".as_slice(), conversion.flags, b"s"].concat(),
-            Stead::Characters(characters) => {
-                // The argument is skipped; Luau takes arguments in order.
-                // SAFETY: removing is safe for places that there are.
-                if at <= unsafe { ffi::lua_gettop(state) } {
-                    unsafe { ffi::lua_remove(state, at) };
-                }
-                used -= 1;
-                characters
+    // The format is the first argument.
+    for (at, conversion) in (2..).zip(conversions(format)) {
+        let characters = if at > last {
+            // Twice a percent sign is one in the result.
+            [b"%%!".as_slice(), &[conversion.letter], b"(MISSING)"].concat()
+        } else {
+            // SAFETY: `at` is the place of an argument.
+            match unsafe { form(state, &conversion, at) } {
+                Form::Same => continue,
+                Form::Text(flags) => [b"%", flags, b"s"].concat(),
             }
         };
         made.extend_from_slice(&format[copied..conversion.start]);
@@ -99,44 +83,39 @@ pub(super) unsafe fn prepare(state: *mut ffi::lua_State) -> Result<(), &'static 
     }
     if copied > 0 {
         made.extend_from_slice(&format[copied..]);
-        // SAFETY: the old format is not used any more, and a function of C has room for one more value.
-        unsafe {
-            ffi::lua_pushlstring(state, made.as_ptr().cast(), made.len());
-            ffi::lua_replace(state, 1);
-        }
+        // SAFETY: the old format is not used any more.
+        unsafe { put(state, 1, &made) };
     }
-    Ok(())
 }
 
-/// Finds out how a conversion is written for Luau, and makes its argument a text where it has to be one.
+/// Finds the form of a conversion, and makes its argument a text where it has to be one.
 ///
 /// # Safety
-/// See [`prepare`].
-unsafe fn stead(state: *mut ffi::lua_State, conversion: &Conversion<'_>, at: c_int) -> Stead {
+/// See [`prepare`]; there must be an argument at the place.
+unsafe fn form<'a>(state: *mut ffi::lua_State, conversion: &Conversion<'a>, at: c_int) -> Form<'a> {
     let letter = conversion.letter;
-    // SAFETY: `at` is a place of an argument or above the stack's top, which has the type of nothing.
+    // SAFETY: as for this function; a function of C has room for one more value.
     unsafe {
-        let kind = ffi::lua_type(state, at);
-        match (letter, kind) {
-            (_, ffi::LUA_TNONE) => Stead::Characters(format!("%%!{}(MISSING)", char::from(letter)).into_bytes()),
-            (b's', ffi::LUA_TSTRING) => Stead::Itself,
-            (b's' | b'v', _) => {
-                make_text(state, at);
-                Stead::Text
-            }
-            (b't', ffi::LUA_TBOOLEAN) => {
-                make_text(state, at);
-                Stead::Text
+        match (letter, ffi::lua_type(state, at)) {
+            (b's', ffi::LUA_TSTRING) => Form::Same,
+            (b's' | b'v', _) | (b't', ffi::LUA_TBOOLEAN) => {
+                ffi::luaL_tolstring(state, at, ptr::null_mut());
+                ffi::lua_replace(state, at);
+                Form::Text(conversion.flags)
             }
             (b'q', ffi::LUA_TSTRING) => {
                 let quoted = quoted(text(state, at).unwrap_or_default());
                 put(state, at, &quoted);
-                Stead::Text
+                Form::Text(conversion.flags)
             }
-            (letter, ffi::LUA_TNIL) if NUMBERS.contains(&letter) => Stead::Characters(b"&{}".to_vec()),
+            (letter, ffi::LUA_TNIL) if NUMBERS.contains(&letter) => {
+                put(state, at, b"&{}");
+                Form::Text(b"")
+            }
             (letter, ffi::LUA_TBOOLEAN) if NUMBERS.contains(&letter) => {
                 let flag = ffi::lua_toboolean(state, at) != 0;
-                Stead::Characters(format!("%%!{}(bool={flag})", char::from(letter)).into_bytes())
+                put(state, at, format!("%!{}(bool={flag})", char::from(letter)).as_bytes());
+                Form::Text(b"")
             }
             // A text that is no number counts as zero.
             (letter, ffi::LUA_TSTRING) if NUMBERS.contains(&letter) => {
@@ -146,23 +125,11 @@ unsafe fn stead(state: *mut ffi::lua_State, conversion: &Conversion<'_>, at: c_i
                     ffi::lua_pushnumber(state, 0.0);
                     ffi::lua_replace(state, at);
                 }
-                Stead::Itself
+                Form::Same
             }
             // Luau raises the error for what neither knows.
-            _ => Stead::Itself,
+            _ => Form::Same,
         }
-    }
-}
-
-/// Replaces an argument by its text, as `tostring` makes it.
-///
-/// # Safety
-/// See [`prepare`].
-unsafe fn make_text(state: *mut ffi::lua_State, at: c_int) {
-    // SAFETY: a function of C has room for one more value.
-    unsafe {
-        ffi::luaL_tolstring(state, at, std::ptr::null_mut());
-        ffi::lua_replace(state, at);
     }
 }
 
@@ -212,7 +179,11 @@ mod tests {
         let lua = Lua::new();
         builtins::replace(&lua).expect("builtins can be replaced");
         let result: mlua::Result<mlua::Value> = lua.load(format!("return {expression}")).eval();
-        assert_eq!(result.and_then(|value| value.to_string()).unwrap_or_else(|error| error.to_string()), expect, "{expression}");
+        assert_eq!(
+            result.and_then(|value| value.to_string()).unwrap_or_else(|error| error.to_string()),
+            expect,
+            "{expression}"
+        );
     }
 
     #[test]
@@ -232,6 +203,7 @@ mod tests {
     fn missing_arguments_are_named_and_further_ones_are_left_out() {
         check("string.format('%s %s', 1)", "1 %!s(MISSING)");
         check("string.format('%d%%')", "%!d(MISSING)%");
+        check("#string.format(string.rep('%s', 50), 1)", "589");
         check("string.format('%s', 1, 2, 3)", "1");
         check("string.format('none')", "none");
     }

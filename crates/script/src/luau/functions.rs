@@ -16,7 +16,7 @@ use mlua::{Function, Lua, Result, Table, ffi};
 use super::interrupt::{raise_at_caller, seat_of};
 use super::json;
 use super::raw::{Pen, Reader};
-use crate::host::{Host, HostFunction, Started, Unfit, functions};
+use crate::host::{Host, HostAnswer, HostFunction, Unfit, functions};
 use crate::quickjs::camel_case;
 use crate::value::Value;
 use crate::value::allowance::Allowance;
@@ -108,8 +108,8 @@ unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
     let begin = || function.start(host, values).map_err(|error| error.message.into_owned());
     let started = catch_unwind(AssertUnwindSafe(begin)).map_err(|_| FAULT)??;
     let value = match started {
-        Started::Now(value) => value,
-        Started::Later(awaited) => {
+        HostAnswer::Ready(value) => value,
+        HostAnswer::Pending(awaited) => {
             // SAFETY: the caller passes the running state. The seat lives as long as its call.
             let seat = unsafe { seat_of(state) }.ok_or_else(|| format!("{}: nothing runs", function.name))?;
             seat.fiber.wait(awaited).map_err(|error| error.message.into_owned())?

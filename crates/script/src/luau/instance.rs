@@ -11,7 +11,7 @@ use mlua::{Function, Lua, LuaString, Result, Table, Value as LuaValue};
 use super::program::{Module, compile_source};
 use super::uses::Uses;
 use super::vm::{HOST_MODULE, Vm};
-use super::{own, raw};
+use super::{raw, text_methods};
 
 /// RegisteredFunctions name of the table in which instances look up what their environment lacks: the libraries.
 const BASE: &str = "base";
@@ -84,7 +84,7 @@ impl Chunks {
         let list: Rc<[Chunk]> = list.into();
         let (make_chunk, leave_chunk) = (make_chunk(vm, list.clone())?, leave_chunk(vm)?);
         if uses.written.contains("string") {
-            own::look_up_methods_in_instances(lua)?;
+            text_methods::look_up_in_instances(lua)?;
         }
         let own_functions = if uses.own_functions {
             let folder = vm.host.process.folder.as_deref().unwrap_or(Path::new("."));

@@ -4,7 +4,7 @@
 -- Game code that may be put aside is called from here, never from a callback of mlua.
 local move_max, say = ...
 local error, pcall, select, type, rawget, tonumber, move = error, pcall, select, type, rawget, tonumber, table.move
-local tostring, tonumber, setfenv, setmetatable, concat, sort = tostring, tonumber, setfenv, setmetatable, table.concat, table.sort
+local tostring, setfenv, setmetatable, concat, sort = tostring, setfenv, setmetatable, table.concat, table.sort
 local find, gsub = string.find, string.gsub
 
 -- Luau cannot be interrupted while it moves elements, and truncates places to whole numbers of 32 bits.

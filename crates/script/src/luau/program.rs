@@ -11,11 +11,11 @@ use muster_live::matches::Chain;
 
 use super::dialect;
 use super::uses::Uses;
-use super::vm::Vm;
+use super::vm::{HOST_MODULE, Vm};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{Code, LoadError};
+use crate::machine::{LoadError, LoadedProgram};
 use crate::process::Process;
 use crate::process::stuck::digest;
 
@@ -91,7 +91,7 @@ impl Program {
     }
 }
 
-impl Code for Program {
+impl LoadedProgram for Program {
     fn names(&self) -> &Names {
         &self.names
     }
@@ -155,12 +155,14 @@ fn read(folder: &Path, path: &Path, process: &Process) -> Result<Option<Source>,
 pub(super) fn compile_source(source: &[u8], uses: &Uses) -> Result<Vec<u8>, String> {
     let refused = |refusal: dialect::Refusal| format!("{}: {}", refusal.line, refusal.message);
     let translated = dialect::translate(source).map_err(refused)?;
+    // Luau binds a global for good when code is loaded, unless the code assigns to the global somewhere.
+    let assigned = uses.written.iter().filter(|library| **library != HOST_MODULE);
+    let mut text: Vec<u8> =
+        assigned.flat_map(|name| format!("if false then {name} = {name} end ").into_bytes()).collect();
+    text.extend_from_slice(translated.as_deref().unwrap_or(source));
     // In durable matches `next` is replaced, so loops over it must call the global instead of Luau's builtin.
-    let mut compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
-    for library in &uses.written {
-        compiler = compiler.add_mutable_global(*library);
-    }
-    compiler.compile(translated.as_deref().unwrap_or(source)).map_err(|error| match error {
+    let compiler = Compiler::new().set_optimization_level(2).set_debug_level(1).add_mutable_global("next");
+    compiler.compile(text).map_err(|error| match error {
         // The message begins with the line number.
         mlua::Error::SyntaxError { message, .. } => message,
         other => other.to_string(),

@@ -3,15 +3,15 @@
 use mlua::{Function, Lua, Result, Table, Value as LuaValue, Variadic};
 use muster_api::game::Occasion;
 
-use crate::machine::call::{Sole, listener_name};
+use crate::machine::call::{SinglePurpose, listener_name};
 use crate::machine::registered::{Among, SharedFunctions, When};
 
 /// Adds the registering functions to the host's module.
 pub(super) fn bind_all(lua: &Lua, nk: &Table, bind: &Function, registered: &SharedFunctions<Function>) -> Result<()> {
     let put = |name: &str, run: Function| nk.raw_set(name, bind.call::<Function>(run)?);
     put("register_rpc", register_rpc(lua, registered.clone())?)?;
-    for sole in Sole::ALL {
-        put(&format!("register_{}", sole.name()), register_sole(lua, registered.clone(), sole)?)?;
+    for purpose in SinglePurpose::ALL {
+        put(&format!("register_{}", purpose.name()), register_single_purpose(lua, registered.clone(), purpose)?)?;
     }
     for occasion in Occasion::ALL {
         let name = format!("register_{}", listener_name(occasion));
@@ -55,12 +55,16 @@ fn register_rpc(lua: &Lua, registered: SharedFunctions<Function>) -> Result<Func
     })
 }
 
-fn register_sole(lua: &Lua, registered: SharedFunctions<Function>, sole: Sole) -> Result<Function> {
+fn register_single_purpose(
+    lua: &Lua,
+    registered: SharedFunctions<Function>,
+    purpose: SinglePurpose,
+) -> Result<Function> {
     lua.create_function(move |lua, function: LuaValue| {
         let LuaValue::Function(function) = function else {
-            return refused(lua, format!("register_{} expects a function", sole.name()));
+            return refused(lua, format!("register_{} expects a function", purpose.name()));
         };
-        registered.borrow_mut().set_sole(sole, function);
+        registered.borrow_mut().set_single_purpose(purpose, function);
         Ok((true, LuaValue::Nil))
     })
 }

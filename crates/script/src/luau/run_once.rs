@@ -20,7 +20,7 @@ pub(super) fn run_once(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts: Rc
         if !host.process.is_first_run() {
             return Ok((true, LuaValue::Nil));
         }
-        let context = contexts.of_nobody(lua, "run_once", &host.process.around)?;
+        let context = contexts.of_nobody(lua, "run_once", &host.process.facts)?;
         if let Some(seat) = seats.current() {
             seat.context.replace(Some(context.clone()));
         }
@@ -35,7 +35,7 @@ pub(super) fn get_context(lua: &Lua, host: Rc<Host>, seats: Rc<Seats>, contexts:
         let known = seats.current().and_then(|seat| seat.context.borrow().clone());
         let context = match known {
             Some(context) => context,
-            None => contexts.of_nobody(lua, "run_once", &host.process.around)?,
+            None => contexts.of_nobody(lua, "run_once", &host.process.facts)?,
         };
         Ok((true, context))
     })

@@ -10,7 +10,7 @@ use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Result, Table, Thread};
 use super::{interrupt, memory};
 use crate::host::Host;
 use crate::machine::budget::Budget;
-use crate::machine::fiber::{Fiber, Turns};
+use crate::machine::fiber::{Fiber, TurnListener};
 use crate::machine::matches::Sink;
 
 /// Limit on the unused seats that a machine keeps for further calls.
@@ -109,7 +109,7 @@ impl Seat {
     }
 }
 
-impl Turns for Seat {
+impl TurnListener for Seat {
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool) {
         if let Some(seats) = self.seats.upgrade() {
             seats.current.replace(Some(self.clone()));

@@ -43,13 +43,12 @@ impl Uses {
             if is_required_host(&words, at) {
                 hosts.insert(words[at].text);
             }
-            if is_written(&words, at) {
-                let library = WRITABLE.iter().find(|name| **name != HOST_MODULE && words[at].is_name(name));
-                self.written.extend(library);
-                if hosts.contains(words[at].text) {
-                    self.written.insert(HOST_MODULE);
-                }
-            }
+            let library = if hosts.contains(words[at].text) {
+                Some(HOST_MODULE)
+            } else {
+                WRITABLE.into_iter().find(|name| *name != HOST_MODULE && words[at].is_name(name))
+            };
+            self.written.extend(library.filter(|_| is_written(&words, at)));
         }
     }
 }
@@ -100,6 +99,16 @@ mod tests {
         uses.add(source.as_bytes());
         let found: Vec<&str> = uses.written.iter().copied().collect();
         assert_eq!((uses.own_functions, found.as_slice()), (own_functions, written), "{source}");
+    }
+
+    #[test]
+    fn writes_to_libraries_are_found() {
+        check("function string.trim(s) return s end", false, &["string"]);
+        check("table.contains = function() end math.random = nil", false, &["math", "table"]);
+        check("string['x' .. y[1]] = 3", false, &["string"]);
+        check("rawset(os, 'x', 1)", false, &["os"]);
+        check("local nk = require('nakama') nk.own = 1", false, &["nakama"]);
+        check("local nk = require \"nakama\" function nk.own() end", false, &["nakama"]);
     }
 
     #[test]

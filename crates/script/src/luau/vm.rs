@@ -145,7 +145,7 @@ impl Vm {
             require_all: prelude.raw_get("require_all")?,
         };
         let registered = SharedFunctions::default();
-        let contexts = Rc::new(Contexts::new(&lua, &host.process.around)?);
+        let contexts = Rc::new(Contexts::new(&lua, &host.process.facts)?);
         let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
@@ -200,10 +200,9 @@ fn say(lua: &Lua, host: &Rc<Host>) -> Result<Function> {
     const CALLER: usize = 2;
     let host = host.clone();
     lua.create_function(move |lua, text: LuaString| {
-        let place = lua.inspect_stack(CALLER, |debug| {
-            (debug.source().short_src.unwrap_or_default().into_owned(), debug.current_line().unwrap_or_default())
-        });
-        let (file, line) = place.unwrap_or_default();
+        let file = lua.inspect_stack(CALLER, |debug| debug.source().short_src.map(|file| file.into_owned()));
+        let line = lua.inspect_stack(CALLER, |debug| debug.current_line());
+        let (file, line) = (file.flatten().unwrap_or_default(), line.flatten().unwrap_or_default());
         print(&host, &text.as_bytes(), &file, line);
         Ok(())
     })

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::fiber::Turns;
+use super::fiber::TurnListener;
 use super::limits::SLICE;
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
@@ -150,7 +150,7 @@ impl Budget {
     }
 }
 
-impl Turns for Budget {
+impl TurnListener for Budget {
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool) {
         self.resume(is_abandoned);
     }

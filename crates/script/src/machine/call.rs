@@ -13,7 +13,7 @@ pub enum Callee<'a> {
     /// A hook.
     Hook(Point),
     /// The function for a purpose that has at most one function.
-    Sole(Sole),
+    SinglePurpose(SinglePurpose),
     /// A listener of events, by the order in which listeners were registered.
     Listener(Occasion, usize),
     /// A scheduled function, by the order of registration.
@@ -28,7 +28,7 @@ impl Callee<'_> {
         match self {
             Self::Function(id) => id.to_owned(),
             Self::Hook(Point { when, subject }) => format!("{} {}", when.name(), subject.name()),
-            Self::Sole(sole) => sole.name().to_owned(),
+            Self::SinglePurpose(purpose) => purpose.name().to_owned(),
             Self::Listener(occasion, _) => listener_name(occasion).to_owned(),
             Self::Schedule(index) => format!("schedule {}", index + 1),
             Self::Route(index) => format!("route {}", index + 1),
@@ -47,14 +47,14 @@ pub(crate) fn listener_name(occasion: Occasion) -> &'static str {
 
 /// Purposes for which modules register at most one function. The last function registered for one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sole {
+pub enum SinglePurpose {
     /// The function is called before the server stops.
     Farewell,
     /// The function says where players go whom the matchmaker has matched.
     Matched,
 }
 
-impl Sole {
+impl SinglePurpose {
     /// All purposes, in the order of their numbers.
     pub(crate) const ALL: [Self; 2] = [Self::Farewell, Self::Matched];
 

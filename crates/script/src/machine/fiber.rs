@@ -22,7 +22,7 @@ const STACK_BYTES: usize = 1 << 20;
 
 /// Limit on the turns that an abandoned call is given so that it ends. A call that needs more is given up, and
 /// everything on its stack is lost.
-const TOLD_MAX: u32 = 100_000;
+const ABANDONED_TURNS_MAX: u32 = 100_000;
 
 thread_local! {
     /// Permit to run any slice of a call but its first. There is one for each thread, so that other work of the thread
@@ -35,7 +35,7 @@ thread_local! {
 pub(crate) type Awaited = Pin<Box<dyn Future<Output = Result<Value>>>>;
 
 /// The owner of the code on a stack, which is told when a turn of the code begins and ends.
-pub(crate) trait Turns {
+pub(crate) trait TurnListener {
     /// A turn begins. If the call is abandoned, it goes on only to end.
     fn begin_turn(self: &Rc<Self>, is_abandoned: bool);
     /// The stack was put aside, or the code has ended.
@@ -45,7 +45,7 @@ pub(crate) trait Turns {
 }
 
 /// The reason why a stack was put aside.
-enum Aside {
+enum PauseReason {
     /// Others have their turn.
     Turn,
     /// The call waits for a result.
@@ -62,13 +62,13 @@ enum Resumption {
     Abandoned,
 }
 
-type Stack = Coroutine<Resumption, Aside, (), DefaultStack>;
+type Stack = Coroutine<Resumption, PauseReason, (), DefaultStack>;
 
 /// The handle of a stack, by which the code on it puts itself aside. One call at a time runs on a stack.
 #[derive(Default)]
 pub(crate) struct Fiber {
     /// Set from the beginning of the code on the stack until its end, also while the stack is put aside.
-    yielder: Cell<Option<NonNull<Yielder<Resumption, Aside>>>>,
+    yielder: Cell<Option<NonNull<Yielder<Resumption, PauseReason>>>>,
     is_abandoned: Cell<bool>,
     is_lost: Cell<bool>,
     /// The memory of the stack, kept between calls.
@@ -78,13 +78,13 @@ pub(crate) struct Fiber {
 impl Fiber {
     /// Puts the stack aside until its next turn.
     pub(crate) fn take_turns(&self) {
-        self.put_aside(Aside::Turn);
+        self.put_aside(PauseReason::Turn);
     }
 
     /// Puts the stack aside for good, with everything on it; the call is given up. Returns only if the caller does not
     /// run on a stack of this kind.
     pub(crate) fn give_up(&self) {
-        self.put_aside(Aside::Forever);
+        self.put_aside(PauseReason::Forever);
     }
 
     /// Whether a call on the stack was given up. No other call can use the stack, and everything that the call held is
@@ -101,7 +101,7 @@ impl Fiber {
         if self.is_abandoned() {
             return Err(abandoned());
         }
-        match self.put_aside(Aside::Wait(awaited)) {
+        match self.put_aside(PauseReason::Wait(awaited)) {
             Resumption::Answer(answer) => answer,
             Resumption::Turn | Resumption::Abandoned => Err(abandoned()),
         }
@@ -113,11 +113,11 @@ impl Fiber {
     }
 
     #[expect(unsafe_code, reason = "the yielder cannot be passed to code that is called through frames of C")]
-    fn put_aside(&self, aside: Aside) -> Resumption {
+    fn put_aside(&self, reason: PauseReason) -> Resumption {
         let Some(yielder) = self.yielder.get() else { return Resumption::Abandoned };
         // SAFETY: the pointer is set while the body of a stack runs, whose frame holds the yielder and is below this
         // frame.
-        unsafe { yielder.as_ref() }.suspend(aside)
+        unsafe { yielder.as_ref() }.suspend(reason)
     }
 
     /// Runs code on the stack to its end, through its turns and waits. If this future is dropped, the code is made to
@@ -127,7 +127,7 @@ impl Fiber {
     /// When there is no memory for a stack, when the code panicked, and when it was given up.
     pub(crate) async fn run<T: 'static>(
         self: &Rc<Self>,
-        turns: &Rc<impl Turns>,
+        listener: &Rc<impl TurnListener>,
         body: impl FnOnce() -> T + 'static,
     ) -> Result<T> {
         let result = Rc::new(Cell::new(None));
@@ -145,15 +145,15 @@ impl Fiber {
             kept.set(ended.ok());
         });
         self.is_abandoned.set(false);
-        let mut running = Running { fiber: self.clone(), turns: turns.clone(), stack: Some(stack) };
+        let mut running = Running { fiber: self.clone(), listener: listener.clone(), stack: Some(stack) };
         let (mut given, mut turn) = (Resumption::Turn, None);
         loop {
             given = match running.go_on(given) {
-                Some(Aside::Turn) => {
+                Some(PauseReason::Turn) => {
                     turn = next_turn(turn).await;
                     Resumption::Turn
                 }
-                Some(Aside::Wait(awaited)) => {
+                Some(PauseReason::Wait(awaited)) => {
                     // A call that had used up its first slice before it waited goes on as a long one.
                     let needs_turns = turn.take().is_some();
                     let answer = awaited.await;
@@ -162,7 +162,7 @@ impl Fiber {
                     }
                     Resumption::Answer(answer)
                 }
-                Some(Aside::Forever) => {
+                Some(PauseReason::Forever) => {
                     running.forget();
                     return Err(Error::new(ErrorKind::Internal, "The call did not end, and was given up."));
                 }
@@ -187,24 +187,24 @@ fn abandoned() -> Error {
 }
 
 /// Code on a stack that has begun and not ended.
-struct Running<T: Turns> {
+struct Running<T: TurnListener> {
     fiber: Rc<Fiber>,
-    turns: Rc<T>,
+    listener: Rc<T>,
     stack: Option<Stack>,
 }
 
-impl<T: Turns> Running<T> {
+impl<T: TurnListener> Running<T> {
     /// Goes on until the stack is put aside. Answers `None` when the code has ended.
-    fn go_on(&mut self, given: Resumption) -> Option<Aside> {
+    fn go_on(&mut self, given: Resumption) -> Option<PauseReason> {
         let stack = self.stack.as_mut()?;
         if let Resumption::Abandoned = given {
             self.fiber.is_abandoned.set(true);
         }
-        self.turns.begin_turn(self.fiber.is_abandoned());
-        let aside = stack.resume(given);
-        self.turns.end_turn();
-        match aside {
-            CoroutineResult::Yield(aside) => Some(aside),
+        self.listener.begin_turn(self.fiber.is_abandoned());
+        let paused = stack.resume(given);
+        self.listener.end_turn();
+        match paused {
+            CoroutineResult::Yield(reason) => Some(reason),
             CoroutineResult::Return(()) => {
                 self.fiber.unused.set(self.stack.take().map(Stack::into_stack));
                 None
@@ -219,20 +219,20 @@ impl<T: Turns> Running<T> {
         std::mem::forget(stack);
         self.fiber.yielder.set(None);
         self.fiber.is_lost.set(true);
-        self.turns.given_up();
+        self.listener.given_up();
     }
 }
 
-impl<T: Turns> Drop for Running<T> {
+impl<T: TurnListener> Drop for Running<T> {
     fn drop(&mut self) {
         if self.stack.is_none() {
             return;
         }
-        for _ in 0..TOLD_MAX {
+        for _ in 0..ABANDONED_TURNS_MAX {
             match self.go_on(Resumption::Abandoned) {
                 None => return,
-                Some(Aside::Forever) => break,
-                Some(Aside::Turn | Aside::Wait(_)) => {}
+                Some(PauseReason::Forever) => break,
+                Some(PauseReason::Turn | PauseReason::Wait(_)) => {}
             }
         }
         self.forget();
@@ -247,7 +247,7 @@ mod tests {
 
     struct Untold;
 
-    impl Turns for Untold {
+    impl TurnListener for Untold {
         fn begin_turn(self: &Rc<Self>, _: bool) {}
         fn end_turn(self: &Rc<Self>) {}
         fn given_up(self: &Rc<Self>) {}

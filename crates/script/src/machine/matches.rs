@@ -62,7 +62,7 @@ impl Sink {
 
     /// Lets the callback set timers, since the match's handler has a function for them. `timers` are those of the match
     /// before the callback; the one named `fired` counts no more, unless the callback sets it again.
-    pub(crate) fn let_set(&self, timers: &Timers, fired: Option<&str>) {
+    pub(crate) fn allow_timers(&self, timers: &Timers, fired: Option<&str>) {
         if let Some(collected) = self.collected.borrow_mut().as_mut() {
             let left = timers.all().iter().filter(|timer| fired != Some(&*timer.name));
             collected.timers = Some(left.map(|timer| timer.name.clone()).collect());

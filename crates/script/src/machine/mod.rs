@@ -27,7 +27,7 @@ use crate::host::Host;
 pub struct LoadError(pub(crate) String);
 
 /// A program: modules that were checked, and ran once without an error. The default has no modules.
-pub trait Code: Default + Send + Sync + 'static {
+pub trait LoadedProgram: Default + Send + Sync + 'static {
     /// The names that the modules have registered.
     fn names(&self) -> &Names;
 
@@ -44,7 +44,7 @@ pub trait Code: Default + Send + Sync + 'static {
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait Machine: Sized + 'static {
     /// The program of the machine.
-    type Program: Code;
+    type Program: LoadedProgram;
     /// The name of the language in logs.
     const LANGUAGE: &'static str;
     /// The form of messages in JSON for this language.
@@ -93,12 +93,12 @@ pub struct Frozen<'a> {
 #[expect(async_fn_in_trait, reason = "machines stay on the thread of their shard")]
 pub trait MatchMachine: migrate::Migrating + Sized + 'static {
     /// The program of the machine.
-    type Program: Code;
+    type Program: LoadedProgram;
     /// Whether states of matches can be put into bytes. Otherwise no match is durable.
     const FREEZES: bool = true;
     /// Whether the machine takes further calls while one waits. Otherwise it takes one call at a time, from start to
     /// end.
-    const PARKS: bool = false;
+    const TAKES_CALLS_WHILE_WAITING: bool = false;
     /// Limit on the matches of one machine.
     const MATCHES_MAX: usize = usize::MAX;
 

@@ -9,7 +9,7 @@ use muster_api::hooks::{HookSubject, SUBJECT_COUNT};
 use muster_api::routes::{FoundRoute, Routed};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
-use super::call::{Callee, Sole};
+use super::call::{Callee, SinglePurpose};
 use super::routes::{Fit, ROUTES_MAX, Route};
 use crate::schedules::Schedule;
 
@@ -55,8 +55,8 @@ impl Point {
 pub(crate) struct RegisteredFunctions<F> {
     functions: BTreeMap<String, F>,
     hooks: Vec<(Point, F)>,
-    /// Ordered by the number of the [`Sole`].
-    soles: [Option<F>; Sole::ALL.len()],
+    /// Ordered by the number of the [`SinglePurpose`].
+    by_purpose: [Option<F>; SinglePurpose::ALL.len()],
     /// Ordered by the number of the [`Occasion`].
     listeners: [Vec<F>; Occasion::ALL.len()],
     schedules: Vec<(Schedule, F)>,
@@ -73,7 +73,7 @@ impl<F> Default for RegisteredFunctions<F> {
         Self {
             functions: BTreeMap::new(),
             hooks: Vec::new(),
-            soles: [const { None }; Sole::ALL.len()],
+            by_purpose: [const { None }; SinglePurpose::ALL.len()],
             listeners: [const { Vec::new() }; Occasion::ALL.len()],
             schedules: Vec::new(),
             durable: BTreeSet::new(),
@@ -94,7 +94,7 @@ impl<F: Clone> RegisteredFunctions<F> {
             Callee::Hook(point) => {
                 self.hooks.iter().find(|(known, _)| *known == point).map(|(_, function)| function.clone())
             }
-            Callee::Sole(sole) => self.soles[sole as usize].clone(),
+            Callee::SinglePurpose(purpose) => self.by_purpose[purpose as usize].clone(),
             Callee::Listener(occasion, index) => self.listeners[occasion as usize].get(index).cloned(),
             Callee::Schedule(index) => self.schedules.get(index).map(|(_, function)| function.clone()),
             Callee::Route(index) => self.routes.get(index).map(|(_, function)| function.clone()),
@@ -110,7 +110,7 @@ impl<F: Clone> RegisteredFunctions<F> {
         Names {
             functions: keys_of(self.functions.iter()),
             hooks: hooks.into(),
-            soles: Sole::ALL.map(|sole| self.soles[sole as usize].is_some()),
+            by_purpose: SinglePurpose::ALL.map(|purpose| self.by_purpose[purpose as usize].is_some()),
             listeners: Occasion::ALL.map(|occasion| self.listeners[occasion as usize].len()),
             schedules: self.schedules.iter().map(|(schedule, _)| schedule.clone()).collect(),
             durable: self.durable.clone(),
@@ -129,8 +129,9 @@ impl<F: Clone> RegisteredFunctions<F> {
     /// All functions but those with an id.
     fn others(&self) -> impl Iterator<Item = (Callee<'static>, &F)> {
         let hooks = self.hooks.iter().map(|(point, function)| (Callee::Hook(*point), function));
-        let soles =
-            Sole::ALL.into_iter().filter_map(|sole| Some((Callee::Sole(sole), self.soles[sole as usize].as_ref()?)));
+        let by_purpose = SinglePurpose::ALL
+            .into_iter()
+            .filter_map(|purpose| Some((Callee::SinglePurpose(purpose), self.by_purpose[purpose as usize].as_ref()?)));
         let listeners = Occasion::ALL.into_iter().flat_map(|occasion| {
             let listeners = self.listeners[occasion as usize].iter().enumerate();
             listeners.map(move |(index, function)| (Callee::Listener(occasion, index), function))
@@ -138,7 +139,7 @@ impl<F: Clone> RegisteredFunctions<F> {
         let schedules =
             self.schedules.iter().enumerate().map(|(index, (_, function))| (Callee::Schedule(index), function));
         let routes = self.routes.iter().enumerate().map(|(index, (_, function))| (Callee::Route(index), function));
-        hooks.chain(soles).chain(listeners).chain(schedules).chain(routes)
+        hooks.chain(by_purpose).chain(listeners).chain(schedules).chain(routes)
     }
 
     /// Makes the matches of a handler durable.
@@ -241,9 +242,9 @@ impl<F: Clone> RegisteredFunctions<F> {
     }
 
     /// Registers the one function for a purpose; the last one registered counts.
-    pub(crate) fn set_sole(&mut self, sole: Sole, function: F) {
+    pub(crate) fn set_single_purpose(&mut self, purpose: SinglePurpose, function: F) {
         if !self.is_closed {
-            self.soles[sole as usize] = Some(function);
+            self.by_purpose[purpose as usize] = Some(function);
         }
     }
 }
@@ -255,8 +256,8 @@ pub struct Names {
     pub(crate) functions: BTreeSet<String>,
     /// Ordered by [`Point::index`].
     hooks: Box<[bool]>,
-    /// Ordered by the number of the [`Sole`].
-    soles: [bool; Sole::ALL.len()],
+    /// Ordered by the number of the [`SinglePurpose`].
+    by_purpose: [bool; SinglePurpose::ALL.len()],
     /// Count of listeners, by the number of the [`Occasion`].
     listeners: [usize; Occasion::ALL.len()],
     schedules: Vec<Schedule>,
@@ -289,7 +290,7 @@ impl Names {
     /// Whether no functions are registered, durable handlers aside.
     pub(crate) fn is_empty(&self) -> bool {
         let has_listeners = self.listeners.iter().any(|count| *count > 0);
-        let has_others = self.soles.contains(&true) || self.hooks.contains(&true) || !self.schedules.is_empty();
+        let has_others = self.by_purpose.contains(&true) || self.hooks.contains(&true) || !self.schedules.is_empty();
         self.functions.is_empty() && !has_listeners && !has_others && self.routes.is_empty()
     }
 
@@ -313,9 +314,9 @@ impl Names {
         let mut has_path = false;
         for (index, route) in self.routes.iter().enumerate() {
             match route.fit(method, path) {
-                Fit::Not => {}
+                Fit::None => {}
                 Fit::WrongMethod => has_path = true,
-                Fit::Whole(parameters) => {
+                Fit::Matches(parameters) => {
                     let is_closer = |(known, _): &(usize, _)| route.is_closer_than(&self.routes[*known]);
                     if best.as_ref().is_none_or(is_closer) {
                         best = Some((index, parameters));
@@ -333,8 +334,8 @@ impl Names {
         }
     }
 
-    pub(crate) fn has(&self, sole: Sole) -> bool {
-        self.soles[sole as usize]
+    pub(crate) fn has(&self, purpose: SinglePurpose) -> bool {
+        self.by_purpose[purpose as usize]
     }
 
     /// Warns of hooks on subjects that this server does not have yet.

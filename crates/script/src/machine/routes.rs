@@ -63,10 +63,12 @@ enum Part {
 
 /// The result of a comparison of a route with a request.
 pub(crate) enum Fit {
-    Not,
+    /// The request has another path.
+    None,
+    /// The request has the path of the route, but another method.
     WrongMethod,
     /// The request fits. Holds the named parts of the path, by name.
-    Whole(Vec<(String, String)>),
+    Matches(Vec<(String, String)>),
 }
 
 impl Route {
@@ -133,7 +135,7 @@ impl Route {
     }
 
     pub(crate) fn fit(&self, method: &str, path: &str) -> Fit {
-        let Some(path) = path.strip_prefix('/') else { return Fit::Not };
+        let Some(path) = path.strip_prefix('/') else { return Fit::None };
         let mut given = path.split('/');
         let mut parameters = Vec::new();
         for part in &self.parts {
@@ -141,22 +143,22 @@ impl Route {
                 (Part::Literal(wanted), Some(found)) if wanted == found => {}
                 (Part::Named(name), Some(found)) if !found.is_empty() => match decoded(found) {
                     Some(value) => parameters.push((name.clone(), value)),
-                    None => return Fit::Not,
+                    None => return Fit::None,
                 },
                 (Part::Rest(name), Some(found)) => {
                     let all = given.by_ref().fold(found.to_owned(), |all, next| all + "/" + next);
                     match decoded(&all) {
                         Some(value) => parameters.push((name.clone(), value)),
-                        None => return Fit::Not,
+                        None => return Fit::None,
                     }
                 }
-                _ => return Fit::Not,
+                _ => return Fit::None,
             }
         }
         if given.next().is_some() {
-            return Fit::Not;
+            return Fit::None;
         }
-        if self.methods.contains(&method) { Fit::Whole(parameters) } else { Fit::WrongMethod }
+        if self.methods.contains(&method) { Fit::Matches(parameters) } else { Fit::WrongMethod }
     }
 }
 
@@ -298,8 +300,8 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, path: &str, expect: Option<&[(&str, &str)]>) {
         let found = match route(pattern, &["get"]).unwrap().fit("GET", path) {
-            Fit::Whole(parameters) => Some(parameters),
-            Fit::Not | Fit::WrongMethod => None,
+            Fit::Matches(parameters) => Some(parameters),
+            Fit::None | Fit::WrongMethod => None,
         };
         let expect =
             expect.map(|pairs| pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect());
@@ -318,7 +320,7 @@ mod tests {
         check("/files/{path...}", "/files/a/b%2Fc", Some(&[("path", "a/b/c")]));
         check("/shop/{id}", "/shop/%ff", None);
         assert!(matches!(route("/shop", &["post"]).unwrap().fit("GET", "/shop"), Fit::WrongMethod));
-        assert!(matches!(route("/shop", &[]).unwrap().fit("DELETE", "/shop"), Fit::Whole(_)));
+        assert!(matches!(route("/shop", &[]).unwrap().fit("DELETE", "/shop"), Fit::Matches(_)));
     }
 
     #[test]

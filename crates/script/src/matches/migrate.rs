@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 
 use muster_live::matches::{Call, MatchId};
 
-use super::{GameMatches, Home, Housed, NOT_HERE};
+use super::{GameMatches, MachineSlot, MatchPlace, NOT_HERE};
 use crate::engines::EngineMatches as _;
 use crate::host::{Meter, line_of};
-use crate::machine::{Code as _, MatchMachine};
+use crate::machine::{LoadedProgram as _, MatchMachine};
 
 /// Migrations that failed or cannot be made. Entries of former generations count no more.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Migrations {
 impl<M: MatchMachine> GameMatches<M> {
     /// Migrates a match to the current code before a call. If that fails, its own code takes the call. The plane has
     /// one call of a match under way at a time, so no other call runs meanwhile.
-    pub(super) fn migrate_first(self: &Rc<Self>, old: Rc<Housed<M>>, call: Box<Call>) {
+    pub(super) fn migrate_first(self: &Rc<Self>, old: Rc<MachineSlot<M>>, call: Box<Call>) {
         let matches = self.clone();
         tokio::task::spawn_local(async move {
             matches.migrate(&old, &call).await;
@@ -52,7 +52,7 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Whether a match may migrate to the current code. Durable matches do not, because the calls in their logs are
     /// repeated by the code that made them.
-    pub(super) fn may_migrate(&self, machine: &Housed<M>, call: &Call) -> bool {
+    pub(super) fn may_migrate(&self, machine: &MachineSlot<M>, call: &Call) -> bool {
         let current = self.current.borrow();
         machine.generation != current.generation
             && !call.is_durable()
@@ -61,7 +61,7 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 
     /// Migrates a match, if its handler has a function for that. If that fails the match stays in its machine.
-    async fn migrate(&self, old: &Rc<Housed<M>>, call: &Call) {
+    async fn migrate(&self, old: &Rc<MachineSlot<M>>, call: &Call) {
         let (id, handler) = (call.id, &*call.handler);
         let from = old.generation;
         let new = match self.machine_with_room(false) {
@@ -84,7 +84,7 @@ impl<M: MatchMachine> GameMatches<M> {
         let is_here = self.holds(id);
         match adopted {
             Ok(true) if is_here => {
-                self.homes.borrow_mut().insert(id, Home { machine: new, recorded: None });
+                self.places.borrow_mut().insert(id, MatchPlace { machine: new, recorded: None });
                 old.vm.drop_match(id);
                 old.matches.set(old.matches.get() - 1);
                 self.metrics.matches_migrated.fetch_add(1, Ordering::Relaxed);

@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use muster_domain::ports::store::Store;
 use muster_live::Partition;
-use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, Return, Said};
+use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, ReplayedBroadcasts, Return};
 use muster_wire::match_log as wire;
 
-use super::{GameMatches, Home, Housed, chain_of};
-use crate::durable::history::{Course, Start};
+use super::{GameMatches, MachineSlot, MatchPlace, chain_of};
+use crate::durable::history::{CallHistory, Start};
 use crate::durable::journal::Journal;
 use crate::durable::open_log::OpenLog;
 use crate::durable::record::MatchOrigin;
 use crate::durable::record::Snapshot;
 use crate::durable::recorded_call::RecordedCall;
 use crate::durable::recorded_match::RecordedMatch;
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::host::{Meter, NO_LOG};
 use crate::machine::matches::failed;
 use crate::machine::{Frozen, MatchMachine};
@@ -49,7 +49,7 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         let mut seed = [0; _];
         self.host.entropy.fill(&mut seed);
-        let Surroundings { node, version, .. } = self.host.process.around.clone();
+        let ServerFacts { node, version, .. } = self.host.process.facts.clone();
         let origin =
             MatchOrigin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
         let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin);
@@ -58,12 +58,12 @@ impl<M: MatchMachine> GameMatches<M> {
     }
 
     fn recorded_match(&self, id: MatchId) -> Option<Rc<RecordedMatch>> {
-        self.homes.borrow().get(&id).and_then(|home| home.recorded.clone())
+        self.places.borrow().get(&id).and_then(|place| place.recorded.clone())
     }
 
     fn set_recorded(&self, id: MatchId, recorded: Rc<RecordedMatch>) {
-        if let Some(home) = self.homes.borrow_mut().get_mut(&id) {
-            home.recorded = Some(recorded);
+        if let Some(place) = self.places.borrow_mut().get_mut(&id) {
+            place.recorded = Some(recorded);
             self.metrics.matches_durable.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -72,7 +72,7 @@ impl<M: MatchMachine> GameMatches<M> {
     /// need not wait: its messages leave with the join.
     pub(super) async fn call_recorded(
         &self,
-        machine: &Housed<M>,
+        machine: &MachineSlot<M>,
         recorded: &Rc<RecordedMatch>,
         call: &Call,
     ) -> (Return, bool) {
@@ -84,7 +84,7 @@ impl<M: MatchMachine> GameMatches<M> {
 
     async fn try_call_recorded(
         &self,
-        machine: &Housed<M>,
+        machine: &MachineSlot<M>,
         recorded: &Rc<RecordedMatch>,
         call: &Call,
     ) -> Result<(Return, bool), LogError> {
@@ -165,11 +165,11 @@ impl<M: MatchMachine> GameMatches<M> {
 
     /// Writes snapshots of all recorded matches of a partition, so that the next owner need not repeat their calls.
     pub(crate) fn keep_all(&self, partition: Partition) -> Result<(), LogError> {
-        let homes = self.homes.borrow();
-        for home in homes.values() {
+        let places = self.places.borrow();
+        for place in places.values() {
             let of_partition = |recorded: &&Rc<RecordedMatch>| recorded.journal.partition() == partition;
-            let Some(recorded) = home.recorded.as_ref().filter(of_partition) else { continue };
-            if let Ok(state) = home.machine.vm.freeze(recorded.id()) {
+            let Some(recorded) = place.recorded.as_ref().filter(of_partition) else { continue };
+            if let Ok(state) = place.machine.vm.freeze(recorded.id()) {
                 // The former records stay needed, because nobody waits here until the snapshot is durable.
                 match recorded.write_snapshot(&state) {
                     Ok(_) => {}
@@ -191,21 +191,21 @@ impl<M: MatchMachine> GameMatches<M> {
     /// Drops all matches that write to an open log, without writing to it.
     pub(crate) fn forget_of(&self, log: &Rc<OpenLog>) {
         let writes_to = |recorded: &Rc<RecordedMatch>| Rc::ptr_eq(recorded.journal.log(), log);
-        self.forget_those(|_, home| home.recorded.as_ref().is_some_and(writes_to));
+        self.forget_those(|_, place| place.recorded.as_ref().is_some_and(writes_to));
     }
 
-    fn forget_those(&self, is_gone: impl Fn(MatchId, &Home<M>) -> bool) {
-        let homes = self.homes.borrow();
-        let ids: Vec<MatchId> = homes.iter().filter(|(id, home)| is_gone(**id, home)).map(|(id, _)| *id).collect();
-        drop(homes);
+    fn forget_those(&self, is_gone: impl Fn(MatchId, &MatchPlace<M>) -> bool) {
+        let places = self.places.borrow();
+        let ids: Vec<MatchId> = places.iter().filter(|(id, place)| is_gone(**id, place)).map(|(id, _)| *id).collect();
+        drop(places);
         ids.into_iter().for_each(|id| self.drop_here(id));
     }
 
     /// Drops a match without writing to its log.
     pub(super) fn drop_here(&self, id: MatchId) {
-        if let Some(home) = self.remove_home(id) {
-            home.machine.vm.drop_match(id);
-            self.retire(&home.machine);
+        if let Some(place) = self.remove_place(id) {
+            place.machine.vm.drop_match(id);
+            self.retire(&place.machine);
         }
     }
 
@@ -216,13 +216,13 @@ impl<M: MatchMachine> GameMatches<M> {
     pub(crate) async fn resume(
         &self,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
         self.drop_here(id);
-        let machine = self.house(id, true)?;
-        let resumed = self.try_resume(&machine, journal, course, records).await;
+        let machine = self.place_match(id, true)?;
+        let resumed = self.try_resume(&machine, journal, history, records).await;
         if !matches!(resumed, Ok(Some(_))) {
             self.drop_here(id);
         }
@@ -231,24 +231,24 @@ impl<M: MatchMachine> GameMatches<M> {
 
     async fn try_resume(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         journal: Rc<Journal>,
-        course: Course,
+        history: CallHistory,
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
         journal.carried(records);
-        let Course { start, first_answers, calls } = course;
+        let CallHistory { start, first_answers, calls } = history;
         let mut over = None;
         // The latest call, and an attempt before it that was synced together with it.
         let mut latest: Vec<Rc<RecordedCall>> = Vec::new();
-        let mut said = Said::default();
+        let mut replayed = ReplayedBroadcasts::default();
         let mut is_snapshot_due = is_large(records);
         let recorded = match &start {
             Start::Snapshot(snapshot) => {
                 let recorded = RecordedMatch::resumed(journal, snapshot);
                 self.thaw(machine, &recorded, snapshot).await?;
-                said.add(&snapshot.outline);
+                replayed.add(&snapshot.outline);
                 recorded
             }
             Start::Begun { origin, params } => {
@@ -257,7 +257,7 @@ impl<M: MatchMachine> GameMatches<M> {
                 let call = recorded.first_call(params.clone());
                 let recorded_call = recorded.repeat_first(first_answers);
                 over = self.repeat(machine, &recorded, &call, recorded_call.clone()).await?;
-                recorded.say_again(&call.callback, &mut said);
+                recorded.collect_broadcasts(&call.callback, &mut replayed);
                 latest.push(recorded_call);
                 is_snapshot_due = true;
                 recorded
@@ -279,7 +279,7 @@ impl<M: MatchMachine> GameMatches<M> {
             latest.push(recorded_call);
             is_attempt_before = matches!(call.callback, Callback::JoinAttempt { .. });
             over = repeated.map_err(|why| -> Arc<str> { format!("call {number} is not what it was: {why}").into() })?;
-            recorded.say_again(&call.callback, &mut said);
+            recorded.collect_broadcasts(&call.callback, &mut replayed);
             // The messages of an attempt leave with its join. Whether they had left is unknown, so a snapshot must not
             // replace the record of the attempt.
             is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
@@ -304,13 +304,13 @@ impl<M: MatchMachine> GameMatches<M> {
             log.carry_on(id, records.to_vec(), None)
         };
         written.map_err(told)?;
-        Ok(Some(said.into_outline(recorded.outline())))
+        Ok(Some(replayed.into_outline(recorded.outline())))
     }
 
     /// Has a machine take in a match from a snapshot.
     pub(super) async fn thaw(
         &self,
-        machine: &Housed<M>,
+        machine: &MachineSlot<M>,
         recorded: &RecordedMatch,
         snapshot: &Snapshot,
     ) -> Result<(), Arc<str>> {
@@ -326,7 +326,7 @@ impl<M: MatchMachine> GameMatches<M> {
     /// How the call differs from the former one.
     async fn repeat(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         recorded: &RecordedMatch,
         call: &Call,
         recorded_call: Rc<RecordedCall>,
@@ -340,7 +340,7 @@ impl<M: MatchMachine> GameMatches<M> {
     /// How the call differs from the former one.
     pub(super) async fn call_again(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         recorded: &RecordedMatch,
         call: &Call,
         recorded_call: Rc<RecordedCall>,

@@ -8,7 +8,7 @@ use muster_live::matches::{Call, LogError, LogFuture, MatchLog, Outline, RecordN
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
-use super::{GameMatches, Housed};
+use super::{GameMatches, MachineSlot};
 use crate::durable::history::Start;
 use crate::durable::logs::Logs;
 use crate::durable::record::Snapshot;
@@ -54,24 +54,24 @@ impl<M: MatchMachine> GameMatches<M> {
     pub(crate) async fn replay(
         &self,
         transcript: Transcript,
-        see: &mut dyn FnMut(Played<'_>),
+        on_call: &mut dyn FnMut(Played<'_>),
     ) -> Result<Replayed, Arc<str>> {
-        let (id, machine) = (transcript.id, self.house(transcript.id, true)?);
-        let replayed = self.try_replay(&machine, transcript, see).await;
+        let (id, machine) = (transcript.id, self.place_match(transcript.id, true)?);
+        let replayed = self.try_replay(&machine, transcript, on_call).await;
         self.drop_here(id);
         replayed
     }
 
     async fn try_replay(
         &self,
-        machine: &Rc<Housed<M>>,
+        machine: &Rc<MachineSlot<M>>,
         transcript: Transcript,
-        see: &mut dyn FnMut(Played<'_>),
+        on_call: &mut dyn FnMut(Played<'_>),
     ) -> Result<Replayed, Arc<str>> {
         let logs = Logs::new(Rc::new(Nowhere), None);
         let journal = logs.journal(transcript.id, logs.open(transcript.id.partition(), Epoch::default()));
         let Transcript { id, start, first, calls, end } = transcript;
-        let mut playing = Playing { matches: self, machine, see, replayed: Replayed::new(end) };
+        let mut playing = Playing { matches: self, machine, on_call, replayed: Replayed::new(end) };
         let recorded = match start {
             Start::Snapshot(snapshot) => {
                 let recorded = RecordedMatch::resumed(journal, &snapshot);
@@ -118,8 +118,8 @@ impl Replayed {
 /// A replay under way.
 struct Playing<'a, M: MatchMachine> {
     matches: &'a GameMatches<M>,
-    machine: &'a Rc<Housed<M>>,
-    see: &'a mut dyn FnMut(Played<'_>),
+    machine: &'a Rc<MachineSlot<M>>,
+    on_call: &'a mut dyn FnMut(Played<'_>),
     replayed: Replayed,
 }
 
@@ -152,7 +152,7 @@ impl<M: MatchMachine> Playing<'_, M> {
         }
         let is_as_it_was = difference.is_none();
         self.replayed.differences += u64::from(!is_as_it_was);
-        (self.see)(Played { call, number, answers, returned: &returned, difference });
+        (self.on_call)(Played { call, number, answers, returned: &returned, difference });
         is_as_it_was && over.is_none()
     }
 

@@ -195,7 +195,7 @@ impl Shared {
                     && running.unanswered >= stuck.after
                 {
                     let loaded = locked(&self.loaded);
-                    (stuck.tell)(&running.module, loaded.get(&*running.module).and_then(Option::as_deref));
+                    (stuck.on_stuck)(&running.module, loaded.get(&*running.module).and_then(Option::as_deref));
                 }
                 if running.since.elapsed() >= SLICE
                     && let Some(alarm) = &running.alarm

@@ -15,14 +15,14 @@ pub use cache::LocalCache;
 pub use clock::SliceClock;
 pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIMER_BOUNDS_SEC};
 
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
 
 /// The parts of game code that exist once per process.
 pub struct Process {
     /// The facts about the server that the context of every call holds.
-    pub around: Surroundings,
+    pub facts: ServerFacts,
     /// The folder of the modules and of other files that game code may read.
     pub folder: Option<PathBuf>,
     /// The folder of compiled modules.
@@ -46,9 +46,9 @@ pub struct Process {
 
 impl Process {
     /// A process without folders, configuration and stuck modules; these are set by the caller.
-    pub fn new(around: Surroundings, metrics: Arc<ScriptMetrics>, custom: Arc<CustomMetrics>) -> Self {
+    pub fn new(facts: ServerFacts, metrics: Arc<ScriptMetrics>, custom: Arc<CustomMetrics>) -> Self {
         Self {
-            around,
+            facts,
             folder: None,
             compiled: None,
             config: Value::Map(Vec::new()),

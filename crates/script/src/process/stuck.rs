@@ -72,7 +72,7 @@ fn hexadecimal(hashed: Sha256) -> String {
 }
 
 /// The function that is called with the name of a stuck module, and with its digest if that is known.
-pub type Tell = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
+pub type OnStuck = Box<dyn Fn(&str, Option<&str>) + Send + Sync>;
 
 /// The policy of the process for stuck calls: those that do not look at their budget, and so cannot be ended.
 pub struct StuckPolicy {
@@ -80,13 +80,13 @@ pub struct StuckPolicy {
     pub after: std::time::Duration,
     /// The function that is called for a stuck module; that of a server ends the process. The digest is known if only
     /// one version of the module was loaded.
-    pub tell: Tell,
+    pub on_stuck: OnStuck,
 }
 
 impl StuckPolicy {
     /// A policy that notes the module in a file, and ends the process.
     pub fn end_process(after: std::time::Duration, path: PathBuf) -> Self {
-        let tell = move |module: &str, digest: Option<&str>| {
+        let on_stuck = move |module: &str, digest: Option<&str>| {
             let noted = Self::try_note(&path, module, digest);
             tracing::error!(
                 module,
@@ -96,7 +96,7 @@ impl StuckPolicy {
             );
             std::process::exit(EXIT_STUCK);
         };
-        Self { after, tell: Box::new(tell) }
+        Self { after, on_stuck: Box::new(on_stuck) }
     }
 
     fn try_note(path: &Path, module: &str, digest: Option<&str>) -> String {

@@ -6,15 +6,15 @@ use rquickjs::function::Args;
 use rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Result};
 
 use super::values::put;
-use crate::functions::Surroundings;
+use crate::functions::ServerFacts;
 
 /// A context with the properties that all contexts have. `mode` is its execution mode.
-pub(super) fn context_of<'js>(ctx: &Ctx<'js>, mode: &str, around: &Surroundings) -> Result<Object<'js>> {
+pub(super) fn context_of<'js>(ctx: &Ctx<'js>, mode: &str, facts: &ServerFacts) -> Result<Object<'js>> {
     let context = Object::new(ctx.clone())?;
-    context.set("env", texts(ctx, around.env.iter().map(|(name, value)| (name, value)))?)?;
+    context.set("env", texts(ctx, facts.env.iter().map(|(name, value)| (name, value)))?)?;
     context.set("executionMode", mode)?;
-    context.set("node", &*around.node)?;
-    context.set("version", &*around.version)?;
+    context.set("node", &*facts.node)?;
+    context.set("version", &*facts.version)?;
     Ok(context)
 }
 
@@ -27,9 +27,9 @@ const MAKE_CONTEXT: &str = include_str!("context.js");
 impl Contexts {
     /// Makes the maker of contexts of a machine. Modules must not have run yet, since they may change the prototypes of
     /// objects.
-    pub(super) fn new(ctx: &Ctx<'_>, around: &Surroundings) -> Result<Self> {
+    pub(super) fn new(ctx: &Ctx<'_>, facts: &ServerFacts) -> Result<Self> {
         let over: Function<'_> = ctx.eval(MAKE_CONTEXT)?;
-        let maker: Function<'_> = over.call((context_of(ctx, "", around)?,))?;
+        let maker: Function<'_> = over.call((context_of(ctx, "", facts)?,))?;
         Ok(Self(Persistent::save(ctx, maker)))
     }
 

@@ -5,6 +5,63 @@ use rquickjs::{Ctx, Function, Object, Result};
 
 use super::host::Means;
 
+/// Script that lets objects have properties of their own whose names a frozen prototype has. By the language an
+/// assignment fails where a prototype has a read-only property of the name, which breaks code that compilers make: the
+/// generators of TypeScript set `Symbol.iterator` on an object whose prototype may be `Iterator.prototype`. As
+/// accessors these properties read as before, and a write defines the property on the object itself.
+const OVERRIDABLE: &str = "(() => {
+    const { defineProperty, getOwnPropertyDescriptor } = Reflect;
+    const names = [
+        [Object.prototype, ['constructor', 'hasOwnProperty', 'toString', 'toLocaleString', 'valueOf']],
+        [Function.prototype, ['constructor', 'toString']],
+        [Array.prototype, ['constructor', 'toString', 'toLocaleString']],
+        [Date.prototype, ['constructor', 'toJSON', 'toString']],
+        [Promise.prototype, ['constructor']],
+        [Iterator.prototype, [Symbol.iterator]],
+    ];
+    for (const [prototype, keys] of names) {
+        for (const key of keys) {
+            const descriptor = getOwnPropertyDescriptor(prototype, key);
+            if (!descriptor || !('value' in descriptor)) continue;
+            const { value, enumerable } = descriptor;
+            const accessor = {
+                get() { return value; },
+                set(own) {
+                    if (this === prototype || this === undefined || this === null) {
+                        throw new TypeError(`'${String(key)}' is read-only`);
+                    }
+                    defineProperty(this, key, { value: own, writable: true, enumerable: true, configurable: true });
+                },
+            };
+            defineProperty(prototype, key, { get: accessor.get, set: accessor.set, enumerable, configurable: true });
+        }
+    }
+})()";
+
+/// Script that makes `console`, and functions in the place of those that browsers have and this server lacks.
+const CONSOLE: &str = "(logger) => {
+    const show = (value) => {
+        if (typeof value === 'string') return value;
+        if (value instanceof Error) return value.stack ? `${value}\n${value.stack}` : String(value);
+        try {
+            return typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
+        } catch {
+            return Object.prototype.toString.call(value);
+        }
+    };
+    const writes = (level) => (...values) => logger[level]('%s', values.map(show).join(' '));
+    globalThis.console = Object.freeze({
+        debug: writes('debug'), error: writes('error'), info: writes('info'), log: writes('info'),
+        trace: writes('debug'), warn: writes('warn'),
+    });
+    const timers = 'use the loop or a timer of a match, or initializer.registerSchedule';
+    const instead = { fetch: 'use nk.httpRequest', setTimeout: timers, setInterval: timers };
+    for (const name of Object.keys(instead)) {
+        const told = `${name} is not available here: ${instead[name]}`;
+        globalThis[name] = { [name]() { throw new TypeError(told); } }[name];
+    }
+}";
+
 /// Script that freezes the global object, its values and their prototypes after the modules have run, as deeply as the
 /// original does. Prototypes of errors stay open, so that errors can be given names and messages of their own.
 const FREEZE: &str = "(() => {
@@ -56,8 +113,14 @@ pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
     ctx.globals().set("nkruntime", runtime)
 }
 
-/// Freezes a context's globals, see [`FREEZE`].
+/// Adds `console`, which writes to the log, see [`CONSOLE`].
+pub(super) fn add_console<'js>(ctx: &Ctx<'js>, logger: Object<'js>) -> Result<()> {
+    ctx.eval::<Function<'js>, _>(CONSOLE)?.call((logger,))
+}
+
+/// Freezes a context's globals, see [`FREEZE`] and [`OVERRIDABLE`].
 pub(super) fn freeze(ctx: &Ctx<'_>) -> Result<()> {
+    ctx.eval::<(), _>(OVERRIDABLE)?;
     ctx.eval(FREEZE)
 }
 

@@ -14,7 +14,7 @@ use super::promises::Promises;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Host, Started, Type, Unfit, pending as pending_functions};
+use crate::host::{Host, HostAnswer, Type, Unfit, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -65,7 +65,7 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     let promises = Object::new(ctx.clone())?;
     for form in FORMS.iter() {
         put(&nk, &form.names, host_function(ctx, means.clone(), form)?)?;
-        if form.function.waits() {
+        if form.function.may_wait() {
             put(&promises, &form.names, promising_function(ctx, means.clone(), form)?)?;
         }
     }
@@ -132,8 +132,8 @@ impl BoundHostFunction {
         let kept = means.init.answer(function.name, function.effect);
         let answer = kept.unwrap_or_else(|| {
             let answer = function.start(&means.host, arguments).and_then(|started| match started {
-                Started::Now(value) => Ok(value),
-                Started::Later(awaited) => means.fiber.wait(awaited),
+                HostAnswer::Ready(value) => Ok(value),
+                HostAnswer::Pending(awaited) => means.fiber.wait(awaited),
             });
             means.init.keep(function.name, &answer);
             answer
@@ -157,8 +157,8 @@ impl BoundHostFunction {
         };
         let written = AnswerWriter::new(form, &arguments);
         match form.function.start(&means.host, arguments) {
-            Ok(Started::Later(awaited)) => promises.expect(ctx, &means.host, awaited, written),
-            Ok(Started::Now(value)) => settled(ctx, written.write(ctx, value)),
+            Ok(HostAnswer::Pending(awaited)) => promises.expect(ctx, &means.host, awaited, written),
+            Ok(HostAnswer::Ready(value)) => settled(ctx, written.write(ctx, value)),
             Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
         }
     }

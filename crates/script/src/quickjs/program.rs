@@ -16,7 +16,7 @@ use super::vm::Vm;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{Code, LoadError};
+use crate::machine::{LoadError, LoadedProgram};
 
 /// A script that ran once without an error, and the names of what it registers. By default there is no script.
 #[derive(Default)]
@@ -93,7 +93,7 @@ fn is_async(ctx: &Ctx<'_>, function: &SavedFunction) -> bool {
     function.clone().restore(ctx).and_then(tag).is_ok_and(|tag| tag == "AsyncFunction")
 }
 
-impl Code for Bundle {
+impl LoadedProgram for Bundle {
     fn names(&self) -> &Names {
         &self.names
     }

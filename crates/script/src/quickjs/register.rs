@@ -17,7 +17,7 @@ use super::host::{Means, pending};
 use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::pending as pending_functions;
-use crate::machine::call::{Sole, listener_name};
+use crate::machine::call::{SinglePurpose, listener_name};
 use crate::machine::registered::{Among, RegisteredFunctions, When};
 
 /// A function of JavaScript that is kept between calls.
@@ -87,9 +87,9 @@ pub(super) fn initializer<'js>(
     }
     initializer.set("registerSchedule", register_schedule(ctx, to.clone())?)?;
     initializer.set("registerHttp", register_http(ctx, to.clone())?)?;
-    for sole in Sole::ALL {
-        let method = camel_case(&format!("register_{}", sole.name()));
-        initializer.set(method.clone(), register_sole(ctx, to.clone(), method, sole)?)?;
+    for purpose in SinglePurpose::ALL {
+        let method = camel_case(&format!("register_{}", purpose.name()));
+        initializer.set(method.clone(), register_single_purpose(ctx, to.clone(), method, purpose)?)?;
     }
     initializer.set("registerMatch", register_match(ctx, to.clone())?)?;
     for (method, when) in [("registerRtBefore", When::Before), ("registerRtAfter", When::After)] {
@@ -196,11 +196,16 @@ fn register_http<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<
     Function::new(ctx.clone(), run)
 }
 
-fn register_sole<'js>(ctx: &Ctx<'js>, to: WeakRegistrations, method: String, sole: Sole) -> Result<Function<'js>> {
+fn register_single_purpose<'js>(
+    ctx: &Ctx<'js>,
+    to: WeakRegistrations,
+    method: String,
+    purpose: SinglePurpose,
+) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
-            registered.functions.set_sole(sole, function);
+            registered.functions.set_single_purpose(purpose, function);
             Ok(())
         })
     })

@@ -135,9 +135,11 @@ impl Engine {
                     deterministic::replace(&ctx, &means.host.current)?;
                 }
                 let nk = Persistent::save(&ctx, nk(&ctx, &means)?);
-                let logger = Persistent::save(&ctx, logger(&ctx, &means)?);
+                let logger = logger(&ctx, &means)?;
+                globals::add_console(&ctx, logger.clone())?;
+                let logger = Persistent::save(&ctx, logger);
                 let initializer = Persistent::save(&ctx, initializer(&ctx, &means, &registered)?);
-                let contexts = Contexts::new(&ctx, &means.host.process.around)?;
+                let contexts = Contexts::new(&ctx, &means.host.process.facts)?;
                 Ok((nk, logger, initializer, contexts))
             };
             make().map_err(|error| LoadError(format!("cannot start JavaScript: {}", raised(&ctx, &error).message)))
@@ -238,7 +240,7 @@ impl Engine {
     fn init_module<'js>(&self, ctx: &Ctx<'js>, function: Function<'js>) -> std::result::Result<(), LoadError> {
         let arguments = || -> Result<_> {
             let mut arguments = Args::new(ctx.clone(), 4);
-            arguments.push_arg(context_of(ctx, "run_once", &self.means.host.process.around)?)?;
+            arguments.push_arg(context_of(ctx, "run_once", &self.means.host.process.facts)?)?;
             arguments.push_arg(self.logger.clone())?;
             arguments.push_arg(self.nk.clone())?;
             arguments.push_arg(self.initializer.clone())?;

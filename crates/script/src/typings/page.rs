@@ -14,12 +14,13 @@ const HEAD: &str = "\
 
 <!-- Generated from the host table. To rewrite it: UPDATE_DOCS=1 cargo test -p muster-script --lib reference -->
 
-What game code may call: in Lua of `require(\"nakama\")`, in JavaScript and TypeScript of `nk`. `muster types FOLDER` writes declarations of \
-all this for editors and compilers.
+Game code may call these functions: in Lua they belong to `require(\"nakama\")`, in JavaScript and TypeScript to \
+`nk`. `muster types FOLDER` writes declarations of the functions for editors and compilers.
 
-Every function refuses arguments that are of another type, or break its rules, with code 3; its other errors stand below it. What may be left \
-out is in *italics*; a `null` or `nil` counts as left out. Names in tables are written as here in Lua (`user_id`), in camel case in JavaScript \
-(`userId`), which may use both. Moments are seconds since 1970. Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be \
+Every function refuses arguments that are of another type, or break its rules, with code 3; its other errors are \
+listed with it. Arguments and fields that may be left out are in *italics*; a `null` or `nil` counts as left out. \
+Names in tables are written as here in Lua (`user_id`), and in camel case in JavaScript (`userId`), which may use \
+both. Moments are seconds since 1970. Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be \
 given instead. Where Lua gets several results, JavaScript gets them as one object, by their names.
 ";
 
@@ -104,15 +105,15 @@ fn in_javascript(form: &JavaScriptFunction) -> String {
 
 fn effect(effect: EffectClass) -> &'static str {
     match effect {
-        EffectClass::Pure => "Always answers the same.",
-        EffectClass::Chance => "Draws from the clock or from chance.",
+        EffectClass::Pure => "The same arguments always have the same answer.",
+        EffectClass::Chance => "Reads the clock or draws random numbers.",
         EffectClass::Log => "Writes to the log.",
-        EffectClass::Tells => "Tells functions that want to hear of it.",
-        EffectClass::Reads => "Reads what others may change.",
-        EffectClass::Asks => "Asks another server, where that may change something.",
-        EffectClass::Writes => "Changes what others may read.",
-        EffectClass::WritesKeyed => "Changes what others may read. In a durable match it does so once.",
-        EffectClass::Local => "Changes what this process keeps in memory.",
+        EffectClass::Reports => "Reports to the functions that are registered for events.",
+        EffectClass::Reads => "Reads data that others may change.",
+        EffectClass::AsksServer => "Sends a request to another server, which may change something there.",
+        EffectClass::Writes => "Changes data that others may read.",
+        EffectClass::WritesKeyed => "Changes data that others may read. In a durable match the change happens once.",
+        EffectClass::Local => "Changes values that this process keeps in memory.",
         EffectClass::Players => "Reaches connected players.",
     }
 }

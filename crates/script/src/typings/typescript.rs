@@ -40,7 +40,7 @@ pub fn typescript() -> String {
     FORMS.iter().for_each(|form| declare(&mut written, form, str::to_owned));
     written
         .push_str("  }\n\n  /** The functions of the server that may have to wait. */\n  interface NakamaPromises {\n");
-    let waiting = FORMS.iter().filter(|form| form.function.waits());
+    let waiting = FORMS.iter().filter(|form| form.function.may_wait());
     waiting.for_each(|form| declare(&mut written, form, |answer| format!("Promise<{answer}>")));
     written.push_str("  }\n\n  interface HookRegistrations {\n");
     for subject in HookSubject::operations() {

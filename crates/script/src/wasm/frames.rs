@@ -11,8 +11,8 @@ use muster_live::matches::{
 };
 
 use super::codec::{Reader, Unreadable, Writer};
-use crate::functions::Surroundings;
-use crate::machine::call::{CallArgument, Callee, Sole};
+use crate::functions::ServerFacts;
+use crate::machine::call::{CallArgument, Callee, SinglePurpose};
 use crate::machine::matches::{SENT_BYTES_MAX, Sink};
 use crate::machine::registered::{Among, Names, Point, RegisteredFunctions, When};
 use crate::value::Value;
@@ -33,10 +33,10 @@ const CALLBACKS: [&str; 8] = [
 ];
 
 /// The first frame: facts about the server that all calls share, and limits.
-pub(super) fn hello(around: &Surroundings, public_node: &str, deferred_max: usize) -> Vec<u8> {
+pub(super) fn hello(facts: &ServerFacts, public_node: &str, deferred_max: usize) -> Vec<u8> {
     let mut frame = Writer::new(1);
-    frame.u32(VERSION).text(&around.node).text(&around.version);
-    frame.pairs(around.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    frame.u32(VERSION).text(&facts.node).text(&facts.version);
+    frame.pairs(facts.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     frame.text(public_node).length(deferred_max).length(SENT_BYTES_MAX);
     frame.finish()
 }
@@ -51,7 +51,7 @@ pub(super) fn call(id: u64, callee: Callee<'_>, invocation: &Invocation, argumen
             frame.byte(1).flag(when == When::After).text(subject.name());
             frame.flag(matches!(subject, muster_api::hooks::HookSubject::Message(_)))
         }
-        Callee::Sole(sole) => frame.byte(2).byte(sole as u8),
+        Callee::SinglePurpose(purpose) => frame.byte(2).byte(purpose as u8),
         Callee::Listener(occasion, index) => frame.byte(3).byte(occasion as u8).length(index),
         Callee::Schedule(index) => frame.byte(4).length(index),
         Callee::Route(index) => frame.byte(5).length(index),
@@ -272,8 +272,8 @@ fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
             2 => functions.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
             3 => functions.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
             4 => functions.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
-            5 => functions.set_sole(Sole::Farewell, ()),
-            6 => functions.set_sole(Sole::Matched, ()),
+            5 => functions.set_single_purpose(SinglePurpose::Farewell, ()),
+            6 => functions.set_single_purpose(SinglePurpose::Matched, ()),
             7 => functions.add_listener(Occasion::Reported, ()),
             8 => functions.add_listener(Occasion::SessionStart, ()),
             9 => functions.add_listener(Occasion::SessionEnd, ()),
@@ -297,7 +297,7 @@ fn outcome(reader: &mut Reader<'_>) -> Result<Outcome, Unreadable> {
         0 => Outcome::Begun { tick_rate: reader.u32()?, label: reader.text()?.into() },
         1 => Outcome::Decided(Ok(())),
         2 => Outcome::Decided(Err(reader.text()?.into())),
-        3 => Outcome::Goes,
+        3 => Outcome::GoesOn,
         4 => Outcome::Signalled(reader.text()?.into()),
         5 => Outcome::Over,
         6 => Outcome::Failed(reader.text()?.into()),
@@ -349,7 +349,7 @@ fn id<T: std::str::FromStr>(reader: &mut Reader<'_>) -> Result<T, Unreadable> {
 pub(super) fn bounded(call: &Call, outcome: Outcome, acts: Vec<Act>, deferred_max: usize) -> Return {
     let sink = Sink::new(deferred_max);
     sink.open();
-    sink.let_set(&call.timers, call.callback.timer());
+    sink.allow_timers(&call.timers, call.callback.timer());
     match acts.into_iter().try_for_each(|act| sink.add(act)) {
         Ok(()) => Return { outcome, acts: sink.close() },
         Err(why) => crate::machine::matches::failed(Arc::from(why)),

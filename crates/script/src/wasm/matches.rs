@@ -43,7 +43,7 @@ const NOT_RECORDED: &str = "matches in Go are not durable";
 impl MatchMachine for MatchVm {
     type Program = GoModule;
     const FREEZES: bool = false;
-    const PARKS: bool = true;
+    const TAKES_CALLS_WHILE_WAITING: bool = true;
 
     fn new(program: &GoModule, host: &Rc<Host>, limits: Limits, _: bool) -> Result<Self, LoadError> {
         let vm = Vm::of(program, host)?;

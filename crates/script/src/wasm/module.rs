@@ -19,7 +19,7 @@ use super::vm::{serve_background, serve_call};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
-use crate::machine::{Code, LoadError};
+use crate::machine::{LoadError, LoadedProgram};
 use crate::metrics::ScriptMetrics;
 use crate::process::Process;
 use crate::process::stuck::digest;
@@ -140,7 +140,7 @@ impl GoModule {
     }
 }
 
-impl Code for GoModule {
+impl LoadedProgram for GoModule {
     fn names(&self) -> &Names {
         &self.names
     }
@@ -206,7 +206,7 @@ impl ModuleThread {
         let metrics: &Arc<ScriptMetrics> = &self.process.metrics;
         loop {
             let started = Instant::now();
-            let hello = hello(&self.process.around, &self.node, self.deferred_max);
+            let hello = hello(&self.process.facts, &self.node, self.deferred_max);
             let ended = run(&self.compiled, &self.calls, hello, self.bounds, &watched, &self.file, metrics);
             if self.calls.mailbox.is_closed() {
                 return self.calls.end_all(&ended.why);

@@ -19,7 +19,7 @@ use super::codec::Reader;
 use super::frames;
 use super::module::{GoModule, RunningModule};
 use super::sql;
-use crate::host::{Host, HostFunction, Meter, Started, functions};
+use crate::host::{Host, HostAnswer, HostFunction, Meter, functions};
 use crate::machine::call::{CallInput, CallOutcome, Callee, ResultType};
 use crate::machine::limits::Limits;
 use crate::machine::{LoadError, Machine};
@@ -141,9 +141,9 @@ impl CallService {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(CallEvent::HostCalled { host_call, name, arguments }) => {
                     match start(&self.host, &name, arguments) {
-                        Ok(Started::Now(value)) => self.calls.answer(host_call, Ok(value)),
+                        Ok(HostAnswer::Ready(value)) => self.calls.answer(host_call, Ok(value)),
                         Err(error) => self.calls.answer(host_call, Err(error)),
-                        Ok(Started::Later(awaited)) => {
+                        Ok(HostAnswer::Pending(awaited)) => {
                             self.unanswered.push(host_call);
                             self.awaited.push(Box::pin(async move { (host_call, awaited.await) }));
                         }
@@ -182,7 +182,7 @@ impl Drop for CallService {
     }
 }
 
-fn start(host: &Rc<Host>, name: &str, arguments: Vec<Value>) -> Result<Started> {
+fn start(host: &Rc<Host>, name: &str, arguments: Vec<Value>) -> Result<HostAnswer> {
     let function = FUNCTIONS.get(name);
     let unknown = || Error::new(ErrorKind::Unimplemented, format!("{name} is not available on this server yet."));
     function.ok_or_else(unknown)?.start(host, arguments)
@@ -198,8 +198,8 @@ pub(super) async fn serve_background(calls: Arc<CallTable>, host: Rc<Host>, limi
                 (host.spawn)(Box::pin(async move {
                     let answered = async {
                         match start(&its, &name, arguments)? {
-                            Started::Now(value) => Ok(value),
-                            Started::Later(awaited) => awaited.await,
+                            HostAnswer::Ready(value) => Ok(value),
+                            HostAnswer::Pending(awaited) => awaited.await,
                         }
                     };
                     let meter = Meter::new(Chain::default(), &limits);

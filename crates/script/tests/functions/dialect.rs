@@ -14,7 +14,7 @@ fn check(module: &str, expect: &str) {
 
 fn check_files(files: &[(&str, &str)], expect: &str) {
     let functions = load(files, Limits::default()).unwrap_or_else(|error| panic!("{error}"));
-    let answer = block_on(call(&functions, "test", "")).unwrap_or_else(|(_, told)| told);
+    let answer = block_on(call(&functions, "test", "")).unwrap_or_else(|failure| failure.1);
     assert_eq!(answer, expect, "{files:?}");
 }
 
@@ -57,17 +57,17 @@ fn modules_may_write_to_libraries() {
 
 #[test]
 fn matches_of_one_machine_do_not_see_each_others_libraries() {
+    let hall = Hall::with(
+        "function M.match_init(context, params)
+            local word = params.word
+            string.word = function() return word end
+            return {}, 10, ''
+        end
+        function M.match_signal(context, dispatcher, tick, state, data)
+            return state, ('x'):word() .. string.word()
+        end",
+    );
     run(async {
-        let hall = Hall::with(
-            "function M.match_init(context, params)
-                local word = params.word
-                string.word = function() return word end
-                return {}, 10, ''
-            end
-            function M.match_signal(context, dispatcher, tick, state, data)
-                return state, ('x'):word() .. string.word()
-            end",
-        );
         for (number, word) in [(1, "one"), (2, "two")] {
             hall.create(number, Value::Record(vec![("word", Value::text(word))])).await.unwrap();
         }

@@ -77,7 +77,7 @@ fn what_is_registered_follows() {
         let game = Game::start(all).await;
         let has = |functions: &LuaFunctions| {
             let (rpc, hook) = (functions.has("gone"), functions.has_before(subject));
-            let matched = functions.is_asked_of_matches();
+            let matched = functions.has_matched_function();
             [rpc, hook, matched, functions.hears_of(Occasion::Reported), functions.turn_schedules(false).is_some()]
         };
         assert_eq!(has(&game.functions), [true; 5]);
@@ -96,7 +96,7 @@ fn there_may_be_no_code_at_first() {
         let folder = tempfile::tempdir().unwrap();
         let host = Rc::new(host_over(store(), folder.path()));
         let functions = LuaFunctions::new(Arc::default(), host.clone(), Limits::default(), Arc::default());
-        assert!(!functions.has("ask") && !functions.is_asked_of_matches());
+        assert!(!functions.has("ask") && !functions.has_matched_function());
         functions.renew(program(folder.path(), &host, &answers("there")).await, 2).await;
         assert_eq!(call(&functions, "ask", "").await, Ok("there".to_owned()));
     });

@@ -31,7 +31,7 @@ fn it_is_told_who_they_are_and_what_their_tickets_offered() {
             return context.execution_mode .. ' ' .. nk.json_encode(players)
         end)",
     );
-    assert!(functions.is_asked_of_matches());
+    assert!(functions.has_matched_function());
     let told = answer(&functions).unwrap().unwrap();
     let (mode, players) = told.split_once(' ').unwrap();
     let properties = serde_json::json!({ "region": "north", "rank": 4.5 });
@@ -69,5 +69,5 @@ fn it_may_have_nothing_to_say_or_fail() {
 
 #[test]
 fn without_such_a_function_nobody_is_asked() {
-    assert!(!module("").is_asked_of_matches());
+    assert!(!module("").has_matched_function());
 }

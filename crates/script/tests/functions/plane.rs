@@ -49,7 +49,7 @@ impl Connected {
             user_id: user,
             token_id: TokenId(Uuid::nil()),
             issued_at_sec: 0,
-            sole_since: None,
+            only_session_since: None,
         };
         let key = self.live.step(|plane, _, _| plane.open(info, name.into(), Encoding::Json));
         let hidden = JoinOptions { hidden: true, ..JoinOptions::default() };

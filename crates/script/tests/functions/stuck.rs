@@ -33,7 +33,7 @@ impl Entropy for Silent {
 fn host(folder: &Path) -> Host {
     let noted = folder.join("stuck-modules");
     let host = host_over(store(), folder);
-    let mut process = Process::new(host.process.around.clone(), Arc::default(), Arc::default());
+    let mut process = Process::new(host.process.facts.clone(), Arc::default(), Arc::default());
     process.stuck = StuckModules::read(&noted).unwrap();
     let policy = StuckPolicy::end_process(STUCK_AFTER, noted);
     process.clock = SliceClock::with(Some(policy));
@@ -110,11 +110,11 @@ fn calls_are_given_up_so_often_and_then_the_process_ends() {
 fn what_is_noted_is_the_file_as_it_was_loaded() {
     let (noted, told) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Condvar::new()));
     let (list, bell) = (noted.clone(), told.clone());
-    let tell = move |module: &str, digest: Option<&str>| {
+    let on_stuck = move |module: &str, digest: Option<&str>| {
         list.lock().unwrap().push((module.to_owned(), digest.map(str::to_owned)));
         bell.notify_all();
     };
-    let policy = StuckPolicy { after: Duration::from_millis(20), tell: Box::new(tell) };
+    let policy = StuckPolicy { after: Duration::from_millis(20), on_stuck: Box::new(on_stuck) };
     let folder = tempfile::tempdir().unwrap();
     let mut host = host_over(store(), folder.path());
     Arc::get_mut(&mut host.process).unwrap().clock = SliceClock::with(Some(policy));

@@ -18,7 +18,7 @@ use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, Passwords};
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
-use muster_script::functions::Surroundings;
+use muster_script::functions::ServerFacts;
 use muster_script::host::{Current, Handlers, NoHttp, NoMatches, NoPlayers, Players, Signing};
 use muster_script::process::Process;
 use muster_script::value::Value;
@@ -83,7 +83,7 @@ pub fn host_over(store: Rc<dyn Store>, folder: &Path) -> Host {
 
 /// A host of a node with this name.
 pub fn host_of(node: &str, store: Rc<dyn Store>, folder: &Path) -> Host {
-    let mut process = Process::new(around(node), Arc::default(), Arc::default());
+    let mut process = Process::new(facts(node), Arc::default(), Arc::default());
     process.folder = Some(folder.to_owned());
     process.config = Value::Map(vec![("name".to_owned(), Value::text("muster"))]);
     Host {
@@ -98,15 +98,15 @@ pub fn host_of(node: &str, store: Rc<dyn Store>, folder: &Path) -> Host {
         node: "muster".into(),
         reporter: Rc::default(),
         spawn: |work| drop(tokio::task::spawn_local(work)),
-        walks: Rc::default(),
+        sends_to_all: Rc::default(),
         current: Current::default(),
         handlers: Handlers::default(),
     }
 }
 
-fn around(node: &str) -> Surroundings {
+fn facts(node: &str) -> ServerFacts {
     let env = Arc::from([("NAME".to_owned(), "value".to_owned())]);
-    Surroundings { node: node.into(), version: "1.2.3".into(), env }
+    ServerFacts { node: node.into(), version: "1.2.3".into(), env }
 }
 
 /// Loads the modules of a folder over a host.

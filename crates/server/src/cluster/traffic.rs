@@ -7,7 +7,7 @@ use bytes::Bytes;
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::{Decoder, DecoderMetrics, Encoder, Incoming};
 use muster_cluster::membership::View;
-use muster_cluster::node::{NotTaken, Outbound};
+use muster_cluster::node::{Outbound, SendError};
 use muster_gateway::rim::{Batch, FarBatch, LaneSenders};
 use muster_live::Place;
 use muster_live::plane::Message;
@@ -107,12 +107,12 @@ async fn send_queued(
         let mut batch = encoder.take();
         while let Err(refused) = outbound.try_send(to, batch) {
             match refused {
-                NotTaken::Full(back) => {
+                SendError::Full(back) => {
                     batch = back;
                     outbound.room(to).await;
                 }
-                NotTaken::NoLink => return,
-                refused @ NotTaken::TooLarge(_) => {
+                SendError::NoLink => return,
+                refused @ SendError::TooLarge(_) => {
                     tracing::error!(node = to, error = %refused, "a batch for another node is lost");
                     break;
                 }

@@ -116,7 +116,7 @@ impl RecordingPlayer {
         let custom = Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit));
         let (game, _reload) = Game::load(config, 1, store.clone(), signing.clone(), metrics.clone(), custom).await?;
         let programs = game.generations.borrow().programs.clone();
-        let host = game.loader.means.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
+        let host = game.loader.resources.host(store, signing, Rc::new(NoPlayers), Rc::new(NoMatches));
         let shard = ShardParts { host: host.clone(), metrics, returns: Rc::new(|_, _| ()), logs: None };
         let matches = Rc::new(LanguageMatches::new(programs.matches(&shard)));
         host.handlers.set(&matches);

@@ -22,9 +22,9 @@ const TAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// Asks for a reload, whether or not files have changed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ask(Arc<Notify>);
+pub(crate) struct ReloadRequest(Arc<Notify>);
 
-impl Ask {
+impl ReloadRequest {
     /// Asks for a reload.
     pub(crate) fn ask(&self) {
         self.0.notify_one();
@@ -62,12 +62,12 @@ impl Reload {
     }
 
     /// Reloads on requests and changes, for ever.
-    pub(crate) async fn run(mut self, asked: Ask) {
+    pub(crate) async fn run(mut self, request: ReloadRequest) {
         let mut look = interval(LOOK_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = asked.0.notified() => {
+                () = request.0.notified() => {
                     if self.watch.is_some() {
                         self.watch = Some(FolderWatch::new(self.look().await));
                     }
@@ -90,7 +90,7 @@ impl Reload {
     }
 
     async fn load(&mut self) {
-        let metrics = self.loader.means.metrics.clone();
+        let metrics = self.loader.resources.metrics.clone();
         let running = self.shards.generations.borrow().number;
         match self.loader.load(running + 1, self.store.clone(), self.signing.clone()).await {
             Ok(generation) => {

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::cluster::{Cluster, ClusterState};
-use crate::game::Ask;
+use crate::game::ReloadRequest;
 
 /// Shortest time that connections have to end, even if the shutdown code of the game took all of the configured time.
 const STOP_MIN: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub struct Running {
     pub(super) matches_grace_sec: u32,
     pub(super) script: Arc<ScriptMetrics>,
     pub(super) cluster: Option<Cluster>,
-    pub(super) reload: Ask,
+    pub(super) reload: ReloadRequest,
 }
 
 impl Running {

@@ -44,11 +44,11 @@ impl Encode for Frames {
         out.into()
     }
 
-    fn party_event(&self, _party: &StreamKey, _event: party::Event) -> SharedPayload {
+    fn party_event(&self, _party: &StreamKey, _event: party::PartyEvent) -> SharedPayload {
         Arc::new(Numbered(u32::MAX))
     }
 
-    fn room_event(&self, _room: &StreamKey, _event: rooms::Event) -> SharedPayload {
+    fn room_event(&self, _room: &StreamKey, _event: rooms::RoomEvent) -> SharedPayload {
         Arc::new(Numbered(u32::MAX))
     }
 
@@ -244,7 +244,7 @@ impl Hall {
                 user_id: UserId(Uuid::from_u128(id)),
                 token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
                 issued_at_sec: 1,
-                sole_since: None,
+                only_session_since: None,
             };
             let name = format!("player-{number}").into();
             let key = self.planes[usize::from(shard)].open(info, name, Encoding::Json);

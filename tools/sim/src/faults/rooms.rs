@@ -1,15 +1,15 @@
 //! Planted bugs in requests to owners of rooms, and in messages between these owners.
 
 use muster_live::plane::{Message, Up};
-use muster_live::rooms::{Across, Change, Origin, Request, RoomAction, ToOwner};
+use muster_live::rooms::{Change, MessageToRoomOwner, Origin, OwnerMessage, Request, RoomAction};
 
 use super::{Fault, Faults};
 
 impl Faults {
     /// Lets the fault change a request or message. Returns whether the message is lost.
-    pub(super) fn spoils_ask(&mut self, ask: &mut ToOwner) -> bool {
+    pub(super) fn spoils_ask(&mut self, ask: &mut MessageToRoomOwner) -> bool {
         match ask {
-            ToOwner::Room(room, Request { caller, what, reply_to: _ }) => match what {
+            MessageToRoomOwner::Room(room, Request { caller, what, reply_to: _ }) => match what {
                 RoomAction::Create(creation) => {
                     if self.strikes(Fault::LargerRoom) {
                         creation.capacity += 9;
@@ -20,7 +20,8 @@ impl Faults {
                 }
                 RoomAction::Join(entry, listener) if self.is(Fault::LateEntry) && self.kept.is_none() => {
                     let what = RoomAction::Join(*entry, *listener);
-                    let again = ToOwner::Room(*room, Request { caller: caller.clone(), reply_to: None, what });
+                    let again =
+                        MessageToRoomOwner::Room(*room, Request { caller: caller.clone(), reply_to: None, what });
                     self.kept = Some((room.stream(), listener.session, Message::Up(Up::from(again))));
                 }
                 RoomAction::SetVariables(change) if !change.set.is_empty() && self.strikes(Fault::CutChange) => {
@@ -33,20 +34,20 @@ impl Faults {
                 }
                 _ => {}
             },
-            ToOwner::Across(_, across) => return self.spoils_across(across),
-            ToOwner::Place(request) => {
+            MessageToRoomOwner::FromOwner(_, across) => return self.spoils_across(across),
+            MessageToRoomOwner::Placement(request) => {
                 if let Some(room) = self.sent_to.filter(|_| self.is(Fault::SkipRoom)) {
                     request.what.tried.push(room);
                 }
             }
-            ToOwner::Directory(_) => {}
+            MessageToRoomOwner::Directory(_) => {}
         }
         false
     }
 
-    fn spoils_across(&mut self, across: &mut Across) -> bool {
+    fn spoils_across(&mut self, across: &mut OwnerMessage) -> bool {
         match across {
-            Across::Seat(request) => {
+            OwnerMessage::Seat(request) => {
                 if matches!(request.what.origin, Origin::Desk { .. }) {
                     self.sent_to = Some(request.what.room);
                 }
@@ -57,9 +58,12 @@ impl Faults {
                 }
                 false
             }
-            Across::Closed(_) => self.strikes(Fault::LoseClosed),
-            Across::Listing(_) => self.strikes(Fault::LoseListing),
-            Across::Report(..) | Across::Filling { .. } | Across::Elsewhere(_) | Across::Forgotten(_) => false,
+            OwnerMessage::Closed(_) => self.strikes(Fault::LoseClosed),
+            OwnerMessage::Listing(_) => self.strikes(Fault::LoseListing),
+            OwnerMessage::Report(..)
+            | OwnerMessage::Filling { .. }
+            | OwnerMessage::Elsewhere(_)
+            | OwnerMessage::Forgotten(_) => false,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_live::rooms::{Event, LobbyDelta, ViewKey};
+use muster_live::rooms::{LobbyDelta, RoomEvent, ViewKey};
 use muster_live::stream::{Payload, PresenceEvent, SharedPayload};
 use muster_live::{Encoding, Millis, Presence, StreamKey};
 
@@ -15,7 +15,7 @@ use super::Say;
 #[derive(Clone, Debug)]
 pub enum Tale {
     /// An event of a room.
-    Event(Event),
+    Event(RoomEvent),
     /// Presences that joined a room, and presences that left it.
     CameAndWent(Vec<Presence>, Vec<Presence>),
     /// Changes of a view of the lobby.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_live::Presence;
-use muster_live::rooms::{Delta, Event, Named, RoomState, Summary, Value};
+use muster_live::rooms::{Delta, Named, RoomEvent, RoomState, Summary, Value};
 
 /// Values by name.
 pub type Values = BTreeMap<Arc<str>, Value>;
@@ -85,30 +85,30 @@ impl Mirror {
     }
 
     /// Applies an event.
-    pub fn told(&mut self, event: &Event) {
+    pub fn told(&mut self, event: &RoomEvent) {
         match event {
-            Event::Variables(_, delta) => {
+            RoomEvent::Variables(_, delta) => {
                 merge(&mut self.variables, delta);
                 self.version = delta.version;
             }
-            Event::PlayerVariables(who, delta) => {
+            RoomEvent::PlayerVariables(who, delta) => {
                 if let Some(member) = self.members.get_mut(&who.session_id) {
                     merge(&mut member.variables, delta);
                 }
             }
-            Event::Seat(who, seat) => {
+            RoomEvent::Seat(who, seat) => {
                 if let Some(member) = self.members.get_mut(&who.session_id) {
                     member.seat = *seat;
                 }
             }
-            Event::Owner(owner) => self.owner = *owner,
-            Event::Updated(summary) => {
+            RoomEvent::Owner(owner) => self.owner = *owner,
+            RoomEvent::Updated(summary) => {
                 (self.name, self.capacity) = (summary.name.clone(), summary.capacity);
                 (self.spectators_max, self.locked, self.open) = (summary.spectators_max, summary.locked, summary.open);
                 (self.owner, self.properties) = (summary.owner, values(&summary.properties));
                 self.variables = values(&summary.variables);
             }
-            Event::Message(..) | Event::Private(..) | Event::Out(_) | Event::Closed(_) => {}
+            RoomEvent::Message(..) | RoomEvent::Private(..) | RoomEvent::Out(_) | RoomEvent::Closed(_) => {}
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn info(who: Who) -> SessionInfo {
         user_id: user_id(who),
         token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
         issued_at_sec: 1,
-        sole_since: Some(Timestamp(who as i64)),
+        only_session_since: Some(Timestamp(who as i64)),
     }
 }
 

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
 use muster_live::plane::{Ask, Carried, Down, Message, Told, Up};
-use muster_live::rooms::{self, Across, ToOwner};
+use muster_live::rooms::{self, MessageToRoomOwner, OwnerMessage};
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Faults {
     /// Lets the fault change recovery data on their way to a new owner.
     pub(super) fn spoil(&mut self, kept: &mut Vec<Carried>) {
         for part in &mut *kept {
-            if let Carried::Room(rooms::Carried::Room(room)) = part
+            if let Carried::Room(rooms::CarriedRooms::Room(room)) = part
                 && !room.variables.values.is_empty()
                 && self.strikes(Fault::OldVariables)
             {
@@ -202,7 +202,8 @@ impl Faults {
             }
             Message::Up(Up::Ask { ask: Ask::Room(ask), .. })
             | Message::Dated(_, Up::Ask { ask: Ask::Room(ask), .. })
-                if matches!(**ask, ToOwner::Across(_, Across::Filling { .. })) && self.strikes(Fault::LoseFilling) =>
+                if matches!(**ask, MessageToRoomOwner::FromOwner(_, OwnerMessage::Filling { .. }))
+                    && self.strikes(Fault::LoseFilling) =>
             {
                 return;
             }

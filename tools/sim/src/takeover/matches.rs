@@ -11,7 +11,8 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::matches::{
-    Act, Answer, Broadcast, Call, CallRef, Callback, Chain, Creation, MatchAsk, MatchId, Outcome, Outline, Return, Said,
+    Act, Broadcast, Call, CallRef, Callback, Chain, Creation, MatchAnswer, MatchAsk, MatchId, Outcome, Outline,
+    ReplayedBroadcasts, Return,
 };
 use muster_live::place::{Epoch, Partition};
 use muster_live::plane::{self, HandlerOrder, JoinRefusal, Reply};
@@ -179,7 +180,7 @@ impl HandlerModel {
                     let is_new = self.here.insert(presence.session_id);
                     ensure(Check::Matches, is_new, || format!("{presence:?} came twice to {}", call.id))?;
                 }
-                (Outcome::Goes, Vec::new())
+                (Outcome::GoesOn, Vec::new())
             }
             Callback::Leave(left) => {
                 for left in left {
@@ -187,7 +188,7 @@ impl HandlerModel {
                     let was_here = self.here.remove(&left.presence.session_id);
                     ensure(Check::Matches, was_here, || format!("{left:?} was not in {}", call.id))?;
                 }
-                (Outcome::Goes, Vec::new())
+                (Outcome::GoesOn, Vec::new())
             }
             Callback::Loop(inputs) => {
                 let mut acts = Vec::new();
@@ -204,7 +205,7 @@ impl HandlerModel {
                     }
                 }
                 acts.push(Act::Broadcast(self.state(call)));
-                (Outcome::Goes, acts)
+                (Outcome::GoesOn, acts)
             }
             Callback::Signal(_) | Callback::Timer { .. } | Callback::Terminate { .. } => {
                 (Outcome::Failed("unasked".into()), Vec::new())
@@ -294,7 +295,7 @@ impl World {
         match (asked, reply) {
             (
                 OpenMatchRequest::Join { who, match_number, generation },
-                Reply::Answer(plane::Answer::Match(Ok(Answer::Entered(_)))),
+                Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Entered(_)))),
             ) => {
                 let tie = self.matches.ties.entry((match_number, who)).or_default();
                 if tie.generation == generation && !tie.is_in {
@@ -302,7 +303,7 @@ impl World {
                 }
                 Ok(())
             }
-            (_, Reply::Answer(plane::Answer::Match(Ok(Answer::Created) | Err(_))))
+            (_, Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Created) | Err(_))))
             | (_, Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::Unavailable))) => Ok(()),
             (asked, reply) => Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") }),
         }
@@ -434,7 +435,7 @@ impl World {
         }
         log.epoch = epoch;
         let mut models: BTreeMap<MatchId, HandlerModel> = BTreeMap::new();
-        let mut said: BTreeMap<MatchId, Said> = BTreeMap::new();
+        let mut said: BTreeMap<MatchId, ReplayedBroadcasts> = BTreeMap::new();
         for (call, returned) in &log.entries {
             if matches!(call.callback, Callback::Init { .. }) {
                 models.insert(call.id, HandlerModel::of_first(call)?);
@@ -446,7 +447,7 @@ impl World {
             ensure(Check::Matches, again == *returned, || format!("{call:?} was {returned:?}, and is {again:?}"))?;
             said.entry(call.id).or_default().returned(&call.callback, &model.outline);
         }
-        let goes_on = |(id, said): (MatchId, Said)| said.into_outline(models[&id].outline.clone());
+        let goes_on = |(id, said): (MatchId, ReplayedBroadcasts)| said.into_outline(models[&id].outline.clone());
         let mut outlines: Vec<Outline> = said.into_iter().map(goes_on).collect();
         self.cluster.faults.unseat(&mut outlines);
         self.matches.engines.insert((place, partition), Engine { epoch, models });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use muster_domain::Timestamp;
-use muster_live::party::{self, Label, PartyAnswer, Request, Settings};
+use muster_live::party::{self, Label, PartyAnswer, PartyRequest, Settings};
 use muster_live::plane::{Answer, JoinRefusal, Reply};
 
 use super::world::{OpenRequest, World};
@@ -67,8 +67,8 @@ impl World {
         let settings = Settings { open: true, hidden: false, label: Label::default() };
         self.step(at.place, |plane, now, out| {
             let ask = |member| match asked.makes {
-                true => Request::Create { leader: member, settings, max_size: 4, created_at: Timestamp(0) },
-                false => Request::Join(member),
+                true => PartyRequest::Create { leader: member, settings, max_size: 4, created_at: Timestamp(0) },
+                false => PartyRequest::Join(member),
             };
             plane.come_to_party(now, at.key, stream, ask, request, out);
         })
@@ -77,7 +77,7 @@ impl World {
     pub(super) fn party_answered(&mut self, asked: OpenPartyRequest, reply: &Reply) -> Checked {
         let OpenPartyRequest { who, party, makes, generation } = asked;
         match reply {
-            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Done)))) if makes => {
+            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Done)))) if makes => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 if tie.generation == generation {
                     tie.view.get_or_insert_with(|| BTreeSet::from([who]));

@@ -90,12 +90,12 @@ impl World {
 fn room_of(parts: &[Carried]) -> Option<&CarriedRoom> {
     parts
         .iter()
-        .find_map(|part| if let Carried::Room(rooms::Carried::Room(room)) = part { Some(&**room) } else { None })
+        .find_map(|part| if let Carried::Room(rooms::CarriedRooms::Room(room)) = part { Some(&**room) } else { None })
 }
 
 fn members_of(parts: &[Carried]) -> Vec<&CarriedMember> {
     let members = parts.iter().filter_map(|part| match part {
-        Carried::Room(rooms::Carried::Members(members)) => Some(&members.members),
+        Carried::Room(rooms::CarriedRooms::Members(members)) => Some(&members.members),
         _ => None,
     });
     members.flatten().collect()

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_live::plane::{self, JoinRefusal, Reply, RequestRef};
 use muster_live::rooms::{
-    Answer, Caller, Change, CloseCause, Creation, DirectoryAction, Entry, Event, Find, Page, Place as Placing, Request,
-    RoomAction, RoomId, Summary, Template, ToOwner, ViewKey,
+    Caller, Change, CloseCause, Creation, DirectoryAction, Entry, Find, MessageToRoomOwner, Page, Placement, Request,
+    RoomAction, RoomAnswer, RoomEvent, RoomId, Summary, Template, ViewKey,
 };
 use muster_live::{SessionRef, StreamKey};
 
@@ -122,7 +122,7 @@ impl World {
                 let what = RoomAction::Create(Box::new(Creation { recover, ..Creation::plain(4) }));
                 let asked = OpenRoomRequest::Hold { who, is_probe: false };
                 self.ask_rooms(at, who, asked, |caller, reply_to| {
-                    ToOwner::Room(room, Request { caller, reply_to, what })
+                    MessageToRoomOwner::Room(room, Request { caller, reply_to, what })
                 })
             }
             3..=8 => self.be_placed(who, false),
@@ -143,7 +143,7 @@ impl World {
                 let set = value.into_iter().map(|value| (Arc::from("score"), value)).collect();
                 let what = RoomAction::SetVariables(Change { set, ..Change::default() });
                 self.ask_rooms(at, who, OpenRoomRequest::Set, |caller, reply_to| {
-                    ToOwner::Room(room, Request { caller, reply_to, what })
+                    MessageToRoomOwner::Room(room, Request { caller, reply_to, what })
                 })
             }
             14..=16 => {
@@ -174,10 +174,12 @@ impl World {
     fn be_placed(&mut self, who: Who, is_probe: bool) -> Checked {
         let (fresh, random) = (self.fresh_room(), self.rng.u32(..));
         self.rooms.tables.insert(fresh);
-        let what = Placing { template: Arc::from(TEMPLATE), size: None, fresh, random, tried: Vec::new() };
+        let what = Placement { template: Arc::from(TEMPLATE), size: None, fresh, random, tried: Vec::new() };
         let asked = OpenRoomRequest::Hold { who, is_probe };
         let at = self.clients[&who].at;
-        self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
+        self.ask_rooms(at, who, asked, |caller, reply_to| {
+            MessageToRoomOwner::Placement(Request { caller, reply_to, what })
+        })
     }
 
     fn ask_rooms(
@@ -185,7 +187,7 @@ impl World {
         at: SessionRef,
         who: Who,
         asked: OpenRoomRequest,
-        to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
+        to: impl FnOnce(Caller, Option<RequestRef>) -> MessageToRoomOwner,
     ) -> Checked {
         let session = Some((at, session_id(who)));
         let caller = Caller { user_id: user_id(who), username: who.to_string().into(), session };
@@ -219,7 +221,9 @@ impl World {
         self.step(at.place, |plane, now, out| plane.listen(now, at.key, view().stream(), Some(request), out))?;
         let what = DirectoryAction::Subscribe(view());
         let asked = OpenRoomRequest::Watch { who, period };
-        self.ask_rooms(at, who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
+        self.ask_rooms(at, who, asked, |caller, reply_to| {
+            MessageToRoomOwner::Directory(Request { caller, reply_to, what })
+        })
     }
 
     pub(super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
@@ -233,21 +237,21 @@ impl World {
             }
         };
         match (asked, answer) {
-            (OpenRoomRequest::Hold { is_probe: true, .. }, Answer::Reserved(held)) => {
+            (OpenRoomRequest::Hold { is_probe: true, .. }, RoomAnswer::Reserved(held)) => {
                 self.rooms.placed = Some(held.room.id)
             }
-            (OpenRoomRequest::Hold { who, .. }, Answer::Reserved(held)) => {
+            (OpenRoomRequest::Hold { who, .. }, RoomAnswer::Reserved(held)) => {
                 if self.clients[&who].is_open {
                     self.rooms.entering.push((who, held.room.id));
                 }
             }
-            (OpenRoomRequest::Enter { who, room, generation }, Answer::Joined(joined)) => {
+            (OpenRoomRequest::Enter { who, room, generation }, RoomAnswer::Joined(joined)) => {
                 let tie = self.rooms.ties.entry((room, who)).or_default();
                 if tie.generation == generation {
                     tie.mirror = Some(Mirror::new(&joined.state));
                 }
             }
-            (OpenRoomRequest::Watch { who, period }, Answer::Page(page)) => {
+            (OpenRoomRequest::Watch { who, period }, RoomAnswer::Page(page)) => {
                 if let Some((current, watching)) = self.rooms.watches.get_mut(&who)
                     && *current == period
                 {
@@ -255,7 +259,7 @@ impl World {
                 }
             }
             (OpenRoomRequest::Set, _) => {}
-            (OpenRoomRequest::Find, Answer::Page(page)) => self.rooms.page = Some(page),
+            (OpenRoomRequest::Find, RoomAnswer::Page(page)) => self.rooms.page = Some(page),
             (asked, answer) => {
                 return Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") });
             }
@@ -268,9 +272,9 @@ impl World {
         let Some(told) = self.encoder.tales.get(number).map(|told| told.clone()) else {
             return Err(Violation { check: Check::Stray, detail: format!("session {who} hears an unknown tale") });
         };
-        let is_end = matches!(&told.tale, Tale::Event(Event::Closed(_)));
+        let is_end = matches!(&told.tale, Tale::Event(RoomEvent::Closed(_)));
         let is_anew = matches!(&told.tale, Tale::Lobby(delta) if delta.anew);
-        let is_lost = matches!(&told.tale, Tale::Event(Event::Closed(CloseCause::Lost)));
+        let is_lost = matches!(&told.tale, Tale::Event(RoomEvent::Closed(CloseCause::Lost)));
         ensure(Check::Stray, !is_lost || self.cluster.crashes > 0, || {
             format!("nobody died, and yet session {who} hears that a room was lost")
         })?;
@@ -289,7 +293,7 @@ impl World {
         }
         let tie = self.rooms.ties.entry((room, who)).or_default();
         ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in {room}, and hears {:?}", told.tale))?;
-        if is_end || matches!(&told.tale, Tale::Event(Event::Out(_))) {
+        if is_end || matches!(&told.tale, Tale::Event(RoomEvent::Out(_))) {
             tie.end();
         }
         match (&told.tale, &mut tie.mirror) {
@@ -311,7 +315,7 @@ impl World {
         let at = self.clients[&who].at;
         let what = DirectoryAction::Find(Find::default());
         self.ask_rooms(at, who, OpenRoomRequest::Find, |caller, reply_to| {
-            ToOwner::Directory(Request { caller, reply_to, what })
+            MessageToRoomOwner::Directory(Request { caller, reply_to, what })
         })?;
         self.settle()?;
         let listed = self.rooms.page.take().map(|page| page.rooms).unwrap_or_default();

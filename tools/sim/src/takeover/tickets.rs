@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_domain::{ErrorKind, Timestamp};
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::matchmaker::{MemberKey, NewTicket, TicketId, TicketMember, TicketOwner};
 use muster_live::party::{self, PartyAnswer};
 use muster_live::plane::{Answer, EndedTicket, Matched, PoolAsk, Reply};
 use muster_live::{Place, PlaneConfig, Presence, SessionRef};
@@ -130,8 +130,8 @@ fn ticket_id(number: usize) -> TicketId {
     TicketId(number.to_string().into())
 }
 
-fn member(presence: Presence) -> Member<Presence> {
-    Member { key: MemberKey::Session(presence.session_id), presence }
+fn member(presence: Presence) -> TicketMember<Presence> {
+    TicketMember { key: MemberKey::Session(presence.session_id), presence }
 }
 
 impl World {
@@ -159,13 +159,13 @@ impl World {
                 let asked = OpenRequest::Ticket(OpenTicketRequest::Gather { who, party, changes });
                 let request = self.ask(at.place, asked);
                 self.step(at.place, |plane, now, out| {
-                    plane.ask_party(now, stream, party::Request::Matchmake(at), request, out);
+                    plane.ask_party(now, stream, party::PartyRequest::Matchmake(at), request, out);
                 })
             }
         }
     }
 
-    fn add_ticket(&mut self, who: Who, of_party: Option<PartyTicket>, members: Vec<Member<Presence>>) -> Checked {
+    fn add_ticket(&mut self, who: Who, of_party: Option<PartyTicket>, members: Vec<TicketMember<Presence>>) -> Checked {
         let number = self.tickets.all.len();
         let players = members.len() as u32 + pick(&mut self.rng, &[1, 1, 2]);
         let ticket = Ticket {
@@ -196,13 +196,13 @@ impl World {
         self.ask_pool(OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
-    fn owner_of(&self, number: usize) -> Owner {
+    fn owner_of(&self, number: usize) -> TicketOwner {
         let ticket = &self.tickets.all[number];
         match &ticket.of_party {
-            None => Owner::Session(session_id(ticket.who)),
+            None => TicketOwner::Session(session_id(ticket.who)),
             Some(of) => {
                 let subject = self.parties[usize::from(of.party - PARTIES_FROM)].subject;
-                Owner::Party(format!("{subject}.{}", PlaneConfig::default().node).into())
+                TicketOwner::Party(format!("{subject}.{}", PlaneConfig::default().node).into())
             }
         }
     }
@@ -235,8 +235,11 @@ impl World {
             TicketStep::Issue(number) => {
                 let Some(of) = self.tickets.all[number].of_party.clone() else { return Ok(()) };
                 let (at, stream) = (self.clients[&who].at, self.parties[usize::from(of.party - PARTIES_FROM)].clone());
-                let issued =
-                    party::Request::TicketIssued { by: at, ticket: ticket_id(number).0, membership: of.membership };
+                let issued = party::PartyRequest::TicketIssued {
+                    by: at,
+                    ticket: ticket_id(number).0,
+                    membership: of.membership,
+                };
                 let request = self.ask(at.place, OpenRequest::Ticket(OpenTicketRequest::Issue(number)));
                 self.step(at.place, |plane, now, out| plane.ask_party(now, stream, issued, request, out))
             }
@@ -256,7 +259,10 @@ impl World {
         match (asked, reply) {
             (
                 OpenTicketRequest::Gather { who, party, changes },
-                Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Matchmaking { members, membership })))),
+                Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Matchmaking {
+                    members,
+                    membership,
+                })))),
             ) => {
                 let party = GatheredParty { members, party, membership, changes };
                 self.tickets.steps.push(TicketStep::Add { who, party });

@@ -131,7 +131,7 @@ impl World {
             user_id: user_id(who),
             token_id: TokenId::issued(Timestamp::from_seconds(1), [0; 8]),
             issued_at_sec: 1,
-            sole_since: Some(Timestamp(who as i64)),
+            only_session_since: Some(Timestamp(who as i64)),
         };
         let key = self.planes[usize::from(shard)].open(info, who.to_string().into(), encoding);
         let at = muster_live::SessionRef { place: shard.into(), key };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_domain::Timestamp;
 use muster_live::ShardIndex;
 use muster_live::StreamKey;
-use muster_live::party::{self, Label, Member, Person, Refusal, Request, Settings};
+use muster_live::party::{self, Label, Member, PartyRefusal, PartyRequest, Person, Settings};
 use muster_live::plane::{Answer, JoinRefusal, Reply};
 
 use super::act::session_id;
@@ -18,7 +18,7 @@ use crate::scenario::{PARTIES_FROM, PartyAct, Who};
 use crate::violation::{Check, Checked, Violation, ensure};
 
 /// The answer of a party's owner.
-pub(super) type PartyAnswer = Result<party::Reply, Refusal>;
+pub(super) type PartyAnswer = Result<party::PartyReply, PartyRefusal>;
 
 /// A request about a party that waits for its answer.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +83,10 @@ impl World {
         let request = match act {
             PartyAct::Create { open, max_size } => {
                 let settings = Settings { open, hidden: false, label: Label::default() };
-                let create = |leader| Request::Create { leader, settings, max_size, created_at: Timestamp(0) };
+                let create = |leader| PartyRequest::Create { leader, settings, max_size, created_at: Timestamp(0) };
                 return self.come_to_party(who, party, true, create);
             }
-            PartyAct::Join => return self.come_to_party(who, party, false, Request::Join),
+            PartyAct::Join => return self.come_to_party(who, party, false, PartyRequest::Join),
             PartyAct::Leave => {
                 let tie = self.party_ties.entry((party, who)).or_default();
                 tie.may_hear = false;
@@ -98,10 +98,10 @@ impl World {
             PartyAct::Search(players) => {
                 return self.search_together(party, players);
             }
-            PartyAct::Accept(whom) => Request::Accept { by, target: person(whom) },
-            PartyAct::Remove(whom) => Request::Remove { by, target: person(whom) },
-            PartyAct::Promote(whom) => Request::Promote { by, target: person(whom) },
-            PartyAct::Close => Request::Close(by),
+            PartyAct::Accept(whom) => PartyRequest::Accept { by, target: person(whom) },
+            PartyAct::Remove(whom) => PartyRequest::Remove { by, target: person(whom) },
+            PartyAct::Promote(whom) => PartyRequest::Promote { by, target: person(whom) },
+            PartyAct::Close => PartyRequest::Close(by),
         };
         self.ask_party(by.place.shard(), party, OpenPartyRequest::Other, request)
     }
@@ -113,7 +113,7 @@ impl World {
         let members: Vec<Who> = ties.filter(|(_, tie)| tie.view.is_some()).map(|((_, who), _)| *who).collect();
         for who in members.into_iter().filter(|who| self.may_act(*who)).collect::<Vec<_>>() {
             let (by, asked) = (self.clients[&who].at, OpenPartyRequest::Matchmake { who, party, players, changes });
-            self.ask_party(by.place.shard(), party, asked, Request::Matchmake(by))?;
+            self.ask_party(by.place.shard(), party, asked, PartyRequest::Matchmake(by))?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl World {
         shard: ShardIndex,
         party: StreamId,
         asked: OpenPartyRequest,
-        ask: Request,
+        ask: PartyRequest,
     ) -> Checked {
         let (stream, request) = (self.party_key(party), self.ask(shard, OpenRequest::Party(asked)));
         self.step(shard, |plane, now, out| plane.ask_party(now, stream, ask, Some(request), out))
@@ -134,7 +134,7 @@ impl World {
         who: Who,
         party: StreamId,
         makes: bool,
-        ask: impl FnOnce(Member) -> Request,
+        ask: impl FnOnce(Member) -> PartyRequest,
     ) -> Checked {
         let tie = self.party_ties.entry((party, who)).or_default();
         tie.may_hear = true;
@@ -161,7 +161,7 @@ impl World {
             by.place.shard(),
             party,
             OpenPartyRequest::Say { id },
-            Request::SendData { by, op_code: 1, data },
+            PartyRequest::SendData { by, op_code: 1, data },
         )
     }
 
@@ -189,7 +189,7 @@ impl World {
         let reply = match reply {
             Reply::Answer(Answer::Party(party::PartyAnswer::One(reply))) => reply,
             // The session closed before the answer.
-            Reply::Joined(Err(JoinRefusal::Closed)) => Err(Refusal::NotMember),
+            Reply::Joined(Err(JoinRefusal::Closed)) => Err(PartyRefusal::NotMember),
             reply => {
                 return Err(Violation { check: Check::Answers, detail: format!("{reply:?} answers {asked:?}") });
             }
@@ -197,7 +197,7 @@ impl World {
         match asked {
             OpenPartyRequest::Come { who, party, makes, generation } => {
                 let tie = self.party_ties.entry((party, who)).or_default();
-                if tie.generation == generation && reply == Ok(party::Reply::Done) {
+                if tie.generation == generation && reply == Ok(party::PartyReply::Done) {
                     if makes {
                         tie.view.get_or_insert_with(|| BTreeSet::from([who]));
                     }
@@ -211,7 +211,7 @@ impl World {
                 Ok(())
             }
             OpenPartyRequest::Matchmake { who, party, players, changes } => {
-                if let Ok(party::Reply::Matchmaking { members, membership }) = reply
+                if let Ok(party::PartyReply::Matchmaking { members, membership }) = reply
                     && self.clients[&who].is_open
                 {
                     let add = FollowUp::Add { who, party, players, changes, members, membership };
@@ -313,12 +313,17 @@ impl World {
         self.answers.parties.clear();
         for who in members {
             let by = self.clients[who].at;
-            self.ask_party(by.place.shard(), party, OpenPartyRequest::Leading { who: *who }, Request::Matchmake(by))?;
             self.ask_party(
                 by.place.shard(),
                 party,
                 OpenPartyRequest::Leading { who: *who },
-                Request::ListRequests(by),
+                PartyRequest::Matchmake(by),
+            )?;
+            self.ask_party(
+                by.place.shard(),
+                party,
+                OpenPartyRequest::Leading { who: *who },
+                PartyRequest::ListRequests(by),
             )?;
         }
         self.settle()?;
@@ -329,11 +334,11 @@ impl World {
         })?;
         for (_, answer) in leading {
             let (shown, should): (BTreeSet<Who>, _) = match &answer {
-                party::Reply::Matchmaking { members: shown, .. } => {
+                party::PartyReply::Matchmaking { members: shown, .. } => {
                     (shown.iter().map(|member| who_is(&member.presence)).collect(), members)
                 }
-                party::Reply::Requests(shown) => (shown.iter().map(who_is).collect(), waiting),
-                party::Reply::Done | party::Reply::Asked => continue,
+                party::PartyReply::Requests(shown) => (shown.iter().map(who_is).collect(), waiting),
+                party::PartyReply::Done | party::PartyReply::Asked => continue,
             };
             ensure(Check::Presences, shown == *should, || {
                 format!("party {party} has {answer:?}, and should have {should:?}")

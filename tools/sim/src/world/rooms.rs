@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_domain::UserId;
 use muster_live::Millis;
 use muster_live::plane::RequestRef;
-use muster_live::rooms::{self, Caller, Change, Request, RoomAction, RoomId, ToOwner};
+use muster_live::rooms::{self, Caller, Change, MessageToRoomOwner, Request, RoomAction, RoomId};
 
 use super::act::{session_id, user_id};
 use super::{OpenRequest, World};
@@ -32,7 +32,7 @@ pub(super) const ROOMS_FROM: StreamId = 10_000;
 const CONTROL: usize = 40;
 
 /// The answer of an owner of rooms.
-pub(super) type RoomAnswer = muster_domain::Result<rooms::Answer>;
+pub(super) type RoomResult = muster_domain::Result<rooms::RoomAnswer>;
 
 /// A room that somebody wanted to make, or may be placed in.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ pub(super) struct RoomWorld {
     departures: BTreeMap<UserId, u32>,
     filling: Filling,
     barred_until: Millis,
-    probes: BTreeMap<usize, RoomAnswer>,
+    probes: BTreeMap<usize, RoomResult>,
 }
 
 impl RoomWorld {
@@ -202,7 +202,7 @@ impl World {
         &mut self,
         who: Who,
         asked: OpenRoomRequest,
-        to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner,
+        to: impl FnOnce(Caller, Option<RequestRef>) -> MessageToRoomOwner,
     ) -> Checked {
         let (caller, shard) = (self.caller(who), self.clients[&who].at.place.shard());
         let request = self.ask_of_rooms(shard, asked);
@@ -219,6 +219,6 @@ impl World {
     /// Sends a request to the owner of a room.
     fn ask_room(&mut self, who: Who, room: RoomNo, asked: OpenRoomRequest, what: RoomAction) -> Checked {
         let id = self.rooms.known[room].id;
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Room(id, Request { caller, reply_to, what }))
     }
 }

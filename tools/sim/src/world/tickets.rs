@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_domain::Timestamp;
-use muster_live::matchmaker::{Member, MemberKey, NewTicket, Owner, TicketId};
+use muster_live::matchmaker::{MemberKey, NewTicket, TicketId, TicketMember, TicketOwner};
 use muster_live::party;
 use muster_live::plane::{Answer, Matched, PoolAsk, Reply};
 
@@ -63,7 +63,7 @@ impl World {
     pub(super) fn add_ticket(&mut self, who: Who, players: u32) -> Checked {
         let at = self.clients[&who].at;
         let Some(presence) = self.planes[usize::from(at.place.shard())].presence(at.key) else { return Ok(()) };
-        let member = Member { key: MemberKey::Session(session_id(who)), presence };
+        let member = TicketMember { key: MemberKey::Session(session_id(who)), presence };
         self.add(who, None, players, vec![member])
     }
 
@@ -72,7 +72,7 @@ impl World {
         who: Who,
         of_party: Option<PartyTicket>,
         players: u32,
-        members: Vec<Member<muster_live::Presence>>,
+        members: Vec<TicketMember<muster_live::Presence>>,
     ) -> Checked {
         let number = self.tickets.len();
         let numbers = members.iter().map(|member| who_is(&member.presence)).collect();
@@ -101,13 +101,13 @@ impl World {
         self.ask_pool(who, OpenTicketRequest::Add(number), PoolAsk::Add(Box::new(ticket)))
     }
 
-    fn owner(&self, number: usize) -> Owner {
+    fn owner(&self, number: usize) -> TicketOwner {
         let ticket = &self.tickets[number];
         match &ticket.of_party {
-            None => Owner::Session(session_id(ticket.who)),
+            None => TicketOwner::Session(session_id(ticket.who)),
             Some(of) => {
                 let subject = self.scenario.parties[usize::from(of.party - PARTIES_FROM)].subject;
-                Owner::Party(format!("{subject}.{}", self.scenario.config.node).into())
+                TicketOwner::Party(format!("{subject}.{}", self.scenario.config.node).into())
             }
         }
     }
@@ -141,7 +141,7 @@ impl World {
         match next {
             FollowUp::Add { who, party, players, changes, members, membership } => {
                 let of = PartyTicket { party, membership, changes, is_issued: None };
-                let member = |member: party::Member| Member {
+                let member = |member: party::Member| TicketMember {
                     key: MemberKey::Session(member.presence.session_id),
                     presence: member.presence,
                 };
@@ -151,7 +151,7 @@ impl World {
                 let Ticket { who, of_party: Some(of), .. } = &self.tickets[number] else { return Ok(()) };
                 let (by, party) = (self.clients[who].at, of.party);
                 let request =
-                    party::Request::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
+                    party::PartyRequest::TicketIssued { by, ticket: ticket_id(number).0, membership: of.membership };
                 self.ask_party(by.place.shard(), party, OpenPartyRequest::Issue { number }, request)
             }
             FollowUp::Withdraw(number) => self.withdraw(number),

@@ -165,8 +165,11 @@ fn configuration(
     text
 }
 
-/// Ports that nobody listens on now, all different.
-fn free_ports(count: usize) -> Result<Vec<u16>> {
+/// Ports that nobody listens on now, all different, and that systems do not give to outgoing connections.
+///
+/// # Errors
+/// When there are none.
+pub fn free_ports(count: usize) -> Result<Vec<u16>> {
     let mut random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), count);
     // The listeners are held until all ports are found, so that none is found twice.
     let mut listeners: Vec<TcpListener> = Vec::with_capacity(count);

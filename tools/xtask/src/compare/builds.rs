@@ -59,10 +59,14 @@ fn revision(revision: &str, target: &Path) -> Result<PathBuf> {
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let tree = folder.join("tree");
-    if !tree.is_dir() {
-        let mut add = Command::new("git");
-        run::check(add.args(["worktree", "add", "--detach"]).arg(&tree).arg(commit.trim()))?;
+    // The files of a tree must be newer than what was built of another tree: cargo takes one tree's artifacts for the
+    // other's if they lie in one folder. So a tree that is left from before is not used.
+    if tree.is_dir() {
+        let mut remove = Command::new("git");
+        run::check(remove.args(["worktree", "remove", "--force"]).arg(&tree))?;
     }
+    let mut add = Command::new("git");
+    run::check(add.args(["worktree", "add", "--detach"]).arg(&tree).arg(commit.trim()))?;
     let shared = target.join("compare").join("target");
     let mut build = run::cargo();
     build.args(["build", "--release", "--locked", "--package", "muster-server"]).current_dir(&tree);

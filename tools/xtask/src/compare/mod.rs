@@ -80,23 +80,14 @@ pub fn run(options: &Options) -> Result<()> {
 fn compare(scenario: &Scenario, builds: &Builds, options: &Options) -> Result<()> {
     let mut rounds = Vec::new();
     for number in 0..options.rounds {
-        let measure = |program| scenario.measure(builds, program, options.duration);
+        let programs = [&builds.before, &builds.after, &builds.before];
+        let mut figures = [0.0; 3];
         // Whoever runs first in a round may find another machine than who runs last.
-        let round = match number % 3 {
-            0 => {
-                let (before, after) = (measure(&builds.before)?, measure(&builds.after)?);
-                Round { before, after, before_again: measure(&builds.before)? }
-            }
-            1 => {
-                let (after, before) = (measure(&builds.after)?, measure(&builds.before)?);
-                Round { before, after, before_again: measure(&builds.before)? }
-            }
-            _ => {
-                let (before, before_again) = (measure(&builds.before)?, measure(&builds.before)?);
-                Round { before, after: measure(&builds.after)?, before_again }
-            }
-        };
-        rounds.push(round);
+        for turn in (0..3).map(|turn| (number + turn) % 3) {
+            figures[turn] = scenario.measure(builds, programs[turn], options.duration)?;
+        }
+        let [before, after, before_again] = figures;
+        rounds.push(Round { before, after, before_again });
     }
     let figures = |figure: fn(&Round) -> f64| sorted(rounds.iter().map(figure).collect());
     let (before, after) = (figures(|round| round.before), figures(|round| round.after));

@@ -32,8 +32,8 @@ pub struct Scenario {
 
 const CPU: &str = "server_cpu_us_per_op";
 
-/// Exit code of `muster-bench` when the generator was the limit. Its rates and latencies are void then; the server's CPU
-/// time per operation is not.
+/// Exit code of `muster-bench` when the generator was the limit. Its rates and latencies are void then; the server's
+/// CPU time per operation is not.
 const VOID: i32 = 3;
 
 /// A server on its own, whose CPU time per operation counts.

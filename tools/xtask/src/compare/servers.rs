@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use muster_testenv::{Database, Nats, Postgres};
+use muster_testenv::{Database, Nats, Postgres, free_ports};
 
 use super::scenarios::SERVER_CORE;
 
@@ -67,7 +67,8 @@ impl Servers {
     ) -> Result<Node> {
         let data = self.folder.join(number.to_string());
         fs::create_dir_all(&data)?;
-        let [port, metrics] = free_ports()?;
+        let ports = free_ports(2)?;
+        let (port, metrics) = (ports[0], ports[1]);
         let mut command = Command::new("taskset");
         command.args(["-c", SERVER_CORE]).arg(program).arg("dev").arg("--data_dir").arg(&data);
         command.args(["--live.shards", "1", "--logger.level", "warn", "--socket.address", "127.0.0.1"]);
@@ -87,6 +88,7 @@ impl Servers {
         Ok(Node { process, port, metrics })
     }
 
+    #[expect(clippy::disallowed_methods, reason = "nothing but asking again says that another program is ready")]
     fn await_ready(&mut self, number: usize) -> Result<()> {
         let since = Instant::now();
         while !get(self.nodes[number].port, "/healthcheck").is_some_and(|answer| answer.contains(" 200 ")) {
@@ -100,6 +102,7 @@ impl Servers {
     }
 
     /// Waits until each node owns its share, so that nothing moves while it is measured.
+    #[expect(clippy::disallowed_methods, reason = "nothing but asking again says that another program is ready")]
     fn await_shares(&self) -> Result<()> {
         let since = Instant::now();
         let share = PARTITIONS / self.nodes.len();
@@ -143,12 +146,6 @@ impl Drop for Servers {
         }
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// Ports that are free now.
-fn free_ports() -> Result<[u16; 2]> {
-    let (first, second) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
-    Ok([first.local_addr()?.port(), second.local_addr()?.port()])
 }
 
 /// Answer to a request, with its head.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_live::rooms::{Actor, Answer, Joined, MemberState, Named, Page, Reserved, RoomState, Summary};
+use muster_live::rooms::{Actor, Joined, MemberState, Named, Page, Reserved, RoomAnswer, RoomState, Summary};
 use muster_wire::node::{self, rooms_answer::What};
 
 use super::values::{path, value};
@@ -10,7 +10,7 @@ use crate::codec::form::{
     Form, Result, id_from_wire, id_to_wire, list_from_wire, list_to_wire, part, present_id, required, size, text,
 };
 
-impl Form for Answer {
+impl Form for RoomAnswer {
     type Wire = node::RoomsAnswer;
 
     fn to_wire(&self) -> node::RoomsAnswer {

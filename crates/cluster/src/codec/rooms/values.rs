@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use muster_live::rooms::{Change, Creation, Find, PasswordDigest, Place, RoomPath, Update, Value, ViewKey};
+use muster_live::rooms::{Change, Creation, Find, PasswordDigest, Placement, RoomPath, Update, Value, ViewKey};
 use muster_wire::node;
 
 use crate::codec::form::{Form, Result, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, part, size, text, wrong};
 
-impl Form for Place {
+impl Form for Placement {
     type Wire = node::Placement;
 
     fn to_wire(&self) -> node::Placement {

@@ -239,7 +239,7 @@ impl Shared {
     /// Waits for work. The empty `batch` takes the place of the batch that is given out.
     pub(super) fn work(&self, batch: Batch) -> Work {
         let mut state = self.state();
-        while !state.is_pressed() {
+        while !state.must_write_now() {
             let left = state.due.map(|due| due.saturating_duration_since(Instant::now()));
             state = match left {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -325,7 +325,7 @@ impl Shared {
 
 impl State {
     /// Whether there is work that should not wait for more records.
-    fn is_pressed(&self) -> bool {
+    fn must_write_now(&self) -> bool {
         self.is_closed || !self.take_overs.is_empty() || self.waiting.bytes.len() >= EAGER_BYTES
     }
 

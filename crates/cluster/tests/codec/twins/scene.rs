@@ -10,11 +10,11 @@ use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::query::Query;
 use muster_live::matches::LeaveReason;
 use muster_live::matchmaker::{self, MemberKey, NewTicket, TicketId, Widening};
-use muster_live::party::{Label, ListQuery, Member, PartyAsk, Person, Request, Settings};
+use muster_live::party::{Label, ListQuery, Member, PartyAsk, PartyRequest, Person, Settings};
 use muster_live::plane::{Ask, Audience, Condition, Join, Listener, PoolAsk, Publish, RequestRef, Up};
 use muster_live::rooms::{
-    self, Caller, Change, Creation, DirectoryAction, Entry, Find, Owner, PasswordDigest, RoomAction, RoomId, RoomPath,
-    Template, ToOwner, Update, Value, ViewKey,
+    self, Caller, Change, Creation, DirectoryAction, Entry, Find, MessageToRoomOwner, PasswordDigest, RoomAction,
+    RoomId, RoomOwner, RoomPath, Template, Update, Value, ViewKey,
 };
 use muster_live::stream::mode;
 use muster_live::{Delivery, Encoding, Millis, Partition, Place, Presence, SessionKey, SessionRef, StreamKey};
@@ -31,7 +31,7 @@ const JSON: [&str; 3] = ["1", "\"text\"", "{\"a\":[1,2]}"];
 
 /// The partition of the directory, to which everything belongs except the pool.
 pub fn partition() -> Partition {
-    Owner::Directory.partition()
+    RoomOwner::Directory.partition()
 }
 
 /// The sessions that ask, and the things that they ask about.
@@ -88,7 +88,7 @@ impl Scene {
     }
 
     fn of_streams(&self, by: &Presence, request: RequestRef, random: &mut Random) -> Up {
-        // Most go to the first stream, which is large for that reason.
+        // Most questions go to the first stream, so that it becomes large.
         let stream = self.streams[random.below(self.streams.len()) * random.below(2)].clone();
         let listener = listener(by, request, random);
         let session = by.session;
@@ -136,18 +136,18 @@ impl Scene {
         let label = Label::new(random.pick(&["", "{\"rank\":3}"])).unwrap();
         let settings = Settings { open: random.below(2) == 0, hidden: random.below(4) == 0, label };
         let ask = match random.below(20) {
-            0..3 => Request::Create { leader: member, settings, max_size: 5, created_at: Timestamp(now as i64) },
-            3..8 => Request::Join(member),
-            8 => Request::Leave(session),
-            9..11 => Request::Accept { by: session, target },
-            11 => Request::Remove { by: session, target },
-            12 => Request::Promote { by: session, target },
-            13 => Request::Update { by: session, settings },
-            14 => Request::SendData { by: session, op_code: 7, data: Bytes::from_static(b"data") },
-            15 => Request::Matchmake(session),
-            16 => Request::TicketIssued { by: session, ticket: "t".into(), membership: random.below(4) as u64 },
-            17 if random.below(3) == 0 => Request::Close(session),
-            17 => Request::ListRequests(session),
+            0..3 => PartyRequest::Create { leader: member, settings, max_size: 5, created_at: Timestamp(now as i64) },
+            3..8 => PartyRequest::Join(member),
+            8 => PartyRequest::Leave(session),
+            9..11 => PartyRequest::Accept { by: session, target },
+            11 => PartyRequest::Remove { by: session, target },
+            12 => PartyRequest::Promote { by: session, target },
+            13 => PartyRequest::Update { by: session, settings },
+            14 => PartyRequest::SendData { by: session, op_code: 7, data: Bytes::from_static(b"data") },
+            15 => PartyRequest::Matchmake(session),
+            16 => PartyRequest::TicketIssued { by: session, ticket: "t".into(), membership: random.below(4) as u64 },
+            17 if random.below(3) == 0 => PartyRequest::Close(session),
+            17 => PartyRequest::ListRequests(session),
             18 => {
                 let query = Query::parse(random.pick(&["*", "+label.rank:3", "label.rank:3 open:T"])).unwrap();
                 let asked = ListQuery { query: Arc::new(query), open: None, after: None, limit: 10 };
@@ -159,7 +159,7 @@ impl Scene {
         Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::One { stream, what: Box::new(ask) }) }
     }
 
-    fn of_rooms(&self, by: &Presence, request: RequestRef, random: &mut Random) -> ToOwner {
+    fn of_rooms(&self, by: &Presence, request: RequestRef, random: &mut Random) -> MessageToRoomOwner {
         let caller =
             Caller { user_id: by.user_id, username: by.username.clone(), session: Some((by.session, by.session_id)) };
         let reply_to = Some(request);
@@ -170,8 +170,8 @@ impl Scene {
                 let template = self.templates[random.below(self.templates.len())].clone();
                 let fresh = self.rooms[6 + random.below(ROOMS - 6)];
                 let (size, random) = (random.pick(&[None, Some(2), Some(3)]), random.next() as u32);
-                let what = rooms::Place { template, size, fresh, random, tried: Vec::new() };
-                ToOwner::Place(rooms::Request { caller, reply_to, what })
+                let what = rooms::Placement { template, size, fresh, random, tried: Vec::new() };
+                MessageToRoomOwner::Placement(rooms::Request { caller, reply_to, what })
             }
             3 => {
                 let filter = Arc::from(random.pick(&["", "+open:T", "+variables.a:1"]));
@@ -182,14 +182,14 @@ impl Scene {
                     1 => DirectoryAction::Find(find),
                     _ => DirectoryAction::Subscribe(view(random)),
                 };
-                ToOwner::Directory(rooms::Request { caller, reply_to, what })
+                MessageToRoomOwner::Directory(rooms::Request { caller, reply_to, what })
             }
             _ => {
                 let anywhere = self.rooms[random.below(ROOMS)];
                 let room = if random.below(2) == 0 { room } else { anywhere };
                 let listener = listener(by, request, random);
                 let what = self.of_room(room, listener, random);
-                ToOwner::Room(room, rooms::Request { caller, reply_to, what })
+                MessageToRoomOwner::Room(room, rooms::Request { caller, reply_to, what })
             }
         }
     }
@@ -230,8 +230,8 @@ impl Scene {
     fn of_pool(&self, by: &Presence, step: u64, random: &mut Random) -> PoolAsk {
         let party = Arc::from(format!("{}.muster", self.parties[random.below(self.parties.len())].subject));
         let owner = match random.below(4) {
-            0 => matchmaker::Owner::Party(party),
-            _ => matchmaker::Owner::Session(by.session_id),
+            0 => matchmaker::TicketOwner::Party(party),
+            _ => matchmaker::TicketOwner::Session(by.session_id),
         };
         let id = TicketId(format!("{}", step.saturating_sub(random.below(20) as u64)).into());
         match random.below(12) {
@@ -253,7 +253,7 @@ fn ids() -> impl Iterator<Item = Uuid> {
 /// Templates whose placement belongs to the partition.
 pub fn templates() -> Vec<Template> {
     let names = (0..).map(|n: u32| n.to_string());
-    let names = names.filter(|name| Owner::Desk(name.as_str().into()).partition() == partition());
+    let names = names.filter(|name| RoomOwner::Desk(name.as_str().into()).partition() == partition());
     let template = |(name, life_ms)| Template { sizes: (2, 3), empty_ms: 600, life_ms, ..Template::new(name) };
     let names: Vec<String> = names.take(2).collect();
     names.iter().map(String::as_str).zip([None, Some(5_000)]).map(template).collect()
@@ -270,7 +270,7 @@ fn session(number: u64) -> Presence {
         hidden: false,
         persistence: false,
         status: None,
-        sole_since: None,
+        only_session_since: None,
     }
 }
 
@@ -281,7 +281,7 @@ fn view(random: &mut Random) -> ViewKey {
 }
 
 fn listener(by: &Presence, request: RequestRef, random: &mut Random) -> Listener {
-    // One session mostly uses the same encoding.
+    // One session always uses the same encoding.
     let encoding = if by.session.key.number().is_multiple_of(2) { Encoding::Json } else { Encoding::Protobuf };
     Listener { session: by.session, encoding, serial: request.id as u32 + random.below(2) as u32 }
 }
@@ -297,8 +297,8 @@ fn change(random: &mut Random) -> Change {
     Change { set, unset, private: random.below(5) == 0, expected_version: random.pick(&[None, None, None, Some(1)]) }
 }
 
-fn ticket(by: &Presence, owner: matchmaker::Owner, step: u64, random: &mut Random) -> NewTicket<Presence> {
-    let member = matchmaker::Member { key: MemberKey::Session(by.session_id), presence: by.clone() };
+fn ticket(by: &Presence, owner: matchmaker::TicketOwner, step: u64, random: &mut Random) -> NewTicket<Presence> {
+    let member = matchmaker::TicketMember { key: MemberKey::Session(by.session_id), presence: by.clone() };
     let rank = random.below(10) as f64;
     let query = format!("+properties.rank:>={} +properties.rank:<={}", rank - 1.0, rank + 1.0);
     let widening = Widening { field: "properties.rank".to_owned(), step: 1.0, limit: 3.0 };

@@ -22,11 +22,11 @@ use crate::ws::handle::SocketHandle;
 use crate::ws::session::RegisteredSession;
 use crate::ws::work::SessionWork;
 
-/// Time that operations of a client may take before its session leaves. Beyond, the session ends.
+/// The longest time that operations of a client may take before its session leaves. After that the session ends.
 const FINISH_WAIT: Duration = Duration::from_secs(5);
-/// Bytes that a session takes along. A session with more ends.
+/// Limit of the bytes that a session takes along. A session with more ends.
 const MOVED_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Number of times that an owner is asked that cannot answer: others may be about to learn who it is.
+/// Number of times that owners are asked which cannot answer: their partitions may just be getting new owners.
 const ATTEMPTS_MAX: u32 = 40;
 /// Time between two attempts.
 const ATTEMPT_WAIT: Duration = Duration::from_millis(50);
@@ -95,7 +95,7 @@ impl Departure<'_> {
         Ok(Moved { claims, departed, received, sent, frames })
     }
 
-    /// Ends what the client asked for. Errors: the reason why the session ends.
+    /// Lets the operations that the client asked for end. Errors: the reason why the session ends.
     async fn finish(&self, resumable: &mut ResumableSession<'_>, work: &mut SessionWork) -> Result<(), CloseReason> {
         poll_fn(|context| {
             self.handle.watch(context.waker());

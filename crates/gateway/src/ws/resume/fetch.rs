@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::ws::handle::SocketHandle;
 use crate::ws::session::{Opening, RegisteredSession};
 
-/// Time that a session may take to come from another node. Beyond, the client gets a new one.
+/// The longest time that a session may take to come from another node. After that the client gets a new one.
 const MOVE_WAIT: Duration = Duration::from_secs(10);
 /// Number of times that a session may have gone on elsewhere before it is found.
 const HOPS_MAX: usize = 4;
@@ -83,7 +83,7 @@ impl ExpectedSession {
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
             // The time is known when the session is here.
-            sole_since: None,
+            only_session_since: None,
         };
         let username: Arc<str> = claims.username.as_str().into();
         let encoding = events::encoding(*format);
@@ -130,7 +130,7 @@ impl ExpectedSession {
             user_id: claims.user_id,
             token_id: claims.token_id,
             issued_at_sec: claims.issued_at_sec,
-            sole_since: departed.sole_since,
+            only_session_since: departed.only_session_since,
         };
         if !app.live.step(|plane, now, out| plane.settle(now, self.key, info, departed, out)) {
             return Err(ResumeRefusal::Gone);

@@ -58,7 +58,7 @@ impl<'a> Listed<'a> {
         Self { shard, session }
     }
 
-    /// Notes that the session goes on elsewhere: for a while those who ask for it are told so.
+    /// Notes that the session goes on elsewhere. For a while, those who ask for the session are told its new place.
     pub(super) fn moved_to(self, place: Place) {
         let limits = self.shard.config.resume;
         let until = Instant::now() + Duration::from_millis(limits.grace_ms);

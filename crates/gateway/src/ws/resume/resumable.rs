@@ -41,7 +41,7 @@ pub(super) async fn run(socket: UpgradedSocket, refusal: Option<ResumeRefusal>, 
         shard.metrics.resumes_refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
     let greeting = Greeting::New { name: &name, grace_ms: limits.grace_ms, refusal };
-    handle.outbox().borrow_mut().push_apart(greeting.frame(format));
+    handle.outbox().borrow_mut().push_for_socket(greeting.frame(format));
     session.begin();
     go_on(session, handle, Socket { stream, early, guard }, shard).await;
 }

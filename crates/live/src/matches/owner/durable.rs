@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::carried::CarriedMatch;
 use super::super::durable::Outline;
-use super::super::effect::{Effect, MatchEnd};
+use super::super::effect::{MatchEffect, MatchEnd};
 use super::super::running::{RunningMatch, checked};
 use super::{MatchId, Matches};
 use crate::party::Member;
@@ -21,24 +21,24 @@ impl Matches {
     /// Goes on with a match from its log. `inside` are the sessions on the match's stream, as their places have
     /// reported them. A match that has not begun, or that is here already, does not go on, and those sessions are
     /// expelled.
-    pub fn resume(&mut self, now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<Effect>) {
+    pub fn resume(&mut self, now: Millis, outline: Outline, inside: Vec<Member>, out: &mut Vec<MatchEffect>) {
         let id = outline.id;
         if !id.is_durable() || self.contains(id) || checked(outline.tick_rate, &outline.label).is_err() {
             self.stats.lost += 1;
-            out.extend(inside.into_iter().map(|member| Effect::Expel(id, member.listener)));
-            out.extend((!self.contains(id)).then_some(Effect::Drop(id)));
+            out.extend(inside.into_iter().map(|member| MatchEffect::Expel(id, member.listener)));
+            out.extend((!self.contains(id)).then_some(MatchEffect::DropState(id)));
             return;
         }
-        let life = self.next_life();
-        let running = RunningMatch::resume(now, outline, life, inside, out);
-        self.directory.put(&running.outline);
+        let stay = self.next_stay();
+        let running = RunningMatch::resume(now, outline, stay, inside, out);
+        self.index.put(&running.outline);
         self.insert(id, running);
         self.stats.resumed += 1;
         self.set_timer(id);
     }
 
     /// Counts a match that has ended because its log had nothing of it.
-    pub fn lose(&mut self) {
+    pub fn count_lost(&mut self) {
         self.stats.lost += 1;
     }
 
@@ -83,19 +83,25 @@ impl Matches {
 
     /// Puts in a match that another owner has taken out. The match rests until [`Self::wake`].
     pub fn carry_in(&mut self, now: Millis, carried: CarriedMatch) {
-        let life = self.next_life();
-        let (id, running) = (carried.outline.id, RunningMatch::carry_in(now, carried, life));
-        self.directory.put(&running.outline);
+        let stay = self.next_stay();
+        let (id, running) = (carried.outline.id, RunningMatch::carry_in(now, carried, stay));
+        self.index.put(&running.outline);
         self.insert(id, running);
     }
 
     /// Goes on with those matches of a partition that are in `are_here`, the matches whose logs this place has. The
     /// other matches of the partition end.
-    pub fn wake(&mut self, now: Millis, partition: Partition, are_here: &BTreeSet<MatchId>, out: &mut Vec<Effect>) {
+    pub fn wake(
+        &mut self,
+        now: Millis,
+        partition: Partition,
+        are_here: &BTreeSet<MatchId>,
+        out: &mut Vec<MatchEffect>,
+    ) {
         for id in self.durable.get(&partition).cloned().unwrap_or_default() {
             match self.running.get_mut(&id) {
                 Some(running) if are_here.contains(&id) => running.wake(now, out),
-                // A lost match has no [`Effect::Drop`], so its log stays and may be read later.
+                // A lost match has no [`MatchEffect::DropState`], so its log stays and may be read later.
                 _ => self.end(id, MatchEnd::Lost, out),
             }
             self.set_timer(id);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_domain::{Error, ErrorKind};
 
 use super::super::call::{Act, Callback, LeaveReason, Left};
-use super::super::effect::Effect;
+use super::super::effect::MatchEffect;
 use super::super::message::Attempt;
 use super::{CallUnderWay, Player, RunningMatch, refuse};
 use crate::session::Millis;
@@ -23,7 +23,7 @@ pub(super) struct PendingAttempt {
 
 impl PendingAttempt {
     /// Refuses the attempt for the handler's reason, unless nobody awaits the answer.
-    pub(super) fn refuse(self, reason: &str, out: &mut Vec<Effect>) {
+    pub(super) fn refuse(self, reason: &str, out: &mut Vec<MatchEffect>) {
         if self.awaited_until.is_some() {
             let told = if reason.is_empty() { "The match does not let you in." } else { reason };
             refuse(self.attempt, Error::new(ErrorKind::PermissionDenied, told.to_owned()), out);
@@ -31,7 +31,7 @@ impl PendingAttempt {
     }
 
     /// Refuses the attempt because the match has ended, unless nobody awaits the answer.
-    pub(super) fn give_up(self, out: &mut Vec<Effect>) {
+    pub(super) fn give_up(self, out: &mut Vec<MatchEffect>) {
         if self.awaited_until.is_some() {
             let why = Error::new(ErrorKind::PermissionDenied, "The match has ended before it could let you in.");
             refuse(self.attempt, why, out);
@@ -60,7 +60,7 @@ impl RunningMatch {
         pending: PendingAttempt,
         acts: Vec<Act>,
         numbers: RangeFrom<u64>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> bool {
         let presence = Arc::new(pending.attempt.member.presence.clone());
         self.outline.seat(presence.clone());
@@ -78,13 +78,13 @@ impl RunningMatch {
 
     /// Carries out an accepted attempt: the player enters, and the acts of the attempt's callback are carried out.
     /// Answers whether the callback has set another label.
-    pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<Effect>) -> bool {
+    pub(super) fn admit(&mut self, admission: Admission, out: &mut Vec<MatchEffect>) -> bool {
         let Admission { pending: PendingAttempt { attempt, awaited_until }, acts, numbers, former_label } = admission;
         let presence = Arc::new(attempt.member.presence.clone());
         if awaited_until.is_some() {
             let player = Player { presence: presence.clone(), listener: attempt.member.listener };
             self.players.insert(presence.session, player);
-            out.push(Effect::Enter(self.outline.id, attempt.member.clone()));
+            out.push(MatchEffect::Enter(self.outline.id, attempt.member.clone()));
             self.answer_entered(&attempt, true, out);
         } else {
             // The handler may have reserved a seat, so it hears of the join and of the leave.
@@ -98,7 +98,7 @@ impl RunningMatch {
         &mut self,
         came: Vec<Arc<Presence>>,
         admission: Option<Box<Admission>>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         self.begin(CallUnderWay::Join { came: came.clone(), admission }, Callback::Join(came), out);
     }

@@ -2,7 +2,7 @@
 //! in.
 
 use super::super::carried::{CarriedMatch, CarriedWaiting};
-use super::super::effect::Effect;
+use super::super::effect::MatchEffect;
 use super::super::message::Attempt;
 use super::{Player, QueuedCall, RunningMatch, SignalCaller};
 use crate::session::Millis;
@@ -32,10 +32,10 @@ impl RunningMatch {
 
     /// Makes a match that another owner has taken out. The match rests until [`Self::wake`]. Owners of earlier builds
     /// queued joins behind attempts; here joins come first.
-    pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, life: u64) -> Self {
+    pub(in super::super) fn carry_in(now: Millis, carried: CarriedMatch, stay: u64) -> Self {
         let CarriedMatch { outline, listeners, waiting, inputs, due_ms, empty_ticks } = carried;
         let id = outline.id;
-        let mut running = Self::idle(outline, life);
+        let mut running = Self::idle(outline, stay);
         running.rests = true;
         running.began_at = now + due_ms;
         running.inputs = inputs;
@@ -66,7 +66,7 @@ impl RunningMatch {
     }
 
     /// Goes on with a match that was put in.
-    pub(in super::super) fn wake(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    pub(in super::super) fn wake(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         self.rests = false;
         self.advance(now, out);
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::call::{Input, LeaveReason, Left};
-use super::super::effect::{Answer, Effect, Entered};
+use super::super::effect::{Entered, MatchAnswer, MatchEffect};
 use super::super::message::{Attempt, PlayerMessage};
 use super::super::owner::MatchesConfig;
-use super::{CallUnderWay, QueuedCall, RunningMatch, busy, refuse};
+use super::{CallUnderWay, QueuedCall, RunningMatch, busy_error, refuse};
 use crate::plane::Listener;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef};
@@ -25,7 +25,7 @@ impl RunningMatch {
         now: Millis,
         attempt: Attempt,
         config: &MatchesConfig,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         let session = attempt.member.session();
         let has_asked = self.has_asked_to_join(session);
@@ -34,10 +34,10 @@ impl RunningMatch {
             return self.answer_entered(&attempt, false, out);
         }
         if has_asked || self.attempts >= config.join_attempts_max {
-            return refuse(attempt, busy(), out);
+            return refuse(attempt, busy_error(), out);
         }
         self.attempts += 1;
-        self.queue.push_back(QueuedCall::Attempt(Box::new(attempt), now + config.patience_ms));
+        self.queue.push_back(QueuedCall::Attempt(Box::new(attempt), now + config.answer_wait_max_ms));
         self.advance(now, out);
     }
 
@@ -61,12 +61,12 @@ impl RunningMatch {
     }
 
     /// Answers the attempt of a player who is in the match.
-    pub(super) fn answer_entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<Effect>) {
+    pub(super) fn answer_entered(&self, attempt: &Attempt, is_new: bool, out: &mut Vec<MatchEffect>) {
         let Some(to) = attempt.reply_to else { return };
         let session = attempt.member.session();
         let (id, label) = (self.outline.id, self.outline.label.clone());
         let entered = Entered { id, label, is_new, presences: Arc::default(), total: 0, session };
-        out.push(Effect::Reply(to, Ok(Answer::Entered(Box::new(entered)))));
+        out.push(MatchEffect::Reply(to, Ok(MatchAnswer::Entered(Box::new(entered)))));
     }
 
     /// Takes in that a session goes on at another place. Answers whether the session is in the match or wants to join
@@ -113,7 +113,7 @@ impl RunningMatch {
         now: Millis,
         session: SessionRef,
         reason: LeaveReason,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         if let Some(pending) = self.under_way.as_mut().and_then(CallUnderWay::pending_attempt_mut)
             && pending.attempt.member.session() == session

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use muster_domain::Result;
 
 use super::super::call::Left;
-use super::super::effect::{Answer, Effect};
+use super::super::effect::{MatchAnswer, MatchEffect};
 use super::super::message::{Attempt, Chain};
 use super::super::owner::MatchesConfig;
-use super::{CallUnderWay, RunningMatch, busy, refuse};
+use super::{CallUnderWay, RunningMatch, busy_error, refuse};
 use crate::plane::RequestRef;
 use crate::session::Millis;
 use crate::stream::Presence;
@@ -41,8 +41,8 @@ pub(super) struct SignalCaller {
 }
 
 impl SignalCaller {
-    pub(super) fn answer(&mut self, answer: Result<Answer>, out: &mut Vec<Effect>) {
-        out.extend(self.reply_to.take().map(|to| Effect::Reply(to, answer)));
+    pub(super) fn answer(&mut self, answer: Result<MatchAnswer>, out: &mut Vec<MatchEffect>) {
+        out.extend(self.reply_to.take().map(|to| MatchEffect::Reply(to, answer)));
     }
 
     /// Moment at which the caller is refused, unless it has been answered.
@@ -60,14 +60,14 @@ impl RunningMatch {
         chain: Chain,
         reply_to: Option<RequestRef>,
         config: &MatchesConfig,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) {
         if self.signals >= config.signals_max {
-            out.extend(reply_to.map(|to| Effect::Reply(to, Err(busy()))));
+            out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(busy_error()))));
             return;
         }
         self.signals += 1;
-        let caller = SignalCaller { reply_to, until: now + config.patience_ms };
+        let caller = SignalCaller { reply_to, until: now + config.answer_wait_max_ms };
         self.queue.push_back(QueuedCall::Signal { data, chain, caller });
         self.advance(now, out);
     }
@@ -137,14 +137,14 @@ impl RunningMatch {
 
     /// Refuses callers of attempts and signals who have waited too long: callbacks may take long, and matches may wait
     /// for one another.
-    pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<Effect>) {
+    pub(super) fn refuse_late(&mut self, now: Millis, out: &mut Vec<MatchEffect>) {
         match &mut self.under_way {
-            Some(CallUnderWay::Signal(caller)) if now >= caller.until => caller.answer(Err(busy()), out),
+            Some(CallUnderWay::Signal(caller)) if now >= caller.until => caller.answer(Err(busy_error()), out),
             Some(under_way) => {
                 if let Some(pending) = under_way.pending_attempt_mut()
                     && pending.awaited_until.take_if(|until| now >= *until).is_some()
                 {
-                    refuse(pending.attempt.clone(), busy(), out);
+                    refuse(pending.attempt.clone(), busy_error(), out);
                 }
             }
             None => {}
@@ -155,14 +155,14 @@ impl RunningMatch {
         {
             self.attempts -= 1;
             if let Some(QueuedCall::Attempt(attempt, _)) = self.queue.remove(position) {
-                refuse(*attempt, busy(), out);
+                refuse(*attempt, busy_error(), out);
             }
         }
         for queued in &mut self.queue {
             if let QueuedCall::Signal { caller, .. } = queued
                 && now >= caller.until
             {
-                caller.answer(Err(busy()), out);
+                caller.answer(Err(busy_error()), out);
             }
         }
     }

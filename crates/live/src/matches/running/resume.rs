@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::call::{LeaveReason, Left};
 use super::super::durable::Outline;
-use super::super::effect::{Answer, Effect};
+use super::super::effect::{MatchAnswer, MatchEffect};
 use super::super::owner::Creation;
 use super::{CallUnderWay, Player, QueuedCall, RunningMatch};
 use crate::party::Member;
@@ -19,12 +19,12 @@ impl RunningMatch {
     pub(in super::super) fn resume(
         now: Millis,
         outline: Outline,
-        life: u64,
+        stay: u64,
         inside: Vec<Member>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> Self {
         let id = outline.id;
-        let mut running = Self::idle(outline, life);
+        let mut running = Self::idle(outline, stay);
         (running.began_at, running.ticks_due) = (now, 1);
         // Players are found by their public session ids, since sessions may have moved to other places.
         let mut inside: Map<_, Member> =
@@ -46,7 +46,7 @@ impl RunningMatch {
                 member => {
                     let reason = if seated.is_kicked { LeaveReason::Kicked } else { LeaveReason::Disconnected };
                     leaves.push(QueuedCall::Leave(Left { presence, reason }));
-                    out.extend(member.map(|member| Effect::Expel(id, member.listener)));
+                    out.extend(member.map(|member| MatchEffect::Expel(id, member.listener)));
                 }
             }
         }
@@ -54,7 +54,7 @@ impl RunningMatch {
         let mut strangers: Vec<Member> = inside.into_values().collect();
         // The order must be the same in every run of a simulation.
         strangers.sort_unstable_by_key(Member::session);
-        out.extend(strangers.into_iter().map(|member| Effect::Expel(id, member.listener)));
+        out.extend(strangers.into_iter().map(|member| MatchEffect::Expel(id, member.listener)));
         for (broadcast, number) in running.outline.sent.iter().zip(running.outline.sent_numbers()) {
             running.broadcast(broadcast.clone(), Some(number), out);
         }
@@ -70,10 +70,10 @@ impl RunningMatch {
     }
 
     /// Answers a request that has created the match and comes a second time.
-    pub(in super::super) fn answer_creation(&mut self, reply_to: Option<RequestRef>, out: &mut Vec<Effect>) {
+    pub(in super::super) fn answer_creation(&mut self, reply_to: Option<RequestRef>, out: &mut Vec<MatchEffect>) {
         match &mut self.under_way {
             Some(CallUnderWay::Init(waiting)) => *waiting = reply_to,
-            _ => out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Created)))),
+            _ => out.extend(reply_to.map(|to| MatchEffect::Reply(to, Ok(MatchAnswer::Created)))),
         }
     }
 

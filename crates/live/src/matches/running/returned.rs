@@ -8,9 +8,9 @@ use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind};
 
 use super::super::call::{Act, Broadcast, LeaveReason, Left, Outcome, Return};
-use super::super::effect::{Answer, Effect, Event, MatchEnd};
+use super::super::effect::{MatchAnswer, MatchEffect, MatchEnd, MatchEvent};
 use super::admission::{Admission, PendingAttempt};
-use super::{QueuedCall, RunningMatch, SignalCaller, checked, ended, refuse};
+use super::{QueuedCall, RunningMatch, SignalCaller, checked, ended_error, refuse};
 use crate::plane::RequestRef;
 use crate::session::Millis;
 use crate::stream::Presence;
@@ -54,13 +54,13 @@ impl CallUnderWay {
 
     /// Answers the requests that wait for the call, because the match ends and the call brings no answer. The request
     /// to create a match comes from game code, so its answer says why there is no match.
-    fn give_up(self, why: &str, out: &mut Vec<Effect>) {
+    fn give_up(self, why: &str, out: &mut Vec<MatchEffect>) {
         match self {
             Self::Init(Some(to)) => {
                 let why = Error::new(ErrorKind::FailedPrecondition, format!("The match could not be made: {why}"));
-                out.push(Effect::Reply(to, Err(why)));
+                out.push(MatchEffect::Reply(to, Err(why)));
             }
-            Self::Signal(mut caller) => caller.answer(Err(ended()), out),
+            Self::Signal(mut caller) => caller.answer(Err(ended_error()), out),
             Self::Attempt(pending) => pending.give_up(out),
             Self::Join { admission, .. } => {
                 if let Some(admission) = admission {
@@ -94,7 +94,12 @@ pub(in super::super) struct ReturnedTick {
 
 impl RunningMatch {
     /// Takes in the return of the call that is under way.
-    pub(in super::super) fn returned(&mut self, now: Millis, returned: Return, out: &mut Vec<Effect>) -> AfterReturn {
+    pub(in super::super) fn returned(
+        &mut self,
+        now: Millis,
+        returned: Return,
+        out: &mut Vec<MatchEffect>,
+    ) -> AfterReturn {
         let Some(under_way) = self.under_way.take() else { return AfterReturn::default() };
         let Return { outcome, acts } = returned;
         let mut after = AfterReturn::default();
@@ -110,7 +115,7 @@ impl RunningMatch {
                 return after;
             }
             // The player enters even if the join ends the match, and then sees the match end.
-            (CallUnderWay::Join { came, admission: Some(admission) }, Outcome::Goes | Outcome::Over) => {
+            (CallUnderWay::Join { came, admission: Some(admission) }, Outcome::GoesOn | Outcome::Over) => {
                 after.is_relabelled = self.admit(*admission, out);
                 CallUnderWay::Join { came, admission: None }
             }
@@ -135,7 +140,7 @@ impl RunningMatch {
         now: Millis,
         under_way: CallUnderWay,
         outcome: Outcome,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> Result<(), MatchEnd> {
         match (under_way, outcome) {
             (CallUnderWay::Init(reply_to), Outcome::Begun { tick_rate, label }) => {
@@ -143,16 +148,16 @@ impl RunningMatch {
             }
             (CallUnderWay::Attempt(pending), Outcome::Decided(Err(reason))) => pending.refuse(&reason, out),
             (CallUnderWay::Signal(mut caller), Outcome::Signalled(data)) => {
-                caller.answer(Ok(Answer::Signalled(data)), out);
+                caller.answer(Ok(MatchAnswer::Signalled(data)), out);
             }
             (CallUnderWay::Signal(mut caller), Outcome::Refused(why)) => {
                 caller.answer(Err(Error::new(ErrorKind::FailedPrecondition, why.to_string())), out);
             }
-            (CallUnderWay::Timer(name), Outcome::Goes) => self.outline.timers.remove(&name),
-            (CallUnderWay::Loop, Outcome::Goes) => self.outline.tick += 1,
-            (CallUnderWay::Join { came, .. }, Outcome::Goes) => self.outline.note_joins(&came),
-            (CallUnderWay::Leave(left), Outcome::Goes) => self.outline.note_leaves(&left),
-            (CallUnderWay::Terminate, Outcome::Goes) => {}
+            (CallUnderWay::Timer(name), Outcome::GoesOn) => self.outline.timers.remove(&name),
+            (CallUnderWay::Loop, Outcome::GoesOn) => self.outline.tick += 1,
+            (CallUnderWay::Join { came, .. }, Outcome::GoesOn) => self.outline.note_joins(&came),
+            (CallUnderWay::Leave(left), Outcome::GoesOn) => self.outline.note_leaves(&left),
+            (CallUnderWay::Terminate, Outcome::GoesOn) => {}
             (under_way, Outcome::Over) => {
                 under_way.give_up("match_init returned no state", out);
                 return Err(MatchEnd::Over);
@@ -177,25 +182,25 @@ impl RunningMatch {
         tick_rate: u32,
         label: Arc<str>,
         reply_to: Option<RequestRef>,
-        out: &mut Vec<Effect>,
+        out: &mut Vec<MatchEffect>,
     ) -> Result<(), MatchEnd> {
         match checked(tick_rate, &label) {
             Ok(()) => {
                 self.outline.begin(tick_rate, label);
                 (self.began_at, self.ticks_due) = (now, 1);
-                out.extend(reply_to.map(|to| Effect::Reply(to, Ok(Answer::Created))));
+                out.extend(reply_to.map(|to| MatchEffect::Reply(to, Ok(MatchAnswer::Created))));
                 Ok(())
             }
             Err(why) => {
                 let failed = MatchEnd::Failed(why.message.as_ref().into());
-                out.extend(reply_to.map(|to| Effect::Reply(to, Err(why))));
+                out.extend(reply_to.map(|to| MatchEffect::Reply(to, Err(why))));
                 Err(failed)
             }
         }
     }
 
     /// Carries out the broadcasts and kicks of a callback. `numbers` are the numbers of the broadcasts, in order.
-    pub(super) fn carry_out(&mut self, acts: Vec<Act>, mut numbers: RangeFrom<u64>, out: &mut Vec<Effect>) {
+    pub(super) fn carry_out(&mut self, acts: Vec<Act>, mut numbers: RangeFrom<u64>, out: &mut Vec<MatchEffect>) {
         let mut deferred = Vec::new();
         for act in acts {
             match act {
@@ -208,12 +213,12 @@ impl RunningMatch {
         deferred.into_iter().for_each(|broadcast| self.broadcast(broadcast, numbers.next(), out));
     }
 
-    pub(super) fn broadcast(&self, broadcast: Broadcast, number: Option<u64>, out: &mut Vec<Effect>) {
+    pub(super) fn broadcast(&self, broadcast: Broadcast, number: Option<u64>, out: &mut Vec<MatchEffect>) {
         let to = broadcast.to.as_ref().map(|sessions| self.present(sessions));
         if !to.as_ref().is_some_and(Vec::is_empty) && !self.players.is_empty() {
             let id = self.outline.id;
             let number = number.filter(|_| id.is_durable());
-            out.push(Effect::Tell { id, to, event: Event::Data(broadcast), number });
+            out.push(MatchEffect::Tell { id, to, event: MatchEvent::Data(broadcast), number });
         }
     }
 
@@ -230,26 +235,26 @@ impl RunningMatch {
         sessions.filter(|session| players.contains(session)).collect()
     }
 
-    fn kick(&mut self, session: SessionId, out: &mut Vec<Effect>) {
+    fn kick(&mut self, session: SessionId, out: &mut Vec<MatchEffect>) {
         let found = self.players.iter().find(|(_, player)| player.presence.session_id == session);
         if let Some(player) = found.map(|(session, _)| *session).and_then(|it| self.remove(it, LeaveReason::Kicked)) {
-            out.push(Effect::Expel(self.outline.id, player.listener));
+            out.push(MatchEffect::Expel(self.outline.id, player.listener));
         }
     }
 
     /// Ends the match: answers all waiting requests, and expels all players.
-    pub(in super::super) fn close(mut self, out: &mut Vec<Effect>) {
+    pub(in super::super) fn close(mut self, out: &mut Vec<MatchEffect>) {
         if let Some(under_way) = self.under_way.take() {
             under_way.give_up("the server stops", out);
         }
         for queued in self.queue.drain(..) {
             match queued {
-                QueuedCall::Attempt(attempt, _) => refuse(*attempt, ended(), out),
-                QueuedCall::Signal { mut caller, .. } => caller.answer(Err(ended()), out),
+                QueuedCall::Attempt(attempt, _) => refuse(*attempt, ended_error(), out),
+                QueuedCall::Signal { mut caller, .. } => caller.answer(Err(ended_error()), out),
                 QueuedCall::Join(_) | QueuedCall::Leave(_) | QueuedCall::Terminate { .. } => {}
             }
         }
         let (id, players) = (self.outline.id, self.players.into_values());
-        out.extend(players.map(|player| Effect::Expel(id, player.listener)));
+        out.extend(players.map(|player| MatchEffect::Expel(id, player.listener)));
     }
 }

@@ -73,13 +73,13 @@ fn durable_id() -> MatchId {
 }
 
 fn roomy() -> MatchesConfig {
-    MatchesConfig { join_attempts_max: CROWD as usize, patience_ms: 1_000_000, ..MatchesConfig::default() }
+    MatchesConfig { join_attempts_max: CROWD as usize, answer_wait_max_ms: 1_000_000, ..MatchesConfig::default() }
 }
 
 /// Number of players who were let in, and number of players who were refused for this reason.
 fn counts(world: &World, reason: &str) -> (usize, usize) {
     let answers = world.answers();
-    let entered = answers.iter().filter(|(_, answer)| matches!(answer, Ok(Answer::Entered(_)))).count();
+    let entered = answers.iter().filter(|(_, answer)| matches!(answer, Ok(MatchAnswer::Entered(_)))).count();
     let refused = answers.iter().filter(|(_, answer)| answer.is_err_and(|why| why.message.contains(reason))).count();
     (entered, refused)
 }
@@ -89,8 +89,8 @@ fn inside(world: &World) -> BTreeSet<SessionRef> {
     let mut inside = BTreeSet::new();
     for effect in &world.effects {
         match effect {
-            Effect::Enter(_, member) => assert!(inside.insert(member.session())),
-            Effect::Expel(_, listener) => assert!(inside.remove(&listener.session)),
+            MatchEffect::Enter(_, member) => assert!(inside.insert(member.session())),
+            MatchEffect::Expel(_, listener) => assert!(inside.remove(&listener.session)),
             _ => {}
         }
     }
@@ -275,16 +275,16 @@ fn nothing_of_an_accepted_attempt_of_a_durable_match_leaves_before_its_join_has_
     world.effects.clear();
     let moved = SessionRef { place: Place::new(1, 0), ..session(2) };
     assert!(world.matches.rebind(durable_id(), session(2), moved));
-    world.returns(Return { outcome: Outcome::Goes, acts: vec![Act::Broadcast(say("join"))] });
+    world.returns(Return { outcome: Outcome::GoesOn, acts: vec![Act::Broadcast(say("join"))] });
     assert!(
         matches!(
             &world.effects[..],
             [
-                Effect::Enter(_, member),
-                Effect::Reply(_, Ok(Answer::Entered(_))),
-                Effect::Tell { number: Some(1), .. },
-                Effect::Expel(_, expelled),
-                Effect::Tell { number: Some(2), .. },
+                MatchEffect::Enter(_, member),
+                MatchEffect::Reply(_, Ok(MatchAnswer::Entered(_))),
+                MatchEffect::Tell { number: Some(1), .. },
+                MatchEffect::Expel(_, expelled),
+                MatchEffect::Tell { number: Some(2), .. },
             ] if member.session() == moved && expelled.session == session(1)
         ),
         "{:?}",
@@ -306,13 +306,13 @@ fn an_accepted_player_is_told_when_the_match_ends_in_the_join() {
         let answers = world.answers();
         assert!(matches!(answers[..], [(1, answer)] if answer.is_ok() == is_let_in), "{answers:?}");
         assert_eq!(world.expelled().len(), usize::from(is_let_in));
-        assert!(matches!(world.effects.last(), Some(Effect::Drop(_))));
+        assert!(matches!(world.effects.last(), Some(MatchEffect::DropState(_))));
     }
 }
 
 #[test]
 fn a_player_who_waits_too_long_for_the_join_joins_and_leaves() {
-    let mut world = World::with_match_of(durable_id(), MatchesConfig { patience_ms: 1_000, ..roomy() }, 10);
+    let mut world = World::with_match_of(durable_id(), MatchesConfig { answer_wait_max_ms: 1_000, ..roomy() }, 10);
     world.attempt(1);
     world.pass(500);
     world.returns(done(Outcome::Decided(Ok(()))));

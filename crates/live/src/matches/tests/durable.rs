@@ -23,7 +23,7 @@ fn answer(rng: &mut Rng, callback: &Callback) -> Return {
         Callback::JoinAttempt { .. } => Outcome::Decided(Ok(())),
         Callback::Signal(_) if rng.bool() => Outcome::Refused("no".into()),
         Callback::Signal(_) => Outcome::Signalled("!".into()),
-        _ => Outcome::Goes,
+        _ => Outcome::GoesOn,
     };
     let mut acts = Vec::new();
     for _ in 0..rng.u32(0..3) {
@@ -132,7 +132,7 @@ fn a_match_that_goes_on_tells_its_handler_of_all_and_takes_in_who_is_there() {
         let again: Vec<_> = folded.sent.iter().filter(is_for_somebody).map(|said| said.data.clone()).collect();
         assert_eq!(next.told().into_iter().map(|(_, data)| data).collect::<Vec<_>>(), again, "seed {seed}");
         let numbers = next.effects.iter().filter_map(|effect| match effect {
-            Effect::Tell { number, .. } => Some(number.unwrap()),
+            MatchEffect::Tell { number, .. } => Some(number.unwrap()),
             _ => None,
         });
         assert!(numbers.is_sorted_by(|one, next| one < next && *next <= folded.sent_count), "seed {seed}");
@@ -189,7 +189,7 @@ fn returns_of_calls_from_an_earlier_stay_are_dropped() {
 #[test]
 fn a_repeated_request_to_create_a_match_is_answered_as_the_first() {
     let replies = |world: &mut World| {
-        let reply = |effect| if let Effect::Reply(_, answer) = effect { Some(answer) } else { None };
+        let reply = |effect| if let MatchEffect::Reply(_, answer) = effect { Some(answer) } else { None };
         std::mem::take(&mut world.effects).into_iter().filter_map(reply).collect::<Vec<_>>()
     };
     let mut world = World::new(MatchesConfig::default());
@@ -198,9 +198,9 @@ fn a_repeated_request_to_create_a_match_is_answered_as_the_first() {
     world.create(ID, 1);
     assert!(world.effects.is_empty());
     world.returns(begun(10, ""));
-    assert_eq!(replies(&mut world), [Ok(Answer::Created)]);
+    assert_eq!(replies(&mut world), [Ok(MatchAnswer::Created)]);
     world.create(ID, 1);
-    assert_eq!(replies(&mut world), [Ok(Answer::Created)]);
+    assert_eq!(replies(&mut world), [Ok(MatchAnswer::Created)]);
     world.create(ID, 2);
     assert!(matches!(&replies(&mut world)[..], [Err(why)] if why.kind == muster_domain::ErrorKind::AlreadyExists));
 }

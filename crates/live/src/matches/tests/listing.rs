@@ -29,9 +29,9 @@ fn matches_are_found_by_their_labels_at_once_newest_first() {
     world.pass(100);
     let acts = vec![Act::Label(r#"{"mode":"duel"}"#.into())];
     let first = world.calls[0].id.0.as_u128();
-    world.returns(Return { outcome: Outcome::Goes, acts });
+    world.returns(Return { outcome: Outcome::GoesOn, acts });
     assert!(!found(&world, &arena).contains(&first));
-    let Ok(Answer::Listed(one)) = world.matches.get(id(2)) else { panic!("there is one") };
+    let Ok(MatchAnswer::Listed(one)) = world.matches.get(id(2)) else { panic!("there is one") };
     assert_eq!((one[0].size, one[0].tick_rate, &*one[0].handler), (0, 10, "arena"));
     assert!(world.matches.get(id(9)).is_err());
 }

@@ -41,7 +41,7 @@ fn presence(number: u32) -> Presence {
         hidden: false,
         persistence: false,
         status: None,
-        sole_since: None,
+        only_session_since: None,
     }
 }
 
@@ -57,7 +57,7 @@ fn request(number: u32) -> RequestRef {
 }
 
 fn goes() -> Return {
-    Return { outcome: Outcome::Goes, acts: Vec::new() }
+    Return { outcome: Outcome::GoesOn, acts: Vec::new() }
 }
 
 fn done(outcome: Outcome) -> Return {
@@ -78,7 +78,7 @@ struct World {
     id: MatchId,
     matches: Matches,
     calls: Vec<Call>,
-    effects: Vec<Effect>,
+    effects: Vec<MatchEffect>,
 }
 
 impl World {
@@ -111,12 +111,12 @@ impl World {
         self.step(|world, out| world.matches.create(id, creation, Some(request(0)), out));
     }
 
-    fn step(&mut self, act: impl FnOnce(&mut Self, &mut Vec<Effect>)) {
+    fn step(&mut self, act: impl FnOnce(&mut Self, &mut Vec<MatchEffect>)) {
         let mut out = Vec::new();
         act(self, &mut out);
         for effect in out {
             match effect {
-                Effect::Call(call) => {
+                MatchEffect::Call(call) => {
                     let is_first = self.calls.iter().all(|other| other.id != call.id);
                     assert!(is_first, "a second call while one is under way: {call:?}");
                     self.calls.push(*call);
@@ -184,9 +184,9 @@ impl World {
         self.calls.first().map(|call| &call.callback)
     }
 
-    fn answers(&self) -> Vec<(u64, Result<&Answer, &Error>)> {
+    fn answers(&self) -> Vec<(u64, Result<&MatchAnswer, &Error>)> {
         let answers = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Reply(to, answer) => Some((to.id, answer.as_ref())),
+            MatchEffect::Reply(to, answer) => Some((to.id, answer.as_ref())),
             _ => None,
         });
         answers.collect()
@@ -194,7 +194,7 @@ impl World {
 
     fn expelled(&self) -> Vec<SessionRef> {
         let expelled = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Expel(_, listener) => Some(listener.session),
+            MatchEffect::Expel(_, listener) => Some(listener.session),
             _ => None,
         });
         expelled.collect()
@@ -202,7 +202,9 @@ impl World {
 
     fn told(&self) -> Vec<(Option<Vec<SessionId>>, Bytes)> {
         let told = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Tell { to, event: Event::Data(broadcast), .. } => Some((to.clone(), broadcast.data.clone())),
+            MatchEffect::Tell { to, event: MatchEvent::Data(broadcast), .. } => {
+                Some((to.clone(), broadcast.data.clone()))
+            }
             _ => None,
         });
         told.collect()

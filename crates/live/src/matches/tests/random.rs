@@ -40,11 +40,11 @@ impl Ledger {
         }
     }
 
-    fn effect(&mut self, effect: &Effect) {
+    fn effect(&mut self, effect: &MatchEffect) {
         match effect {
-            Effect::Enter(_, member) => assert!(self.entered.insert(member.presence.session)),
-            Effect::Expel(_, listener) => assert!(self.entered.remove(&listener.session)),
-            Effect::Reply(to, _) => {
+            MatchEffect::Enter(_, member) => assert!(self.entered.insert(member.presence.session)),
+            MatchEffect::Expel(_, listener) => assert!(self.entered.remove(&listener.session)),
+            MatchEffect::Reply(to, _) => {
                 let left = self.asked.get_mut(&to.id).expect("somebody asked");
                 *left = left.checked_sub(1).expect("one answer each");
             }
@@ -88,7 +88,7 @@ fn run(seed: u64) -> u64 {
                         Callback::JoinAttempt { .. } if rng.u32(0..4) == 0 => Outcome::Decided(Err("no".into())),
                         Callback::JoinAttempt { .. } => Outcome::Decided(Ok(())),
                         Callback::Signal(_) => Outcome::Signalled("!".into()),
-                        _ => Outcome::Goes,
+                        _ => Outcome::GoesOn,
                     };
                     let kicks = rng.u32(0..10) == 0;
                     let acts = if kicks { vec![Act::Kick(vec![session_id(number)])] } else { Vec::new() };

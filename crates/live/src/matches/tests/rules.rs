@@ -35,14 +35,14 @@ fn a_match_begins_as_its_handler_says_or_not_at_all() {
         world.effects.clear();
         world.returns(returned);
         assert!(matches!(world.answers()[..], [(0, Err(why))] if why.kind == kind), "{:?}", world.effects);
-        assert!(matches!(world.effects.last(), Some(Effect::Drop(ID))));
+        assert!(matches!(world.effects.last(), Some(MatchEffect::DropState(ID))));
         world.pass(10_000);
         assert_eq!((world.matches.stats().matches, world.called()), (0, None));
     }
     let mut world = World::new(MatchesConfig::default());
     world.create(ID, 1);
     world.returns(begun(128, &"x".repeat(LABEL_BYTES_MAX)));
-    assert!(matches!(world.answers()[..], [(0, Ok(Answer::Created))]));
+    assert!(matches!(world.answers()[..], [(0, Ok(MatchAnswer::Created))]));
 }
 
 #[test]
@@ -81,14 +81,14 @@ fn an_accepted_player_enters_before_the_answer_and_the_join() {
     world.returns(done(Outcome::Decided(Ok(()))));
     assert!(matches!(
         &world.effects[..],
-        [Effect::Enter(ID, member), Effect::Reply(_, Ok(Answer::Entered(entered)))]
+        [MatchEffect::Enter(ID, member), MatchEffect::Reply(_, Ok(MatchAnswer::Entered(entered)))]
             if member.presence == presence(1) && entered.is_new
     ));
     assert!(matches!(world.returns(goes()), Callback::Join(came) if *came[0] == presence(1)));
     world.effects.clear();
     world.attempt(1);
     assert_eq!(world.called(), None, "the handler is not asked again about a player who is there");
-    assert!(matches!(world.answers()[..], [(1, Ok(Answer::Entered(entered)))] if !entered.is_new));
+    assert!(matches!(world.answers()[..], [(1, Ok(MatchAnswer::Entered(entered)))] if !entered.is_new));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_refused_player_is_told_the_reason() {
     let mut world = World::with_match(MatchesConfig::default(), 10);
     world.attempt(1);
     world.returns(done(Outcome::Decided(Err("full".into()))));
-    assert!(matches!(world.effects[0], Effect::Refuse(ID, _)));
+    assert!(matches!(world.effects[0], MatchEffect::Refuse(ID, _)));
     assert!(matches!(world.answers()[..], [(1, Err(why))] if why.message == "full"));
     assert_eq!(world.called(), None);
 }
@@ -177,7 +177,7 @@ fn broadcasts_go_to_whom_they_are_for_and_deferred_ones_behind_the_others() {
         Act::Broadcast(say("all")),
     ];
     world.returns(Return { outcome: Outcome::Signalled("!".into()), acts });
-    assert!(matches!(world.answers()[..], [(9, Ok(Answer::Signalled(answer)))] if &**answer == "!"));
+    assert!(matches!(world.answers()[..], [(9, Ok(MatchAnswer::Signalled(answer)))] if &**answer == "!"));
     assert_eq!(
         world.told(),
         [
@@ -201,7 +201,7 @@ fn kicked_players_leave_and_the_handler_hears_of_it() {
     world.come(2);
     world.pass(100);
     let acts = vec![Act::Kick(vec![session_id(2), session_id(3)])];
-    world.returns(Return { outcome: Outcome::Goes, acts });
+    world.returns(Return { outcome: Outcome::GoesOn, acts });
     assert_eq!(world.expelled(), [session(2)]);
     let heard = world.returns(goes());
     assert!(matches!(heard, Callback::Leave(left) if left[0].reason == LeaveReason::Kicked && left.len() == 1));
@@ -221,7 +221,7 @@ fn a_match_that_fails_does_nothing_of_what_it_wanted_and_leaves_nobody_waiting()
     assert_eq!((world.told(), world.expelled()), (Vec::new(), vec![session(1)]));
     let answers: Vec<_> = world.answers().iter().map(|(id, answer)| (*id, answer.is_ok())).collect();
     assert_eq!(answers, [(2, false), (3, false)]);
-    assert!(matches!(world.effects.last(), Some(Effect::Drop(ID))));
+    assert!(matches!(world.effects.last(), Some(MatchEffect::DropState(ID))));
     assert_eq!((world.matches.stats().failed, world.matches.stats().matches), (1, 0));
 }
 
@@ -231,7 +231,10 @@ fn a_match_that_is_over_has_said_its_last() {
     world.come(1);
     world.pass(100);
     world.returns(Return { outcome: Outcome::Over, acts: vec![Act::Broadcast(say("bye"))] });
-    assert!(matches!(&world.effects[..], [Effect::Tell { .. }, Effect::Expel(..), Effect::Drop(ID)]));
+    assert!(matches!(
+        &world.effects[..],
+        [MatchEffect::Tell { .. }, MatchEffect::Expel(..), MatchEffect::DropState(ID)]
+    ));
     assert_eq!(world.matches.stats().failed, 0);
     world.signal(3);
     assert!(matches!(world.answers()[..], [(3, Err(why))] if why.kind == ErrorKind::NotFound));
@@ -292,7 +295,7 @@ fn signals_that_would_wait_for_themselves_are_refused() {
 
 #[test]
 fn callers_of_signals_are_refused_when_they_wait_too_long() {
-    let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
+    let mut world = World::with_match(MatchesConfig { answer_wait_max_ms: 1_000, ..MatchesConfig::default() }, 10);
     world.signal(3);
     world.pass(500);
     world.signal(4);
@@ -311,7 +314,7 @@ fn callers_of_signals_are_refused_when_they_wait_too_long() {
 
 #[test]
 fn join_attempts_are_refused_when_they_wait_too_long() {
-    let mut world = World::with_match(MatchesConfig { patience_ms: 1_000, ..MatchesConfig::default() }, 10);
+    let mut world = World::with_match(MatchesConfig { answer_wait_max_ms: 1_000, ..MatchesConfig::default() }, 10);
     world.attempt(3);
     world.pass(500);
     world.attempt(4);
@@ -330,7 +333,7 @@ fn join_attempts_are_refused_when_they_wait_too_long() {
     let heard: Vec<_> = (0..3).map(|_| world.returns(goes())).collect();
     assert!(matches!(&heard[..], [Callback::Join(_), Callback::Leave(_), Callback::Loop(_)]), "{heard:?}");
     world.returns(done(Outcome::Decided(Ok(()))));
-    assert!(matches!(world.answers()[..], [(3, Ok(Answer::Entered(_)))]));
+    assert!(matches!(world.answers()[..], [(3, Ok(MatchAnswer::Entered(_)))]));
 }
 
 #[test]

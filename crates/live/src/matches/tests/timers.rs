@@ -7,7 +7,7 @@ fn set(name: &str, after_ms: u64) -> Act {
 }
 
 fn with(acts: Vec<Act>) -> Return {
-    Return { outcome: Outcome::Goes, acts }
+    Return { outcome: Outcome::GoesOn, acts }
 }
 
 /// Lets time pass until a call comes. Answers the tick and name of the call.

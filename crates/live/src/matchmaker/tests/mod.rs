@@ -25,15 +25,15 @@ fn session(number: u128) -> SessionId {
     SessionId(Uuid::from_u128(number))
 }
 
-fn member(number: u128) -> Member<u128> {
-    Member { key: MemberKey::Session(session(number)), presence: number }
+fn member(number: u128) -> TicketMember<u128> {
+    TicketMember { key: MemberKey::Session(session(number)), presence: number }
 }
 
 /// A ticket of one player, whose number is the ticket's id.
 pub(super) fn solo(number: u128, counts: (u32, u32), query: &str) -> NewTicket<u128> {
     NewTicket {
         id: id(&number.to_string()),
-        owner: Owner::Session(session(number)),
+        owner: TicketOwner::Session(session(number)),
         members: vec![member(number)],
         min_count: counts.0,
         max_count: counts.1,
@@ -49,7 +49,7 @@ pub(super) fn solo(number: u128, counts: (u32, u32), query: &str) -> NewTicket<u
 fn party(name: &str, members: &[u128], counts: (u32, u32), query: &str) -> NewTicket<u128> {
     NewTicket {
         id: id(name),
-        owner: Owner::Party(Arc::from(name)),
+        owner: TicketOwner::Party(Arc::from(name)),
         members: members.iter().map(|number| member(*number)).collect(),
         ..solo(0, counts, query)
     }

@@ -40,7 +40,7 @@ impl Asked {
     }
 
     fn accepts(&self, other: &Self) -> bool {
-        let has = |member: &Member<u128>| other.ticket.members.iter().any(|with| with.key == member.key);
+        let has = |member: &TicketMember<u128>| other.ticket.members.iter().any(|with| with.key == member.key);
         self.query.matches(&other.document).is_some() && !self.ticket.members.iter().any(has)
     }
 }
@@ -118,7 +118,7 @@ fn random_ticket(random: &mut Random, number: usize) -> NewTicket<u128> {
     }
     let first = 1 + random.below(12) as u128;
     let members = (first..=first + 1 + random.below(2) as u128).map(member).collect();
-    NewTicket { owner: Owner::Party(format!("party {first}").into()), members, ..ticket }
+    NewTicket { owner: TicketOwner::Party(format!("party {first}").into()), members, ..ticket }
 }
 
 /// A pool with its checker.
@@ -148,7 +148,7 @@ impl Checked {
         tickets.iter().map(|ticket| self.asked.remove(&*ticket.id.0).expect("it was waiting")).collect()
     }
 
-    fn check_matches(&mut self, matches: &[Match<u128>], seed: u64) {
+    fn check_matches(&mut self, matches: &[FoundMatch<u128>], seed: u64) {
         for found in matches {
             let group = self.take(&found.tickets);
             let group: Vec<_> = group.iter().collect();

@@ -213,7 +213,7 @@ fn owners_have_a_limit_and_so_has_the_pool() {
     assert_eq!(add("a", solo(1, (2, 2), "*")), Err(ErrorKind::AlreadyExists));
     assert_eq!(add("b", solo(1, (2, 2), "*")), Ok(()));
     assert_eq!(add("c", solo(1, (2, 2), "*")), Err(ErrorKind::ResourceExhausted));
-    let server = || NewTicket { owner: Owner::Server("rules".into()), ..solo(2, (2, 2), "*") };
+    let server = || NewTicket { owner: TicketOwner::Server("rules".into()), ..solo(2, (2, 2), "*") };
     for name in ["d", "e", "f", "g"] {
         assert_eq!(add(name, server()), Ok(()));
     }
@@ -225,8 +225,8 @@ fn owners_have_a_limit_and_so_has_the_pool() {
 fn tickets_of_servers_match_like_others() {
     let bot = NewTicket {
         id: id("bot"),
-        owner: Owner::Server("bots".into()),
-        members: vec![Member { key: MemberKey::Server("bot 7".into()), presence: 7 }],
+        owner: TicketOwner::Server("bots".into()),
+        members: vec![TicketMember { key: MemberKey::Server("bot 7".into()), presence: 7 }],
         ..solo(0, (2, 2), "+properties.mode:easy")
     };
     let mut pool = Pool::with([bot, solo(1, (2, 2), "*").text("mode", "easy")]);
@@ -242,7 +242,7 @@ fn tickets_are_taken_back_by_id_session_and_owner() {
         solo(3, (3, 3), "*"),
     ]);
     let matchmaker = &mut pool.matchmaker;
-    let (one, two) = (Owner::Session(session(1)), Owner::Session(session(2)));
+    let (one, two) = (TicketOwner::Session(session(1)), TicketOwner::Session(session(2)));
     assert_eq!(matchmaker.remove(&id("1"), &two).map_err(|error| error.kind).err(), Some(ErrorKind::NotFound));
     assert!(matchmaker.remove(&id("1"), &one).is_ok());
     assert!(matchmaker.remove(&id("1"), &one).is_err());

@@ -12,13 +12,19 @@ fn listed() -> Parties {
     {
         let settings = Settings { open, hidden: id == 3, label: Label::new(label).expect("the label is good") };
         let created_at = Timestamp(id.into());
-        let request = Request::Create { leader: member('a'), settings, max_size: id, created_at };
+        let request = PartyRequest::Create { leader: member('a'), settings, max_size: id, created_at };
         parties.handle(PartyId(Uuid::from_u128(id.into())), request, &mut Vec::new()).expect("it is new");
     }
     parties
 }
 
-fn find(parties: &mut Parties, query: &str, open: Option<bool>, after: Option<Place>, limit: usize) -> Vec<Listed> {
+fn find(
+    parties: &mut Parties,
+    query: &str,
+    open: Option<bool>,
+    after: Option<ListingPosition>,
+    limit: usize,
+) -> Vec<Listed> {
     let query = Query::parse(query).expect("the query is good").into();
     parties.list(&ListQuery { query, open, after, limit }).parties
 }
@@ -41,7 +47,7 @@ fn listing() {
     check(&mut parties, "label.mode:ranked label.mode:fun^2", None, &[2, 1]);
     let update = |hidden, label| {
         let settings = Settings { open: false, hidden, label: Label::new(label).expect("the label is good") };
-        Request::Update { by: session('a'), settings }
+        PartyRequest::Update { by: session('a'), settings }
     };
     let [one, two, three] = [1, 2, 3].map(|id| PartyId(Uuid::from_u128(id)));
     parties.handle(one, update(false, r#"{"mode":"fun"}"#), &mut Vec::new()).expect("a leads");
@@ -49,8 +55,8 @@ fn listing() {
     parties.handle(one, update(true, ""), &mut Vec::new()).expect("a leads");
     parties.handle(three, update(false, ""), &mut Vec::new()).expect("a leads");
     check(&mut parties, "*", None, &[2, 3]);
-    parties.handle(two, Request::Close(session('a')), &mut Vec::new()).expect("a leads");
-    parties.handle(three, Request::Leave(session('a')), &mut Vec::new()).expect("a is a member");
+    parties.handle(two, PartyRequest::Close(session('a')), &mut Vec::new()).expect("a leads");
+    parties.handle(three, PartyRequest::Leave(session('a')), &mut Vec::new()).expect("a is a member");
     check(&mut parties, "*", None, &[]);
 }
 
@@ -79,7 +85,7 @@ fn a_listing_looks_at_so_many_and_goes_on_from_there() {
         let settings = Settings { open: true, hidden: false, label };
         // The clocks of shards differ, but places keep the order all the same.
         let created_at = Timestamp(5);
-        let request = Request::Create { leader: member('a'), settings, max_size: 2, created_at };
+        let request = PartyRequest::Create { leader: member('a'), settings, max_size: 2, created_at };
         parties.handle(PartyId(Uuid::from_u128(id)), request, &mut Vec::new()).expect("it is new");
     }
     let query: std::sync::Arc<Query> = Query::parse("+label.text:/nee.*/").expect("the query is good").into();
@@ -96,7 +102,7 @@ fn a_listing_looks_at_so_many_and_goes_on_from_there() {
 #[test]
 fn pages_of_shards_make_one() {
     let listed = |id: u128, at: i64| Listed {
-        place: Place { score: 1.0, created_at: Timestamp(at), party: PartyId(Uuid::from_u128(id)) },
+        place: ListingPosition { score: 1.0, created_at: Timestamp(at), party: PartyId(Uuid::from_u128(id)) },
         open: true,
         max_size: 2,
         label: Label::default(),

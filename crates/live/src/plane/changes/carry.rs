@@ -1,8 +1,8 @@
 //! Carrying the whole state of a partition from its owner to the next one, as plain data.
 //!
-//! The data are taken out and put in without a word to anybody; from then on the new place does what the former one
-//! would have done. Data in several pieces are put in piece by piece in order; nothing in them is due before the last
-//! piece.
+//! The data are taken out and put in without a message to anybody. From then on the new place does everything that the
+//! former one would have done. The data may come in several pieces, which are put in one by one in their order; nothing
+//! in them becomes due before the last piece is in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,10 +34,10 @@ impl Plane {
         of_partitions
     }
 
-    /// Goes on with the state of a partition that another place had, or with a part of it. Nobody is told. Parts of
-    /// another partition are passed over.
+    /// Puts in the state of a partition that another place owned before, or a part of the state. Nobody is told. Parts
+    /// of other partitions are left out.
     ///
-    /// Sessions of places that have gone meanwhile are still in the state: they are to be taken off.
+    /// Sessions of places that have gone meanwhile are still in the state. The caller takes them off.
     pub fn carry_in(&mut self, now: Millis, partition: Partition, parts: Vec<Carried>) {
         let mut none = Effects::default();
         let (mut owning, things) = self.owning(now, &mut none);
@@ -62,7 +62,8 @@ impl Plane {
 }
 
 impl Owning<'_> {
-    /// Puts in a part of a thing. Recovery data of the former owner do not outlast it, so new ones are kept.
+    /// Puts in a part of a thing. The recovery data of the thing's former owner are removed in time, so new ones are
+    /// kept.
     pub(crate) fn carry_in(&mut self, things: &mut dyn Owned, part: Carried) {
         if let Some(key) = part.recovery_key() {
             self.note_change(key);

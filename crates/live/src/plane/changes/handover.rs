@@ -1,18 +1,18 @@
 //! Handing partitions over from one living owner to the next, with all that is in them: nothing is lost, nothing comes
 //! twice, and the order stays.
 //!
-//! Each place tells the former owner that no further message about a partition comes from this place (*passed*), and
-//! sends all further ones to the next owner, which holds them. The former owner goes on until all places have passed.
-//! Then it tells each place that it has nothing more to say. When all places have confirmed that (*heard*), the former
-//! owner sends the partition's state to the next one. So everything that the former owner said has arrived before the
-//! next one speaks, even if the former one dies after that.
+//! Each place tells the former owner that it sends no further message about a partition (*passed*), and sends all
+//! further ones to the next owner, which holds them. The former owner goes on until all places have passed. Then it
+//! tells each place that it has nothing more to say. When all places have confirmed that (*heard*), the former owner
+//! sends the partition's state to the next one. So everything that the former owner said has arrived before the next
+//! one speaks, even if the former one dies after that.
 //!
 //! If one of the two owners dies before the state has arrived, the view gives the partition a new epoch, and it is
 //! rebuilt from what places know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::place::{Epoch, Former, Partition, Place, Routes};
+use crate::place::{Epoch, FormerOwner, Partition, Place, Routes};
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
 use crate::plane::message::{Carried, Down, Message, Up};
@@ -27,9 +27,11 @@ const PARTS_MAX: usize = 16;
 pub(crate) struct Handovers {
     /// Partitions that this place hands over and still owns.
     leaving: BTreeMap<Partition, Leaving>,
-    /// Partitions that this place owns no longer, until all places have heard so.
+    /// Partitions that this place owns no longer. Their state waits here until all places have heard the last message
+    /// about them.
     packed: BTreeMap<Partition, Packed>,
-    /// Former owners that may still say something here about partitions, with the epoch of the next owner.
+    /// The former owner of each partition whose handover has not ended here, and the epoch of the next owner. Messages
+    /// of the former owner still count.
     speaking: BTreeMap<Partition, (Place, Epoch)>,
 }
 
@@ -50,7 +52,7 @@ struct Packed {
     next: Place,
     epoch: Epoch,
     parts: Vec<Carried>,
-    /// Places that have yet to hear the last messages about it.
+    /// Places that have yet to hear this place's last messages about the partition.
     awaited: Vec<Place>,
 }
 
@@ -60,12 +62,12 @@ impl Handovers {
         self.leaving.get(&partition).map(|leaving| leaving.epoch)
     }
 
-    /// Whether a place may still speak for a partition that another owns next.
+    /// Whether messages of a former owner about a partition still count here.
     pub(crate) fn speaks(&self, partition: Partition, former: Place) -> bool {
         self.speaking.get(&partition).is_some_and(|(place, _)| *place == former)
     }
 
-    /// Forgets partitions that were lost on their way, or before it.
+    /// Forgets the handovers of partitions that got a new owner by a death.
     pub(crate) fn forget(&mut self, changed: &BTreeSet<Partition>) {
         self.leaving.retain(|partition, _| !changed.contains(partition));
         self.packed.retain(|partition, _| !changed.contains(partition));
@@ -74,15 +76,15 @@ impl Handovers {
 }
 
 impl Plane {
-    /// Takes note of partitions that are on their way, and tells their former owners that nothing more about them comes
-    /// from here.
+    /// Begins the handovers of a new view: notes the partitions that move, and tells their former owners that this
+    /// place sends no further message about them.
     pub(crate) fn begin_moves(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
         let before = std::mem::replace(&mut self.sessions.routes, routes);
         let routes = &self.sessions.routes;
         let is_new = |partition: &Partition| routes.epoch(*partition) > before.epoch(*partition);
         let mut passed: BTreeMap<Place, Vec<(Partition, Epoch)>> = BTreeMap::new();
         for partition in Partition::all().filter(is_new) {
-            let Some(Former { owner: former, epoch }) = routes.former(partition) else { continue };
+            let Some(FormerOwner { owner: former, epoch }) = routes.former(partition) else { continue };
             let (next, next_epoch) = (routes.owner(partition), routes.epoch(partition));
             if former == self.sessions.me {
                 let leaving = Leaving { epoch, next, next_epoch, awaited: routes.places().to_vec() };
@@ -100,13 +102,13 @@ impl Plane {
         }
     }
 
-    /// Notes that a place sends this former owner nothing more about these partitions.
+    /// Notes that a place sends this place, as the former owner, no further message about these partitions.
     pub(crate) fn passed(&mut self, now: Millis, from: Place, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         let mut over = Vec::new();
         for (partition, epoch) in partitions.iter().copied() {
             match self.changes.handovers.leaving.get_mut(&partition) {
                 Some(leaving) if leaving.next_epoch == epoch => leaving.awaited.retain(|place| *place != from),
-                // The place came when all was over, and was told nothing yet.
+                // The handover was over before the place joined, and nobody has told the place so.
                 _ => over.push((partition, epoch)),
             }
         }
@@ -116,7 +118,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// Notes that a place has heard all that this former owner had to say of these partitions.
+    /// Notes that a place has heard everything that this place, as the former owner, had to say of these partitions.
     pub(crate) fn heard(&mut self, from: Place, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         for (partition, epoch) in partitions {
             if let Some(packed) =
@@ -135,13 +137,15 @@ impl Plane {
         for awaited in awaited.chain(packed.values_mut().map(|packed| &mut packed.awaited)) {
             awaited.retain(|place| !gone.contains(place));
         }
-        // Where a partition is not lost, its handover was over before this place came: no word of it is to come.
+        // If the former owner died and its partition got no new owner by that, the handover was over before this place
+        // joined. The former owner's last word never comes here then.
         speaking.retain(|_, (former, _)| !gone.contains(former));
         self.hand_over(now, out);
         self.send_packed(out);
     }
 
-    /// Packs the partitions that are complete, and tells all places that nothing more will be said of them.
+    /// Takes out the state of partitions that all places have passed and of which nothing is under way, and tells all
+    /// places that this place has nothing more to say of them.
     pub(crate) fn hand_over(&mut self, now: Millis, out: &mut Effects) {
         if self.changes.handovers.leaving.is_empty() {
             return;
@@ -178,14 +182,16 @@ impl Plane {
         self.hear_over(now, me, over, out);
     }
 
-    /// Sends partitions to their next owners when all places have heard the last about them.
+    /// Sends the state of partitions to the next owners, once all places have heard the last messages about the
+    /// partitions.
     fn send_packed(&mut self, out: &mut Effects) {
         for (partition, packed) in self.changes.handovers.packed.extract_if(.., |_, packed| packed.awaited.is_empty()) {
             let Packed { next, epoch, mut parts, .. } = packed;
             loop {
                 let rest = parts.split_off(parts.len().min(PARTS_MAX));
                 let ends = rest.is_empty();
-                // The state overtakes messages that wait for credit: the next owner may hold those until it comes.
+                // The state is sent past messages that wait for credit: the next owner may hold earlier messages, and
+                // with them their credit, until the state comes.
                 out.send(next, Message::Up(Up::Carried { partition, epoch, parts, ends }));
                 if ends {
                     break;
@@ -195,7 +201,7 @@ impl Plane {
         }
     }
 
-    /// Notes that a former owner has nothing more to say of these partitions, and confirms it.
+    /// Notes that a former owner has nothing more to say of these partitions, and tells the former owner so.
     pub(crate) fn hear_over(
         &mut self,
         now: Millis,
@@ -212,7 +218,7 @@ impl Plane {
         self.send_up(now, former, Up::Heard { partitions }, out);
     }
 
-    /// Whether a place hands over a partition that this place owns since an epoch.
+    /// Whether a place is handing over to this place a partition that this place owns since an epoch.
     pub(crate) fn arrives_from(&self, from: Place, partition: Partition, epoch: Epoch) -> bool {
         let rebuilding = self.changes.rebuilding.get(&partition);
         rebuilding.is_some_and(|it| it.epoch == epoch && it.former == Some(from))
@@ -244,7 +250,7 @@ impl Plane {
         self.complete_moves(now, out);
     }
 
-    /// Goes on with partitions that have arrived here.
+    /// Goes on with partitions whose state is complete here after a handover.
     pub(crate) fn complete_moves(&mut self, now: Millis, out: &mut Effects) {
         let arrived = self.changes.rebuilding.iter().filter_map(|(partition, rebuilding)| {
             let former = rebuilding.former?;

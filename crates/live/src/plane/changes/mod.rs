@@ -1,8 +1,8 @@
-//! Changes of owners: nodes that come and go, partitions that are rebuilt or handed over, sessions that go on
-//! elsewhere.
+//! The part of a plane that changes owners: nodes come and go, partitions are rebuilt or handed over, and sessions move
+//! to other places.
 //!
-//! Changes know streams, partitions and places. Everything else that has an owner they know by the trait
-//! [`Owned`](super::owners::owned::Owned) alone: no kind of things is named here.
+//! The files here know streams, partitions and places. They know all other owned things by the trait
+//! [`Owned`](super::owners::owned::Owned) alone, and name no kind of them.
 
 pub(crate) mod carry;
 pub(crate) mod handover;
@@ -25,18 +25,19 @@ use crate::place::{Epoch, Partition, Place};
 /// The changes that are under way at a place.
 #[derive(Default)]
 pub(crate) struct Changes {
-    /// Messages from places that this one does not know of yet, or that know of a change before this one does, in
-    /// order.
+    /// Messages that came too early, by sender and in order: this place does not know their sender yet, or has not
+    /// heard of a change of owners that the sender knows of.
     pub early: BTreeMap<Place, VecDeque<Message>>,
-    /// Partitions that this place owns and does not know all of yet.
+    /// Partitions that this place owns although parts of their state are still missing here.
     pub rebuilding: BTreeMap<Partition, Rebuilding>,
-    /// Partitions that just became complete after their owner's death, until other owners are told.
+    /// Partitions whose rebuild has just ended and whose things have yet to tell other owners of it.
     pub rebuilt: Vec<Partition>,
     pub handovers: Handovers,
     pub unkept: Unkept,
     /// Number of partitions whose recovery data did not come in time.
     pub late: u64,
-    /// Number of messages that were for another owner.
+    /// Number of messages that this place refused because they were for another owner, or for another epoch of this
+    /// one.
     pub misdirected: u64,
 }
 
@@ -46,7 +47,7 @@ impl Changes {
         self.rebuilding.get(&partition).is_some_and(|rebuilding| rebuilding.epoch == epoch)
     }
 
-    /// The number of messages that wait until this place knows more.
+    /// The number of messages that this place keeps until it can carry them out.
     pub(crate) fn kept_back(&self) -> usize {
         let held = self.rebuilding.values().map(|rebuilding| rebuilding.held.len());
         held.sum::<usize>() + self.early.values().map(VecDeque::len).sum::<usize>()

@@ -1,9 +1,9 @@
-//! Sessions that go on at another place, as that place and the one that had them see it.
+//! Moves of sessions from one place to another, as the two places see them.
 //!
-//! The new place expects the session under a key and claims it of the place that has it. The former place asks the
-//! owner of each of the session's streams to bind the session to the new place; from then on messages for it go there.
-//! When all owners have answered, the session itself follows. The death of such an owner, or of a place, ends the
-//! session.
+//! The new place expects the session under a key, and claims it from the place that has it. The former place asks the
+//! owner of each of the session's streams to bind the session to the new place; from then on the stream's messages for
+//! the session go there. When all owners have answered, the session itself follows. The death of such an owner, or of
+//! one of the two places, ends the session.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Sessions that go on at another place, as the owners of their streams see it: nobody on a stream is told anything.
+//! Binding of sessions that move to their new places, by the owners of their streams. For the others on a stream such a
+//! session never leaves, so they are told nothing of the move.
 
 use crate::matches::LeaveReason;
 use crate::place::Place;
@@ -10,18 +11,19 @@ use crate::plane::owners::things::Things;
 use crate::stream::{Encoding, SessionRef, StreamKey};
 
 impl Things {
-    /// Binds a session to its new place. The new place is told first: messages of the stream go there from here on. The
-    /// former place is told behind all messages that were for it.
+    /// Binds a session to its new place. The new place gets [`Down::Arrived`] before any further message of the stream;
+    /// the former place gets [`Down::Rebound`] behind all messages of the stream that were sent to it. If the new place
+    /// has gone, the session leaves the stream instead.
     pub(crate) fn rebind(&mut self, owning: &mut Owning<'_>, request: RequestRef, rebind: Rebind) {
         let Rebind { from, to, standing } = rebind;
         let stream = standing.stream.clone();
-        // Joins and leaves that were kept back are told first: the session then has heard of everybody whom its new
-        // place will know.
+        // Joins and leaves that were kept back are told now, while the session still hears them at its former place:
+        // the roster of the new place shows them already.
         owning.tell_all_kept(&stream);
         let standing = if owning.sessions.is_there(to.place) {
             self.rebind_here(owning, from, to, standing)
         } else {
-            // The session has gone with its new place.
+            // The new place has gone, and the session with it.
             let listened = standing.listener.filter(|_| !standing.by_join);
             let heard = listened.map(|listener| listener.encoding);
             self.depart(owning, &stream, from, heard, LeaveReason::Disconnected);
@@ -66,8 +68,8 @@ impl Things {
 }
 
 impl Owning<'_> {
-    /// Gives a presence to the session at its new place. Answers the encoding in which the session hears by its join,
-    /// if it is there.
+    /// Moves the presence of a session to the session's new place. Answers `None` if the session is not on the stream,
+    /// otherwise the encoding in which the session hears the stream by its join, if it does.
     fn rebind_presence(&mut self, stream: &StreamKey, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
         let known = self.streams.map.get_mut(stream)?;
         let heard = known.presences.rebind(from, to)?;
@@ -75,9 +77,9 @@ impl Owning<'_> {
         Some(heard)
     }
 
-    /// Tells a place the roster of a stream once more. The last session that heard the stream there may have left, and
-    /// the place has dropped the roster then, though the owner does not know yet. A large stream would cost too much
-    /// for so rare a case.
+    /// Sends the roster of a stream to a place once more. The place may have dropped its roster when the last session
+    /// there stopped hearing the stream, and the owner may not have heard of that yet. A large roster is not sent
+    /// again: it would cost too much for so rare a case.
     fn remind(&mut self, stream: &StreamKey, place: Place) {
         let known = self.streams.map.get(stream);
         let is_small = known.is_some_and(|known| known.presences.len() <= PART_MAX);
@@ -88,7 +90,7 @@ impl Owning<'_> {
 
     fn discount(&mut self, stream: &StreamKey, session: SessionRef, encoding: Encoding) {
         if let Some(stream) = self.streams.map.get_mut(stream) {
-            stream.discount_listener(session.place, encoding);
+            stream.discount_listener(session.place, encoding, self.config.checks_itself);
         }
     }
 }

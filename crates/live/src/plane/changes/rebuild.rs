@@ -17,8 +17,9 @@ use crate::session::Millis;
 use crate::stream::StreamKey;
 
 impl Plane {
-    /// Takes note of new owners of these partitions, this place perhaps among them. Everything that this place knew of
-    /// the partitions is forgotten, and messages about them go back.
+    /// Begins the rebuild of partitions that have new owners, of which this place may be one. This place forgets
+    /// everything that it knew of the partitions, and refuses messages about them that wait here, so that their askers
+    /// may ask again.
     pub(crate) fn take_over(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Effects) {
         let is_lost = |partition: Partition| changed.contains(&partition);
         let (mut owning, things) = self.owning(now, out);
@@ -45,7 +46,7 @@ impl Plane {
         lost.into_iter().for_each(|(from, up)| self.misdirect(from, &up, out));
     }
 
-    /// Tells new owners the relations of this place's sessions to their things.
+    /// Tells new owners of partitions the relations of this place's sessions to the things in these partitions.
     pub(crate) fn tell_owners(&mut self, now: Millis, changed: &BTreeSet<Partition>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.all_mut().for_each(|things| things.owners_change(&mut owning, changed));
@@ -91,7 +92,7 @@ impl Plane {
         self.tell_rebuilt(now, out);
     }
 
-    /// Has things tell other owners of partitions that were rebuilt here.
+    /// Has things tell other owners that partitions were rebuilt here.
     pub(crate) fn tell_rebuilt(&mut self, now: Millis, out: &mut Effects) {
         let rebuilt = std::mem::take(&mut self.changes.rebuilt);
         if rebuilt.is_empty() {
@@ -151,7 +152,7 @@ impl Plane {
         self.complete_moves(now, out);
     }
 
-    /// Goes on with a partition of which all is known.
+    /// Goes on with a partition whose state is complete here.
     pub(crate) fn go_on(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         let Some(rebuilding) = self.changes.rebuilding.remove(&partition) else { return };
         let Rebuilding { streams, held, former, missed, gathered, kept, .. } = rebuilding;
@@ -161,7 +162,7 @@ impl Plane {
             self.changes.rebuilt.push(partition);
             let kept = kept.into_here();
             if !kept.is_empty() {
-                // Other owners are told before things that go on tell them anew.
+                // Other owners hear of the rebuild before things that go on send them news of themselves.
                 self.tell_rebuilt(now, out);
             }
             self.resume(now, partition, kept, gathered, out);
@@ -214,7 +215,7 @@ impl Plane {
         things.all_mut().for_each(|things| things.resumed(&mut owning, partition));
     }
 
-    /// Sessions of nodes that died while the partition was on its way leave now.
+    /// Takes off sessions of nodes that died while the partition was on its way.
     fn lose_absent(&mut self, now: Millis, partition: Partition, streams: &BTreeSet<StreamKey>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         let mut absent = owning.absent(streams);
@@ -251,8 +252,8 @@ impl Things {
 }
 
 impl Owning<'_> {
-    /// Places that have gone while the partition was on its way, and had sessions that are on these streams or hear
-    /// them.
+    /// Places that have sessions on these streams, or sessions that hear them, and have gone while the partition was on
+    /// its way.
     fn absent(&self, streams: &BTreeSet<StreamKey>) -> BTreeSet<Place> {
         let streams = streams.iter().filter_map(|key| self.streams.map.get(key));
         let places = streams

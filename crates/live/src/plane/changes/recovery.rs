@@ -1,10 +1,10 @@
-//! Recovery data: plain data that an owner has kept elsewhere of its things, so that the next owner after a crash can
-//! go on.
+//! Recovery data: copies of an owner's things that are kept outside of its node, so that the next owner can go on with
+//! the things after a crash.
 //!
-//! Things that changed are handed out at most once in [`RECOVERY_INTERVAL_MS`], as they are then. After a crash the
-//! next owner asks for recovery data, and waits for them no longer than [`RECOVERY_WAIT_MS`]. The sessions in a party
-//! or room are those that living places tell of: the others have left. Things with sessions of which nothing was kept
-//! end, and the sessions are told.
+//! A thing that changes is handed out at most once in [`RECOVERY_INTERVAL_MS`], in the state that it has then. After a
+//! crash the next owner asks for the recovery data, and waits for them at most [`RECOVERY_WAIT_MS`]. A party or room
+//! goes on with those of its sessions that living places tell of; the others have left. A thing of which nothing was
+//! kept ends, and its sessions are told.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,12 @@ use crate::plane::options::Timer;
 use crate::plane::owners::rebuilding::{Awaited, RECOVERY_INTERVAL_MS};
 use crate::session::Millis;
 
-/// How long a new owner waits for recovery data, in milliseconds.
+/// Milliseconds that a new owner waits for recovery data.
 pub const RECOVERY_WAIT_MS: Millis = 2_000;
 
 impl Plane {
-    /// Takes the recovery data of a partition, as [`Effect::Recover`] asked for them. Late data are passed over.
+    /// Takes the recovery data of a partition, for which [`Effect::Recover`] asked. Data that come too late are
+    /// dropped.
     pub fn recovered(
         &mut self,
         now: Millis,
@@ -36,12 +37,12 @@ impl Plane {
         self.tell_rebuilt(now, out);
     }
 
-    /// The recovery data of a partition that this place takes over, before any have come: awaited if any are kept.
+    /// The state of recovery data when this place takes a partition over: they are awaited if any kind keeps such data.
     pub(crate) fn awaited_recovery_data(&self, now: Millis) -> Awaited<Carried> {
         if self.config.recover.any() { Awaited::Until(now + RECOVERY_WAIT_MS) } else { Awaited::default() }
     }
 
-    /// Asks for the recovery data of partitions that this place takes over.
+    /// Asks for the recovery data of partitions that this place takes over from dead owners.
     pub(crate) fn ask_for_recovery_data(&mut self, now: Millis, partitions: &[(Partition, Epoch)], out: &mut Effects) {
         if self.config.recover.any() && !partitions.is_empty() {
             self.wheel.set(now + RECOVERY_WAIT_MS, Timer::RecoveryLate);
@@ -49,7 +50,7 @@ impl Plane {
         }
     }
 
-    /// Goes on without data that did not come in time.
+    /// Goes on with partitions whose recovery data or logs did not come in time.
     pub(crate) fn recover_without(&mut self, now: Millis, out: &mut Effects) {
         let late = self.changes.rebuilding.iter().filter(|(_, rebuilding)| rebuilding.kept.is_late(now));
         let late: Vec<(Partition, Epoch)> = late.map(|(partition, it)| (*partition, it.epoch)).collect();
@@ -60,8 +61,8 @@ impl Plane {
         late.into_iter().for_each(|partition| self.go_on_if_complete(now, partition, out));
     }
 
-    /// Has recovery data kept of things that changed. An island waits with that until it is back, because it may have
-    /// stopped being the owner meanwhile.
+    /// Hands out recovery data of things that changed, to be kept. An island postpones this until it is back, because
+    /// another place may own the things by now; so does a place whose partition is being rebuilt.
     pub(crate) fn keep_changed(&mut self, now: Millis, out: &mut Effects) {
         let is_early = |key: &RecoveryKey| self.is_island || self.changes.rebuilding.contains_key(&key.partition());
         let keys = std::mem::take(&mut self.changes.unkept.keys);

@@ -22,7 +22,7 @@ impl Plane {
     /// Views are to be given in their order and on the plane's own thread, from the first in which this node is. Views
     /// in between may be left out.
     pub fn reroute(&mut self, now: Millis, routes: Routes, out: &mut Effects) {
-        // Changes that are not moves come first: a view in between may be missing.
+        // Changes of owners by a death come before moves: a view that was left out may have had them in this order.
         let before = routes.before_moves(|partition| routes.epoch(partition) > self.sessions.routes.epoch(partition));
         self.change_owners(now, before, out);
         self.begin_moves(now, routes, out);
@@ -72,10 +72,11 @@ impl Things {
     /// Takes the sessions of these places off everything.
     pub(crate) fn lose(&mut self, owning: &mut Owning<'_>, gone: &[Place]) {
         self.all_mut().for_each(|things| things.lose(owning, gone));
-        // Streams that are still arriving from their former owner follow when they are here.
+        // Streams whose state is still on its way here are left out: the sessions leave them when the state is
+        // complete.
         let arriving = owning.rebuilding.iter().filter(|(_, it)| it.former.is_some());
         let arriving: BTreeSet<Partition> = arriving.map(|(partition, _)| *partition).collect();
-        // The order is the same in every run.
+        // Streams are sorted, so that every run takes them in the same order.
         let mut streams = owning.streams.deafen(gone, |stream| !arriving.contains(&stream.partition()));
         streams.sort_unstable();
         for stream in streams {
@@ -99,7 +100,8 @@ impl Things {
     fn lose_on(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, gone: &[Place]) {
         let sessions = owning.streams.presences(stream).map(|presence| presence.session);
         let left: Vec<SessionRef> = sessions.filter(|session| gone.contains(&session.place)).collect();
-        // While the stream is being rebuilt nobody is told of it yet; then each place is told the difference.
+        // Nobody is told of a stream that is being rebuilt. After the rebuild each place gets the roster, and tells its
+        // sessions the difference.
         let is_silent = owning.rebuilding.contains_key(&stream.partition());
         for session in left {
             if is_silent {

@@ -10,8 +10,9 @@ use crate::session::Millis;
 use crate::stream::StreamKey;
 
 impl Plane {
-    /// Answers a message back if it is to be taken in, because its sender is there. Messages from a place that is yet
-    /// to come wait for the place.
+    /// Answers the message itself if this place may take it in now. If its sender is yet to come, or the message tells
+    /// of a change of owners that this place has not heard of, this place keeps the message until then. A message of a
+    /// place that has gone is dropped.
     pub(crate) fn admit(&mut self, from: Place, message: Message) -> Option<Message> {
         let routes = &self.sessions.routes;
         let is_known = !routes.is_of_cluster() || routes.has(from);
@@ -53,7 +54,7 @@ impl Plane {
             || down.stream().is_none_or(|stream| self.speaks_for(from, stream.partition()))
     }
 
-    /// Takes a message to this place as an owner since an epoch. A message of another epoch is sent back.
+    /// Takes a message for this place as the owner since an epoch. A message of another epoch is refused.
     pub(crate) fn receive_dated(&mut self, now: Millis, from: Place, epoch: Epoch, mut up: Up, out: &mut Effects) {
         if !up.drop_outdated(|partition| self.speaks_for(from, partition)) {
             return;
@@ -65,8 +66,8 @@ impl Plane {
         }
     }
 
-    /// Answers a message back if this place may carry it out as an owner now. Otherwise the message is held, sent back,
-    /// or dealt with here.
+    /// Answers the message itself if this place may carry it out as an owner now. Otherwise the message is held,
+    /// refused, or carried out here.
     pub(crate) fn screen(&mut self, now: Millis, from: Place, up: Up, out: &mut Effects) -> Option<Up> {
         if !self.sessions.routes.is_of_cluster() {
             return Some(up);
@@ -93,7 +94,8 @@ impl Plane {
                 let Some(partition) = up.partition() else { return Some(up) };
                 let is_owner = self.is_owner(partition);
                 match self.changes.rebuilding.get_mut(&partition) {
-                    // The sender does not know of the change yet: it will tell again what is to last.
+                    // The sender does not know of the new owner yet. Once it does, it tells the relations of its
+                    // sessions anew.
                     Some(rebuilding) if rebuilding.former.is_none() && rebuilding.awaited.contains(&from) => {
                         self.misdirect(from, &up, out);
                     }
@@ -125,7 +127,7 @@ impl Plane {
         self.changes.rebuilding.get(&partition).is_some_and(|rebuilding| rebuilding.former.is_some())
     }
 
-    /// Notes that a message was for another owner: its credit goes back, and its question is answered so.
+    /// Refuses a message that was for another owner or epoch: its credit goes back, and its asker is told.
     pub(crate) fn misdirect(&mut self, from: Place, up: &Up, out: &mut Effects) {
         self.changes.misdirected += 1;
         if from != self.sessions.me && self.sessions.is_there(from) && up.needs_credit() {

@@ -1,4 +1,4 @@
-//! Standings of a place's sessions, for owners that begin, and for streams whose place has gone.
+//! The standings of a place's sessions, for owners that are new, and for streams whose place has gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::plane::sessions::Sessions;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
 impl Sessions {
-    /// The standings of sessions on streams of these partitions. Owners decide who comes to streams of `let_in_modes`.
-    /// Sessions that were about to hear a stream hear it from now on.
+    /// The standings of sessions on streams of these partitions. Sessions that were about to hear a stream hear it from
+    /// now on, unless the mode of the stream is in `let_in_modes`: owners decide who comes to streams of these modes.
     pub(crate) fn standings(
         &mut self,
         changed: &BTreeSet<Partition>,
@@ -57,8 +57,8 @@ impl Sessions {
         standings
     }
 
-    /// Streams whose place has gone and that sessions are on or hear, each with the listener, and with the presence if
-    /// it could be seen.
+    /// Streams whose place has gone and that sessions are on or hear. Each has the listener of the session, and the
+    /// session's presence if the session hears the stream.
     pub(crate) fn anchorless(&self) -> Vec<(StreamKey, Listener, Option<Presence>)> {
         let mut found = Vec::new();
         for key in self.registry.keys() {

@@ -1,11 +1,11 @@
-//! Questions to owned things, and their answers: one variant for each kind, made of the list of kinds.
+//! Questions to owned things, and their answers. A macro makes one variant for each kind from the list of kinds.
 
 use bytes::Bytes;
 use muster_domain::{Error, Result};
 
 use super::down::{JoinRefusal, Reply};
 use super::kinds;
-use crate::matchmaker::{Owner, TicketId};
+use crate::matchmaker::{TicketId, TicketOwner};
 use crate::party::Member;
 use crate::place::{Partition, Place};
 use crate::registry::SessionKey;
@@ -26,8 +26,8 @@ pub(crate) trait Asked {
         None
     }
 
-    /// Whether the question is carried out once the way to its owner is free again. Other questions of an island are
-    /// answered at once with a refusal.
+    /// Whether an island keeps the question until the way to its owner is free again. An island refuses all other
+    /// questions to other nodes at once.
     fn outlasts_island(&self) -> bool {
         false
     }
@@ -37,7 +37,7 @@ pub(crate) trait Asked {
         false
     }
 
-    /// Leaves out parts that became outdated since the question was sent: `is_owner` tells whether its sender may speak
+    /// Drops parts of the question that became outdated since it was sent. `is_owner` says whether the sender may speak
     /// for a partition. Answers whether anything is left.
     fn drop_outdated(&mut self, _is_owner: &dyn Fn(Partition) -> bool) -> bool {
         true
@@ -85,7 +85,7 @@ pub(crate) enum FollowUp {
     DropTicket(TicketId, Vec<SessionKey>),
     /// If the question was refused, the cancellation of all tickets of this owner is asked for again. The flag says
     /// whether the tickets are lost. Nobody waits for the answer.
-    CancelAgain(Owner, bool),
+    CancelAgain(TicketOwner, bool),
 }
 
 /// A question to a thing of an added kind, see [`crate::Plane::add`].
@@ -203,7 +203,7 @@ macro_rules! asks {
                 }
             }
 
-            /// The answer to such a question if its owner has gone.
+            /// The function that makes the answer from an error, for a question whose owner has gone.
             pub(crate) fn refusal(&self) -> fn(Error) -> Reply {
                 match self {
                     $(Self::$kind(_) => |why| refused(why, Answer::$kind),)*

@@ -19,7 +19,7 @@ pub enum Down {
     Reply(u64, Reply),
     /// A session's join was refused.
     Refused {
-        /// The stream that it wanted to join.
+        /// The stream that the session wanted to join.
         stream: StreamKey,
         /// The session.
         session: SessionKey,
@@ -36,7 +36,7 @@ pub enum Down {
         stream: StreamKey,
         /// The session that hears.
         listener: Listener,
-        /// A first message to it alone, in its encoding.
+        /// A first message to this session alone, in its encoding.
         told: Option<Frames>,
     },
     /// A session was taken off a stream by its owner, or will not come to it after all.
@@ -69,8 +69,8 @@ pub enum Down {
         /// Presences that went.
         leaves: Arc<[Presence]>,
     },
-    /// The roster of a stream, or a part of it: the presences that may be seen. A place gets it when it begins to hear
-    /// the stream, and from the stream's new owner.
+    /// The roster of a stream, or a part of it: the presences that may be seen. A place gets the roster when it begins
+    /// to hear the stream, and when the stream has a new owner.
     Roster {
         /// The stream.
         stream: StreamKey,
@@ -80,13 +80,14 @@ pub enum Down {
         begins: bool,
         /// Whether this is the last part.
         ends: bool,
-        /// Whether the owner is new. Sessions are then told the difference to what they know.
+        /// Whether the owner is new. The place then tells its sessions how the roster differs from the one that they
+        /// know.
         is_anew: bool,
-        /// Whether the owner has the stream no longer. The place then keeps the roster for the next owner, even if that
-        /// is on the same node.
+        /// Whether the owner gives the stream up. The place then keeps the roster for the next owner, even if the next
+        /// owner is on the same node.
         is_last: bool,
     },
-    /// The former owner of partitions, which have others now, has nothing more to say of them.
+    /// The former owner of these partitions has nothing more to say of them.
     HandedOver {
         /// The partitions, each with the epoch of the next owner.
         partitions: Vec<(Partition, Epoch)>,
@@ -116,7 +117,7 @@ pub enum Down {
         /// The session's relation to the stream at its next place; `None` if the owner knows nothing of the session.
         standing: Option<Standing>,
     },
-    /// The place that was asked is not the owner that the question was for, or not any more.
+    /// The place that was asked is not, or no longer, the owner that the question was for.
     Misdirected {
         /// The question.
         request: u64,
@@ -138,7 +139,7 @@ pub enum Down {
         session: SessionKey,
         /// The ticket.
         ticket: TicketId,
-        /// Whether it is on the ticket.
+        /// Whether the session is on the ticket.
         is_on: bool,
     },
     /// A session is to be closed because of something that happened elsewhere.
@@ -221,8 +222,8 @@ impl Reply {
 pub struct Joined {
     /// Whether the session was not on the stream before.
     pub is_new: bool,
-    /// Presences that may be seen, without the session itself if it is new. Cut at
-    /// [`super::PlaneConfig::snapshot_max`]. Shared by all who come to a large stream.
+    /// Presences that may be seen, at most [`super::PlaneConfig::snapshot_max`]. A session that is new is not among
+    /// them itself. All who come to a large stream share the list.
     pub presences: Arc<[Presence]>,
     /// The number of presences before they were cut.
     pub total: usize,

@@ -1,7 +1,7 @@
 //! Messages between shards about live things.
 //!
 //! A message up goes from a session's shard to an owner, a message down from an owner to a session's shard. A message
-//! down never causes a message to another shard, so the way down always empties, and no cycle of shards can wait.
+//! down causes no message that costs credit, so the way down always empties, and no cycle of shards can wait.
 //!
 //! Messages are data. The parts of the plane import these files, and these files import none of the parts.
 

@@ -64,8 +64,8 @@ pub struct Departed {
     pub standings: Vec<(Standing, Epoch)>,
     /// Streams that the session has come to, for which it may have to leave others.
     pub arrivals: Vec<StreamKey>,
-    /// See [`SessionInfo::sole_since`].
-    pub sole_since: Option<Timestamp>,
+    /// See [`SessionInfo::only_session_since`].
+    pub only_session_since: Option<Timestamp>,
 }
 
 /// A demand to a stream's owner, to bind a session to another place.

@@ -1,10 +1,10 @@
-//! Parts of what owners know, as they cross nodes: on the way to the next owner, and as recovery data.
+//! Parts of the state of owners, as they cross nodes: on the way to the next owner, and as recovery data.
 
 use bytes::Bytes;
 use muster_domain::ids::Uuid;
 
 use super::{Standing, kinds};
-use crate::matchmaker::{Owner, POOL, TicketId, TicketStanding};
+use crate::matchmaker::{POOL, TicketId, TicketOwner, TicketStanding};
 use crate::party::PartyId;
 use crate::place::{Epoch, Partition, Place};
 use crate::rooms::RoomId;
@@ -35,7 +35,7 @@ macro_rules! parts {
             Added(u8),
         }
 
-        /// A part of what the owner of a partition knows, as plain data. Times are milliseconds that are left, since
+        /// A part of a partition's state, as plain data. Times are written as the milliseconds that are left, since
         /// every node has a clock of its own.
         #[derive(Clone, Debug)]
         pub enum Carried {
@@ -96,8 +96,8 @@ pub enum RecoveryKey {
 
 impl RecoveryKey {
     /// The key of a ticket, if a server put it in and its id is a UUID.
-    pub(crate) fn of_ticket(owner: &Owner, id: &TicketId) -> Option<Self> {
-        let is_of_server = matches!(owner, Owner::Server(_));
+    pub(crate) fn of_ticket(owner: &TicketOwner, id: &TicketId) -> Option<Self> {
+        let is_of_server = matches!(owner, TicketOwner::Server(_));
         Uuid::try_parse(&id.0).ok().filter(|_| is_of_server).map(Self::Ticket)
     }
 
@@ -122,7 +122,7 @@ impl RecoveryKey {
     }
 }
 
-/// Relations of sessions of a place to things of one partition, for the partition's new owner.
+/// Relations of a place's sessions to things of one partition, for the partition's new owner.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// Relations to streams.
@@ -206,7 +206,8 @@ pub struct CarriedPresence {
     pub number: u32,
 }
 
-/// Joins and leaves that are kept back, or a piece of them: leaves come first, as they are told first.
+/// Joins and leaves that are kept back, or a piece of them. Pieces with leaves come first, because leaves are told
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedNews {
     /// The stream.

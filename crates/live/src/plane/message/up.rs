@@ -1,4 +1,4 @@
-//! Messages up: from a session's shard to an owner, and from one place to another about owners.
+//! Messages up: from a session's shard to an owner, and from one place to another about owners and sessions.
 
 use muster_domain::Error;
 use muster_domain::ids::SessionId;
@@ -14,7 +14,8 @@ use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::stream::{Encoding, Presence, SessionRef, SharedPayload, StreamKey};
 
-/// Messages to owners.
+/// Messages up. Most are for an owner; an order, a claim or a message for all sessions is for the place of the
+/// sessions.
 #[derive(Debug)]
 pub enum Up {
     /// A session comes to a stream.
@@ -25,8 +26,8 @@ pub enum Up {
         stream: StreamKey,
         /// The session.
         session: SessionRef,
-        /// The encoding in which the session heard the stream, if it had listened. The owner knows by itself whether
-        /// the session heard by its join: the session's shard may not have heard yet whether the join was let in.
+        /// The encoding in which the session heard the stream by a listen, if it did. Hearing by a join is left out:
+        /// the owner knows whether it let the join in, and the session's shard may not know yet.
         heard: Option<Encoding>,
         /// The reason.
         reason: LeaveReason,
@@ -37,7 +38,7 @@ pub enum Up {
         stream: StreamKey,
         /// The session that hears.
         listener: Listener,
-        /// The question that is answered by the presences, if anybody waits.
+        /// The question whose answer is the presences on the stream, if anybody waits.
         request: Option<RequestRef>,
     },
     /// A session no longer hears a stream.
@@ -53,16 +54,16 @@ pub enum Up {
     Publish(Publish),
     /// A question to owned things.
     Ask {
-        /// The request that waits for the answer, if one does.
+        /// The question that is answered, if anybody waits.
         request: Option<RequestRef>,
-        /// The question.
+        /// The content of the question.
         ask: Ask,
     },
     /// A question for the numbers of presences on these streams, hidden ones included.
     Count {
         /// The question that is answered.
         request: RequestRef,
-        /// The streams, all of this owner.
+        /// The streams; all of them have the owner that is asked.
         streams: Vec<StreamKey>,
     },
     /// A question for the presences on a stream.
@@ -71,14 +72,15 @@ pub enum Up {
         request: RequestRef,
         /// The stream.
         stream: StreamKey,
-        /// Whether hidden presences are among them.
+        /// Whether the answer includes hidden presences.
         with_hidden: bool,
-        /// Number of presences that are skipped.
+        /// Number of presences that the answer leaves out at the front.
         skip: usize,
-        /// The largest number of answers.
+        /// The largest number of presences in the answer.
         limit: usize,
     },
-    /// Relations of a place's sessions to things of a partition, or a part of them, for the partition's new owner.
+    /// Relations of a place's sessions to things of a partition, for the partition's new owner. One message may hold a
+    /// part of them.
     Rebuild {
         /// The partition.
         partition: Partition,
@@ -87,7 +89,7 @@ pub enum Up {
         /// The relations.
         told: Told,
     },
-    /// The state of a partition, or a part of it, from the former owner to the new one.
+    /// The state of a partition, from the former owner to the new one. One message may hold a part of it.
     Carried {
         /// The partition.
         partition: Partition,
@@ -98,7 +100,7 @@ pub enum Up {
         /// Whether this is the last part.
         ends: bool,
     },
-    /// A place has told the new owner of partitions everything that it has to tell of them.
+    /// A place has told the new owner of partitions all that it knows of them.
     Fence {
         /// The partitions, each with the epoch since which it has this owner.
         partitions: Vec<(Partition, Epoch)>,
@@ -129,7 +131,7 @@ pub enum Up {
     },
     /// An order about sessions of a place, sent to that place.
     Order {
-        /// The question that is answered, if anybody waits.
+        /// The question that is answered.
         request: RequestRef,
         /// The sessions, and the order.
         order: Box<Order>,
@@ -145,7 +147,7 @@ pub enum Up {
     Matches {
         /// The question that is answered.
         request: RequestRef,
-        /// The largest number of answers.
+        /// The largest number of matches in the answer.
         limit: usize,
         /// The smallest and the largest number of players.
         sizes: (usize, usize),
@@ -185,8 +187,8 @@ impl Up {
         }
     }
 
-    /// Whether the message is carried out once the way to its owner is free again. Other questions of an island are
-    /// answered at once with a refusal.
+    /// Whether an island keeps the question until the way to its owner is free again. An island refuses all other
+    /// questions to other nodes at once.
     pub(crate) fn outlasts_island(&self) -> bool {
         if let Self::Ask { ask, .. } = self { ask.outlasts_island() } else { false }
     }
@@ -196,18 +198,18 @@ impl Up {
         if let Self::Ask { ask, .. } = self { ask.may_wander() } else { false }
     }
 
-    /// Leaves out parts that became outdated since the message was sent: `is_owner` tells whether its sender may speak
+    /// Drops parts of the message that became outdated since it was sent. `is_owner` says whether the sender may speak
     /// for a partition. Answers whether anything is left.
     pub(crate) fn drop_outdated(&mut self, is_owner: impl Fn(Partition) -> bool) -> bool {
         if let Self::Ask { ask, .. } = self { ask.drop_outdated(&is_owner) } else { true }
     }
 
-    /// The duty of the asker's place once the message is answered, or will not be.
+    /// The duty of the asker's place once the question has its answer, or will get none.
     pub(crate) fn follow_up(&self, asker: Place) -> Option<FollowUp> {
         if let Self::Ask { ask, .. } = self { ask.follow_up(asker) } else { None }
     }
 
-    /// The answer to such a message if its owner has gone.
+    /// The function that makes the answer from an error, for a question whose owner has gone.
     pub(crate) fn refusal(&self) -> fn(Error) -> Reply {
         if let Self::Ask { ask, .. } = self { ask.refusal() } else { |_| Reply::Joined(Err(JoinRefusal::Unavailable)) }
     }
@@ -295,6 +297,6 @@ pub enum Audience {
     All,
     /// Everybody but one session.
     AllBut(SessionRef),
-    /// Those of these sessions that are on the stream.
+    /// Those of these sessions that are on the stream, by their public ids.
     Only(Vec<SessionId>),
 }

@@ -31,8 +31,8 @@ impl Plane {
         self.owners.things.added.push(things);
     }
 
-    /// Brings a session to the stream of a thing of an added kind, if the thing lets it. The answer is the thing's, or
-    /// [`Reply::Joined`] if the session cannot come anywhere.
+    /// Brings a session to the stream of a thing of an added kind, if the thing lets it in. The answer is the thing's,
+    /// or [`Reply::Joined`] if the session cannot come to any stream.
     pub fn come_to_added(
         &mut self,
         now: Millis,
@@ -50,7 +50,8 @@ impl Plane {
 }
 
 impl Things {
-    /// Asks something of a thing of an added kind. A question to a kind that there is not is refused.
+    /// Carries out a question to a thing of an added kind. A question to a kind that this plane does not have is
+    /// refused.
     pub(crate) fn ask_added(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, ask: AddedAsk) {
         if let Some(things) = self.of_kind(Kind::Added(ask.stream.mode)) {
             return things.ask_added(owning, request, ask);

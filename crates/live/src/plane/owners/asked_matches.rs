@@ -1,8 +1,8 @@
 //! Matches of the matchmaker whose players are told only after game code has said where they go.
 //!
-//! The pool's owner holds such a match until the answer is here, which always comes. Until then nobody has been told,
-//! so for all others the tickets still wait: if the owner dies, the next one goes on with the tickets, and a later
-//! answer is dropped. A pool that is on its way to another living owner goes when all answers are here.
+//! The pool's owner holds such a match until the answer comes; an answer always comes. Until then nobody has been told,
+//! so for all others the tickets still wait. If the owner dies, the next one goes on with the tickets, and a later
+//! answer is dropped. A pool is handed over to another living owner only when all answers are here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use muster_domain::ids::SessionId;
 
 use super::owning::Owning;
 use super::pool::OwnedPool;
-use crate::matchmaker::{Match, MemberKey};
+use crate::matchmaker::{FoundMatch, MemberKey};
 use crate::plane::Plane;
 use crate::plane::effect::{AskedMatch, Effect, Effects, Matched};
 use crate::plane::message::Down;
 use crate::session::Millis;
 use crate::stream::SessionRef;
 
-/// The matches that wait for an answer of game code.
+/// The matches that wait for an answer of game code, and their numbers.
 #[derive(Default)]
 pub(crate) struct AskedMatches {
     open: BTreeMap<AskedMatch, Matched>,
@@ -60,7 +60,7 @@ impl Plane {
         self.owners.things.pool.asked.is_asked = is_asked;
     }
 
-    /// A match that waits for an answer of game code; `None` if this place will not tell its players of it any more.
+    /// A match that waits for an answer of game code; `None` if this place no longer has to tell the match's players.
     pub fn asked_match(&self, asked: AskedMatch) -> Option<&Matched> {
         self.owners.things.pool.asked.open.get(&asked)
     }
@@ -70,14 +70,14 @@ impl Plane {
     pub fn match_answered(&mut self, now: Millis, asked: AskedMatch, match_id: Option<Arc<str>>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         if let Some(found) = things.pool.asked.open.remove(&asked) {
-            owning.announce_match(Match { match_id, ..found });
+            owning.announce_match(FoundMatch { match_id, ..found });
             self.hand_over(now, out);
         }
     }
 }
 
 impl OwnedPool {
-    /// Tells the players of a match that a pass has found, or has game code asked before.
+    /// Takes a match that a pass has found: has the players told at once, or has game code asked first.
     pub(crate) fn found(&mut self, owning: &mut Owning<'_>, found: Matched) {
         if !self.asked.is_asked {
             return owning.announce_match(found);

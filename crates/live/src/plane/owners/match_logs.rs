@@ -1,11 +1,12 @@
-//! Logs of durable matches on the plane: how the matches of a partition go on at the partition's next owner, or when
-//! the process starts again, and how they come to rest before that.
+//! The plane's part in the logs of durable matches. Matches go on from the log of their partition at the partition's
+//! next owner, or when the process starts again. Before a planned change they come to rest.
 //!
-//! The engines keep every call of a handler and its return in a log for each partition. The owner of a partition after
-//! a crash has its engine take the log over ([`HandlerOrder::TakeOver`]) and goes on with the matches that are found
-//! there ([`Plane::matches_taken_over`]), and with their players who are still there by what places say. Before a
-//! partition goes elsewhere, and before the server stops, no call begins any more; when none is under way, the engine
-//! gives the log up ([`HandlerOrder::Release`], [`Plane::matches_released`]).
+//! The engines write every call of a handler and its return into one log for each partition. After a crash the
+//! partition's next owner has its engine take the log over ([`HandlerOrder::TakeOver`]), and goes on with the matches
+//! in the log ([`Plane::matches_taken_over`]) and with those of their players whom living places tell of. Before a
+//! partition is handed over, and before the server stops, its matches rest: no call begins except the join after an
+//! accepted attempt. When no call is under way any more, the engine gives the log up ([`HandlerOrder::Release`],
+//! [`Plane::matches_released`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,15 +26,15 @@ use crate::plane::owners::rosters::RosterCause;
 use crate::session::Millis;
 use crate::stream::StreamKey;
 
-/// Milliseconds that the next owner of a partition waits for the log of its matches. Matches of a later log go on
-/// without players.
+/// Milliseconds that the next owner of a partition waits for the log of its matches. If the log comes later, the
+/// matches go on without players.
 pub const MATCH_RECOVERY_WAIT_MS: Millis = 10_000;
 
-/// The largest number of partitions that durable matches of one place are spread over: few, as each has a log; several,
-/// so that after a crash not all of them go to the same place.
+/// The largest number of partitions among which one place spreads its durable matches. The number is small because each
+/// partition has a log, and not one, so that after a crash the matches go to several places.
 pub const DURABLE_PARTITIONS: usize = 16;
 
-/// A hash that scatters neighbouring partitions: the finish of SplitMix64.
+/// A hash that scatters neighbouring partitions. The mixing is the last step of SplitMix64.
 fn scattered(partition: Partition) -> u64 {
     let mut hash = partition.number().wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,41 +42,41 @@ fn scattered(partition: Partition) -> u64 {
     hash ^ (hash >> 31)
 }
 
-/// Partitions whose durable matches come to rest here.
+/// Progress of partitions whose durable matches come to rest here.
 #[derive(Debug, Default)]
 pub(crate) struct Rests {
-    of: BTreeMap<Partition, Rest>,
+    by_partition: BTreeMap<Partition, Rest>,
     /// Whether the server stops, so that all matches come to rest.
     all: bool,
 }
 
-/// How far a partition's matches have come to rest.
+/// Progress of a partition's matches towards rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
-    /// Calls may be under way.
+    /// Calls may still be under way. No further one begins, except the join after an accepted attempt.
     Ending,
-    /// The engine is to give up the log.
+    /// No call is under way; the engine was told to give up the log.
     Releasing,
     /// The engine has given up the log.
     Released,
 }
 
 impl Rests {
-    /// Forgets partitions that have other owners.
+    /// Forgets partitions that have new owners because a node died.
     pub(crate) fn forget(&mut self, changed: &BTreeSet<Partition>) {
-        self.of.retain(|partition, _| !changed.contains(partition));
+        self.by_partition.retain(|partition, _| !changed.contains(partition));
     }
 
-    /// Forgets partitions that go to their next owners with their matches.
+    /// Forgets partitions that are handed over together with their matches.
     pub(crate) fn leave(&mut self, is_one: &dyn Fn(Partition) -> bool) {
-        self.of.retain(|partition, _| !is_one(*partition));
+        self.by_partition.retain(|partition, _| !is_one(*partition));
     }
 }
 
 impl Plane {
-    /// An id for a match that is about to be made, from a random one. A durable match is in a partition that this place
-    /// owns, if it owns any, so it begins here. Any other match is at the owner of the partition of the random id, so
-    /// places carry matches as they carry partitions.
+    /// The id of a match that is about to be made, from a random id. A durable match gets a partition that this place
+    /// owns, if it owns any, so that the match begins here. Any other match is put at the place that owns the partition
+    /// of the random id, so that places carry matches in proportion to their partitions.
     pub fn match_id(&self, random: Uuid, is_durable: bool) -> MatchId {
         let routes = &self.sessions.routes;
         let hashed = Partition::of_name(&random.to_string());
@@ -86,24 +87,24 @@ impl Plane {
             |partition: &Partition| routes.owner(*partition) == self.sessions.me && routes.former(*partition).is_none();
         let mut own: Vec<Partition> = Partition::all().filter(is_own).collect();
         let of = own.len().min(DURABLE_PARTITIONS);
-        // The choice stays the same while this place owns them. It follows no pattern, since orphans are dealt out in
-        // order.
+        // The chosen partitions stay the same while this place owns them. They are scattered: the partitions of a dead
+        // node go to the others in turn, and a regular choice could send all chosen ones to one place.
         own.sort_unstable_by_key(|partition| scattered(*partition));
         let chosen = (of > 0).then(|| hashed.row() % of);
         let partition = chosen.and_then(|chosen| own.get(chosen)).copied().unwrap_or(hashed);
         MatchId::of_partition(partition, random)
     }
 
-    /// Goes on with matches of a partition when the process has started again, on a node on its own, before there are
-    /// sessions: for the matches' handlers all players have gone.
+    /// Goes on with matches of a partition after a restart of a process that is not in a cluster, before any session is
+    /// open. To the handlers, all players have left.
     pub fn resume_matches(&mut self, now: Millis, partition: Partition, outlines: Vec<Outline>, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.resume_without_players(&mut owning, partition, outlines);
         self.after_owning(now, out);
     }
 
-    /// Takes the matches in the log of a partition that go on here, as [`HandlerOrder::TakeOver`] asked for them. If
-    /// the log came too late, the players were told that the matches ended, and the matches go on without players.
+    /// Takes those matches from the log of a partition that go on here, as [`HandlerOrder::TakeOver`] asked. If the log
+    /// comes too late, the players have been told that the matches ended, and the matches go on without players.
     pub fn matches_taken_over(
         &mut self,
         now: Millis,
@@ -122,17 +123,17 @@ impl Plane {
         }
     }
 
-    /// Takes word that the log of a partition is given up, as [`HandlerOrder::Release`] asked.
+    /// Notes that the engine has given up the log of a partition, as [`HandlerOrder::Release`] asked.
     pub fn matches_released(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
-        let rests = &mut self.owners.things.matches.rests.of;
+        let rests = &mut self.owners.things.matches.rests.by_partition;
         if let Some(rest) = rests.get_mut(&partition).filter(|rest| **rest == Rest::Releasing) {
             *rest = Rest::Released;
             self.hand_over(now, out);
         }
     }
 
-    /// The server stops: no call of a durable match begins any more, and no match is made. When those calls that are
-    /// under way have returned, the logs are given up; [`Self::are_matches_at_rest`] tells when all are.
+    /// Brings all durable matches to rest because the server stops; no match is made any more. When the calls under way
+    /// have returned, the logs are given up; then [`Self::are_matches_at_rest`] is true.
     pub fn rest_matches(&mut self, now: Millis, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.rests.all = true;
@@ -143,13 +144,14 @@ impl Plane {
     /// Whether the logs of all durable matches here are given up.
     pub fn are_matches_at_rest(&self) -> bool {
         let OwnedMatches { matches, rests, .. } = &self.owners.things.matches;
-        let is_released = |partition: &Partition| rests.of.get(partition) == Some(&Rest::Released);
+        let is_released = |partition: &Partition| rests.by_partition.get(partition) == Some(&Rest::Released);
         rests.all && matches.partitions().iter().all(is_released)
     }
 }
 
 impl OwnedMatches {
-    /// Lets all matches come to rest while the server stops, after a call that may have been the last one.
+    /// While the server stops, lets matches come to rest further, after a call that may have been the last one under
+    /// way.
     pub(crate) fn go_on_to_rest(&mut self, owning: &mut Owning<'_>) {
         if self.rests.all {
             for partition in self.matches.partitions() {
@@ -158,12 +160,12 @@ impl OwnedMatches {
         }
     }
 
-    /// Lets the durable matches of a partition come to rest. Answers whether they have.
+    /// Lets the durable matches of a partition come to rest. Answers whether they are at rest.
     pub(crate) fn rest(&mut self, owning: &mut Owning<'_>, partition: Partition) -> bool {
-        if !self.rests.of.contains_key(&partition) && !self.matches.has_durable(partition) {
+        if !self.rests.by_partition.contains_key(&partition) && !self.matches.has_durable(partition) {
             return true;
         }
-        let rest = self.rests.of.entry(partition).or_insert(Rest::Ending);
+        let rest = self.rests.by_partition.entry(partition).or_insert(Rest::Ending);
         if *rest == Rest::Ending && self.matches.rest(partition) {
             *rest = Rest::Releasing;
             owning.out.order_handler(HandlerOrder::Release(partition));
@@ -171,7 +173,7 @@ impl OwnedMatches {
         *rest == Rest::Released
     }
 
-    /// Has the engine take over the logs of partitions that are this place's from now on, and waits for them.
+    /// Has the engine take over the logs of partitions that this place owns from now on, and awaits the logs.
     pub(crate) fn await_logs(&mut self, owning: &mut Owning<'_>, partitions: Vec<(Partition, Epoch)>) {
         if partitions.is_empty() {
             return;
@@ -182,7 +184,7 @@ impl OwnedMatches {
         owning.out.order_handler(HandlerOrder::TakeOver(partitions));
     }
 
-    /// Goes on with matches of a partition whose players have all gone, as the handlers see it.
+    /// Goes on with matches of a partition as if all their players had left: the handlers are told so.
     pub(crate) fn resume_without_players(
         &mut self,
         owning: &mut Owning<'_>,
@@ -197,7 +199,8 @@ impl OwnedMatches {
         }
     }
 
-    /// Goes on with a match and with the players whom their places tell of.
+    /// Goes on with a match, with the players whom places have told of. Sessions that waited to be let in are turned
+    /// away.
     pub(crate) fn resume_match(
         &mut self,
         owning: &mut Owning<'_>,
@@ -218,7 +221,8 @@ mod tests {
 
     #[test]
     fn the_partitions_of_durable_matches_do_not_all_go_to_one_heir() {
-        // A third of all partitions, as one of three nodes has them. Orphans go to the other two nodes in turn.
+        // Each number is a third of all partitions, as one of three nodes has them. Partitions of a dead node go to the
+        // other two nodes in turn.
         for own in [320, 340, 341, 342, 352] {
             let mut own: Vec<(usize, Partition)> = Partition::all().take(own).enumerate().collect();
             own.sort_unstable_by_key(|(_, partition)| scattered(*partition));

@@ -13,8 +13,8 @@ use super::match_logs::Rests;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::matches::{
-    self, CallRef, CarriedMatch, Effect, Event, LeaveReason, MatchAsk, MatchId, Matches, MatchesAnswer, MatchesAsk,
-    Outline, Return, ended,
+    self, CallRef, CarriedMatch, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches, MatchesAnswer,
+    MatchesAsk, Outline, Return, ended_error,
 };
 use crate::outbox::Delivery;
 use crate::party::Member;
@@ -43,8 +43,8 @@ impl MatchId {
 }
 
 impl Plane {
-    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session
-    /// cannot come anywhere.
+    /// Brings a session to a match of game code. The answer is the match's, or [`Reply::Joined`] if the session cannot
+    /// come to any stream.
     pub fn come_to_match(
         &mut self,
         now: Millis,
@@ -55,7 +55,7 @@ impl Plane {
         out: &mut Effects,
     ) {
         if self.owner_of_match(&stream).is_none() {
-            out.reply(request.id, Reply::Answer(Answer::Match(Err(ended()))));
+            out.reply(request.id, Reply::Answer(Answer::Match(Err(ended_error()))));
             return;
         }
         if let Some(member) = self.set_out(key, &stream, false, request, out) {
@@ -64,7 +64,7 @@ impl Plane {
         }
     }
 
-    /// Asks something of a match. The answer to `request` is the match's.
+    /// Sends a request to the owner of a match. The answer to `request` is the match's.
     pub fn ask_match(
         &mut self,
         now: Millis,
@@ -75,7 +75,7 @@ impl Plane {
     ) {
         match self.owner_of_match(&stream) {
             Some(_) => self.ask_thing(now, Ask::Match(MatchesAsk::One { stream, what: Box::new(ask) }), request, out),
-            None => out.reply_if_asked(request, Reply::Answer(Answer::Match(Err(ended())))),
+            None => out.reply_if_asked(request, Reply::Answer(Answer::Match(Err(ended_error())))),
         }
     }
 
@@ -94,7 +94,7 @@ impl Plane {
         self.hand_over(now, out);
     }
 
-    /// The server stops: handlers of matches that end with it are told so.
+    /// Tells the handlers of matches that end with the server that the server stops.
     pub fn terminate_matches(&mut self, now: Millis, grace_sec: u32, out: &mut Effects) {
         let (mut owning, things) = self.owning(now, out);
         things.matches.change(&mut owning, |matches, now, effects| matches.terminate(now, grace_sec, effects));
@@ -117,16 +117,17 @@ impl OwnedMatches {
     pub(crate) fn change(
         &mut self,
         owning: &mut Owning<'_>,
-        change: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>),
+        change: impl FnOnce(&mut Matches, Millis, &mut Vec<MatchEffect>),
     ) {
         let mut effects = Vec::new();
         change(&mut self.matches, owning.now, &mut effects);
         owning.carry_out_match(effects);
     }
 
-    /// Ends a durable match of which nothing was kept, after its owner's death. Its players see themselves go.
+    /// Ends a durable match of which nothing was kept, after its owner's death. Each player is told of the player's own
+    /// leave.
     fn end_lost(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
-        self.matches.lose();
+        self.matches.count_lost();
         for listener in listeners {
             owning.tell_of_leave(stream, listener.session);
             owning.expel(stream, listener, false);
@@ -170,7 +171,7 @@ impl Typed for OwnedMatches {
                 }
             }
             MatchesAsk::Find(asked) => {
-                let found = matches::Answer::Listed(self.matches.list(&asked));
+                let found = matches::MatchAnswer::Listed(self.matches.list(&asked));
                 owning.reply(request, Reply::Answer(Answer::Match(Ok(found))));
             }
         }
@@ -234,7 +235,7 @@ impl Owned for OwnedMatches {
         self.matches.ids().map(MatchId::partition).collect()
     }
 
-    /// Matches that are not durable end with their place: their players see themselves go.
+    /// Ends matches that are not durable together with their place. Each player is told of the player's own leave.
     fn end_with_places(&mut self, owning: &mut Owning<'_>) {
         for (stream, listener, presence) in owning.sessions.anchorless() {
             if let Some(presence) = presence {
@@ -260,8 +261,8 @@ impl Owned for OwnedMatches {
         }
     }
 
-    /// The log of a partition that came with matches was given up by the former owner: it is taken over, and awaited.
-    /// Without matches it is taken over for those that are yet to be made.
+    /// Has the engine take over the log of a partition that the former owner has given up. If matches came with the
+    /// partition, they wait for the log. Otherwise the log is for matches that are yet to be made.
     fn carried_in(&mut self, owning: &mut Owning<'_>, partition: Partition, epoch: Epoch) {
         if self.arriving.remove(&partition) {
             self.await_logs(owning, vec![(partition, epoch)]);
@@ -294,7 +295,7 @@ impl Owned for OwnedMatches {
         log.map(|outline| outline.id.stream(&owning.config.node)).collect()
     }
 
-    /// Sessions that wait to be let in are turned away: their question was answered with a refusal that says to ask
+    /// Turns away sessions that wait to be let in, because their question was answered with a refusal that says to ask
     /// again.
     fn meet(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, inside: Vec<Member>, waiting: Vec<Listener>) {
         let id = MatchId(stream.subject);
@@ -308,8 +309,9 @@ impl Owned for OwnedMatches {
         self.logs.remove(&partition);
     }
 
-    /// Goes on with matches that a living owner has handed over, as far as their log is here. A match that only the log
-    /// knows goes on too, without players: the former owner was to go on with it, and had not read it in time.
+    /// Goes on with matches that a living owner has handed over and that are in the log here. A match that only the log
+    /// knows goes on too, without players: the former owner was to go on with that match, and had not read the log in
+    /// time.
     fn arrived(&mut self, owning: &mut Owning<'_>, partition: Partition, _missed: &BTreeSet<Partition>) {
         let outlines = self.logs.remove(&partition).map_or_else(Vec::new, Awaited::into_here);
         let are_here: BTreeSet<MatchId> = outlines.iter().map(|outline| outline.id).collect();
@@ -337,25 +339,25 @@ impl Owned for OwnedMatches {
 }
 
 impl Owning<'_> {
-    fn carry_out_match(&mut self, effects: Vec<Effect>) {
+    fn carry_out_match(&mut self, effects: Vec<MatchEffect>) {
         let node = self.config.node.clone();
         for effect in effects {
             match effect {
-                Effect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
-                Effect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
-                Effect::Drop(id) => self.out.order_handler(HandlerOrder::Drop(id)),
-                Effect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
-                Effect::Refuse(id, listener) => {
+                MatchEffect::Reply(to, answer) => self.reply_of_match(to, answer, &node),
+                MatchEffect::Call(call) => self.out.order_handler(HandlerOrder::Call(call)),
+                MatchEffect::DropState(id) => self.out.order_handler(HandlerOrder::Drop(id)),
+                MatchEffect::Enter(id, member) => self.enter(&id.stream(&node), member, None),
+                MatchEffect::Refuse(id, listener) => {
                     let stream = id.stream(&node);
                     self.down(listener.session.place, Down::Removed { stream, listener });
                 }
-                Effect::Expel(id, listener) => {
+                MatchEffect::Expel(id, listener) => {
                     let stream = id.stream(&node);
-                    // A session that goes sees itself go: nothing else says that a match is over.
+                    // The session is told of its own leave, because no other message says that a match is over.
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
-                Effect::Tell { id, to, event: Event::Data(data), number } => {
+                MatchEffect::Tell { id, to, event: MatchEvent::Data(data), number } => {
                     let stream = id.stream(&node);
                     let payload = self.sessions.encode.match_data(&stream, data);
                     let audience = to.map_or(Audience::All, Audience::Only);
@@ -368,20 +370,20 @@ impl Owning<'_> {
 
     fn reply_of_match(&mut self, to: RequestRef, answer: MatchesAnswer, node: &str) {
         let answer = match answer {
-            Ok(matches::Answer::Entered(mut entered)) => {
+            Ok(matches::MatchAnswer::Entered(mut entered)) => {
                 let stream = entered.id.stream(node);
                 if let Some(known) = self.streams.map.get_mut(&stream) {
                     let but = entered.is_new.then_some(entered.session);
                     (entered.presences, entered.total) = known.snapshot_but(but, self.config.snapshot_max);
                 }
-                Ok(matches::Answer::Entered(entered))
+                Ok(matches::MatchAnswer::Entered(entered))
             }
             answer => answer,
         };
         self.reply(Some(to), Reply::Answer(Answer::Match(answer)));
     }
 
-    /// Tells a session that goes from a match of its own leave.
+    /// Tells a session that goes from a match of the session's own leave.
     fn tell_of_leave(&mut self, stream: &StreamKey, session: SessionRef) {
         let here = self.streams.map.get(stream).and_then(|known| known.presences.get(session));
         let Some(presence) = here.map(|here| Presence::clone(&here.presence)) else { return };

@@ -17,7 +17,7 @@ use crate::plane::sessions::Sessions;
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey};
 
-/// All things of one kind that a place owns. See the module.
+/// All things of one kind that a place owns.
 ///
 /// Most methods do nothing unless a kind implements them.
 pub trait Owned {
@@ -37,7 +37,7 @@ pub trait Owned {
     /// timer may be an outdated one.
     fn turn(&mut self, _owning: &mut Owning<'_>) {}
 
-    /// The time of the next turn of a kind that sets no timers for it. The plane asks after every step.
+    /// The time of the next turn, for a kind that sets no timers for its turns. The plane asks after every step.
     fn next_due(&self) -> Option<Millis> {
         None
     }
@@ -73,8 +73,9 @@ pub trait Owned {
     /// A session stopped hearing a stream, whose mode may be any.
     fn unheard(&mut self, _owning: &mut Owning<'_>, _stream: &StreamKey) {}
 
-    /// A session on the stream of a thing goes on at another place. `presence` is the new one, if the session is on the
-    /// stream. Answers whether the thing knows the session although it is not on the stream: it waits to be let in.
+    /// A session of a thing goes on at another place. `presence` is the new one, if the session is on the thing's
+    /// stream. Answers whether the thing knows the session. A known session that is not on the stream waits to be let
+    /// in.
     fn rebind(
         &mut self,
         _owning: &mut Owning<'_>,
@@ -86,7 +87,8 @@ pub trait Owned {
         false
     }
 
-    /// Sessions that wait to be let into streams of things. `node` is the part of public ids behind the dot.
+    /// Sessions that wait to be let into streams of things. Sessions on the streams may be among them. `node` is the
+    /// part of public ids behind the dot.
     fn waiting(&self, _node: &str) -> Vec<(StreamKey, SessionRef)> {
         Vec::new()
     }
@@ -96,11 +98,13 @@ pub trait Owned {
         self.waiting(node).into_iter().map(|(_, session)| session.place).collect()
     }
 
-    /// Places have gone. Sessions on streams and sessions of [`Self::waiting`] leave one by one; this is for others.
+    /// Places have gone. Their sessions that are on streams or in [`Self::waiting`] leave one by one, see
+    /// [`Self::left`].
+    /// This method is for all other relations of these sessions to things.
     fn lose(&mut self, _owning: &mut Owning<'_>, _gone: &[Place]) {}
 
-    /// Places have gone, and with them the things that live only there. Sessions of this place that were on the things'
-    /// streams are told.
+    /// Places have gone, and with them the things that live only there. The kind tells sessions of this place that were
+    /// on the things' streams.
     fn end_with_places(&mut self, _owning: &mut Owning<'_>) {}
 
     /// Forgets the things of partitions that have another owner, or this place anew. Nobody is told.
@@ -134,7 +138,7 @@ pub trait Owned {
         Vec::new()
     }
 
-    /// Takes a part that [`Self::tell`] of some place gave. It is used by [`Self::resumed`].
+    /// Keeps a part that a place's [`Self::tell`] has given, for [`Self::resumed`].
     fn hear(&mut self, _told: Told) {}
 
     /// All places have told of their sessions on streams of a partition whose owner died.
@@ -169,7 +173,7 @@ pub trait Owned {
     /// new owners by a death while it was on its way.
     fn arrived(&mut self, _owning: &mut Owning<'_>, _partition: Partition, _missed: &BTreeSet<Partition>) {}
 
-    /// Whether a partition may go to its next owner now. If not, the thing brings to an end what is under way.
+    /// Whether a partition may go to its next owner now. If not, its things end their work that is under way.
     fn may_go(&mut self, _owning: &mut Owning<'_>, _partition: Partition) -> bool {
         true
     }
@@ -203,7 +207,7 @@ pub(crate) trait Typed: Owned {
     /// The questions to these things.
     type Ask;
 
-    /// No things yet.
+    /// Makes the kind, without any things.
     fn new(config: &PlaneConfig) -> Self;
 
     /// Carries out a question. The answer to `request` is the kind's variant of

@@ -22,14 +22,14 @@ use crate::wheel::Wheel;
 pub struct Owning<'a> {
     pub(crate) streams: &'a mut Streams,
     pub(crate) sessions: &'a mut Sessions,
-    /// Partitions that this place owns and does not know all of yet; messages about them wait.
+    /// Partitions that this place owns although parts of their state are still missing here; messages about them wait.
     pub(crate) rebuilding: &'a mut BTreeMap<Partition, Rebuilding>,
     /// See [`super::Owners::held`].
     pub(crate) held: &'a mut VecDeque<(Place, Up)>,
     pub(crate) unkept: &'a mut Unkept,
     pub(crate) wheel: &'a mut Wheel<Timer>,
     pub(crate) config: &'a PlaneConfig,
-    /// Whether there is no way to the other nodes for now.
+    /// Whether this node is an island.
     pub(crate) is_island: bool,
     pub(crate) now: Millis,
     pub(crate) out: &'a mut Effects,
@@ -41,7 +41,7 @@ impl Owning<'_> {
         self.unkept.note(key, self.config.recover, self.now, self.wheel);
     }
 
-    /// Sets a timer for things of a kind: [`Owned::turn`](super::owned::Owned::turn) is called then.
+    /// Sets a timer for things of a kind. When it fires, [`Owned::turn`](super::owned::Owned::turn) is called.
     pub fn wake(&mut self, kind: Kind, at: Millis) {
         self.wheel.set(at, Timer::Thing(kind));
     }

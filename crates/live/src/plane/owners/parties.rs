@@ -1,4 +1,4 @@
-//! Parties on the plane: questions reach their owner, and their decisions reach their stream.
+//! Parties on the plane: questions reach a party's owner, and the party's decisions reach its stream.
 //!
 //! A session that asks to be let in is noted on its shard as on its way to the stream, so that the owner learns when
 //! the session is gone. Until it is let in, it is in no event and hears nothing.
@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::outbox::Delivery;
-use crate::party::{CarriedParty, Effect, Event, Member, Parties, PartyAnswer, PartyAsk, PartyId, Request};
+use crate::party::{
+    CarriedParty, Member, Parties, PartyAnswer, PartyAsk, PartyEffect, PartyEvent, PartyId, PartyRequest,
+};
 use crate::place::Partition;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
@@ -30,14 +32,14 @@ impl PartyId {
 }
 
 impl Plane {
-    /// Brings a session to a party, as its founder or to join it: `ask` makes the request of the session's presence.
-    /// The answer is the party's, or [`Reply::Joined`] if the session cannot come anywhere.
+    /// Brings a session to a party, as its founder or to join it. `ask` makes the request from the session's presence.
+    /// The answer is the party's, or [`Reply::Joined`] if the session cannot come to any stream.
     pub fn come_to_party(
         &mut self,
         now: Millis,
         key: SessionKey,
         stream: StreamKey,
-        ask: impl FnOnce(Member) -> Request,
+        ask: impl FnOnce(Member) -> PartyRequest,
         request: RequestRef,
         out: &mut Effects,
     ) {
@@ -46,12 +48,12 @@ impl Plane {
         }
     }
 
-    /// Asks something of a party. The answer to `request` is the party's.
+    /// Sends a request to the owner of a party. The answer to `request` is the party's.
     pub fn ask_party(
         &mut self,
         now: Millis,
         stream: StreamKey,
-        ask: Request,
+        ask: PartyRequest,
         request: Option<RequestRef>,
         out: &mut Effects,
     ) {
@@ -65,10 +67,10 @@ pub(crate) struct OwnedParties {
 }
 
 impl OwnedParties {
-    fn ask_one(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, stream: &StreamKey, ask: Request) {
+    fn ask_one(&mut self, owning: &mut Owning<'_>, request: Option<RequestRef>, stream: &StreamKey, ask: PartyRequest) {
         let party = PartyId(stream.subject);
         let comer = match &ask {
-            Request::Join(member) | Request::Create { leader: member, .. } => Some(member.listener),
+            PartyRequest::Join(member) | PartyRequest::Create { leader: member, .. } => Some(member.listener),
             _ => None,
         };
         let mut effects = Vec::new();
@@ -90,7 +92,7 @@ impl OwnedParties {
     /// Ends a party that did not go on after its owner's death.
     fn end_lost(owning: &mut Owning<'_>, stream: &StreamKey, listeners: impl Iterator<Item = Listener>) {
         owning.streams.parties_without_tickets.push((stream.subject, true));
-        owning.tell_party(stream, None, Event::Closed);
+        owning.tell_party(stream, None, PartyEvent::Closed);
         listeners.for_each(|listener| owning.expel(stream, listener, false));
     }
 }
@@ -101,7 +103,7 @@ impl Asked for PartyAsk {
     }
 
     fn needs_credit(&self) -> bool {
-        matches!(self, Self::One { what, .. } if matches!(**what, Request::SendData { .. }))
+        matches!(self, Self::One { what, .. } if matches!(**what, PartyRequest::SendData { .. }))
     }
 }
 
@@ -149,7 +151,7 @@ impl Owned for OwnedParties {
     }
 
     fn leaving(&mut self, owning: &mut Owning<'_>, stream: &StreamKey, session: SessionRef) {
-        self.ask_one(owning, None, stream, Request::Leave(session));
+        self.ask_one(owning, None, stream, PartyRequest::Leave(session));
     }
 
     fn rebind(
@@ -197,8 +199,8 @@ impl Owned for OwnedParties {
         owning.send_rosters(stream, RosterCause::NewOwner);
         let mut effects = Vec::new();
         self.parties.meet(party, inside, &waiting, &mut effects);
-        // The tickets may be for other members than the party has now; nobody knows for certain.
-        if effects.extract_if(.., |effect| matches!(effect, Effect::CancelTickets)).count() > 0 {
+        // The tickets may be for other members than the party has now, so they are lost.
+        if effects.extract_if(.., |effect| matches!(effect, PartyEffect::CancelTickets)).count() > 0 {
             owning.streams.parties_without_tickets.push((stream.subject, true));
         }
         owning.carry_out_party(stream, effects);
@@ -239,29 +241,29 @@ impl Owned for OwnedParties {
 }
 
 impl Owning<'_> {
-    fn carry_out_party(&mut self, stream: &StreamKey, effects: Vec<Effect>) {
+    fn carry_out_party(&mut self, stream: &StreamKey, effects: Vec<PartyEffect>) {
         for effect in effects {
             match effect {
-                Effect::Enter(member, told) => {
+                PartyEffect::Enter(member, told) => {
                     let told = told.map(|event| self.sessions.encode.party_event(stream, event));
                     self.enter(stream, member, told);
                 }
-                Effect::Expel(member) => self.expel(stream, member.listener, true),
-                Effect::Dissolve(members) => {
+                PartyEffect::Expel(member) => self.expel(stream, member.listener, true),
+                PartyEffect::Dissolve(members) => {
                     members.into_iter().for_each(|member| self.expel(stream, member.listener, false));
                 }
-                Effect::Dismiss(member) => self.expel(stream, member.listener, false),
-                Effect::Send { to, event } => {
+                PartyEffect::Dismiss(member) => self.expel(stream, member.listener, false),
+                PartyEffect::Send { to, event } => {
                     let payload = self.sessions.encode.party_event(stream, event);
                     self.push(to, payload);
                 }
-                Effect::Publish { except, event } => self.tell_party(stream, except, event),
-                Effect::CancelTickets => self.streams.parties_without_tickets.push((stream.subject, false)),
+                PartyEffect::Publish { except, event } => self.tell_party(stream, except, event),
+                PartyEffect::CancelTickets => self.streams.parties_without_tickets.push((stream.subject, false)),
             }
         }
     }
 
-    fn tell_party(&mut self, stream: &StreamKey, except: Option<SessionRef>, event: Event) {
+    fn tell_party(&mut self, stream: &StreamKey, except: Option<SessionRef>, event: PartyEvent) {
         let payload = self.sessions.encode.party_event(stream, event);
         let audience = except.map_or(Audience::All, Audience::AllBut);
         self.publish(&Publish {

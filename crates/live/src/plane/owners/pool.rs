@@ -11,8 +11,8 @@ use super::asked_matches::AskedMatches;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::matchmaker::{
-    CarriedPool, CarriedTicket, Matchmaker, MatchmakerConfig, MemberKey, NewTicket, OnTicket, Owner, POOL, PoolAsk,
-    PoolReply, PoolStats, SLICE_UNITS, Slice, Ticket, TicketId, TicketStanding,
+    CarriedPool, CarriedTicket, Matchmaker, MatchmakerConfig, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, PoolReply,
+    PoolStats, SLICE_UNITS, Slice, Ticket, TicketId, TicketOwner, TicketStanding,
 };
 use crate::place::{Partition, Place};
 use crate::plane::Plane;
@@ -42,7 +42,7 @@ pub(crate) struct OwnedPool {
 }
 
 impl OwnedPool {
-    /// Changes the pool as it is asked to. Tickets that the change ends are put into `gone`.
+    /// Carries out a question to the pool. Tickets that the question ends are put into `gone`.
     #[expect(clippy::vec_box, reason = "tickets are handed on as they lie in the pool")]
     fn decide(&mut self, ask: PoolAsk, now: Millis, gone: &mut Vec<Box<Ticket<Presence>>>) -> Result<PoolReply> {
         let matchmaker = &mut self.matchmaker;
@@ -87,7 +87,7 @@ impl Plane {
         self.sessions.routes.owner(POOL.partition())
     }
 
-    /// Asks something of the pool. The answer to `request` is the pool's.
+    /// Sends a question to the owner of the pool. The answer to `request` is the pool's.
     pub fn ask_pool(&mut self, now: Millis, ask: PoolAsk, request: Option<RequestRef>, out: &mut Effects) {
         if let PoolAsk::Add(ticket) = &ask {
             self.sessions.note_ticket(now, ticket);
@@ -103,20 +103,20 @@ impl Plane {
     /// Takes back the tickets of parties whose members changed: the tickets were for the former members.
     pub(crate) fn cancel_tickets_of_parties(&mut self, now: Millis, out: &mut Effects) {
         for (party, is_lost) in std::mem::take(&mut self.owners.streams.parties_without_tickets) {
-            let owner = Owner::Party(Arc::from(format!("{party}.{}", self.config.node)));
+            let owner = TicketOwner::Party(Arc::from(format!("{party}.{}", self.config.node)));
             self.cancel_tickets(now, owner, is_lost, out);
         }
     }
 
     /// Takes back the tickets of an owner, whoever owns the pool. Players are told if the tickets are lost.
-    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: Owner, is_lost: bool, out: &mut Effects) {
-        // Outside of a cluster no owner dies before it has heard of this, so no answer is awaited.
+    pub(crate) fn cancel_tickets(&mut self, now: Millis, owner: TicketOwner, is_lost: bool, out: &mut Effects) {
+        // Without a cluster the pool's owner cannot die before it has heard of this, so no answer is awaited.
         let request = self.sessions.routes.is_of_cluster().then(|| self.request());
         let ask = if is_lost { PoolAsk::LoseOwner(owner) } else { PoolAsk::RemoveOwner(owner) };
         self.ask_pool(now, ask, request, out);
     }
 
-    /// Asks the present owners again for everything that nobody has confirmed.
+    /// Asks the pool's present owner again to take back tickets, where no owner has confirmed that it did.
     pub(crate) fn repeat_unconfirmed(&mut self, now: Millis, out: &mut Effects) {
         let again = std::mem::take(&mut self.sessions.uncancelled);
         again.into_iter().for_each(|(owner, is_lost)| self.cancel_tickets(now, owner, is_lost, out));
@@ -124,7 +124,8 @@ impl Plane {
 }
 
 impl OwnedPool {
-    /// Sets the time of a pass if none is set: the first tickets after a rest wait for others, as all do.
+    /// Sets the time of the next pass if none is set. The first tickets after a rest wait a little, so that others may
+    /// join them.
     fn time_first_pass(&mut self, owning: &mut Owning<'_>) {
         if self.pass_at.is_none() && !self.matchmaker.is_empty() {
             let soonest = owning.now + self.config.interval_ms.min(100);
@@ -144,10 +145,10 @@ impl OwnedPool {
         let (Some(key), Carried::Pool(CarriedPool::Ticket(ticket))) = (part.recovery_key(), part) else { return };
         let CarriedTicket { ticket, waited_ms, .. } = *ticket;
         if self.matchmaker.resume(owning.now, ticket, waited_ms) {
-            // Recovery data of the former owner do not outlast it, so new ones are kept.
+            // The recovery data of the former owner are removed in time, so new ones are kept.
             owning.note_change(key);
         } else {
-            self.matchmaker.lose();
+            self.matchmaker.count_lost();
         }
     }
 
@@ -172,7 +173,7 @@ impl OwnedPool {
             }
         }
         for (id, members) in on {
-            self.matchmaker.lose();
+            self.matchmaker.count_lost();
             owning.out.extend(members.into_values().map(|session| Effect::EndTicket((session, id.clone()))));
         }
         self.time_first_pass(owning);
@@ -272,7 +273,8 @@ impl Owned for OwnedPool {
         Kind::Pool
     }
 
-    /// Begins a pass whose time has come, unless the timer was set for a pool that was another place's meanwhile.
+    /// Begins a pass whose time has come. An outdated timer does nothing: the pool may have been another place's
+    /// meanwhile.
     fn turn(&mut self, owning: &mut Owning<'_>) {
         let now = owning.now;
         if self.pass_at.take_if(|at| *at <= now).is_none() || self.matchmaker.is_empty() {
@@ -409,7 +411,8 @@ impl Owned for OwnedPool {
 }
 
 impl Owning<'_> {
-    /// A ticket that is put in, and its members at other places than the asker's, who have to be told of it.
+    /// The ticket that a question puts in, and those of its members that are at other places than the asker and have to
+    /// be told of it.
     fn members_to_tell(&self, ask: &PoolAsk, request: Option<RequestRef>) -> Option<(TicketId, Vec<SessionRef>)> {
         let PoolAsk::Add(ticket) = ask else { return None };
         let place = request.filter(|_| self.sessions.routes.is_of_cluster())?.place;

@@ -30,7 +30,8 @@ pub(crate) struct Presences {
     visible: usize,
     /// Number of joins so far; it wraps.
     came: u32,
-    /// The snapshot of a large stream, and the position before which every change would change it.
+    /// The snapshot of a large stream, and the position at which it ends: only a change before that position changes
+    /// it.
     shown: Option<(Arc<[Presence]>, usize)>,
 }
 
@@ -75,14 +76,14 @@ impl Presences {
         true
     }
 
-    /// Gives a presence to its session at another place. Answers the encoding in which the session hears by its join,
-    /// if it is here.
+    /// Moves the presence of a session to the session's new place. Answers `None` if the session is not on the stream,
+    /// otherwise the encoding in which the session hears the stream by its join, if it does.
     pub(crate) fn rebind(&mut self, from: SessionRef, to: SessionRef) -> Option<Option<Encoding>> {
         let (place, _, here) = self.here.get_full_mut(&from)?;
         Arc::make_mut(&mut here.presence).session = to;
         let heard = here.heard;
         if self.here.replace_index(place, to).is_err() {
-            // Both sessions were here; the presence of the second one stays.
+            // The session was here at both places; the presence at its new place stays.
             self.remove(from);
         }
         self.changed(place);
@@ -181,7 +182,7 @@ impl Presences {
     pub(crate) fn page(&self, with_hidden: bool, skip: usize, limit: usize) -> (Vec<Presence>, usize) {
         let total = if with_hidden { self.here.len() } else { self.visible };
         if with_hidden || self.visible == self.here.len() {
-            // Positions find the page: pages of a large stream must not cost what lies before them.
+            // The page is found by its position, so that a late page of a large stream costs no more than the first.
             let end = total.min(skip.saturating_add(limit));
             let page = self.here.as_slice().get_range(skip.min(end)..end);
             let page = page.map(|page| page.values().map(|here| Presence::clone(&here.presence)).collect());
@@ -208,7 +209,7 @@ mod tests {
                 user_id: UserId(Uuid::from_u128(n)),
                 token_id: muster_domain::ids::TokenId(Uuid::nil()),
                 issued_at_sec: 0,
-                sole_since: None,
+                only_session_since: None,
             };
             let (session_id, user_id) = (info.session_id, info.user_id);
             let session = SessionRef { place: crate::Place::from(0), key: registry.open(info, ()) };
@@ -222,7 +223,7 @@ mod tests {
                 hidden,
                 persistence: false,
                 status: None,
-                sole_since: None,
+                only_session_since: None,
             })
         };
         (0..count).map(presence).collect()

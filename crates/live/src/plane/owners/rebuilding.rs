@@ -1,4 +1,5 @@
-//! Partitions that this place owns and does not know all of yet, and things whose recovery data are to be kept.
+//! Partitions that this place owns although parts of their state are still missing here, and things whose recovery data
+//! are to be kept.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +10,8 @@ use crate::session::Millis;
 use crate::stream::StreamKey;
 use crate::wheel::Wheel;
 
-/// How often one thing is handed out at most, in milliseconds: changes since may be lost with its owner.
+/// The least time between two copies of one thing as recovery data, in milliseconds. Changes since the last copy may be
+/// lost if the owner dies.
 pub const RECOVERY_INTERVAL_MS: Millis = 250;
 
 /// The largest number of relations, or of presences, in one message.
@@ -69,12 +71,12 @@ impl<T> Awaited<T> {
     }
 }
 
-/// A partition that this place owns and does not know all of yet.
+/// A partition that this place owns although parts of its state are still missing here.
 pub(crate) struct Rebuilding {
     pub epoch: Epoch,
     /// The owner that hands the partition over, if it lives.
     pub former: Option<Place>,
-    /// Places that have yet to tell all.
+    /// Places that have yet to tell all that they know of the partition.
     pub awaited: Vec<Place>,
     /// Streams of the partition that are known so far.
     pub streams: BTreeSet<StreamKey>,

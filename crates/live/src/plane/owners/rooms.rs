@@ -23,8 +23,8 @@ use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::owners::rosters::RosterCause;
 use crate::registry::SessionKey;
 use crate::rooms::{
-    self, Across, Actor, Caller, CloseCause, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Request,
-    RoomAction, RoomId, Rooms, RoomsAsk, RoomsConfig, To, ToOwner, ViewKey,
+    self, Actor, Caller, CloseCause, DirectoryAction, Entry, LobbyDelta, MessageToRoomOwner, OwnerMessage, Request,
+    RoomAction, RoomAudience, RoomEffect, RoomEvent, RoomId, RoomOwner, Rooms, RoomsAsk, RoomsConfig, ViewKey,
 };
 use crate::session::Millis;
 use crate::stream::{Presence, SessionRef, StreamKey, mode};
@@ -48,7 +48,7 @@ impl ViewKey {
     }
 }
 
-impl Owner {
+impl RoomOwner {
     /// The partition of the owner.
     pub fn partition(&self) -> Partition {
         match self {
@@ -60,8 +60,8 @@ impl Owner {
 }
 
 impl Plane {
-    /// Asks something of an owner of rooms. The answer to the request in it is the owner's.
-    pub fn ask_rooms(&mut self, now: Millis, ask: ToOwner, out: &mut Effects) {
+    /// Sends a question to an owner of rooms. The answer to the request in the question is the owner's.
+    pub fn ask_rooms(&mut self, now: Millis, ask: MessageToRoomOwner, out: &mut Effects) {
         let request = ask.reply_to();
         self.ask_thing(now, Ask::Room(Box::new(ask)), request, out);
     }
@@ -71,8 +71,8 @@ impl Plane {
         &self.config.rooms
     }
 
-    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come
-    /// anywhere. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
+    /// Brings a session into a room. The answer is the room's, or [`Reply::Joined`] if the session cannot come to any
+    /// stream. The caller asks [`Self::is_on`] first, for a session that is there already or on its way.
     pub fn come_to_room(
         &mut self,
         now: Millis,
@@ -90,11 +90,11 @@ impl Plane {
             session: Some((presence.session, presence.session_id)),
         };
         let what = RoomAction::Join(entry, listener);
-        self.ask_rooms(now, ToOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
+        self.ask_rooms(now, MessageToRoomOwner::Room(room, Request { caller, reply_to: Some(request), what }), out);
     }
 }
 
-impl Asked for ToOwner {
+impl Asked for MessageToRoomOwner {
     fn partition(&self) -> Option<Partition> {
         Some(self.owner().partition())
     }
@@ -107,19 +107,19 @@ impl Asked for ToOwner {
         self.may_wander()
     }
 
-    /// Leaves outdated news out of a place's message to desks and the directory: news of rooms that another place owns
-    /// by now, which that place tells again. News of closed rooms do not become outdated. `is_owner` says whether the
-    /// sender may speak for a partition when the message comes, though the message may wait before it counts. Answers
-    /// whether anything is left.
+    /// Drops outdated news from a place's message to desks and the directory. News of a room is outdated if another
+    /// place owns the room by now; that place tells the news again. News of closed rooms do not become outdated.
+    /// `is_owner` says whether the sender may speak for a partition at the time when the message comes, even if the
+    /// message then waits. Answers whether anything is left.
     fn drop_outdated(&mut self, is_owner: &dyn Fn(Partition) -> bool) -> bool {
         let is_its_own = |room: &RoomId| is_owner(room.stream().partition());
         match self {
-            Self::Across(_, Across::Report(room, _) | Across::Filling { room, .. }) => is_its_own(room),
-            Self::Across(_, Across::Listing(rooms)) => {
+            Self::FromOwner(_, OwnerMessage::Report(room, _) | OwnerMessage::Filling { room, .. }) => is_its_own(room),
+            Self::FromOwner(_, OwnerMessage::Listing(rooms)) => {
                 rooms.retain(|(room, summary)| summary.is_none() || is_its_own(room));
                 !rooms.is_empty()
             }
-            Self::Across(_, Across::Forgotten(partitions)) => {
+            Self::FromOwner(_, OwnerMessage::Forgotten(partitions)) => {
                 partitions.retain(|partition| is_owner(*partition));
                 !partitions.is_empty()
             }
@@ -128,7 +128,7 @@ impl Asked for ToOwner {
     }
 }
 
-impl Part for rooms::Carried {
+impl Part for rooms::CarriedRooms {
     fn partition(&self) -> Partition {
         self.owner().partition()
     }
@@ -157,13 +157,13 @@ impl OwnedRooms {
     }
 
     /// Carries out effects in order, and sets the timer for what is due first.
-    fn carry_out_effects(&mut self, owning: &mut Owning<'_>, effects: Vec<Effect>) {
+    fn carry_out_effects(&mut self, owning: &mut Owning<'_>, effects: Vec<RoomEffect>) {
         self.carry_out_each(owning, effects);
         self.set_timer(owning);
     }
 
     /// Carries out effects in order. Messages of this place to itself as another owner come behind the effects.
-    fn carry_out_each(&mut self, owning: &mut Owning<'_>, effects: Vec<Effect>) {
+    fn carry_out_each(&mut self, owning: &mut Owning<'_>, effects: Vec<RoomEffect>) {
         let mut to_self = VecDeque::new();
         owning.carry_out_rooms(effects, &mut to_self);
         while let Some(ask) = to_self.pop_front() {
@@ -187,20 +187,23 @@ impl Typed for OwnedRooms {
         Self { rooms: Rooms::new(config.rooms.clone()), timer_at: None }
     }
 
-    /// The question holds the request too, since it may be handed on to another owner.
+    /// The request is in the question too, because the question may be handed on to another owner.
     fn ask(&mut self, owning: &mut Owning<'_>, _request: Option<RequestRef>, ask: RoomsAsk) {
         let comer = match &*ask {
-            ToOwner::Room(room, Request { what: RoomAction::Join(_, listener), .. }) => Some((*room, *listener)),
+            MessageToRoomOwner::Room(room, Request { what: RoomAction::Join(_, listener), .. }) => {
+                Some((*room, *listener))
+            }
             _ => None,
         };
         let view = match &*ask {
-            ToOwner::Directory(Request { what: DirectoryAction::Subscribe(view), .. }) => Some(view.clone()),
+            MessageToRoomOwner::Directory(Request { what: DirectoryAction::Subscribe(view), .. }) => Some(view.clone()),
             _ => None,
         };
         let mut effects = Vec::new();
         self.rooms.receive(owning.now, *ask, &mut effects);
         if let Some((room, listener)) = comer {
-            let came = |effect: &Effect| matches!(effect, Effect::Track { listener: who, .. } if *who == listener);
+            let came =
+                |effect: &RoomEffect| matches!(effect, RoomEffect::Track { listener: who, .. } if *who == listener);
             if !effects.iter().any(came) {
                 let stream = room.stream();
                 owning.down(listener.session.place, Down::Removed { stream, listener });
@@ -223,8 +226,8 @@ impl Owned for OwnedRooms {
         Some(mode::ROOM)
     }
 
-    /// Runs rooms when their timer fires, unless a sooner one was set since. The next timer is set when all timers of
-    /// this turn have run, so that an outdated one does not run rooms twice.
+    /// Runs rooms whose time has come. An outdated timer does nothing. The next timer is set only when all timers of
+    /// this turn have run, so that rooms do not run twice.
     fn turn(&mut self, owning: &mut Owning<'_>) {
         if self.timer_at.take_if(|at| *at <= owning.now).is_some() {
             let mut effects = Vec::new();
@@ -252,7 +255,7 @@ impl Owned for OwnedRooms {
         self.carry_out_effects(owning, effects);
     }
 
-    /// The stream may be that of a view of the lobby.
+    /// Ends a view of the lobby that no session hears any more.
     fn unheard(&mut self, owning: &mut Owning<'_>, stream: &StreamKey) {
         if stream.mode == mode::LOBBY
             && !owning.streams.map.contains_key(stream)
@@ -286,26 +289,26 @@ impl Owned for OwnedRooms {
     }
 
     fn forget(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
-        let directory = owning.sessions.routes.epoch(Owner::Directory.partition());
+        let directory = owning.sessions.routes.epoch(RoomOwner::Directory.partition());
         self.rooms.forget(owning.now, directory, |owner| changed.contains(&owner.partition()));
     }
 
-    /// A new directory is told of all rooms.
+    /// Tells a new directory of all rooms.
     fn owners_change(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
-        if changed.contains(&Owner::Directory.partition()) {
+        if changed.contains(&RoomOwner::Directory.partition()) {
             self.rooms.relist(owning.now);
             self.set_timer(owning);
         }
     }
 
-    /// New desks are told of the rooms that they are to fill.
+    /// Tells new desks of the rooms that they are to fill.
     fn owners_changed(&mut self, owning: &mut Owning<'_>, changed: &BTreeSet<Partition>) {
         let mut effects = Vec::new();
         self.rooms.introduce(|desk| changed.contains(&desk.partition()), &mut effects);
         self.carry_out_effects(owning, effects);
     }
 
-    /// A new directory tells those who watch the lobby everything anew and at once, now that it knows of all rooms.
+    /// Has a new directory tell those who watch the lobby everything at once, now that it knows of all rooms.
     fn adopt_streams(&mut self, owning: &mut Owning<'_>, streams: &BTreeSet<StreamKey>) {
         for stream in streams.iter().filter(|stream| stream.mode == mode::LOBBY) {
             if let Some(view) = ViewKey::parse(stream.label()) {
@@ -315,11 +318,11 @@ impl Owned for OwnedRooms {
         self.set_timer(owning);
     }
 
-    /// The directory forgot the rooms of these partitions when their owner died, and may have learned of them again
-    /// from messages that this place had sent long before.
+    /// Has the directory forget the rooms of these partitions once more. It forgot them when their owner died, and may
+    /// have learned of them again from messages that this place had sent long before.
     fn rebuilt(&self, partitions: &[Partition]) -> Option<Up> {
-        let forgotten = Across::Forgotten(partitions.to_vec());
-        Some(Up::from(ToOwner::Across(Owner::Directory, forgotten)))
+        let forgotten = OwnerMessage::Forgotten(partitions.to_vec());
+        Some(Up::from(MessageToRoomOwner::FromOwner(RoomOwner::Directory, forgotten)))
     }
 
     fn resume(
@@ -332,8 +335,8 @@ impl Owned for OwnedRooms {
         let mut streams = Vec::new();
         for part in kept {
             match &part {
-                Carried::Room(rooms::Carried::Room(room)) if room.recover => streams.push(room.id.stream()),
-                Carried::Room(rooms::Carried::Room(_) | rooms::Carried::Members(_)) => {}
+                Carried::Room(rooms::CarriedRooms::Room(room)) if room.recover => streams.push(room.id.stream()),
+                Carried::Room(rooms::CarriedRooms::Room(_) | rooms::CarriedRooms::Members(_)) => {}
                 _ => continue,
             }
             owning.carry_in(self, part);
@@ -347,7 +350,7 @@ impl Owned for OwnedRooms {
         let inside: Vec<(Presence, Listener)> =
             inside.into_iter().map(|member| (member.presence, member.listener)).collect();
         if !self.rooms.contains(room) {
-            owning.tell_room(room, To::All, Event::Closed(CloseCause::Lost));
+            owning.tell_room(room, RoomAudience::All, RoomEvent::Closed(CloseCause::Lost));
             let listeners = inside.into_iter().map(|(_, listener)| listener).chain(waiting);
             return listeners.for_each(|listener| owning.expel(stream, listener, false));
         }
@@ -363,8 +366,8 @@ impl Owned for OwnedRooms {
         self.carry_out_effects(owning, effects);
         if !strangers.is_empty() {
             // The seats of these sessions are not known, so for them the room has ended.
-            let to = To::Only(strangers.iter().map(|listener| listener.session).collect());
-            owning.tell_room(room, to, Event::Closed(CloseCause::Lost));
+            let to = RoomAudience::Only(strangers.iter().map(|listener| listener.session).collect());
+            owning.tell_room(room, to, RoomEvent::Closed(CloseCause::Lost));
         }
         strangers.iter().for_each(|listener| owning.expel(stream, *listener, true));
         waiting.iter().for_each(|listener| owning.expel(stream, *listener, false));
@@ -398,30 +401,30 @@ impl Owned for OwnedRooms {
     }
 }
 
-impl From<ToOwner> for Up {
-    fn from(ask: ToOwner) -> Self {
+impl From<MessageToRoomOwner> for Up {
+    fn from(ask: MessageToRoomOwner) -> Self {
         Self::Ask { request: ask.reply_to(), ask: Ask::Room(Box::new(ask)) }
     }
 }
 
 impl Owning<'_> {
-    fn carry_out_rooms(&mut self, effects: Vec<Effect>, to_self: &mut VecDeque<ToOwner>) {
+    fn carry_out_rooms(&mut self, effects: Vec<RoomEffect>, to_self: &mut VecDeque<MessageToRoomOwner>) {
         for effect in effects {
             match effect {
-                Effect::Reply(to, answer) => {
-                    if let Ok(rooms::Answer::Joined(joined)) = &answer {
+                RoomEffect::Reply(to, answer) => {
+                    if let Ok(rooms::RoomAnswer::Joined(joined)) = &answer {
                         self.streams.shown(&joined.state.summary.id.stream());
                     }
                     self.reply(Some(to), Reply::Answer(Answer::Room(answer)));
                 }
-                Effect::Track { room, who, listener, seat } => self.track(room, who, listener, seat),
-                Effect::Untrack { room, listener, seen } => self.expel(&room.stream(), listener, seen),
-                Effect::Tell { room, to, event } => self.tell_room(room, to, event),
-                Effect::Lobby { view, delta } => self.tell_lobby(&view, delta),
-                Effect::Send(owner, message) => {
+                RoomEffect::Track { room, who, listener, seat } => self.track(room, who, listener, seat),
+                RoomEffect::Untrack { room, listener, seen } => self.expel(&room.stream(), listener, seen),
+                RoomEffect::Tell { room, to, event } => self.tell_room(room, to, event),
+                RoomEffect::Lobby { view, delta } => self.tell_lobby(&view, delta),
+                RoomEffect::Send(owner, message) => {
                     let (me, partition) = (self.sessions.me, owner.partition());
                     let place = self.sessions.routes.owner(partition);
-                    let ask = ToOwner::Across(owner, message);
+                    let ask = MessageToRoomOwner::FromOwner(owner, message);
                     // Messages that wait already come first.
                     let waits = |(_, up): &(Place, Up)| up.concerns(|about| about == partition);
                     match self.rebuilding.get_mut(&partition) {
@@ -449,20 +452,20 @@ impl Owning<'_> {
             hidden: false,
             persistence: false,
             status,
-            sole_since: None,
+            only_session_since: None,
         };
         self.enter(&stream, Member { presence, listener }, None);
     }
 
-    fn tell_room(&mut self, room: RoomId, to: To, event: Event) {
+    fn tell_room(&mut self, room: RoomId, to: RoomAudience, event: RoomEvent) {
         let stream = room.stream();
         let payload = self.sessions.encode.room_event(&stream, event);
         match to {
-            To::All => {
+            RoomAudience::All => {
                 let (audience, delivery) = (Audience::All, Delivery::Reliable);
                 self.publish(&Publish { stream, payload, audience, delivery, sender: None });
             }
-            To::Only(sessions) => self.tell_some(&stream, &sessions, &*payload),
+            RoomAudience::Only(sessions) => self.tell_some(&stream, &sessions, &*payload),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Rosters, as owners send them: the places that hear a stream are told who may be seen on it.
+//! Rosters, as owners send them: an owner tells the places that hear a stream who may be seen on it.
 
 use super::owning::Owning;
 use super::streams::Stream;
@@ -7,27 +7,30 @@ use crate::plane::message::Down;
 use crate::plane::owners::rebuilding::PART_MAX;
 use crate::stream::{Presence, StreamKey};
 
-/// Why a place is told who is on a stream.
+/// The reason for sending a roster to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RosterCause {
     /// The place begins to hear the stream, or to hear it from this owner.
     Begins,
-    /// The owner has rebuilt the stream.
+    /// The owner is new, and has learned who is on the stream. The place tells its sessions how the roster differs from
+    /// the former one.
     NewOwner,
-    /// The owner does not know the stream any more.
+    /// The owner gives the stream up. Places of the owner's node keep this roster for the next owner.
     LostHere,
 }
 
 impl Owning<'_> {
-    /// Tells the joins and leaves that are kept back on these partitions' streams. Then leaves the streams' rosters
-    /// with the places of this node, which keep none of streams that their own node owns.
+    /// Prepares the streams of these partitions for another owner: tells the joins and leaves that were kept back, and
+    /// then sends the rosters to the places of this node that hear the streams. These places have no rosters yet,
+    /// because a place keeps none of a stream that its own node owns.
     pub(crate) fn leave_rosters(&mut self, is_one: impl Fn(Partition) -> bool) {
         let me = self.sessions.me.node();
-        // Places keep the former owner's rosters of partitions that are not rebuilt yet: this owner does not know all.
+        // Partitions that are being rebuilt are left out: this owner does not know everybody on their streams yet, and
+        // the places still keep the former owner's rosters.
         let is_known = |partition: Partition| is_one(partition) && !self.rebuilding.contains_key(&partition);
         let mut streams: Vec<StreamKey> =
             self.streams.map.keys().filter(|key| is_known(key.partition())).cloned().collect();
-        // The order is the same in every run.
+        // Streams are sorted, so that every run sends in the same order.
         streams.sort_unstable();
         for key in streams {
             self.tell_all_kept(&key);
@@ -43,7 +46,7 @@ impl Owning<'_> {
         places.into_iter().for_each(|place| self.send_roster(key, place, cause));
     }
 
-    /// Tells a place who may be seen on a stream, if its sessions are told who comes and goes.
+    /// Sends the roster of a stream to a place, in parts. Streams whose joins and leaves nobody is told have no roster.
     pub(crate) fn send_roster(&mut self, key: &StreamKey, place: Place, cause: RosterCause) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
         if !self.sessions.encode.tells_presences(key) {

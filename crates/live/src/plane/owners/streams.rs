@@ -54,10 +54,15 @@ impl Stream {
         self.listeners.iter().map(|(place, _)| *place)
     }
 
-    pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding) {
+    /// Counts a session less that hears the stream. With `is_checked` there must be one; without, a message that no
+    /// place sends leaves the count as it is.
+    pub(crate) fn discount_listener(&mut self, place: Place, encoding: Encoding, is_checked: bool) {
         let Some(position) = self.listeners.iter().position(|(other, _)| *other == place) else { return };
         let counts = &mut self.listeners[position].1;
-        count_down(&mut counts[encoding as usize], 1, "sessions of a place that hear a stream");
+        let count = &mut counts[encoding as usize];
+        if is_checked || *count > 0 {
+            count_down(count, 1, "sessions of a place that hear a stream");
+        }
         if *counts == [0; 2] {
             self.listeners.swap_remove(position);
         }
@@ -76,7 +81,7 @@ impl Stream {
 
     fn forget_news_if_unheard(&mut self) {
         if self.listeners.is_empty() {
-            // The next hearer begins with a snapshot.
+            // Nobody has to be told: the next session that hears the stream begins with a snapshot.
             self.news = News::default();
         }
     }
@@ -95,7 +100,7 @@ impl Stream {
         self.presences.snapshot(max)
     }
 
-    /// The same snapshot without the presence of one session.
+    /// The snapshot of [`Self::snapshot`] without the presence of one session.
     pub(crate) fn snapshot_but(&mut self, but: Option<SessionRef>, max: usize) -> (Arc<[Presence]>, usize) {
         let (presences, total) = self.snapshot(max);
         let Some(but) = but else { return (presences, total) };
@@ -141,7 +146,7 @@ pub(crate) struct Streams {
     pub relayed: indexmap::IndexSet<StreamKey, foldhash::fast::RandomState>,
     /// Presences on all streams.
     pub presences: usize,
-    /// Published messages from sessions that were not on the stream.
+    /// Number of published messages that were dropped because their sender was not on the stream.
     pub strangers: u64,
 }
 
@@ -172,8 +177,8 @@ impl Owning<'_> {
         let changes = is_new || matches!(condition, Condition::Replace) && !is_same;
         let begins = listener.filter(|_| heard.is_none());
         if let Some(listener) = begins {
-            // The roster goes to the session's place before the presence is there, so that the place knows what the
-            // session was told, and no more.
+            // The roster is sent before the presence is put in, so that the session's place knows the same presences
+            // that the session was told.
             self.count_in(&key, listener);
         }
         let presence = Arc::new(presence);
@@ -200,8 +205,8 @@ impl Owning<'_> {
     /// all owners choose the same, in whatever order they learn of the sessions.
     pub(crate) fn close_older(&mut self, key: &StreamKey) {
         let Some(stream) = self.streams.map.get(key).filter(|_| key.mode == mode::NOTIFICATIONS) else { return };
-        let newest = stream.presences.iter().max_by_key(|presence| (presence.sole_since, presence.session_id));
-        let Some(Presence { session: newest, sole_since: Some(_), .. }) = newest else { return };
+        let newest = stream.presences.iter().max_by_key(|presence| (presence.only_session_since, presence.session_id));
+        let Some(Presence { session: newest, only_session_since: Some(_), .. }) = newest else { return };
         for older in stream.presences.iter().map(|presence| presence.session).filter(|session| session != newest) {
             let close = Down::Close { session: older.key, payload: None, reason: CloseReason::SingleSocket };
             self.sessions.down(older.place, close, self.out);
@@ -233,7 +238,7 @@ impl Owning<'_> {
         heard: Option<Encoding>,
     ) -> Option<Arc<Presence>> {
         if let (Some(encoding), Some(stream)) = (heard, self.streams.map.get_mut(key)) {
-            stream.discount_listener(session.place, encoding);
+            stream.discount_listener(session.place, encoding, self.config.checks_itself);
         }
         let left = self.remove(key, session);
         let presence = left.as_ref().map(|here| here.presence.clone());
@@ -250,7 +255,7 @@ impl Owning<'_> {
         let stream = self.streams.map.get_mut(key)?;
         let here = stream.presences.remove(session)?;
         if let Some(encoding) = here.heard {
-            stream.discount_listener(session.place, encoding);
+            stream.discount_listener(session.place, encoding, self.config.checks_itself);
         }
         self.streams.presences -= 1;
         Some(here)
@@ -264,7 +269,8 @@ impl Owning<'_> {
             return;
         }
         if told.is_some() {
-            // The session's place is to know of the stream exactly what the session is told.
+            // Joins and leaves that were kept back are told first: the roster at the session's place then shows the
+            // same presences as the message to the session.
             self.tell_all_kept(key);
         }
         let stream = self.streams.map.entry(key.clone()).or_default();
@@ -321,7 +327,7 @@ impl Owning<'_> {
             });
             self.reply(Some(request), reply);
         }
-        // A session that hears by its join already goes on to hear by itself, and was counted.
+        // A session that hears by its join already was counted. From now on it hears by its listen.
         let heard = self.streams.map.get_mut(&key).and_then(|stream| stream.presences.heard_mut(listener.session));
         if heard.and_then(Option::take).is_none() {
             self.begin_listening(key, listener);
@@ -331,7 +337,7 @@ impl Owning<'_> {
     pub(crate) fn unlisten(&mut self, key: &StreamKey, listener: Listener, by_join: bool) {
         let Some(stream) = self.streams.map.get_mut(key) else { return };
         if !by_join || stream.presences.heard_mut(listener.session).and_then(Option::take).is_some() {
-            stream.discount_listener(listener.session.place, listener.encoding);
+            stream.discount_listener(listener.session.place, listener.encoding, self.config.checks_itself);
         }
         self.drop_if_unused(key);
     }
@@ -393,7 +399,7 @@ impl Streams {
         self.map.len()
     }
 
-    /// Takes a session's standing in. Nobody is told.
+    /// Puts in the standing of a session. Nobody is told.
     pub(crate) fn install(&mut self, standing: Standing) {
         let Standing { stream: key, presence, listener, by_join, .. } = standing;
         let stream = self.map.entry(key.clone()).or_default();

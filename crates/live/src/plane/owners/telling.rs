@@ -94,9 +94,9 @@ impl News {
         });
         let count = telling.leaves.len().min(max);
         let leaves: Vec<Presence> = telling.leaves.drain(..count).map(Arc::unwrap_or_clone).collect();
-        // A presence that left and came back must not be told the other way round.
+        // Joins follow only when all leaves are told: of a presence that left and came back, the leave is told first.
         let room = if telling.leaves.is_empty() { telling.joins.len().min(max) } else { 0 };
-        // Presences are told as they are now: a status may have changed since.
+        // Presences are told in their present state: a status may have changed since.
         let here = |(session, number)| presences.get(session).filter(|here| here.number == number);
         let joins = telling.joins.drain(..room).filter_map(here);
         let joins = joins.map(|here| Presence::clone(&here.presence)).collect();
@@ -179,8 +179,8 @@ impl Owning<'_> {
         }
     }
 
-    /// Tells some sessions on a stream something in the stream's order: behind what all were told before. Sessions that
-    /// have left meanwhile are told nothing.
+    /// Sends a message to some sessions on a stream in the stream's order: behind everything that all were told before.
+    /// Sessions that have left meanwhile are left out.
     pub(crate) fn tell_some(&mut self, key: &StreamKey, sessions: &[SessionRef], payload: &dyn Payload) {
         let Some(stream) = self.streams.map.get(key) else { return };
         let mut frames = Frames::default();

@@ -1,4 +1,4 @@
-//! The things that a place owns, by kind, made of the list of kinds.
+//! The things that a place owns, by kind. A macro makes this code from the list of kinds.
 
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
@@ -12,7 +12,7 @@ use crate::stream::{Encoding, SessionRef, StreamKey};
 macro_rules! things {
     ($($(#[$doc:meta])* $kind:ident: $file:ident::$kept:ident,
         $rules:ident::{$ask:ident => $answer:ident, $part:ident};)*) => {
-        /// All things that a place owns but its streams, by kind.
+        /// All things that a place owns, streams excepted, by kind.
         pub(crate) struct Things {
             $($(#[$doc])* pub(crate) $file: super::$file::$kept,)*
             /// Kinds that were added by [`crate::Plane::add`].
@@ -29,7 +29,7 @@ macro_rules! things {
                 [$(&self.$file as &dyn Owned),*].into_iter().chain(self.added.iter().map(|added| &**added))
             }
 
-            /// Every kind, to be changed.
+            /// Every kind, to be changed, in the order of their registration.
             pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut (dyn Owned + 'static)> {
                 let registered = [$(&mut self.$file as &mut (dyn Owned + 'static)),*];
                 registered.into_iter().chain(self.added.iter_mut().map(|added| &mut **added))
@@ -56,13 +56,13 @@ macro_rules! things {
                 }
             }
 
-            /// Does what is due among things that set no timers for it.
+            /// Does what is due among the kinds that name a time in [`Owned::next_due`] instead of setting timers.
             pub(crate) fn turn_due(&mut self, owning: &mut Owning<'_>) {
                 $(turn_if_due(&mut self.$file, owning);)*
                 self.added.iter_mut().for_each(|things| turn_if_due(&mut **things, owning));
             }
 
-            /// The time of the next turn, besides timers.
+            /// The earliest time that a kind names in [`Owned::next_due`]. Timers are apart.
             pub(crate) fn next_due(&self) -> Option<Millis> {
                 let registered = [$(self.$file.next_due()),*].into_iter().flatten();
                 registered.chain(self.added.iter().filter_map(|things| things.next_due())).min()
@@ -112,7 +112,7 @@ impl Things {
         self.all().for_each(|things| things.count(stats));
     }
 
-    /// Takes a session off a stream, and off the thing whose stream it may be.
+    /// Takes a session off a stream, and out of the thing that has the stream, if a thing has it.
     pub(crate) fn depart(
         &mut self,
         owning: &mut Owning<'_>,
@@ -130,7 +130,7 @@ impl Things {
         thing.left(owning, key, session, presence, reason);
     }
 
-    /// Notes that a session hears a stream no longer.
+    /// Tells all kinds that a session no longer hears a stream.
     pub(crate) fn unheard(&mut self, owning: &mut Owning<'_>, key: &StreamKey) {
         self.all_mut().for_each(|things| things.unheard(owning, key));
     }

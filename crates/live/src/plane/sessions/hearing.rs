@@ -24,7 +24,7 @@ struct Receiver {
     serial: u32,
 }
 
-/// The rest of a broadcast too large for one slice.
+/// A broadcast that is delivered in slices, and the position that it has reached.
 #[derive(Debug)]
 struct Job {
     /// Sessions that heard the stream when the broadcast came.
@@ -39,9 +39,9 @@ struct Job {
 #[derive(Debug)]
 enum Work {
     Broadcast(Job),
-    /// A session is taken off, behind broadcasts that came before.
+    /// The owner has taken a session off the stream; the session first gets the broadcasts that came before.
     Removal(Listener),
-    /// A session goes on elsewhere, behind broadcasts that came before.
+    /// The owner has bound a session to another place; the session first gets the broadcasts that came before.
     Rebound(Rebound),
 }
 
@@ -51,9 +51,10 @@ type Hearers = IndexMap<SessionKey, (Encoding, u32), foldhash::fast::RandomState
 pub(crate) struct Listeners {
     /// The sessions that hear the stream, each with its encoding and the serial number of its join or listen.
     pub sessions: Hearers,
-    /// The number of the latest message with [`Delivery::Once`] that each session had, if it had one.
+    /// The number of the latest message with [`Delivery::Once`] that each session got. Sessions that got none are left
+    /// out.
     latest: Map<SessionKey, u64>,
-    /// The sessions as a list, kept until one comes or goes: broadcasts in a row share it.
+    /// The sessions as a list that successive broadcasts share, until a session comes or goes.
     snapshot: Option<Rc<[Receiver]>>,
     /// Broadcasts in progress and work that waits behind them, in order.
     jobs: VecDeque<Work>,
@@ -75,12 +76,12 @@ impl Sessions {
         }
     }
 
-    /// The number of the latest message of a stream that a session had; 0 if the session had none with a number.
+    /// The number of the latest message with [`Delivery::Once`] that a session got from a stream; 0 if it got none.
     pub(crate) fn latest(&self, key: SessionKey, stream: &StreamKey) -> u64 {
         self.listeners.get(stream).and_then(|listeners| listeners.latest.get(&key)).copied().unwrap_or_default()
     }
 
-    /// Notes that a session had the messages of a stream up to this number before it came here.
+    /// Notes that a session got the messages of a stream up to this number before it came to this place.
     pub(crate) fn note_latest(&mut self, key: SessionKey, stream: &StreamKey, number: u64) {
         if number > self.latest(key, stream) {
             self.listeners.entry(stream.clone()).or_default().latest.insert(key, number);
@@ -133,7 +134,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a session off a stream, behind the broadcasts in progress there.
+    /// Takes a session off a stream once the broadcasts in progress there are delivered.
     pub(crate) fn take_off(&mut self, stream: &StreamKey, listener: Listener) {
         match self.listeners.get_mut(stream).filter(|listeners| !listeners.jobs.is_empty()) {
             Some(listeners) => listeners.jobs.push_back(Work::Removal(listener)),
@@ -141,10 +142,10 @@ impl Sessions {
         }
     }
 
-    /// Takes word that an owner has bound a session to another place. The session gets the broadcasts in progress here
-    /// before.
+    /// Notes that an owner has bound a session to another place. The session departs once the broadcasts in progress
+    /// here are delivered, so that it gets them.
     pub(crate) fn rebound(&mut self, rebound: Rebound, out: &mut Effects) {
-        // The question was given up when the stream's owner changed: the binding does not count.
+        // The question was given up because the stream has another owner now: the former owner's binding is void.
         if !self.is_asked(rebound.request) {
             return;
         }
@@ -154,8 +155,8 @@ impl Sessions {
         }
     }
 
-    /// Drops word that owners have bound sessions elsewhere, where it still waits behind broadcasts: the next owners of
-    /// these streams are told of the sessions as sessions of this place.
+    /// Drops the bindings to other places that still wait behind broadcasts of these streams. The owners that made them
+    /// are gone, and the next owners are told of the sessions as sessions of this place.
     pub(crate) fn drop_rebounds(&mut self, is_lost: impl Fn(&StreamKey) -> bool) {
         for stream in self.busy.iter().filter(|stream| is_lost(stream)) {
             if let Some(listeners) = self.listeners.get_mut(stream) {
@@ -197,7 +198,7 @@ impl Sessions {
         !self.busy.is_empty()
     }
 
-    /// Whether a broadcast is in progress.
+    /// Whether a broadcast to a stream or to all sessions is in progress.
     pub(crate) fn is_busy(&self) -> bool {
         !self.busy.is_empty() || !self.for_all.is_empty()
     }
@@ -208,7 +209,8 @@ impl Sessions {
     }
 }
 
-/// Whether a message is new to a session. A message with [`Delivery::Once`] is noted as had.
+/// Whether a message is new to a session. The number of a message with [`Delivery::Once`] is noted, so that the message
+/// is new only once.
 fn is_news(latest: &mut Map<SessionKey, u64>, key: SessionKey, delivery: Delivery) -> bool {
     let Delivery::Once(number) = delivery else { return true };
     let latest = latest.entry(key).or_default();
@@ -229,7 +231,7 @@ impl Listeners {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(listener) if listener.session.key == key))
     }
 
-    /// Whether word of an owner that a session hears the stream no longer waits behind broadcasts.
+    /// Whether a session is to be taken off the stream, or to depart, once broadcasts in progress are delivered.
     pub(crate) fn has_leaving(&self) -> bool {
         self.jobs.iter().any(|job| matches!(job, Work::Removal(_) | Work::Rebound(_)))
     }
@@ -241,7 +243,7 @@ impl Listeners {
         counts
     }
 
-    /// Puts a broadcast behind those in progress, for those who hear the stream now.
+    /// Puts a broadcast behind those in progress. Its receivers are the sessions that hear the stream now.
     fn put_off(&mut self, frames: Frames, audience: LocalAudience, delivery: Delivery) {
         let receiver = |(key, (encoding, serial)): (&SessionKey, &(Encoding, u32))| Receiver {
             key: *key,
@@ -260,7 +262,7 @@ impl Listeners {
     }
 }
 
-/// Makes the next deliveries of a broadcast, at most so many. Answers how many were made.
+/// Goes on with a broadcast to its next `max` receivers. Answers the number of deliveries made.
 fn deliver_slice(
     job: &mut Job,
     (sessions, latest): (&Hearers, &mut Map<SessionKey, u64>),
@@ -270,7 +272,7 @@ fn deliver_slice(
     let end = job.receivers.len().min(job.next + max);
     let before = out.len();
     for Receiver { key, encoding, serial } in &job.receivers[job.next..end] {
-        // Sessions that left meanwhile receive nothing any more.
+        // A session that left meanwhile receives nothing more, even if it came back.
         let still_hears = sessions.get(key).is_some_and(|(_, current)| current == serial);
         if still_hears
             && job.but != Some(*key)

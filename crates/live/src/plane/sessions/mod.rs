@@ -58,7 +58,7 @@ pub struct Sessions {
     /// The epoch of each partition's latest rebuild since this place is in the cluster.
     pub(crate) rebuilt: BTreeMap<Partition, Epoch>,
     /// Owners of tickets whose cancellation the pool's owner has not confirmed, each with whether the tickets are lost.
-    pub(crate) uncancelled: Vec<(matchmaker::Owner, bool)>,
+    pub(crate) uncancelled: Vec<(matchmaker::TicketOwner, bool)>,
     /// Number of frames handed to sessions so far.
     pub(crate) deliveries: u64,
 }
@@ -99,7 +99,7 @@ impl Sessions {
             hidden: false,
             persistence: true,
             status: None,
-            sole_since: info.sole_since,
+            only_session_since: info.only_session_since,
         })
     }
 
@@ -125,7 +125,7 @@ impl Sessions {
                 self.count_hearer(stream);
                 Ok((serial, Some(listener)))
             }
-            // An earlier join may yet be refused.
+            // The earlier join may still be refused, so hearing depends on the new one.
             Some(Hearing { join: Some(join), .. }) => {
                 *join = serial;
                 Ok((serial, Some(listener)))
@@ -153,7 +153,8 @@ impl Sessions {
         Ok(Some(Listener { session: SessionRef { place: self.me, key }, encoding, serial }))
     }
 
-    /// A session's relation to a stream, with a new serial number and the session's encoding.
+    /// Finds a session's relation to a stream, or makes one. Answers the relation, a new serial number and the
+    /// session's encoding.
     fn on_stream(
         &mut self,
         key: SessionKey,
@@ -212,7 +213,7 @@ impl Sessions {
         Some(Forgotten { session, was_present: present.is_some() && !is_there, heard })
     }
 
-    /// Forgets that a session was on a stream, and that it heard it.
+    /// Forgets that a session was on a stream and heard the stream.
     pub(crate) fn forget(&mut self, key: SessionKey, stream: &StreamKey) -> Option<Forgotten> {
         self.change(key, stream, |on| (on.present, on.hearing) = (None, None))
     }
@@ -242,7 +243,8 @@ impl Sessions {
             }
             (on.stream, Forgotten { session: me, was_present: on.present.is_some(), heard })
         });
-        // Owners that have yet to tell that the session came here learn that it has gone when they do.
+        // Owners that have yet to tell that the session came here are left out: when they tell, they learn that the
+        // session has gone.
         let untold = session.moving.as_ref().map_or(&[][..], |moving| moving.untold());
         forgotten.filter(|(stream, _)| !untold.contains(stream)).collect()
     }
@@ -283,7 +285,10 @@ impl Sessions {
             // The plane has dealt with these before.
             Down::HandedOver { .. } | Down::Taken { .. } => {}
             Down::Misdirected { request } => self.give_up_one(request, out),
-            Down::Arrived { session, standing, hears } => self.arrived(session, standing, hears),
+            Down::Arrived { session, standing, hears } => {
+                self.drop_roster_of_own(from, &standing.stream);
+                self.arrived(session, standing, hears);
+            }
             Down::Rebound { request, stream, session, standing } => {
                 self.rebound(Rebound { request, stream, session, standing }, out);
             }
@@ -301,7 +306,10 @@ impl Sessions {
                     out.reply(request, reply);
                 }
             }
-            Down::Listening { stream, listener, told } => self.listening(stream, listener, told, out),
+            Down::Listening { stream, listener, told } => {
+                self.drop_roster_of_own(from, &stream);
+                self.listening(stream, listener, told, out);
+            }
             Down::Removed { stream, listener } => self.take_off(&stream, listener),
             Down::Fanout { stream, frames, audience, delivery } => {
                 self.fan_out(&stream, frames, audience, delivery, out);
@@ -316,8 +324,8 @@ impl Sessions {
                 {
                     self.tell_difference(&stream, &before, out);
                 }
-                if from.node() == self.me.node() && !is_last {
-                    self.drop_roster(&stream);
+                if !is_last {
+                    self.drop_roster_of_own(from, &stream);
                 }
             }
             Down::Push { session, payload, delivery, ended } => {

@@ -50,7 +50,7 @@ impl Moving {
         Some(Box::new(Self { stage, untold, arrivals: Vec::new(), holdings, is_lost: false }))
     }
 
-    /// Whether the session is here, as far as others may see.
+    /// Whether the session has come here, although some owners may not have told so yet.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self.stage, Stage::Here)
     }
@@ -95,7 +95,7 @@ impl Sessions {
     /// Takes away a session whose streams are all bound elsewhere. `None` if the session cannot go on.
     pub(crate) fn take_departed(&mut self, now: Millis, key: SessionKey) -> Option<Departed> {
         let belongings = self.belongings(now, key);
-        let sole_since = self.registry.info(key)?.sole_since;
+        let only_session_since = self.registry.info(key)?.only_session_since;
         let session = self.registry.get_mut(key)?;
         let moving = session.moving.as_deref_mut()?;
         let Stage::Going { bound, .. } = &mut moving.stage else { return None };
@@ -105,7 +105,7 @@ impl Sessions {
         let (standings, arrivals) = (std::mem::take(bound), std::mem::take(&mut moving.arrivals));
         let serial = session.serial;
         self.registry.close(key);
-        Some(Departed { serial, belongings, standings, arrivals, sole_since })
+        Some(Departed { serial, belongings, standings, arrivals, only_session_since })
     }
 
     /// Takes the state of an expected session. Answers whether the session may go on.
@@ -141,8 +141,8 @@ impl Sessions {
         Some(Rebind { from: SessionRef { place: self.me, key }, to, standing })
     }
 
-    /// Notes that a session is bound elsewhere as far as one stream is concerned: no message of the stream comes here
-    /// for it.
+    /// Notes that an owner has bound a session to its next place: no further message of the stream comes here for the
+    /// session.
     pub(crate) fn departed(&mut self, rebound: Rebound, out: &mut Effects) {
         let Rebound { request, stream, session: key, standing } = rebound;
         // The session was sent all earlier messages of the stream here.
@@ -246,8 +246,8 @@ impl Sessions {
         }
     }
 
-    /// Whether a session is on its way. If so, its coming to a stream is noted: what follows from it is done where the
-    /// session arrives.
+    /// Whether a session is on its way between places. If so, notes that it came to a stream: everything that follows
+    /// from that is done at its next place.
     pub(crate) fn is_moving_with(&mut self, key: SessionKey, stream: &StreamKey) -> bool {
         match self.moving(key) {
             Some(Moving { stage: Stage::Coming { .. } | Stage::Going { .. }, arrivals, .. }) => {
@@ -258,9 +258,9 @@ impl Sessions {
         }
     }
 
-    /// Ends moves that cannot go on because the owners of these partitions have died. Word of a dead owner about a
-    /// session on its way may be known to one side only: until a session has left, its former place alone tells new
-    /// owners of it.
+    /// Ends moves that cannot go on because the owners of these partitions have died. A dead owner may have told only
+    /// one of the two places that a session is bound, and until a session has left, its former place alone tells the
+    /// next owners of it.
     pub(crate) fn moves_with_owners(&mut self, changed: &BTreeSet<Partition>) {
         // A partition that is anchored to a place goes with it: nobody rebuilds it.
         let rebuilt = changed.iter().filter(|partition| partition.anchor().is_none());

@@ -1,5 +1,6 @@
-//! Questions of a place in a cluster that wait for answers. When the node that was to answer goes, its questions are
-//! answered at once, and their beginnings are undone. A place on a node of its own keeps none.
+//! Questions of a place in a cluster that wait for answers. When the node that was to answer has gone, its questions
+//! are answered with a refusal at once, and the changes that they began here are undone ([`Beginning`]). A place on a
+//! node of its own keeps no questions.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::stream::StreamKey;
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: BTreeMap<u64, Question>,
-    /// The beginning that belongs to the next question.
+    /// The change of a session's relation to a stream that begins with the next question.
     beginning: Option<Beginning>,
 }
 
@@ -72,7 +73,7 @@ impl Sessions {
         Some(Box::new(on.cloned().unwrap_or_else(|| OnStream::new(stream.clone()))))
     }
 
-    /// Notes what the next question asks for: to be on a stream by a join, or to hear it without one.
+    /// Notes the change that the next question asks for: a session is on a stream by a join, or hears it without one.
     pub(crate) fn begins(
         &mut self,
         key: SessionKey,
@@ -86,7 +87,7 @@ impl Sessions {
         }
     }
 
-    /// Notes that a join was refused: undoing a question that came after it does not bring it back.
+    /// Notes that a join was refused, so that undoing a later question does not bring the join back.
     pub(crate) fn forget_refused(&mut self, key: SessionKey, stream: &StreamKey, serial: u32) {
         for Beginning { before, .. } in self.begun(key, stream).flatten() {
             before.present.take_if(|present| *present == serial);

@@ -59,12 +59,14 @@ impl Rosters {
 }
 
 impl Sessions {
-    /// Notes the presences that a session was shown, perhaps before the others were told of them, perhaps by an owner
-    /// that tells nothing more. An owner on this node dies with this place, so there is no roster of its streams.
+    /// Notes the presences that a session was shown in an answer. The others may not have been told of them yet, and
+    /// the owner may die before it tells. An owner on this node dies only together with this place, so no roster of its
+    /// streams is kept.
     pub(crate) fn show(&mut self, owner: Place, stream: &StreamKey, presences: &[Presence]) {
         let has_roster = owner.node() != self.me.node() && self.encode.tells_presences(stream);
         if let Some(hearers) = self.rosters.0.get_mut(stream).filter(|_| has_roster) {
-            // Without a roster, the session that is shown them first is the only one that hears the stream here.
+            // If there is no roster yet, this session is the only one that hears the stream here, so all have been
+            // shown the presences.
             let is_told = hearers.roster.is_none();
             let roster = hearers.roster.get_or_insert_default();
             for shown in presences {
@@ -79,8 +81,8 @@ impl Sessions {
         }
     }
 
-    /// Notes that one session fewer hears a stream. The last one takes the roster along: the stream's owner sends it
-    /// again when the next one comes.
+    /// Notes that one session fewer hears a stream. With the last one the roster goes, since the stream's owner sends
+    /// it again when the next session comes.
     pub(crate) fn discount_hearer(&mut self, stream: &StreamKey) {
         if let Some(hearers) = self.rosters.0.get_mut(stream) {
             count_down(&mut hearers.count, 1, "sessions that hear a stream here");
@@ -110,9 +112,11 @@ impl Sessions {
         hearers.roster.replace(incoming.iter().map(Known::told).collect())
     }
 
-    /// Drops the roster of a stream that a place of this node owns.
-    pub(crate) fn drop_roster(&mut self, stream: &StreamKey) {
-        if let Some(hearers) = self.rosters.0.get_mut(stream) {
+    /// Drops the roster of a stream if the stream's owner is on this node. The former owner may have shown presences to
+    /// a session that the present owner is the first to let hear.
+    pub(crate) fn drop_roster_of_own(&mut self, owner: Place, stream: &StreamKey) {
+        let hearers = self.rosters.0.get_mut(stream).filter(|_| owner.node() == self.me.node());
+        if let Some(hearers) = hearers {
             hearers.roster = None;
         }
     }
@@ -141,8 +145,8 @@ impl Sessions {
         assert!(counts.is_empty(), "sessions hear streams and are not counted: {counts:?}");
     }
 
-    /// Tells those who hear a stream how its roster differs from what they know, leaves first. Some may be told of
-    /// somebody whom they were shown before.
+    /// Tells those who hear a stream how its roster differs from the one that they know, leaves first. A session may be
+    /// told of a presence that it was shown before.
     pub(crate) fn tell_difference(&mut self, stream: &StreamKey, before: &Roster, out: &mut Effects) {
         let Some(now) = self.rosters.0.get(stream).and_then(|hearers| hearers.roster.as_ref()) else { return };
         let is_in = |roster: &Roster, presence: &Presence, told: bool| {

@@ -40,7 +40,7 @@ pub(crate) struct OnStream {
     pub persistence: bool,
     /// See [`crate::Presence::status`].
     pub status: Option<Arc<str>>,
-    /// Whether the session hears the stream, or will.
+    /// The session's hearing of the stream, if the session hears it or will.
     pub hearing: Option<Hearing>,
 }
 
@@ -49,7 +49,7 @@ impl OnStream {
         Self { stream, present: None, shaped: 0, hidden: false, persistence: false, status: None, hearing: None }
     }
 
-    /// Sets how the presence shows, as a join says.
+    /// Sets the options that a join gives the presence.
     pub(crate) fn shape(&mut self, serial: u32, coming: Coming) {
         let Coming { hidden, persistence, status, .. } = coming;
         (self.shaped, self.hidden, self.persistence, self.status) = (serial, hidden, persistence, status);
@@ -66,7 +66,7 @@ pub(crate) struct Hearing {
     pub join: Option<u32>,
 }
 
-/// How a session comes to a stream.
+/// The options of a join, as the session's shard keeps them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coming {
     pub hidden: bool,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 
 use super::Sessions;
-use crate::matchmaker::{Match, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, Ticket, TicketId, TicketStanding};
+use crate::matchmaker::{FoundMatch, MemberKey, NewTicket, OnTicket, POOL, PoolAsk, Ticket, TicketId, TicketStanding};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
@@ -29,7 +29,7 @@ const PART_MAX: usize = 16;
 #[derive(Debug)]
 struct KeptTicket {
     id: TicketId,
-    /// The ticket as it was asked for, and the time of asking; only if it was asked for here.
+    /// The ticket as it was asked for, and the time when that was; `None` if it was asked for at another place.
     asked: Option<(Arc<NewTicket<Presence>>, Millis)>,
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct MovingHoldings {
 }
 
 impl Holdings {
-    /// Whether the holdings of a session that is awaited are lost when the owners of these partitions die: the dead
-    /// owner told this place of some, and only the session's former place tells the next owner.
+    /// Whether the holdings of an awaited session are lost when the owners of these partitions die. The dead owner told
+    /// this place of some of them, and only the session's former place tells the next owner.
     pub(crate) fn are_torn(&self, moving: &MovingHoldings, changed: &BTreeSet<Partition>) -> bool {
         changed.contains(&POOL.partition()) && !(self.tickets.is_empty() && moving.off.is_empty())
     }
@@ -85,8 +85,8 @@ impl Holdings {
 }
 
 impl MovingHoldings {
-    /// Whether the holdings of a session that leaves are lost when the owners of these partitions die: the dead owner
-    /// had bound the session to its next place, and the next owner will not know.
+    /// Whether the holdings of a session that leaves are lost when the owners of these partitions die. The dead owner
+    /// had bound the session to its next place, and the next owner does not know of that.
     pub(crate) fn are_torn(&self, changed: &BTreeSet<Partition>) -> bool {
         self.pool_asked && changed.contains(&POOL.partition())
     }
@@ -112,8 +112,7 @@ impl Plane {
         self.sessions.down(session.place, push, out);
     }
 
-    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is the
-    /// pool's.
+    /// Asks the pool to bind a session that departs to its next place. The answer to `request` is the pool's.
     pub fn rebind_tickets(&mut self, now: Millis, key: SessionKey, request: RequestRef, out: &mut Effects) {
         match self.sessions.note_pool_asked(key) {
             Some((session, to)) => self.ask_pool(now, PoolAsk::Rebind(session, to), Some(request), out),
@@ -150,7 +149,7 @@ impl Plane {
     }
 }
 
-impl Match<Presence> {
+impl FoundMatch<Presence> {
     /// The tickets of a player that this match ends.
     pub fn ended_for(&self, key: &MemberKey) -> Vec<TicketId> {
         let is_on = |ticket: &Ticket<Presence>| ticket.members.iter().any(|member| member.key == *key);
@@ -207,8 +206,8 @@ impl Sessions {
         }
     }
 
-    /// Takes sessions off a ticket that was not taken in, or of which nobody will say whether it was. The asker is told
-    /// so.
+    /// Takes sessions off a ticket that the pool refused, or of which nobody will say whether the pool took it. The
+    /// asker is told.
     fn drop_ticket(&mut self, ticket: &TicketId, keys: &[SessionKey]) {
         keys.iter().for_each(|key| self.take_off_ticket(*key, ticket));
     }

@@ -82,7 +82,7 @@ fn what_was_carried_away_is_due_no_more() {
     let parts = taken_out(&mut world.planes[0], now, stream.partition());
     world.pass(1_000);
     assert_eq!(world.heard, before);
-    // Where the stream comes back, the former timers mean nothing, and it is told once.
+    // Timers of the former stay of a stream that comes back have no effect, so its joins and leaves are told once.
     let now = world.now;
     world.planes[0].carry_in(now, stream.partition(), parts);
     world.pass(99);
@@ -116,11 +116,11 @@ fn listings_of_parties_keep_their_order() {
             let (request, stream) = (plane.request(), StreamKey::about(mode::PARTY, *id));
             let settings = party::Settings { open: true, hidden: false, label: party::Label::default() };
             let created_at = Timestamp(age as i64);
-            let create = |leader| party::Request::Create { leader, settings, max_size: 4, created_at };
+            let create = |leader| party::PartyRequest::Create { leader, settings, max_size: 4, created_at };
             plane.come_to_party(now, leader.key, stream, create, request, out);
         });
     }
-    let listed = |world: &mut World, after: Option<party::Place>| {
+    let listed = |world: &mut World, after: Option<party::ListingPosition>| {
         let query = Arc::new(muster_domain::query::Query::everything());
         let asked = party::ListQuery { query, open: None, after, limit: 15 };
         world.step(0, |plane, now, out| {

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::matches::{
-    Act, Answer, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAsk, MatchId, MatchesAsk,
-    Outcome, Return,
+    Act, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAnswer, MatchAsk, MatchId,
+    MatchesAsk, Outcome, Return,
 };
 use crate::plane;
 
 const RATE: u32 = 10;
 
 pub(super) fn goes(acts: Vec<Act>) -> Return {
-    Return { outcome: Outcome::Goes, acts }
+    Return { outcome: Outcome::GoesOn, acts }
 }
 
 fn say(text: &'static str) -> Act {
@@ -33,7 +33,7 @@ impl World {
         self.begin_match_of(id);
         let begun = Outcome::Begun { tick_rate: RATE, label: r#"{"mode":"duel"}"#.into() };
         assert!(matches!(self.returns(Return { outcome: begun, acts: Vec::new() }), Callback::Init { .. }));
-        assert_eq!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Created)))));
+        assert_eq!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Created)))));
     }
 
     pub(super) fn begin_match_of(&mut self, id: MatchId) {
@@ -74,7 +74,7 @@ impl World {
         let asked = self.returns(Return { outcome: Outcome::Decided(Ok(())), acts: Vec::new() });
         assert!(matches!(asked, Callback::JoinAttempt { metadata, .. } if metadata[0].1 == "red"));
         assert!(matches!(self.returns(goes(Vec::new())), Callback::Join(came) if came[0].session == session));
-        let Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Entered(entered))))) = self.replies.pop() else {
+        let Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Entered(entered))))) = self.replies.pop() else {
             panic!("not let in")
         };
         assert_eq!(entered.presences.len(), entered.total);
@@ -116,7 +116,7 @@ fn players_of_two_shards_meet_in_a_match() {
         plane.ask_place(now, Place::new(0, 1), Up::Ask { request: Some(request), ask }, out);
     });
     world.settle();
-    let Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Listed(listed))))) = world.replies.pop() else {
+    let Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Listed(listed))))) = world.replies.pop() else {
         panic!("no listing")
     };
     assert_eq!((listed[0].id, listed[0].size, listed[0].tick_rate), (id, 2, RATE));

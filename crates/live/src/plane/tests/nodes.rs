@@ -41,7 +41,7 @@ struct Cluster {
     asked_matches: Vec<(Place, AskedMatch)>,
     /// Calls of handlers, and the places where they are to be made.
     calls: Vec<(Place, Call)>,
-    /// Durable matches by what their logs tell of them.
+    /// Durable matches, with the outlines in their logs.
     logs: BTreeMap<MatchId, Outline>,
     /// Logs that are to be taken over.
     taking: Vec<(Place, Partition, Epoch)>,
@@ -91,11 +91,11 @@ impl Cluster {
         self.open_at(place, None)
     }
 
-    /// Opens a session. With `second`, the time of its opening, it is to be its user's only one.
+    /// Opens a session. `second` is the time of its opening if the session is to be its user's only one.
     fn open_at(&mut self, place: Place, second: Option<i64>) -> SessionRef {
         self.sessions += 1;
         let (info, name) = player(self.sessions);
-        let info = SessionInfo { sole_since: second.map(Timestamp::from_seconds), ..info };
+        let info = SessionInfo { only_session_since: second.map(Timestamp::from_seconds), ..info };
         let plane = self.planes.get_mut(&place).unwrap();
         SessionRef { place, key: plane.open(info, name, Encoding::Json) }
     }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::plane;
 use crate::rooms::{
-    Answer, Caller, Creation, DirectoryAction, Entry, Event, LobbyDelta, Place, Request, RoomAction, RoomId, ToOwner,
-    ViewKey,
+    Caller, Creation, DirectoryAction, Entry, LobbyDelta, MessageToRoomOwner, Placement, Request, RoomAction,
+    RoomAnswer, RoomEvent, RoomId, ViewKey,
 };
 
 /// An event for members or watchers, in short.
@@ -17,12 +17,12 @@ impl Payload for RoomText {
     }
 }
 
-pub(super) fn event_text(event: &Event) -> String {
+pub(super) fn event_text(event: &RoomEvent) -> String {
     match event {
-        Event::Message(who, data) | Event::Private(who, data) => format!("[{}: {data}]", who.username),
-        Event::Out(reason) => format!("[{reason:?}]"),
-        Event::Owner(owner) => format!("[owner {}]", owner.map_or(0, |owner| owner.0.as_u128() - 1_000)),
-        Event::Seat(who, seat) => format!("[{} at {}]", who.username, seat.unwrap_or(0)),
+        RoomEvent::Message(who, data) | RoomEvent::Private(who, data) => format!("[{}: {data}]", who.username),
+        RoomEvent::Out(reason) => format!("[{reason:?}]"),
+        RoomEvent::Owner(owner) => format!("[owner {}]", owner.map_or(0, |owner| owner.0.as_u128() - 1_000)),
+        RoomEvent::Seat(who, seat) => format!("[{} at {}]", who.username, seat.unwrap_or(0)),
         other => format!("{other:?}"),
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn delta_text(delta: &LobbyDelta) -> String {
     format!("[lobby{}{rooms} -{}]", if delta.anew { " anew" } else { "" }, delta.gone.len())
 }
 
-type Asked = muster_domain::Result<Answer>;
+type Asked = muster_domain::Result<RoomAnswer>;
 
 impl World {
     fn caller(&self, session: SessionRef) -> Caller {
@@ -41,7 +41,11 @@ impl World {
         Caller { user_id: presence.user_id, username: presence.username, session }
     }
 
-    fn begin_to_ask_rooms(&mut self, session: SessionRef, ask: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) {
+    fn begin_to_ask_rooms(
+        &mut self,
+        session: SessionRef,
+        ask: impl FnOnce(Caller, Option<RequestRef>) -> MessageToRoomOwner,
+    ) {
         let caller = self.caller(session);
         self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
@@ -50,7 +54,9 @@ impl World {
     }
 
     fn ask_room(&mut self, session: SessionRef, room: RoomId, what: RoomAction) -> Asked {
-        self.begin_to_ask_rooms(session, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }));
+        self.begin_to_ask_rooms(session, |caller, reply_to| {
+            MessageToRoomOwner::Room(room, Request { caller, reply_to, what })
+        });
         self.asked()
     }
 
@@ -154,7 +160,7 @@ fn leaving_while_being_thrown_out_leaves_nothing_behind() {
         world.enter(two, room).unwrap();
         let user = world.caller(two).user_id;
         world.begin_to_ask_rooms(one, |caller, reply_to| {
-            ToOwner::Room(room, Request { caller, reply_to, what: RoomAction::Kick(user, 0) })
+            MessageToRoomOwner::Room(room, Request { caller, reply_to, what: RoomAction::Kick(user, 0) })
         });
         world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, room.stream(), out));
         world.begin_to_enter(two, room);
@@ -173,7 +179,7 @@ fn who_closes_while_coming_in_is_not_there() {
         world.begin_to_enter(two, room);
         world.step(two.place.shard(), |plane, now, out| plane.close(now, two.key, out));
         world.settle();
-        let Answer::Joined(joined) = world.ask_room(one, room, RoomAction::Look).unwrap() else { panic!() };
+        let RoomAnswer::Joined(joined) = world.ask_room(one, room, RoomAction::Look).unwrap() else { panic!() };
         assert_eq!((joined.state.summary.players, joined.state.members_total), (1, 1));
     });
 }
@@ -210,12 +216,14 @@ fn what_is_for_one_alone_has_its_place_and_does_not_reach_who_has_left() {
         let user = world.caller(two).user_id;
         let whisper = |text: &str| RoomAction::Whisper(vec![user], text.into());
         for what in [say("all"), whisper("alone"), say("all again")] {
-            world.begin_to_ask_rooms(one, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }));
+            world.begin_to_ask_rooms(one, |caller, reply_to| {
+                MessageToRoomOwner::Room(room, Request { caller, reply_to, what })
+            });
         }
         world.settle();
         assert_eq!(world.take_heard(two), ["[1: all]", "[1: alone]", "[1: all again]"]);
         world.begin_to_ask_rooms(one, |caller, reply_to| {
-            ToOwner::Room(room, Request { caller, reply_to, what: whisper("late") })
+            MessageToRoomOwner::Room(room, Request { caller, reply_to, what: whisper("late") })
         });
         world.step(two.place.shard(), |plane, now, out| plane.leave(now, two.key, room.stream(), out));
         world.settle();
@@ -271,13 +279,15 @@ fn players_are_placed_across_shards_and_seats_that_nobody_took_come_back() {
         let sessions: Vec<_> = (0..20).map(|n| world.open(n % shards)).collect();
         for (session, n) in sessions.iter().zip(1u128..) {
             let fresh = RoomId(Uuid::from_u128(n << 64 | 3));
-            let what = Place { template: "default".into(), size: None, fresh, random: 0, tried: Vec::new() };
-            world.begin_to_ask_rooms(*session, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }));
+            let what = Placement { template: "default".into(), size: None, fresh, random: 0, tried: Vec::new() };
+            world.begin_to_ask_rooms(*session, |caller, reply_to| {
+                MessageToRoomOwner::Placement(Request { caller, reply_to, what })
+            });
         }
         world.settle();
         let mut rooms = BTreeMap::<RoomId, u32>::new();
         for reply in std::mem::take(&mut world.replies) {
-            let Reply::Answer(plane::Answer::Room(Ok(Answer::Reserved(held)))) = reply else { panic!("{reply:?}") };
+            let Reply::Answer(plane::Answer::Room(Ok(RoomAnswer::Reserved(held)))) = reply else { panic!("{reply:?}") };
             *rooms.entry(held.room.id).or_default() += 1;
         }
         let mut taken: Vec<u32> = rooms.into_values().collect();
@@ -300,9 +310,10 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
                 plane.listen(now, session.key, view.stream(), None, out)
             });
             let what = DirectoryAction::Subscribe(view.clone());
-            world
-                .begin_to_ask_rooms(session, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
-            assert!(matches!(world.asked(), Ok(Answer::Page(_))));
+            world.begin_to_ask_rooms(session, |caller, reply_to| {
+                MessageToRoomOwner::Directory(Request { caller, reply_to, what })
+            });
+            assert!(matches!(world.asked(), Ok(RoomAnswer::Page(_))));
         }
         world.make_room(one, 1, 3);
         world.pass(100);
@@ -318,7 +329,9 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
         assert_eq!(world.take_heard(three), [""; 0]);
         // A session that asked and was gone before the question arrived leaves no view behind.
         let what = DirectoryAction::Subscribe(view);
-        world.begin_to_ask_rooms(three, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
+        world.begin_to_ask_rooms(three, |caller, reply_to| {
+            MessageToRoomOwner::Directory(Request { caller, reply_to, what })
+        });
         world.settle();
         world.close(three);
         world.assert_no_rooms();
@@ -328,7 +341,7 @@ fn a_lobby_is_heard_by_who_watches_and_forgotten_with_the_last_of_them() {
 #[test]
 #[should_panic(expected = "and not on its stream")]
 fn a_member_of_a_room_that_is_not_on_its_stream_is_found() {
-    let mut world = World::new(1, &PlaneConfig::default());
+    let mut world = World::new(1, &PlaneConfig { checks_itself: true, ..PlaneConfig::default() });
     let session = world.open(0);
     let stream = world.make_room(session, 1, 2).stream();
     let streams = &mut world.planes[0].owners.streams;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
-use super::super::effect::{Answer, Effect, Event, Joined, LeaveReason, Reserved, To};
+use super::super::effect::{Joined, LeaveReason, Reserved, RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
 use super::super::limits::{BAR_MS_MAX, BARRED_MAX};
 use super::super::message::{Caller, Entry};
 use super::super::variables::Variables;
@@ -22,7 +22,7 @@ impl Room {
     /// # Errors
     /// `ResourceExhausted` when the room is full, `FailedPrecondition` when it takes nobody, `PermissionDenied` while
     /// the user is kept out.
-    pub(in super::super) fn hold(&mut self, now: Millis, caller: &Caller, held_ms: Millis) -> Result<Answer> {
+    pub(in super::super) fn hold(&mut self, now: Millis, caller: &Caller, held_ms: Millis) -> Result<RoomAnswer> {
         let user = caller.user_id;
         self.check_barred(now, user)?;
         let present = self.members.get(&user).and_then(|member| member.seat);
@@ -34,7 +34,7 @@ impl Room {
             self.reservations.hold(user, seat, now + held_ms);
         }
         self.changed(ListingUrgency::Soon);
-        Ok(Answer::Reserved(Box::new(Reserved { room: Arc::new(self.summary()), seat, held_ms })))
+        Ok(RoomAnswer::Reserved(Box::new(Reserved { room: Arc::new(self.summary()), seat, held_ms })))
     }
 
     /// Counts a player of the desk as let in or refused.
@@ -50,8 +50,8 @@ impl Room {
         caller: &Caller,
         entry: Entry,
         listener: Listener,
-        out: &mut Vec<Effect>,
-    ) -> Result<Answer> {
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         let Some((_, session_id)) = caller.session else {
             return Err(Error::new(ErrorKind::FailedPrecondition, "A room is joined over a socket."));
         };
@@ -73,7 +73,13 @@ impl Room {
     }
 
     /// Handles a join of a user who is in the room: by the same session, or by another one, which replaces the first.
-    fn rejoin(&mut self, caller: &Caller, session_id: SessionId, listener: Listener, out: &mut Vec<Effect>) -> Answer {
+    fn rejoin(
+        &mut self,
+        caller: &Caller,
+        session_id: SessionId,
+        listener: Listener,
+        out: &mut Vec<RoomEffect>,
+    ) -> RoomAnswer {
         let (room, user) = (self.id, caller.user_id);
         let Some(member) = self.members.get_mut(&user) else { return self.joined(user, None) };
         let old = std::mem::replace(&mut member.listener, listener);
@@ -91,17 +97,17 @@ impl Room {
 
     /// Tells all members the public variables of a member whose new session took over. The variables stay, but to the
     /// other members the new session came without any.
-    fn tell_variables_of(&self, user: UserId, out: &mut Vec<Effect>) {
+    fn tell_variables_of(&self, user: UserId, out: &mut Vec<RoomEffect>) {
         let Some(member) = self.members.get(&user) else { return };
         let shown = member.variables.public();
         if !shown.set.is_empty() {
-            let event = Event::PlayerVariables(member.actor(user), shown);
-            out.push(Effect::Tell { room: self.id, to: To::All, event });
+            let event = RoomEvent::PlayerVariables(member.actor(user), shown);
+            out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event });
         }
     }
 
-    pub(super) fn joined(&self, user: UserId, seat: Option<u32>) -> Answer {
-        Answer::Joined(Box::new(Joined { seat, state: self.state(Some(user)) }))
+    pub(super) fn joined(&self, user: UserId, seat: Option<u32>) -> RoomAnswer {
+        RoomAnswer::Joined(Box::new(Joined { seat, state: self.state(Some(user)) }))
     }
 
     /// Takes a seat for a player, or a spectator's place, which has no seat.
@@ -137,15 +143,15 @@ impl Room {
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, caller: &Caller, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn leave(&mut self, caller: &Caller, out: &mut Vec<RoomEffect>) -> Result<RoomAnswer> {
         let listener = self.member(caller)?.listener;
         self.put_out(listener, LeaveReason::Left, out);
         self.remove(caller.user_id, out);
-        Ok(Answer::Done)
+        Ok(RoomAnswer::Done)
     }
 
     /// Removes a user whose session left the room's stream. A user who has another session in the room by now stays.
-    pub(in super::super) fn session_gone(&mut self, user: UserId, session: SessionRef, out: &mut Vec<Effect>) {
+    pub(in super::super) fn session_gone(&mut self, user: UserId, session: SessionRef, out: &mut Vec<RoomEffect>) {
         if self.members.get(&user).is_some_and(|member| member.listener.session == session) {
             self.remove(user, out);
         }
@@ -164,8 +170,8 @@ impl Room {
         caller: &Caller,
         user: UserId,
         bar_ms: Millis,
-        out: &mut Vec<Effect>,
-    ) -> Result<Answer> {
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         self.require_owner(caller)?;
         if user == caller.user_id {
             return Err(Error::invalid("Leave the room instead of throwing yourself out."));
@@ -188,13 +194,18 @@ impl Room {
             self.put_out(listener, LeaveReason::Kicked, out);
             self.remove(user, out);
         }
-        Ok(Answer::Done)
+        Ok(RoomAnswer::Done)
     }
 
-    pub(super) fn spectate(&mut self, caller: &Caller, spectate: bool, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn spectate(
+        &mut self,
+        caller: &Caller,
+        spectate: bool,
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         let seat = self.member(caller)?.seat;
         let seat = match (seat, spectate) {
-            (None, true) | (Some(_), false) => return Ok(Answer::Done),
+            (None, true) | (Some(_), false) => return Ok(RoomAnswer::Done),
             (Some(seat), true) => {
                 self.take_spectator()?;
                 self.seats.free(seat);
@@ -210,21 +221,21 @@ impl Room {
         let room = self.id;
         let member = self.member(caller)?;
         member.seat = seat;
-        let event = Event::Seat(member.actor(caller.user_id), seat);
+        let event = RoomEvent::Seat(member.actor(caller.user_id), seat);
         out.push(member.track(room, caller.user_id));
-        out.push(Effect::Tell { room, to: To::All, event });
+        out.push(RoomEffect::Tell { room, to: RoomAudience::All, event });
         self.changed(ListingUrgency::Soon);
         self.pass_ownership(out);
-        Ok(Answer::Done)
+        Ok(RoomAnswer::Done)
     }
 
-    fn put_out(&self, listener: Listener, reason: LeaveReason, out: &mut Vec<Effect>) {
-        let to = To::Only(vec![listener.session]);
-        out.push(Effect::Tell { room: self.id, to, event: Event::Out(reason) });
-        out.push(Effect::Untrack { room: self.id, listener, seen: true });
+    fn put_out(&self, listener: Listener, reason: LeaveReason, out: &mut Vec<RoomEffect>) {
+        let to = RoomAudience::Only(vec![listener.session]);
+        out.push(RoomEffect::Tell { room: self.id, to, event: RoomEvent::Out(reason) });
+        out.push(RoomEffect::Untrack { room: self.id, listener, seen: true });
     }
 
-    pub(super) fn remove(&mut self, user: UserId, out: &mut Vec<Effect>) {
+    pub(super) fn remove(&mut self, user: UserId, out: &mut Vec<RoomEffect>) {
         let Some(member) = self.members.swap_remove(&user) else { return };
         match member.seat {
             Some(seat) => self.seats.free(seat),

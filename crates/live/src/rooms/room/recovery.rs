@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_domain::UserId;
 
-use super::super::effect::{Effect, Event, To};
+use super::super::effect::{RoomAudience, RoomEffect, RoomEvent};
 use super::Room;
 use crate::plane::Listener;
 use crate::stream::{Presence, SessionRef};
@@ -13,7 +13,11 @@ impl Room {
     /// Reconciles the room with `inside`, the presences on its stream. Members who are not among them have left.
     /// Returns sessions on the stream that the room does not know: they joined after the recovery data were written, so
     /// their seats are unknown.
-    pub(in super::super) fn meet(&mut self, inside: &[(Presence, Listener)], out: &mut Vec<Effect>) -> Vec<Listener> {
+    pub(in super::super) fn meet(
+        &mut self,
+        inside: &[(Presence, Listener)],
+        out: &mut Vec<RoomEffect>,
+    ) -> Vec<Listener> {
         let is_inside = |session: SessionRef| inside.iter().any(|(_, listener)| listener.session == session);
         self.awaited = 0;
         let mut strangers = Vec::new();
@@ -34,10 +38,10 @@ impl Room {
     }
 
     /// Tells all members the room's state.
-    pub(in super::super) fn tell_all(&self, out: &mut Vec<Effect>) {
+    pub(in super::super) fn tell_all(&self, out: &mut Vec<RoomEffect>) {
         if !self.members.is_empty() {
-            let event = Event::Updated(Arc::new(self.summary()));
-            out.push(Effect::Tell { room: self.id, to: To::All, event });
+            let event = RoomEvent::Updated(Arc::new(self.summary()));
+            out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event });
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_domain::{Error, Result};
 
-use super::super::effect::{Answer, Effect, Event, To};
+use super::super::effect::{RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
 use super::super::limits::{CAPACITY_MAX, EMPTY_MS_MAX, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX};
 use super::super::message::{Caller, Update};
 use super::super::variables::Editor;
@@ -44,7 +44,7 @@ pub(super) fn check_times(empty_ms: Millis, life_ms: Option<Millis>) -> Result<(
 }
 
 impl Room {
-    pub(super) fn update(&mut self, caller: &Caller, update: Update, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn update(&mut self, caller: &Caller, update: Update, out: &mut Vec<RoomEffect>) -> Result<RoomAnswer> {
         self.member(caller)?;
         self.require_owner(caller)?;
         self.check_update(&update)?;
@@ -61,9 +61,9 @@ impl Room {
         self.open = update.open.unwrap_or(self.open);
         self.password = update.password.unwrap_or(self.password);
         self.changed(ListingUrgency::Now);
-        let event = Event::Updated(Arc::new(self.summary()));
-        out.push(Effect::Tell { room: self.id, to: To::All, event });
-        Ok(Answer::Done)
+        let event = RoomEvent::Updated(Arc::new(self.summary()));
+        out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event });
+        Ok(RoomAnswer::Done)
     }
 
     fn check_update(&self, update: &Update) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
-use super::super::effect::{Answer, Effect, Event, To};
+use super::super::effect::{RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
 use super::super::limits::{MESSAGE_BYTES_MAX, PLAYER_VALUES_BYTES_MAX, PLAYER_VARIABLES_MAX, RECIPIENTS_MAX};
 use super::super::message::Caller;
 use super::super::variables::{Change, Editor, ValueLimits};
@@ -14,11 +14,11 @@ const PLAYER_VARIABLES: ValueLimits =
     ValueLimits { count_max: PLAYER_VARIABLES_MAX, bytes_max: PLAYER_VALUES_BYTES_MAX };
 
 impl Room {
-    pub(super) fn say(&mut self, caller: &Caller, data: Arc<str>, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn say(&mut self, caller: &Caller, data: Arc<str>, out: &mut Vec<RoomEffect>) -> Result<RoomAnswer> {
         check_message(&data)?;
         let actor = self.member(caller)?.actor(caller.user_id);
-        out.push(Effect::Tell { room: self.id, to: To::All, event: Event::Message(actor, data) });
-        Ok(Answer::Done)
+        out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event: RoomEvent::Message(actor, data) });
+        Ok(RoomAnswer::Done)
     }
 
     /// Sends a private message. Unless all receivers are in the room, none of them gets it.
@@ -27,8 +27,8 @@ impl Room {
         caller: &Caller,
         users: &[UserId],
         data: Arc<str>,
-        out: &mut Vec<Effect>,
-    ) -> Result<Answer> {
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         check_message(&data)?;
         if users.is_empty() || users.len() > RECIPIENTS_MAX {
             return Err(Error::invalid(format!("A private message is for 1 to {RECIPIENTS_MAX} users.")));
@@ -43,11 +43,20 @@ impl Room {
                 sessions.push(member.listener.session);
             }
         }
-        out.push(Effect::Tell { room: self.id, to: To::Only(sessions), event: Event::Private(actor, data) });
-        Ok(Answer::Done)
+        out.push(RoomEffect::Tell {
+            room: self.id,
+            to: RoomAudience::Only(sessions),
+            event: RoomEvent::Private(actor, data),
+        });
+        Ok(RoomAnswer::Done)
     }
 
-    pub(super) fn set_variables(&mut self, caller: &Caller, change: &Change, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn set_variables(
+        &mut self,
+        caller: &Caller,
+        change: &Change,
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         let is_owner = self.owner == Some(caller.user_id);
         let member = self.member(caller)?;
         if member.seat.is_none() {
@@ -58,27 +67,32 @@ impl Room {
         let applied = self.variables.apply(change, editor, VARIABLES)?;
         if !applied.is_empty() {
             self.changed(ListingUrgency::Soon);
-            let event = Event::Variables(actor, applied.all());
-            out.push(Effect::Tell { room: self.id, to: To::All, event });
+            let event = RoomEvent::Variables(actor, applied.all());
+            out.push(RoomEffect::Tell { room: self.id, to: RoomAudience::All, event });
         }
-        Ok(Answer::Version(applied.version))
+        Ok(RoomAnswer::Version(applied.version))
     }
 
-    pub(super) fn set_own(&mut self, caller: &Caller, change: &Change, out: &mut Vec<Effect>) -> Result<Answer> {
+    pub(super) fn set_own(
+        &mut self,
+        caller: &Caller,
+        change: &Change,
+        out: &mut Vec<RoomEffect>,
+    ) -> Result<RoomAnswer> {
         let user = caller.user_id;
         let room = self.id;
         let member = self.member(caller)?;
         let editor = Editor { user_id: user, is_owner: false };
         let applied = member.variables.apply(change, editor, PLAYER_VARIABLES)?;
         if let Some(delta) = applied.of(false) {
-            let event = Event::PlayerVariables(member.actor(user), delta);
-            out.push(Effect::Tell { room, to: To::All, event });
+            let event = RoomEvent::PlayerVariables(member.actor(user), delta);
+            out.push(RoomEffect::Tell { room, to: RoomAudience::All, event });
         }
         if let Some(delta) = applied.of(true) {
-            let event = Event::PlayerVariables(member.actor(user), delta);
-            out.push(Effect::Tell { room, to: To::Only(vec![member.listener.session]), event });
+            let event = RoomEvent::PlayerVariables(member.actor(user), delta);
+            out.push(RoomEffect::Tell { room, to: RoomAudience::Only(vec![member.listener.session]), event });
         }
-        Ok(Answer::Version(applied.version))
+        Ok(RoomAnswer::Version(applied.version))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::{Carried, CarriedRoom, CarriedSeat, Creation, Owner, RoomAction, Rooms, RoomsConfig};
+use super::super::{CarriedRoom, CarriedRooms, CarriedSeat, Creation, RoomAction, RoomOwner, Rooms, RoomsConfig};
 use super::members::{room_of, world};
 use super::world::{World, user};
 
-fn carry_out(world: &mut World) -> Vec<Carried> {
+fn carry_out(world: &mut World) -> Vec<CarriedRooms> {
     let now = world.now;
     world.shards.iter_mut().flat_map(|rooms| rooms.carry_out(now, |_| true)).collect()
 }
@@ -25,9 +25,9 @@ fn nothing_of_a_room_is_due_before_all_of_it_is_there() {
     let mut world = world();
     let room = room_of(&mut world, &(1..=250).collect::<Vec<_>>(), Creation::plain(300));
     let mut parts = carry_out(&mut world);
-    parts.retain(|part| part.owner() == Owner::Room(room));
+    parts.retain(|part| part.owner() == RoomOwner::Room(room));
     assert_eq!(parts.len(), 4, "the room, and its members in pieces");
-    let Carried::Room(carried) = &mut parts[0] else { panic!() };
+    let CarriedRooms::Room(carried) = &mut parts[0] else { panic!() };
     // A seat is held for a user who never comes.
     carried.held.push(CarriedSeat { user_id: user(900), seat: 299, left_ms: 10 });
     let (mut next, mut out) = (rooms(), Vec::new());
@@ -51,7 +51,7 @@ fn more_members_than_were_announced_are_found() {
     let mut next = rooms();
     for part in parts {
         let part = match part {
-            Carried::Room(room) => Carried::Room(Box::new(CarriedRoom { members: 1, ..*room })),
+            CarriedRooms::Room(room) => CarriedRooms::Room(Box::new(CarriedRoom { members: 1, ..*room })),
             other => other,
         };
         next.carry_in(0, part);
@@ -62,13 +62,13 @@ fn more_members_than_were_announced_are_found() {
 fn what_no_node_would_have_made_is_passed_over() {
     let mut world = world();
     room_of(&mut world, &[1], Creation::plain(4));
-    let Some(Carried::Room(room)) = carry_out(&mut world).into_iter().next() else { panic!() };
+    let Some(CarriedRooms::Room(room)) = carry_out(&mut world).into_iter().next() else { panic!() };
     let mut next = rooms();
-    next.carry_in(0, Carried::Room(Box::new(CarriedRoom { capacity: u32::MAX, ..(*room).clone() })));
+    next.carry_in(0, CarriedRooms::Room(Box::new(CarriedRoom { capacity: u32::MAX, ..(*room).clone() })));
     assert_eq!(next.rooms().count(), 0);
     let seat = |seat| CarriedSeat { user_id: user(seat), seat, left_ms: 5 };
     let held = vec![seat(0), seat(9), seat(u32::MAX), seat(2)];
-    next.carry_in(0, Carried::Room(Box::new(CarriedRoom { held, ..*room })));
+    next.carry_in(0, CarriedRooms::Room(Box::new(CarriedRoom { held, ..*room })));
     assert_eq!(occupancies(&next), [(1, 4)]);
 }
 

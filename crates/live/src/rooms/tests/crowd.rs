@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Answer, Entry, RoomId, RoomsConfig, Template, Templates};
+use super::super::{Entry, RoomAnswer, RoomId, RoomsConfig, Template, Templates};
 use super::world::World;
 
 const PLAYERS: u32 = 10_000;
@@ -62,8 +62,8 @@ impl Crowd {
         let Some((player, joining)) = self.waiting.remove(&request) else { return };
         let answer = self.world.replies.remove(&request).unwrap();
         match (answer.unwrap(), self.ends[player as usize]) {
-            (Answer::Reserved(_), PlayerEnd::DiesPlaced) => {}
-            (Answer::Reserved(reserved), end) => {
+            (RoomAnswer::Reserved(_), PlayerEnd::DiesPlaced) => {}
+            (RoomAnswer::Reserved(reserved), end) => {
                 let room = reserved.room.id;
                 let request = self.world.send_join(player, room, Entry::default());
                 self.sent.insert(player, room);
@@ -73,7 +73,7 @@ impl Crowd {
                     self.waiting.insert(request, (player, Some(room)));
                 }
             }
-            (Answer::Joined(joined), _) => {
+            (RoomAnswer::Joined(joined), _) => {
                 assert_eq!(joining, Some(joined.state.summary.id));
                 self.here.insert(player, joined.state.summary.id);
             }

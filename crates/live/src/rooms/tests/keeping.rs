@@ -8,7 +8,8 @@ use super::super::limits::{
     CAPACITY_MAX, MEMBERS_LISTED_MAX, PASSWORD_ATTEMPTS_MAX, PASSWORD_PAUSE_MS, ROOM_NAME_BYTES_MAX, SPECTATORS_MAX,
 };
 use super::super::{
-    Answer, CloseCause, Creation, Entry, Event, PasswordDigest, RoomAction, RoomsConfig, Template, Templates, Update,
+    CloseCause, Creation, Entry, PasswordDigest, RoomAction, RoomAnswer, RoomEvent, RoomsConfig, Template, Templates,
+    Update,
 };
 use super::world::{World, user};
 
@@ -49,7 +50,7 @@ fn the_owner_changes_what_the_room_is_like() {
     assert_eq!(kind(world.ask(2, room, update(closed.clone()))), Some(ErrorKind::PermissionDenied));
     world.ask(1, room, update(closed)).unwrap();
     let told = world.take_told();
-    assert!(matches!(&told[0].1, Event::Updated(room) if !room.open && &*room.name == "Late night"));
+    assert!(matches!(&told[0].1, RoomEvent::Updated(room) if !room.open && &*room.name == "Late night"));
     world.send_gone(3, room);
     world.settle();
     assert_eq!(kind(world.join(4, room)), Some(ErrorKind::FailedPrecondition));
@@ -71,7 +72,7 @@ fn the_owner_changes_what_the_room_is_like() {
 #[test]
 fn a_room_placed_in_keeps_its_size_and_takes_no_password() {
     let mut world = world();
-    let Answer::Reserved(held) = world.place(1, "default", None).unwrap() else { panic!() };
+    let RoomAnswer::Reserved(held) = world.place(1, "default", None).unwrap() else { panic!() };
     let room = held.room.id;
     world.join(1, room).unwrap();
     for update in [
@@ -81,7 +82,7 @@ fn a_room_placed_in_keeps_its_size_and_takes_no_password() {
         assert_eq!(kind(world.ask(1, room, RoomAction::Update(Box::new(update)))), Some(ErrorKind::InvalidArgument));
     }
     let place = |world: &mut World, player| match world.place(player, "default", None).unwrap() {
-        Answer::Reserved(held) => held.room.id,
+        RoomAnswer::Reserved(held) => held.room.id,
         other => panic!("{other:?}"),
     };
     assert_eq!(place(&mut world, 2), room);
@@ -96,8 +97,8 @@ fn a_room_placed_in_keeps_its_size_and_takes_no_password() {
 fn rooms_that_players_filled_otherwise_turn_the_placed_away_to_others() {
     let templates = Templates::new([Template { sizes: (2, 2), ..Template::new("duel") }]);
     let mut world = World::new(4, 7, RoomsConfig { templates, ..RoomsConfig::default() });
-    let placed = |answer: Result<Answer>| match answer.unwrap() {
-        Answer::Reserved(held) => held.room.id,
+    let placed = |answer: Result<RoomAnswer>| match answer.unwrap() {
+        RoomAnswer::Reserved(held) => held.room.id,
         other => panic!("{other:?}"),
     };
     let room = placed(world.place(1, "duel", None));
@@ -126,7 +127,7 @@ fn rooms_close_when_they_are_empty_for_long_enough_or_too_old() {
     world.wait(4_999);
     world.take_told();
     world.wait(5_000);
-    assert_eq!(world.take_told(), [(vec![2], Event::Closed(CloseCause::Expired))]);
+    assert_eq!(world.take_told(), [(vec![2], RoomEvent::Closed(CloseCause::Expired))]);
     assert!(world.occupancies().is_empty() && world.streams[&room].is_empty());
 
     let room = room_of(&mut world, &[1], Creation::plain(2));

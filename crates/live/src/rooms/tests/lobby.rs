@@ -9,7 +9,7 @@ use super::super::limits::{
     LOBBY_VIEWS_MAX, PAGE_ROOMS_MAX,
 };
 use super::super::{
-    Answer, Change, Creation, DirectoryAction, Find, LobbyDelta, Page, RoomAction, RoomId, RoomPath, RoomsConfig,
+    Change, Creation, DirectoryAction, Find, LobbyDelta, Page, RoomAction, RoomAnswer, RoomId, RoomPath, RoomsConfig,
     Update, Value, ViewKey, check_view,
 };
 use super::world::World;
@@ -40,9 +40,9 @@ fn find(path: &str, filter: &str) -> Find {
     Find { path: RoomPath::new(path).unwrap(), filter: Arc::from(filter), ..Find::default() }
 }
 
-fn page(answer: Result<Answer>) -> Page {
+fn page(answer: Result<RoomAnswer>) -> Page {
     match answer.unwrap() {
-        Answer::Page(page) => page,
+        RoomAnswer::Page(page) => page,
         other => panic!("{other:?}"),
     }
 }
@@ -139,7 +139,7 @@ fn a_quick_join_goes_where_there_is_a_seat() {
     let mut went = Vec::new();
     for player in 11..=16 {
         went.push(match world.look_up(player, quick("+properties.level:>1 +open:T")) {
-            Ok(Answer::Reserved(held)) => rooms.iter().position(|room| *room == held.room.id),
+            Ok(RoomAnswer::Reserved(held)) => rooms.iter().position(|room| *room == held.room.id),
             Ok(other) => panic!("{other:?}"),
             Err(error) => {
                 assert!(matches!(error.kind, ErrorKind::NotFound | ErrorKind::ResourceExhausted), "{error:?}");

@@ -9,8 +9,8 @@ use super::super::limits::{
     ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX,
 };
 use super::super::{
-    Answer, Change, Creation, Entry, Event, Joined, LeaveReason, RoomAction, RoomId, RoomState, RoomsConfig, Update,
-    Value,
+    Change, Creation, Entry, Joined, LeaveReason, RoomAction, RoomAnswer, RoomEvent, RoomId, RoomState, RoomsConfig,
+    Update, Value,
 };
 use super::world::{World, user};
 
@@ -21,7 +21,7 @@ pub(super) fn world() -> World {
 pub(super) fn create(world: &mut World, player: u32, creation: Creation) -> Result<RoomId> {
     let room = world.fresh_room();
     let answer = world.ask(player, room, RoomAction::Create(Box::new(creation)))?;
-    assert!(matches!(answer, Answer::Reserved(ref held) if held.room.id == room && held.seat == 1), "{answer:?}");
+    assert!(matches!(answer, RoomAnswer::Reserved(ref held) if held.room.id == room && held.seat == 1), "{answer:?}");
     Ok(room)
 }
 
@@ -35,22 +35,22 @@ pub(super) fn room_of(world: &mut World, players: &[u32], creation: Creation) ->
     room
 }
 
-pub(super) fn joined(answer: Result<Answer>) -> Joined {
+pub(super) fn joined(answer: Result<RoomAnswer>) -> Joined {
     match answer.unwrap() {
-        Answer::Joined(joined) => *joined,
+        RoomAnswer::Joined(joined) => *joined,
         other => panic!("{other:?}"),
     }
 }
 
 pub(super) fn look(world: &mut World, player: u32, room: RoomId) -> RoomState {
     match world.ask(player, room, RoomAction::Look).unwrap() {
-        Answer::Room(state) => *state,
-        Answer::Joined(joined) => joined.state,
+        RoomAnswer::Room(state) => *state,
+        RoomAnswer::Joined(joined) => joined.state,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) fn kind(answer: Result<Answer>) -> Option<ErrorKind> {
+pub(super) fn kind(answer: Result<RoomAnswer>) -> Option<ErrorKind> {
     answer.err().map(|error| error.kind)
 }
 
@@ -75,11 +75,11 @@ fn players_take_the_lowest_seats_and_the_room_passes_to_the_oldest() {
 
     world.send_gone(1, room);
     world.settle();
-    assert_eq!(world.take_told(), [(vec![2, 3], Event::Owner(Some(user(2))))]);
+    assert_eq!(world.take_told(), [(vec![2, 3], RoomEvent::Owner(Some(user(2))))]);
     assert_eq!(joined(world.join(4, room)).seat, Some(1));
     // A request to leave also tells the player's session that it is out of the room, unlike a closed socket.
     world.ask(2, room, RoomAction::Leave).unwrap();
-    let told = [(vec![2], Event::Out(LeaveReason::Left)), (vec![3, 4], Event::Owner(Some(user(3))))];
+    let told = [(vec![2], RoomEvent::Out(LeaveReason::Left)), (vec![3, 4], RoomEvent::Owner(Some(user(3))))];
     assert_eq!(world.take_told(), told);
     assert_eq!(world.streams[&room], [3, 4].into());
 }
@@ -133,9 +133,9 @@ fn joining_again_changes_nothing_and_another_session_takes_over() {
     assert_eq!((again.seat, shown(&again.state.members[1].variables).as_str()), (Some(2), "cards=[1] ready=true"));
     // The others are told of a new session and of the public variables that it took over from the first.
     let told = world.take_told();
-    assert_eq!(told[0], (vec![2], Event::Out(LeaveReason::Replaced)));
+    assert_eq!(told[0], (vec![2], RoomEvent::Out(LeaveReason::Replaced)));
     assert!(
-        matches!(&told[1..], [(to, Event::PlayerVariables(who, delta))] if *to == [1, 100_002]
+        matches!(&told[1..], [(to, RoomEvent::PlayerVariables(who, delta))] if *to == [1, 100_002]
             && who.session_id == again.state.members[1].who.session_id && shown(&delta.set) == "ready=true"),
         "{told:?}"
     );
@@ -154,11 +154,10 @@ fn messages_reach_all_or_those_they_are_for() {
     world.ask(1, room, RoomAction::Say(Arc::from("hello"))).unwrap();
     world.ask(1, room, RoomAction::Whisper(vec![user(3), user(3)], Arc::from("psst"))).unwrap();
     let told = world.take_told();
-    let (to, Event::Message(who, data)) = &told[0] else { panic!("{told:?}") };
+    let (to, RoomEvent::Message(who, data)) = &told[0] else { panic!("{told:?}") };
     assert_eq!((&to[..], &**data, who.user_id), (&[1, 2, 3][..], "hello", user(1)));
-    assert!(
-        matches!(&told[1], (to, Event::Private(who, data)) if *to == [3] && &**data == "psst" && &*who.username == "player-1")
-    );
+    let (to, RoomEvent::Private(who, data)) = &told[1] else { panic!("{told:?}") };
+    assert_eq!((&to[..], &**data, &*who.username), (&[3][..], "psst", "player-1"));
 
     let stranger = RoomAction::Whisper(vec![user(3), user(9)], Arc::from("psst"));
     assert_eq!(kind(world.ask(1, room, stranger)), Some(ErrorKind::NotFound));
@@ -180,15 +179,15 @@ fn variables_travel_as_deltas() {
     let mut world = world();
     let room = room_of(&mut world, &[1, 2], Creation::plain(8));
     let set = RoomAction::SetVariables(change(&[("round", "1"), ("map", "\"x\"")], &[]));
-    assert!(matches!(world.ask(2, room, set.clone()).unwrap(), Answer::Version(1)));
-    assert!(matches!(world.ask(2, room, set).unwrap(), Answer::Version(1)));
+    assert!(matches!(world.ask(2, room, set.clone()).unwrap(), RoomAnswer::Version(1)));
+    assert!(matches!(world.ask(2, room, set).unwrap(), RoomAnswer::Version(1)));
     let private = RoomAction::SetVariables(Change { private: true, ..change(&[("round", "2")], &["map"]) });
-    assert!(matches!(world.ask(2, room, private).unwrap(), Answer::Version(2)));
+    assert!(matches!(world.ask(2, room, private).unwrap(), RoomAnswer::Version(2)));
     let deltas: Vec<_> = world
         .take_told()
         .into_iter()
         .map(|(to, event)| match event {
-            Event::Variables(_, delta) => (to, delta.version, shown(&delta.set), delta.unset.len()),
+            RoomEvent::Variables(_, delta) => (to, delta.version, shown(&delta.set), delta.unset.len()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -205,12 +204,10 @@ fn variables_travel_as_deltas() {
     world.ask(2, room, RoomAction::SetOwn(own)).unwrap();
     world.ask(2, room, RoomAction::SetOwn(change(&[("ready", "true")], &[]))).unwrap();
     let told = world.take_told();
-    assert!(
-        matches!(&told[0], (to, Event::PlayerVariables(_, delta)) if *to == [2] && shown(&delta.set) == "cards=[1]")
-    );
-    assert!(
-        matches!(&told[1], (to, Event::PlayerVariables(_, delta)) if *to == [1, 2, 3] && shown(&delta.set) == "ready=true")
-    );
+    for (told, receivers, expect) in [(&told[0], &[2][..], "cards=[1]"), (&told[1], &[1, 2, 3], "ready=true")] {
+        let (to, RoomEvent::PlayerVariables(_, delta)) = told else { panic!("{told:?}") };
+        assert_eq!((&to[..], &*shown(&delta.set)), (receivers, expect));
+    }
     let seen = |world: &mut World, player| shown(&look(world, player, room).members[1].variables);
     assert_eq!(
         (seen(&mut world, 2), seen(&mut world, 1)),
@@ -255,7 +252,7 @@ fn the_owner_throws_out_and_keeps_out_for_a_time() {
     assert_eq!(kind(world.ask(1, room, kick(2, BAR_MS_MAX + 1))), Some(ErrorKind::InvalidArgument));
 
     world.ask(1, room, kick(2, 5_000)).unwrap();
-    assert_eq!(world.take_told(), [(vec![2], Event::Out(LeaveReason::Kicked))]);
+    assert_eq!(world.take_told(), [(vec![2], RoomEvent::Out(LeaveReason::Kicked))]);
     assert_eq!(world.streams[&room], [1, 3].into());
     assert_eq!(kind(world.join(2, room)), Some(ErrorKind::PermissionDenied));
     world.wait(5_000);
@@ -298,8 +295,8 @@ fn spectators_have_no_seat_and_may_take_one() {
     // The owner becomes a spectator, so the room gets another owner.
     world.ask(1, room, RoomAction::Spectate(true)).unwrap();
     let told = world.take_told();
-    assert!(matches!(&told[0].1, Event::Seat(who, None) if who.user_id == user(1)));
-    assert_eq!(told[1].1, Event::Owner(Some(user(3))));
+    assert!(matches!(&told[0].1, RoomEvent::Seat(who, None) if who.user_id == user(1)));
+    assert_eq!(told[1].1, RoomEvent::Owner(Some(user(3))));
     let summary = look(&mut world, 1, room).summary;
     assert_eq!((summary.players, summary.free, summary.spectators), (1, 1, 1));
 }

@@ -8,8 +8,8 @@ use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Result, UserId};
 
 use super::super::{
-    Answer, Caller, DirectoryAction, Effect, Entry, Event, LobbyDelta, Owner, Place, Request, RoomAction, RoomId,
-    Rooms, RoomsConfig, To, ToOwner,
+    Caller, DirectoryAction, Entry, LobbyDelta, MessageToRoomOwner, Placement, Request, RoomAction, RoomAnswer,
+    RoomAudience, RoomEffect, RoomEvent, RoomId, RoomOwner, Rooms, RoomsConfig,
 };
 use crate::place::{Routes, ShardIndex};
 use crate::plane::{Listener, RequestRef};
@@ -36,14 +36,14 @@ impl Random {
 /// A message from one shard to another.
 #[derive(Debug)]
 pub(super) enum Sent {
-    Up(ToOwner),
+    Up(MessageToRoomOwner),
     /// A session closed, so it leaves a room's stream.
     Gone(RoomId, u32),
-    Reply(u64, Result<Answer>),
+    Reply(u64, Result<RoomAnswer>),
 }
 
 /// An event, its room and its receivers.
-pub(super) type Told = (RoomId, Vec<u32>, Event);
+pub(super) type Told = (RoomId, Vec<u32>, RoomEvent);
 
 pub(super) struct World {
     pub shards: Vec<Rooms>,
@@ -54,7 +54,7 @@ pub(super) struct World {
     pub streams: BTreeMap<RoomId, BTreeSet<u32>>,
     pub told: Vec<Told>,
     pub lobby: Vec<LobbyDelta>,
-    pub replies: BTreeMap<u64, Result<Answer>>,
+    pub replies: BTreeMap<u64, Result<RoomAnswer>>,
     requests: u64,
 }
 
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    fn owner(&self, owner: &Owner) -> usize {
+    fn owner(&self, owner: &RoomOwner) -> usize {
         usize::from(Routes::alone(self.shards.len() as ShardIndex).owner(owner.partition()).shard())
     }
 
@@ -98,7 +98,11 @@ impl World {
     }
 
     /// Queues a request of a player and returns the request's number.
-    pub(super) fn send(&mut self, player: u32, to: impl FnOnce(Caller, Option<RequestRef>) -> ToOwner) -> u64 {
+    pub(super) fn send(
+        &mut self,
+        player: u32,
+        to: impl FnOnce(Caller, Option<RequestRef>) -> MessageToRoomOwner,
+    ) -> u64 {
         self.requests += 1;
         let home = self.home(player);
         let reply_to = RequestRef { place: crate::Place::from(home as ShardIndex), id: self.requests };
@@ -110,17 +114,17 @@ impl World {
 
     pub(super) fn send_place(&mut self, player: u32, template: &str, size: Option<u32>) -> u64 {
         let (fresh, random) = (self.fresh_room(), self.random.next() as u32);
-        let what = Place { template: Arc::from(template), size, fresh, random, tried: Vec::new() };
-        self.send(player, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
+        let what = Placement { template: Arc::from(template), size, fresh, random, tried: Vec::new() };
+        self.send(player, |caller, reply_to| MessageToRoomOwner::Placement(Request { caller, reply_to, what }))
     }
 
     pub(super) fn send_room(&mut self, player: u32, room: RoomId, what: RoomAction) -> u64 {
-        self.send(player, |caller, reply_to| ToOwner::Room(room, Request { caller, reply_to, what }))
+        self.send(player, |caller, reply_to| MessageToRoomOwner::Room(room, Request { caller, reply_to, what }))
     }
 
     /// Closes a player's socket: its shard tells the owner of a room that the player joined or was joining.
     pub(super) fn send_gone(&mut self, player: u32, room: RoomId) {
-        let owner = self.owner(&Owner::Room(room));
+        let owner = self.owner(&RoomOwner::Room(room));
         self.queue(self.home(player), owner, Sent::Gone(room, player));
     }
 
@@ -167,32 +171,32 @@ impl World {
         Some(None)
     }
 
-    fn apply(&mut self, shard: usize, effects: Vec<Effect>) {
+    fn apply(&mut self, shard: usize, effects: Vec<RoomEffect>) {
         for effect in effects {
             match effect {
-                Effect::Reply(to, answer) => {
+                RoomEffect::Reply(to, answer) => {
                     self.queue(shard, usize::from(to.place.shard()), Sent::Reply(to.id, answer))
                 }
-                Effect::Track { room, listener, .. } => {
+                RoomEffect::Track { room, listener, .. } => {
                     self.streams.entry(room).or_default().insert(listener.session.key.test_number());
                 }
-                Effect::Untrack { room, listener, .. } => {
+                RoomEffect::Untrack { room, listener, .. } => {
                     let stream = self.streams.get_mut(&room).expect("the stream of the room");
                     assert!(stream.remove(&listener.session.key.test_number()), "the session was on the stream");
                 }
-                Effect::Tell { room, to, event } => {
+                RoomEffect::Tell { room, to, event } => {
                     let there = self.streams.get(&room).cloned().unwrap_or_default();
                     let players = |sessions: &[SessionRef]| sessions.iter().map(|s| s.key.test_number()).collect();
                     let to = match &to {
-                        To::All => there.into_iter().collect(),
-                        To::Only(sessions) => players(sessions),
+                        RoomAudience::All => there.into_iter().collect(),
+                        RoomAudience::Only(sessions) => players(sessions),
                     };
                     self.told.push((room, to, event));
                 }
-                Effect::Lobby { delta, .. } => self.lobby.push(delta),
-                Effect::Send(owner, message) => {
+                RoomEffect::Lobby { delta, .. } => self.lobby.push(delta),
+                RoomEffect::Send(owner, message) => {
                     let to = self.owner(&owner);
-                    self.queue(shard, to, Sent::Up(ToOwner::Across(owner, message)));
+                    self.queue(shard, to, Sent::Up(MessageToRoomOwner::FromOwner(owner, message)));
                 }
             }
         }
@@ -221,37 +225,38 @@ impl World {
     }
 
     /// Sends a request, delivers all messages, and returns the answer.
-    pub(super) fn ask(&mut self, player: u32, room: RoomId, what: RoomAction) -> Result<Answer> {
+    pub(super) fn ask(&mut self, player: u32, room: RoomId, what: RoomAction) -> Result<RoomAnswer> {
         let request = self.send_room(player, room, what);
         self.answer(request)
     }
 
-    pub(super) fn place(&mut self, player: u32, template: &str, size: Option<u32>) -> Result<Answer> {
+    pub(super) fn place(&mut self, player: u32, template: &str, size: Option<u32>) -> Result<RoomAnswer> {
         let request = self.send_place(player, template, size);
         self.answer(request)
     }
 
-    pub(super) fn look_up(&mut self, player: u32, what: DirectoryAction) -> Result<Answer> {
-        let request = self.send(player, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }));
+    pub(super) fn look_up(&mut self, player: u32, what: DirectoryAction) -> Result<RoomAnswer> {
+        let request =
+            self.send(player, |caller, reply_to| MessageToRoomOwner::Directory(Request { caller, reply_to, what }));
         self.answer(request)
     }
 
-    pub(super) fn join(&mut self, player: u32, room: RoomId) -> Result<Answer> {
+    pub(super) fn join(&mut self, player: u32, room: RoomId) -> Result<RoomAnswer> {
         self.join_by(player, room, Entry::default())
     }
 
-    pub(super) fn join_by(&mut self, player: u32, room: RoomId, entry: Entry) -> Result<Answer> {
+    pub(super) fn join_by(&mut self, player: u32, room: RoomId, entry: Entry) -> Result<RoomAnswer> {
         let request = self.send_join(player, room, entry);
         self.answer(request)
     }
 
-    fn answer(&mut self, request: u64) -> Result<Answer> {
+    fn answer(&mut self, request: u64) -> Result<RoomAnswer> {
         self.settle();
         self.replies.remove(&request).expect("an answer")
     }
 
     /// Events since the last call, with their receivers.
-    pub(super) fn take_told(&mut self) -> Vec<(Vec<u32>, Event)> {
+    pub(super) fn take_told(&mut self) -> Vec<(Vec<u32>, RoomEvent)> {
         std::mem::take(&mut self.told).into_iter().map(|(_, to, event)| (to, event)).collect()
     }
 

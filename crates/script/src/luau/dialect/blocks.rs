@@ -23,6 +23,8 @@ pub(super) struct Block {
     pub(super) first: usize,
     /// Index of the word that ends the block; the number of words for the file.
     pub(super) end: usize,
+    /// Number of headers of `for` and `while` directly in the block whose `do` has not come yet.
+    headers: usize,
 }
 
 /// The blocks of a source, and the block of each word. Words that open or end a block belong to the block around.
@@ -34,19 +36,30 @@ pub(super) struct Blocks {
 impl Blocks {
     pub(super) fn of(words: &[Word<'_>]) -> Self {
         let mut finder = Finder { words, list: Vec::new(), of_word: vec![0; words.len()], current: 0 };
-        finder.list.push(Block { of: Of::Function, parent: None, first: 0, end: words.len() });
+        finder.list.push(Block { of: Of::Function, parent: None, first: 0, end: words.len(), headers: 0 });
         finder.find();
         Self { list: finder.list, of_word: finder.of_word }
     }
 
     /// The function around a block, which may be the block itself.
     pub(super) fn function_of(&self, block: usize) -> usize {
-        self.around(block).find(|block| self.list[*block].of == Of::Function).unwrap_or_default()
+        self.within_function(block).last().unwrap_or(block)
     }
 
-    /// A block and those around it, from the inside.
-    pub(super) fn around(&self, block: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(Some(block), |block| self.list[*block].parent)
+    /// A block and those around it in the same function, from the inside. The last is the function.
+    pub(super) fn within_function(&self, block: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(block), |block| {
+            let Block { of, parent, .. } = self.list[*block];
+            parent.filter(|_| of != Of::Function)
+        })
+    }
+
+    /// Whether the body of a function begins at a word.
+    pub(super) fn begins_function(&self, at: usize) -> bool {
+        let is_it = |block: usize| (self.list[block].of, self.list[block].first) == (Of::Function, at);
+        // Blocks stand in the order of their first words.
+        let found = self.list.partition_point(|block| block.first < at);
+        (found..self.list.len()).take_while(|block| self.list[*block].first == at).any(is_it)
     }
 }
 
@@ -59,17 +72,16 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn find(&mut self) {
-        // Set between `for` or `while` and their `do`.
-        let mut awaits_do = 0;
         let mut at = 0;
         while let Some(word) = self.words.get(at) {
             self.of_word[at] = self.current;
             if word.kind == Kind::Name && !self.is_field(at) {
                 match word.text {
-                    b"for" | b"while" => awaits_do += 1,
+                    b"for" | b"while" => self.list[self.current].headers += 1,
                     b"do" => {
-                        let of = if awaits_do > 0 { Of::Loop } else { Of::Plain };
-                        awaits_do -= i32::from(awaits_do > 0);
+                        let headers = &mut self.list[self.current].headers;
+                        let of = if *headers > 0 { Of::Loop } else { Of::Plain };
+                        *headers -= usize::from(of == Of::Loop);
                         self.open(of, at + 1);
                     }
                     b"repeat" => self.open(Of::Loop, at + 1),
@@ -100,7 +112,7 @@ impl Finder<'_> {
     }
 
     fn open(&mut self, of: Of, first: usize) {
-        self.list.push(Block { of, parent: Some(self.current), first, end: usize::MAX });
+        self.list.push(Block { of, parent: Some(self.current), first, end: usize::MAX, headers: 0 });
         self.current = self.list.len() - 1;
     }
 

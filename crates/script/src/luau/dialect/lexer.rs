@@ -159,9 +159,10 @@ mod tests {
     fn words_stand_without_spaces_and_comments() {
         check("#!/usr/bin/lua\nlocal a = 1 -- not this\n", &["local", "a", "=", "1"]);
         check("--[==[ long ]] \n ]==] x --[[y]] z", &["x", "z"]);
-        check("a[b[1]] = [[text]] .. 'it\\'s' .. \"\\\"\"", &[
-            "a", "[", "b", "[", "1", "]", "]", "=", "[[text]]", ".", ".", "'it\\'s'", ".", ".", "\"\\\"\"",
-        ]);
+        check(
+            "a[b[1]] = [[text]] .. 'it\\'s' .. \"\\\"\"",
+            &["a", "[", "b", "[", "1", "]", "]", "=", "[[text]]", ".", ".", "'it\\'s'", ".", ".", "\"\\\"\""],
+        );
         check("f(...) ::top:: x.y 1.5e10", &["f", "(", "...", ")", "::", "top", "::", "x", ".", "y", "1.5e10"]);
         check("'not ended\nx", &["'not ended", "x"]);
         check("[[not ended", &["[[not ended"]);

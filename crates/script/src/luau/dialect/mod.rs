@@ -28,11 +28,12 @@ pub(super) struct Refusal {
 /// For a `goto` that is no `continue`.
 pub(super) fn translate(source: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
     let words = words(source);
+    let blocks = Blocks::of(&words);
     let mut edits = Edits::default();
-    gotos(&words, &mut edits)?;
-    empty_statements(&words, &mut edits);
+    gotos(&words, &blocks, &mut edits)?;
+    empty_statements(&words, &blocks, &mut edits);
     calls_on_new_lines(&words, &mut edits);
-    old_varargs(&words, &mut edits);
+    old_varargs(&words, &blocks, &mut edits);
     Ok(edits.apply(source))
 }
 
@@ -73,70 +74,66 @@ impl Edits {
     }
 }
 
-/// A label or the target of a `goto`.
-struct Label<'a> {
-    name: &'a [u8],
-    /// Index of its first word.
-    at: usize,
-}
-
 /// Turns each `goto` into `continue`, and takes the labels out.
-fn gotos(words: &[Word<'_>], edits: &mut Edits) -> Result<(), Refusal> {
+fn gotos(words: &[Word<'_>], blocks: &Blocks, edits: &mut Edits) -> Result<(), Refusal> {
     let is_statement = |at: usize| at == 0 || !matches!(words[at - 1].text, b"." | b":" | b"=" | b"," | b"(" | b"{");
-    let gotos: Vec<Label<'_>> = words
-        .windows(2)
-        .enumerate()
-        .filter(|(at, pair)| pair[0].is_name("goto") && pair[1].kind == Kind::Name && is_statement(*at))
-        .map(|(at, pair)| Label { name: pair[1].text, at })
-        .collect();
+    let is_goto = |at: &usize| {
+        let is_target = || words.get(at + 1).is_some_and(|target| target.kind == Kind::Name);
+        words[*at].is_name("goto") && is_target() && is_statement(*at)
+    };
+    let gotos: Vec<usize> = (0..words.len()).filter(is_goto).collect();
     if gotos.is_empty() {
         return Ok(());
     }
-    let blocks = Blocks::of(words);
-    let is_label = |three: &[Word<'_>]| {
-        let is_target = gotos.iter().any(|goto| goto.name == three[1].text);
-        three[0].is_mark("::") && three[2].is_mark("::") && is_target
-    };
-    let found = words.windows(3).enumerate().filter(|(_, three)| is_label(three));
-    let labels: Vec<Label<'_>> = found.map(|(at, three)| Label { name: three[1].text, at }).collect();
-    for goto in &gotos {
-        let inside = blocks.of_word[goto.at];
-        let function = blocks.function_of(inside);
-        let visible: Vec<usize> = blocks.around(inside).take_while(|block| *block != function).chain([function]).collect();
-        let label = visible.iter().find_map(|block| {
-            labels.iter().find(|label| label.name == goto.name && blocks.of_word[label.at] == *block)
+    let labels: BTreeMap<(usize, &[u8]), usize> = (0..words.len())
+        .filter(|at| is_label(words, *at))
+        .map(|at| ((blocks.of_word[at], words[at + 1].text), at))
+        .collect();
+    for at in gotos {
+        let (goto, target) = (&words[at], &words[at + 1]);
+        let mut nearest_loop = None;
+        let label = blocks.within_function(blocks.of_word[at]).find_map(|block| {
+            let is_loop = blocks.list[block].of == Of::Loop;
+            nearest_loop = nearest_loop.or(is_loop.then_some(block));
+            labels.get(&(block, target.text)).map(|label| (block, *label))
         });
-        let nearest_loop = visible.iter().copied().find(|block| blocks.list[*block].of == Of::Loop);
-        let continues = label.is_some_and(|label| {
-            let block = blocks.of_word[label.at];
-            Some(block) == nearest_loop && is_last(words, &labels, label, blocks.list[block].end)
-        });
-        if !continues {
-            let name = String::from_utf8_lossy(goto.name);
-            let why = if label.is_some() {
+        let why = match label {
+            None => "there is no such label around it",
+            Some((block, label)) if nearest_loop == Some(block) && is_last(words, label, blocks.list[block].end) => {
+                edits.replace(goto, b"do continue");
+                edits.replace(target, b"end");
+                continue;
+            }
+            Some(_) => {
                 "only a label at the end of the loop around it can be gone to: use `continue`, `break`, `return`, or a function"
-            } else {
-                "there is no such label around it"
-            };
-            return Err(Refusal { line: words[goto.at].line, message: format!("goto {name}: {why}") });
-        }
-        edits.replace(&words[goto.at], b"do continue");
-        edits.replace(&words[goto.at + 1], b"end");
+            }
+        };
+        let message = format!("goto {}: {why}", String::from_utf8_lossy(target.text));
+        return Err(Refusal { line: goto.line, message });
     }
-    for label in &labels {
-        words[label.at..label.at + 3].iter().for_each(|word| edits.replace(word, b""));
-    }
+    labels.values().flat_map(|label| &words[*label..label + LABEL_WORDS]).for_each(|word| edits.replace(word, b""));
     Ok(())
 }
 
+/// Number of words of a label, `::name::`.
+const LABEL_WORDS: usize = 3;
+
+/// Whether a label begins at a word of a source with `goto`. Such a source is none of Luau, where the same mark asserts
+/// types.
+fn is_label(words: &[Word<'_>], at: usize) -> bool {
+    words
+        .get(at..at + LABEL_WORDS)
+        .is_some_and(|three| three[0].is_mark("::") && three[1].kind == Kind::Name && three[2].is_mark("::"))
+}
+
 /// Whether nothing but labels and semicolons stands between a label and the end of its block.
-fn is_last(words: &[Word<'_>], labels: &[Label<'_>], label: &Label<'_>, end: usize) -> bool {
-    let mut at = label.at + 3;
+fn is_last(words: &[Word<'_>], label: usize, end: usize) -> bool {
+    let mut at = label + LABEL_WORDS;
     while at < end {
         if words[at].is_mark(";") {
             at += 1;
-        } else if labels.iter().any(|label| label.at == at) {
-            at += 3;
+        } else if is_label(words, at) {
+            at += LABEL_WORDS;
         } else {
             return false;
         }
@@ -145,16 +142,16 @@ fn is_last(words: &[Word<'_>], labels: &[Label<'_>], label: &Label<'_>, end: usi
 }
 
 /// Leaves out semicolons that end no statement.
-fn empty_statements(words: &[Word<'_>], edits: &mut Edits) {
+fn empty_statements(words: &[Word<'_>], blocks: &Blocks, edits: &mut Edits) {
     let is_empty_after = |at: usize, word: &Word<'_>| match word.text {
         b";" => true,
         b"do" | b"then" | b"else" | b"repeat" => word.kind == Kind::Name,
-        b")" => ends_parameters(words, at),
+        b")" => blocks.begins_function(at + 1),
         _ => false,
     };
     for (at, word) in words.iter().enumerate().filter(|(_, word)| word.is_mark(";")) {
         // Words of a label are gone; what stands before them counts.
-        let before = words[..at].iter().enumerate().rev().find(|(_, word)| !(edits.has(word) && is_gone(edits, word)));
+        let before = words[..at].iter().enumerate().rev().find(|(_, word)| !is_gone(edits, word));
         if before.is_none_or(|(at, word)| is_empty_after(at, word)) {
             edits.replace(word, b"");
         }
@@ -166,28 +163,29 @@ fn is_gone(edits: &Edits, word: &Word<'_>) -> bool {
     !word.is_mark(";") && edits.replaced.get(&word.start).is_some_and(|(_, by)| by.is_empty())
 }
 
-/// Whether a closing parenthesis ends the parameters of a function.
-fn ends_parameters(words: &[Word<'_>], closing: usize) -> bool {
-    let mut depth = 0;
-    for at in (0..=closing).rev() {
-        depth += i32::from(words[at].is_mark(")")) - i32::from(words[at].is_mark("("));
-        if depth == 0 {
-            // Behind `function` may stand a name such as `a.b:c`.
-            let head = words[..at].iter().rev();
-            let mut head = head.skip_while(|word| {
-                (word.kind == Kind::Name && !word.is_name("function")) || word.is_mark(".") || word.is_mark(":")
-            });
-            let is_near = |word: &Word<'_>| word.last_line == words[at].line;
-            return head.next().is_some_and(|word| word.is_name("function") && is_near(word));
-        }
-    }
-    false
-}
-
 /// Keywords behind which a parenthesis begins an expression.
 const KEYWORDS: [&[u8]; 21] = [
-    b"and", b"break", b"do", b"else", b"elseif", b"end", b"false", b"for", b"function", b"if", b"in", b"local", b"nil",
-    b"not", b"or", b"repeat", b"return", b"then", b"true", b"until", b"while",
+    b"and",
+    b"break",
+    b"do",
+    b"else",
+    b"elseif",
+    b"end",
+    b"false",
+    b"for",
+    b"function",
+    b"if",
+    b"in",
+    b"local",
+    b"nil",
+    b"not",
+    b"or",
+    b"repeat",
+    b"return",
+    b"then",
+    b"true",
+    b"until",
+    b"while",
 ];
 
 /// Moves parentheses that go on with a call to the line of what is called.
@@ -209,20 +207,18 @@ fn calls_on_new_lines(words: &[Word<'_>], edits: &mut Edits) {
 }
 
 /// Gives functions that use `arg` in place of `...` the variable.
-fn old_varargs(words: &[Word<'_>], edits: &mut Edits) {
-    if !words.iter().any(|word| word.is_name("arg")) {
-        return;
-    }
-    let blocks = Blocks::of(words);
-    let functions = blocks.list.iter().enumerate().filter(|(_, block)| block.of == Of::Function && block.parent.is_some());
-    for (function, block) in functions {
-        let is_variadic = block.first >= 2 && words[block.first - 2].is_mark("...");
+fn old_varargs(words: &[Word<'_>], blocks: &Blocks, edits: &mut Edits) {
+    let is_arg = |at: usize| words[at].is_name("arg") && !matches!(words[at - 1].text, b"." | b":");
+    // The dots among the parameters of a function stand two words before its body.
+    let is_parameter = |dots: usize| words[dots].is_mark("...") && blocks.begins_function(dots + 2);
+    let functions = blocks.list.iter().enumerate().filter(|(_, block)| block.of == Of::Function && block.first > 1);
+    for (function, block) in functions.filter(|(_, block)| is_parameter(block.first - 2)) {
         let own = || {
             let inside = block.first..block.end.min(words.len());
             inside.filter(|at| blocks.function_of(blocks.of_word[*at]) == function)
         };
-        let is_arg = |at: usize| words[at].is_name("arg") && !matches!(words[at - 1].text, b"." | b":");
-        if is_variadic && !own().any(|at| words[at].is_mark("...")) && own().any(is_arg) {
+        let uses_dots = || own().any(|at| words[at].is_mark("...") && !is_parameter(at));
+        if own().any(is_arg) && !uses_dots() {
             edits.insert(words[block.first - 1].end(), b" local arg = {n = select('#', ...), ...};");
         }
     }
@@ -243,7 +239,8 @@ mod tests {
     fn check(source: &str, expect: &str) {
         let made = translated(source);
         assert_eq!(made.lines().count(), source.lines().count(), "{made}");
-        let result: mlua::Result<mlua::Value> = Lua::new().load(&made).set_name("=f").eval();
+        let lua = Lua::new();
+        let result: mlua::Result<mlua::Value> = lua.load(&made).set_name("=f").eval();
         let result = result.and_then(|value| value.to_string());
         assert_eq!(result.unwrap_or_else(|error| error.to_string()), expect, "{source}\n{made}");
     }
@@ -274,7 +271,7 @@ mod tests {
         check(";; local x = 1;; return x;;", "1");
         check("do ; end repeat ; until true ; return 2", "2");
         check("local f = function(a, b) ; return a end ; return f(3)", "3");
-        check("local t = {} function t.a:b() ; return 4 end t.a = {}", "f:1: attempt to index nil with 'b'");
+        check("local t = { a = {} } function t.a:b() ; return 4 end return t.a:b()", "4");
         check("if true then ; elseif true then ; else ; end return 5", "5");
     }
 
@@ -288,7 +285,9 @@ mod tests {
 
     #[test]
     fn errors_name_the_lines_of_the_file() {
-        check("local f = tostring\n(1)\n;;\nerror('x')", "runtime error: f:4: x\nstack traceback:\n\t[C] in ?\n\t[C]: in function 'error'\n\tf:4: in function <f:1>");
+        let made = translated("local f = tostring\n(1)\n;;\nerror('x')");
+        let error = Lua::new().load(&made).set_name("=f").exec().expect_err("it raises an error").to_string();
+        assert!(error.contains("f:4: x"), "{error}");
     }
 
     #[test]
@@ -297,8 +296,16 @@ mod tests {
             "local n = 0\nfor i = 1, 5 do\n if i % 2 == 0 then goto continue end\n n = n + i\n ::continue::\nend\nreturn n",
             "9",
         );
-        check("local n = 0 for i = 1, 5 do for j = 1, 5 do if j == 3 then goto out end n = n + 1 ::out:: end end return n", "20");
+        check(
+            "local n = 0 for i = 1, 5 do for j = 1, 5 do if j == 3 then goto out end n = n + 1 ::out:: end end return n",
+            "20",
+        );
         check("local n = 0 while n < 9 do n = n + 1 do goto next end n = 100 ::next::; ::other:: end return n", "9");
+        // The loop's header holds a function with blocks of its own.
+        check(
+            "local n = 0 for _, v in ipairs((function() do n = n + 1 end return { 1, 2, 3 } end)()) do if v == 2 then goto next end n = n + v ::next:: end return n",
+            "5",
+        );
         check("local n = 0 repeat n = n + 1 if n > 2 then goto go_on; end ::go_on:: until n > 4 return n", "5");
         check(
             "local n = 0 for i = 1, 3 do local f = function() for j = 1, 3 do goto a ::a:: end return 1 end n = n + f() goto a ::a:: end return n",
@@ -308,7 +315,11 @@ mod tests {
 
     #[test]
     fn any_other_goto_is_refused_with_its_line() {
-        check_refused("local i = 0\n::top::\ni = i + 1\nif i < 5 then goto top end", 4, "only a label at the end of the loop");
+        check_refused(
+            "local i = 0\n::top::\ni = i + 1\nif i < 5 then goto top end",
+            4,
+            "only a label at the end of the loop",
+        );
         check_refused("do goto done end ::done::", 1, "only a label at the end of the loop");
         check_refused("for i = 1, 2 do for j = 1, 2 do goto outer end ::outer:: end", 1, "only a label at the end");
         check_refused("for i = 1, 2 do while true do goto next end ::next:: end", 1, "only a label at the end");
@@ -321,7 +332,10 @@ mod tests {
     fn arg_holds_what_a_function_was_called_with() {
         check("local function f(...) return arg.n .. arg[1] end return f('a', 'b')", "2a");
         check("local function f(...) local x = select('#', ...) return arg end return f(1)", "nil");
-        check("local function f(a, ...) local g = function(...) return ... end return a + #arg + g(5) end return f(1, 2, 3)", "8");
+        check(
+            "local function f(a, ...) local g = function(...) return ... end return a + #arg + g(5) end return f(1, 2, 3)",
+            "8",
+        );
         check("local t = { arg = 3 } local function f(...) return t.arg end return f(1)", "3");
         check("return arg", "nil");
     }

@@ -130,7 +130,7 @@ pub(super) fn answer(
             LuaValue::Nil => Ok(Outcome::Signalled(Arc::default())),
             other => Err(format!("{name} answered with a {}, which must be a string", other.type_name()).into()),
         },
-        _ => Ok(Outcome::Goes),
+        _ => Ok(Outcome::GoesOn),
     }
 }
 

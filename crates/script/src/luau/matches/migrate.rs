@@ -62,7 +62,7 @@ impl MatchVm {
             let handler = Handler::of(module, &name)?;
             let Some(migrate) = handler.migrate.clone() else { return Ok(Ok(None)) };
             seat.budget.at(handler.file());
-            let context = contexts.of_nobody(&lua, "match", &host.process.around)?;
+            let context = contexts.of_nobody(&lua, "match", &host.process.facts)?;
             context.raw_set("match_id", format!("{}.{}", called.id, host.node))?;
             context.raw_set("match_node", &*host.node)?;
             context.raw_set("match_label", &*called.label)?;

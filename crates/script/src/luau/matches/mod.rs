@@ -59,7 +59,7 @@ struct LoadedMatch {
     /// Bytes above which garbage is collected before the match's memory is measured.
     collect_above: Cell<usize>,
     /// The reason why the match fails at its next callback, whichever callback that is.
-    condemned: RefCell<Option<Arc<str>>>,
+    end_reason: RefCell<Option<Arc<str>>>,
 }
 
 /// The values that a callback returned: the state, and an answer behind it.
@@ -83,7 +83,7 @@ enum Beginning {
 
 impl MatchMachine for MatchVm {
     type Program = Program;
-    const PARKS: bool = true;
+    const TAKES_CALLS_WHILE_WAITING: bool = true;
 
     fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
@@ -144,7 +144,7 @@ impl MatchMachine for MatchVm {
             self.matches.borrow().get(&id).cloned()
         };
         let Some(loaded) = loaded else { return (failed("the match is not in this machine".into()), false) };
-        if let Some(why) = loaded.condemned.take() {
+        if let Some(why) = loaded.end_reason.take() {
             return (failed(why), false);
         }
         let limit = match call.callback {
@@ -157,7 +157,7 @@ impl MatchMachine for MatchVm {
         };
         seat.sink.open();
         if loaded.handler.timer.is_some() {
-            seat.sink.let_set(&call.timers, call.callback.timer());
+            seat.sink.allow_timers(&call.timers, call.callback.timer());
         }
         seat.category.set(loaded.category);
         seat.budget.at(loaded.file.clone());
@@ -208,7 +208,7 @@ impl MatchMachine for MatchVm {
         let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             // A repeated call's time says nothing of the match's pace.
-            let spent = if self.vm.host.current.is_again() { Duration::ZERO } else { spent };
+            let spent = if self.vm.host.current.is_replayed() { Duration::ZERO } else { spent };
             loaded.pace.looped(spent, &self.limits)
         } else {
             (false, Ok(()))
@@ -243,7 +243,7 @@ impl MatchVm {
                 let matches = self.matches.borrow();
                 let most = matches.values().max_by_key(|loaded| memory::bytes(lua, loaded.category));
                 if let Some(most) = most {
-                    most.condemned.replace(Some(holds_too_much(memory::bytes(lua, most.category))));
+                    most.end_reason.replace(Some(holds_too_much(memory::bytes(lua, most.category))));
                 }
             }
         }
@@ -304,10 +304,10 @@ impl MatchVm {
             instance.modules_have_run();
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
-            let around = host.surroundings();
-            let context = contexts.of_nobody(&lua, "match", &around)?;
-            context.raw_set("node", &*around.node)?;
-            context.raw_set("version", &*around.version)?;
+            let facts = host.facts();
+            let context = contexts.of_nobody(&lua, "match", &facts)?;
+            context.raw_set("node", &*facts.node)?;
+            context.raw_set("version", &*facts.version)?;
             context.raw_set("match_id", public_id)?;
             context.raw_set("match_node", &*host.node)?;
             seat.context.replace(Some(context.clone()));
@@ -347,7 +347,7 @@ impl MatchVm {
             pace: Pace::default(),
             category,
             collect_above: Cell::new(self.limits.match_bytes),
-            condemned: RefCell::default(),
+            end_reason: RefCell::default(),
         };
         self.look_at_memory(&loaded)?;
         Ok(Rc::new(loaded))

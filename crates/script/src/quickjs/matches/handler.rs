@@ -95,7 +95,7 @@ pub(super) fn outcome<'js>(
             }
         }
         Callback::Signal(_) => Ok(Outcome::Signalled(text_of(ctx, object, name, "data")?)),
-        _ => Ok(Outcome::Goes),
+        _ => Ok(Outcome::GoesOn),
     }
 }
 

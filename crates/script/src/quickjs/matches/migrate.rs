@@ -72,7 +72,7 @@ fn adopt(
     let Some(migrate) = callbacks.migrate.clone() else { return Ok(None) };
     let host = &engine.means.host;
     let prepare = || -> Result<_> {
-        let context = context_of(ctx, "match", &host.process.around)?;
+        let context = context_of(ctx, "match", &host.process.facts)?;
         context.set("matchId", format!("{}.{}", call.id, host.node))?;
         context.set("matchNode", &*host.node)?;
         context.set("matchLabel", &*call.label)?;

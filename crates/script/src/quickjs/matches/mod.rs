@@ -159,7 +159,7 @@ impl MatchMachine for MatchVm {
         let dispatcher = self.dispatcher.object.clone();
         self.dispatcher.sink.open();
         if loaded.callbacks.timer.is_some() {
-            self.dispatcher.sink.let_set(&call.timers, call.callback.timer());
+            self.dispatcher.sink.allow_timers(&call.timers, call.callback.timer());
         }
         budget.begin(limit);
         let body = move || enter(&engine.context, |ctx| its.call(&ctx, &engine, dispatcher, &called));
@@ -172,8 +172,8 @@ impl MatchMachine for MatchVm {
         let acts = self.dispatcher.sink.close();
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             // A repeated call's time says nothing of the match's pace.
-            let is_again = self.engine.means.host.current.is_again();
-            let spent = if is_again { Duration::ZERO } else { budget.spent() };
+            let is_replayed = self.engine.means.host.current.is_replayed();
+            let spent = if is_replayed { Duration::ZERO } else { budget.spent() };
             loaded.pace.looped(spent, &self.limits)
         } else {
             (false, Ok(()))
@@ -250,7 +250,7 @@ fn begin(
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;
     let host = &engine.means.host;
     let context = || -> Result<_> {
-        let context = context_of(ctx, "match", &host.surroundings())?;
+        let context = context_of(ctx, "match", &host.facts())?;
         context.set("matchId", format!("{id}.{}", host.node))?;
         context.set("matchNode", &*host.node)?;
         Ok(context)

@@ -84,8 +84,8 @@ fn a_hook_fails_with_its_instance() {
 fn what_ends_while_it_loads_is_an_error() {
     for kind in BOMBS {
         let mut host = host(store());
-        let around = &mut Arc::get_mut(&mut std::rc::Rc::get_mut(&mut host).unwrap().process).unwrap().around;
-        around.env = Arc::from([("BOMB".to_owned(), kind.to_owned())]);
+        let facts = &mut Arc::get_mut(&mut std::rc::Rc::get_mut(&mut host).unwrap().process).unwrap().facts;
+        facts.env = Arc::from([("BOMB".to_owned(), kind.to_owned())]);
         let load = Limits { load_time: Duration::from_millis(500), ..limits() };
         let told = block_on(GoModule::load(built(), &host, &load)).err().unwrap().to_string();
         assert!(told.starts_with("game.wasm: the module ended before it was loaded: "), "{kind}: {told}");

@@ -176,7 +176,7 @@ fn game_code_says_where_matched_players_go() {
         "",
         "initializer.registerMatchmakerMatched((ctx, logger, nk, players) => JSON.stringify([ctx.executionMode, players]));",
     ));
-    assert!(functions.is_asked_of_matches() && !script(&with_init("", "")).is_asked_of_matches());
+    assert!(functions.has_matched_function() && !script(&with_init("", "")).has_matched_function());
     let player = muster_api::game::MatchedPlayer {
         presence: muster_live::stream::Presence {
             session_id: muster_domain::ids::SessionId(muster_domain::ids::Uuid::from_u128(1)),

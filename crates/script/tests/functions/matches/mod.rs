@@ -21,8 +21,8 @@ use muster_api::live::MatchEngines as _;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Timestamp, UserId};
 use muster_live::matches::{
-    Answer, CallRef, Chain, Creation, Effect, Event, ListQuery, Listed, MatchAsk, MatchId, Matches, MatchesConfig,
-    Return,
+    CallRef, Chain, Creation, ListQuery, Listed, MatchAnswer, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches,
+    MatchesConfig, Return,
 };
 use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};
@@ -45,7 +45,7 @@ pub struct Hall {
     under_way: Cell<usize>,
     now: Cell<Millis>,
     requests: Cell<u64>,
-    answers: RefCell<BTreeMap<u64, Result<Answer, String>>>,
+    answers: RefCell<BTreeMap<u64, Result<MatchAnswer, String>>>,
     /// Messages to players: op code, text, and count of receivers, `None` for all.
     pub told: RefCell<Vec<(i64, String, Option<usize>)>>,
     /// A line for each player who was let in, refused or expelled.
@@ -157,7 +157,7 @@ impl Hall {
     /// The answer of the handler to a signal.
     pub async fn signal(&self, number: u128, text: &str) -> Result<String, String> {
         match self.ask(number, MatchAsk::Signal { data: text.into(), chain: Chain::default() }).await? {
-            Answer::Signalled(answer) => Ok(answer.as_ref().to_owned()),
+            MatchAnswer::Signalled(answer) => Ok(answer.as_ref().to_owned()),
             other => panic!("{other:?}"),
         }
     }
@@ -191,7 +191,7 @@ impl Hall {
         self.told.take()
     }
 
-    async fn ask(&self, number: u128, ask: MatchAsk) -> Result<Answer, String> {
+    async fn ask(&self, number: u128, ask: MatchAsk) -> Result<MatchAnswer, String> {
         let request = self.requests.get() + 1;
         self.requests.set(request);
         let reply_to = RequestRef { place: Place::new(0, 0), id: request };
@@ -200,7 +200,7 @@ impl Hall {
     }
 
     /// Makes one step of the rules, and carries out its effects.
-    async fn step(&self, step: impl FnOnce(&mut Matches, Millis, &mut Vec<Effect>)) {
+    async fn step(&self, step: impl FnOnce(&mut Matches, Millis, &mut Vec<MatchEffect>)) {
         let mut effects = Vec::new();
         step(&mut self.rules.borrow_mut(), self.now.get(), &mut effects);
         self.carry_out(effects);
@@ -215,25 +215,25 @@ impl Hall {
         }
     }
 
-    fn carry_out(&self, effects: Vec<Effect>) {
+    fn carry_out(&self, effects: Vec<MatchEffect>) {
         for effect in effects {
             match effect {
-                Effect::Call(call) => {
+                MatchEffect::Call(call) => {
                     self.under_way.set(self.under_way.get() + 1);
                     self.code.clone().order(HandlerOrder::Call(call));
                 }
-                Effect::Drop(id) => self.code.clone().order(HandlerOrder::Drop(id)),
-                Effect::Reply(to, answer) => {
+                MatchEffect::DropState(id) => self.code.clone().order(HandlerOrder::Drop(id)),
+                MatchEffect::Reply(to, answer) => {
                     let answer = answer.map_err(|error| error.message.into_owned());
                     self.answers.borrow_mut().insert(to.id, answer);
                 }
-                Effect::Tell { to, event: Event::Data(data), .. } => {
+                MatchEffect::Tell { to, event: MatchEvent::Data(data), .. } => {
                     let text = String::from_utf8_lossy(&data.data).into_owned();
                     self.told.borrow_mut().push((data.op_code, text, to.map(|to| to.len())));
                 }
-                Effect::Enter(_, member) => self.note('+', &member.presence.username),
-                Effect::Refuse(_, listener) => self.note('!', &who(listener.session)),
-                Effect::Expel(_, listener) => self.note('-', &who(listener.session)),
+                MatchEffect::Enter(_, member) => self.note('+', &member.presence.username),
+                MatchEffect::Refuse(_, listener) => self.note('!', &who(listener.session)),
+                MatchEffect::Expel(_, listener) => self.note('-', &who(listener.session)),
             }
         }
     }
@@ -290,6 +290,6 @@ pub fn presence(number: u32) -> Presence {
         hidden: false,
         persistence: false,
         status: None,
-        sole_since: None,
+        only_session_since: None,
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use muster_domain::ids::Uuid;
 use muster_live::StreamKey;
 use muster_live::rooms::{
-    Caller, Creation, DirectoryAction, Entry, Find, PasswordDigest, Place, Request, RoomAction, RoomId, RoomPath,
-    ToOwner,
+    Caller, Creation, DirectoryAction, Entry, Find, MessageToRoomOwner, PasswordDigest, Placement, Request, RoomAction,
+    RoomId, RoomPath,
 };
 
 use super::super::World;
@@ -33,7 +33,7 @@ impl World {
             RoomAct::Find => {
                 let find = self.some_find();
                 let ask = |caller, reply_to| {
-                    ToOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
+                    MessageToRoomOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
                 };
                 self.ask_rooms(who, OpenRoomRequest::Other, ask)
             }
@@ -179,16 +179,16 @@ impl World {
         });
         self.rooms.filling.placed(user_id(who));
         let random = self.rng.u32(..);
-        let what = Place { template: TEMPLATES[number].into(), size, fresh, random, tried: Vec::new() };
+        let what = Placement { template: TEMPLATES[number].into(), size, fresh, random, tried: Vec::new() };
         let asked = self.hold(who, then, Some(room));
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Placement(Request { caller, reply_to, what }))
     }
 
     fn quick_join(&mut self, who: Who, then: SeatPlan) -> Checked {
         let find = self.some_find();
         let asked = self.hold(who, then, None);
         let what = DirectoryAction::QuickJoin(find);
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Directory(Request { caller, reply_to, what }))
     }
 
     fn join_room(&mut self, who: Who, room: RoomNo) -> Checked {
@@ -229,7 +229,7 @@ impl World {
             let (id, what) = (self.rooms.known[room].id, RoomAction::Leave);
             return self.ask_rooms(who, OpenRoomRequest::Other, |caller, reply_to| {
                 let caller = Caller { session: None, ..caller };
-                ToOwner::Room(id, Request { caller, reply_to, what })
+                MessageToRoomOwner::Room(id, Request { caller, reply_to, what })
             });
         }
         self.rooms.tie(room, who).go();

@@ -3,12 +3,12 @@
 use muster_domain::{Error, ErrorKind};
 use muster_live::Millis;
 use muster_live::plane::{self, JoinRefusal, Reply};
-use muster_live::rooms::{Answer, Joined, Reserved, RoomState, Summary};
+use muster_live::rooms::{Joined, Reserved, RoomAnswer, RoomState, Summary};
 
 use super::super::World;
 use super::super::act::{session_id, user_id};
 use super::change::SECRET;
-use super::{Entering, HeldSeat, OpenRoomRequest, RoomAnswer, RoomNo};
+use super::{Entering, HeldSeat, OpenRoomRequest, RoomNo, RoomResult};
 use crate::model::Mirror;
 use crate::scenario::Who;
 use crate::scenario::rooms::SeatPlan;
@@ -16,7 +16,7 @@ use crate::violation::{Check, Checked, Violation, ensure};
 
 impl World {
     pub(in super::super) fn rooms_answered(&mut self, asked: OpenRoomRequest, reply: Reply) -> Checked {
-        let answer: RoomAnswer = match reply {
+        let answer: RoomResult = match reply {
             Reply::Answer(plane::Answer::Room(answer)) => answer,
             // The session closed before the answer, or is on too many streams.
             Reply::Joined(Err(JoinRefusal::Closed | JoinRefusal::TooManyStreams)) => return self.not_entered(&asked),
@@ -27,14 +27,14 @@ impl World {
         self.check_shown_in(&answer)?;
         match asked {
             OpenRoomRequest::Hold { who, fresh, .. } => match &answer {
-                Ok(Answer::Reserved(held)) => self.held(&asked, held),
+                Ok(RoomAnswer::Reserved(held)) => self.held(&asked, held),
                 Err(refusal) => self.check_limit_of_maker(who, fresh, refusal),
                 Ok(_) => wrong(&asked, &answer),
             },
             OpenRoomRequest::Enter { .. } => self.entered(&asked, answer),
             OpenRoomRequest::Say { id } if answer.is_err() => self.messages.retract(id),
             OpenRoomRequest::Set { room, change } => {
-                if let Ok(Answer::Version(version)) = answer {
+                if let Ok(RoomAnswer::Version(version)) = answer {
                     self.rooms.known[room].ledger.add(version, change);
                 }
                 Ok(())
@@ -108,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    fn entered(&mut self, asked: &OpenRoomRequest, answer: RoomAnswer) -> Checked {
+    fn entered(&mut self, asked: &OpenRoomRequest, answer: RoomResult) -> Checked {
         let OpenRoomRequest::Enter { entering, generation, comes, barred_until } = *asked else { return Ok(()) };
         let Entering { who, room, held, .. } = entering;
         if comes {
@@ -122,7 +122,7 @@ impl World {
         }
         let is_current = self.rooms.tie(room, who).generation == generation;
         match answer {
-            Ok(Answer::Joined(joined)) => {
+            Ok(RoomAnswer::Joined(joined)) => {
                 self.check_own(who, &joined)?;
                 let tie = self.rooms.tie(room, who);
                 if is_current {
@@ -130,7 +130,7 @@ impl World {
                 }
                 Ok(())
             }
-            Ok(Answer::Room(_)) if !comes => Ok(()),
+            Ok(RoomAnswer::Room(_)) if !comes => Ok(()),
             Err(_) => {
                 self.rooms.filling.disturb();
                 if comes && is_current {
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// Checks that a session with a valid reservation got the seat.
-    fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomAnswer) -> Checked {
+    fn check_promise(&self, entering: &Entering, generation: u64, answer: &RoomResult) -> Checked {
         let Entering { who, room, held: Some(held), .. } = *entering else { return Ok(()) };
         let known = &self.rooms.known[room];
         let tie = self.rooms.ties.get(&(room, who));
@@ -155,7 +155,7 @@ impl World {
             && self.rooms.departures(who) == held.departures
             && tie.is_some_and(|tie| tie.generation == generation);
         let got = match answer {
-            Ok(Answer::Joined(joined)) => joined.seat,
+            Ok(RoomAnswer::Joined(joined)) => joined.seat,
             _ => None,
         };
         ensure(Check::Seats, !is_due || got == Some(held.seat), || {
@@ -166,10 +166,10 @@ impl World {
         })
     }
 
-    fn check_entry(&self, entering: &Entering, barred_until: Millis, answer: &RoomAnswer) -> Checked {
+    fn check_entry(&self, entering: &Entering, barred_until: Millis, answer: &RoomResult) -> Checked {
         let Entering { who, room, entry, .. } = *entering;
         let known = &self.rooms.known[room];
-        let Ok(Answer::Joined(_)) = answer else { return Ok(()) };
+        let Ok(RoomAnswer::Joined(_)) = answer else { return Ok(()) };
         if self.may_be_in_otherwise(who, room) {
             return Ok(());
         }
@@ -204,13 +204,13 @@ impl World {
     }
 
     /// Checks that the numbers in descriptions of rooms agree with each other.
-    fn check_shown_in(&self, answer: &RoomAnswer) -> Checked {
+    fn check_shown_in(&self, answer: &RoomResult) -> Checked {
         match answer {
-            Ok(Answer::Joined(joined)) => self.check_state(&joined.state),
-            Ok(Answer::Room(state)) => self.check_summary(&state.summary),
-            Ok(Answer::Reserved(held)) => self.check_summary(&held.room),
-            Ok(Answer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_summary(room)),
-            Ok(Answer::Done | Answer::Version(_)) => Ok(()),
+            Ok(RoomAnswer::Joined(joined)) => self.check_state(&joined.state),
+            Ok(RoomAnswer::Room(state)) => self.check_summary(&state.summary),
+            Ok(RoomAnswer::Reserved(held)) => self.check_summary(&held.room),
+            Ok(RoomAnswer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_summary(room)),
+            Ok(RoomAnswer::Done | RoomAnswer::Version(_)) => Ok(()),
             Err(refusal) => ensure(Check::Answers, refusal.kind != ErrorKind::Internal, || format!("{refusal:?}")),
         }
     }
@@ -251,6 +251,6 @@ impl World {
     }
 }
 
-fn wrong(asked: &OpenRoomRequest, answer: &RoomAnswer) -> Checked {
+fn wrong(asked: &OpenRoomRequest, answer: &RoomResult) -> Checked {
     Err(Violation { check: Check::Answers, detail: format!("{answer:?} answers {asked:?}") })
 }

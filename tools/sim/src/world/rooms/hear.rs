@@ -1,7 +1,7 @@
 //! Messages that sessions in rooms receive, and the conclusions that they draw.
 
 use muster_live::ShardIndex;
-use muster_live::rooms::{Event, RoomId};
+use muster_live::rooms::{RoomEvent, RoomId};
 use muster_live::stream::mode;
 
 use super::super::World;
@@ -32,7 +32,9 @@ impl World {
         ensure(Check::Stray, tie.may_hear, || format!("session {who} is not in room {room}, and hears {tale:?}"))?;
         // A message for some sessions keeps only its place among the messages for all.
         let is_for_all = match &tale {
-            Tale::Event(event) => !matches!(event, Event::Private(..) | Event::PlayerVariables(..) | Event::Out(_)),
+            Tale::Event(event) => {
+                !matches!(event, RoomEvent::Private(..) | RoomEvent::PlayerVariables(..) | RoomEvent::Out(_))
+            }
             Tale::CameAndWent(..) | Tale::Lobby(_) => true,
         };
         let mut place = tie.place;
@@ -60,24 +62,24 @@ impl World {
         gone.map(|((_, who), _)| *who).collect()
     }
 
-    fn hear_event(&mut self, who: Who, room: RoomNo, event: &Event) -> Checked {
+    fn hear_event(&mut self, who: Who, room: RoomNo, event: &RoomEvent) -> Checked {
         match event {
-            Event::Message(_, text) | Event::Private(_, text) => {
+            RoomEvent::Message(_, text) | RoomEvent::Private(_, text) => {
                 let id = text.parse().unwrap_or(u32::MAX);
                 self.messages.received(id, ROOMS_FROM + room as StreamId, who)?;
             }
-            Event::PlayerVariables(actor, delta) => {
+            RoomEvent::PlayerVariables(actor, delta) => {
                 let secret = delta.set.iter().find(|(_, value)| value.as_json().starts_with(SECRET));
                 ensure(Check::Hidden, secret.is_none() || self.is_session(who, actor), || {
                     format!("session {who} hears of {secret:?} of {actor:?}")
                 })?;
             }
-            Event::Updated(summary) => self.check_summary(summary)?,
-            Event::Out(_) | Event::Closed(_) => {
+            RoomEvent::Updated(summary) => self.check_summary(summary)?,
+            RoomEvent::Out(_) | RoomEvent::Closed(_) => {
                 self.rooms.tie(room, who).go();
                 return Ok(());
             }
-            Event::Variables(..) | Event::Seat(..) | Event::Owner(_) => {}
+            RoomEvent::Variables(..) | RoomEvent::Seat(..) | RoomEvent::Owner(_) => {}
         }
         if let Some(mirror) = &mut self.rooms.tie(room, who).mirror {
             mirror.told(event);

@@ -1,10 +1,10 @@
 //! Sessions that watch views of the lobby, and the checks of the pages and changes that they get.
 
 use muster_live::StreamKey;
-use muster_live::rooms::{Answer, DirectoryAction, Request, ToOwner};
+use muster_live::rooms::{DirectoryAction, MessageToRoomOwner, Request, RoomAnswer};
 
 use super::super::World;
-use super::{CONTROL, OpenRoomRequest, RoomAnswer};
+use super::{CONTROL, OpenRoomRequest, RoomResult};
 use crate::frames::tales::Tale;
 use crate::model::Watching;
 use crate::scenario::Who;
@@ -25,7 +25,7 @@ impl World {
         self.step(at.place.shard(), |plane, now, out| plane.listen(now, at.key, stream, None, out))?;
         let (asked, what) =
             (OpenRoomRequest::Watch { who, view: number, period }, DirectoryAction::Subscribe(view(number)));
-        self.ask_rooms(who, asked, |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what }))
+        self.ask_rooms(who, asked, |caller, reply_to| MessageToRoomOwner::Directory(Request { caller, reply_to, what }))
     }
 
     pub(super) fn unwatch(&mut self, who: Who) -> Checked {
@@ -37,8 +37,8 @@ impl World {
         self.step(at.place.shard(), |plane, now, out| plane.unlisten(now, at.key, stream, out))
     }
 
-    pub(super) fn watch_answered(&mut self, who: Who, view: usize, period: u64, answer: RoomAnswer) -> Checked {
-        let Ok(Answer::Page(page)) = answer else {
+    pub(super) fn watch_answered(&mut self, who: Who, view: usize, period: u64, answer: RoomResult) -> Checked {
+        let Ok(RoomAnswer::Page(page)) = answer else {
             return Err(Violation { check: Check::Answers, detail: format!("view {view} is refused: {answer:?}") });
         };
         let watch = self.rooms.watches.entry((view, who)).or_default();

@@ -8,12 +8,13 @@ use muster_domain::UserId;
 use muster_domain::ids::Uuid;
 use muster_live::rooms::limits::PAGE_ROOMS_MAX;
 use muster_live::rooms::{
-    Answer, Caller, Creation, DirectoryAction, Find, Place, Request, RoomAction, RoomId, RoomState, Summary, ToOwner,
+    Caller, Creation, DirectoryAction, Find, MessageToRoomOwner, Placement, Request, RoomAction, RoomAnswer, RoomId,
+    RoomState, Summary,
 };
 
 use super::super::World;
 use super::super::act::user_id;
-use super::{OpenRoomRequest, RoomAnswer, RoomNo};
+use super::{OpenRoomRequest, RoomNo, RoomResult};
 use crate::frames::who as who_is;
 use crate::model::{Mirror, PartFilled, Values, seat_of};
 use crate::scenario::rooms::{TEMPLATES, TEMPLATES_COUNT, VIEWS, template, view};
@@ -41,7 +42,7 @@ impl World {
         &mut self,
         number: usize,
         user: UserId,
-        to: impl FnOnce(Caller, Option<muster_live::plane::RequestRef>) -> ToOwner,
+        to: impl FnOnce(Caller, Option<muster_live::plane::RequestRef>) -> MessageToRoomOwner,
     ) -> Checked {
         let shard = self.rng.u16(0..self.scenario.shards);
         let request = self.ask_of_rooms(shard, OpenRoomRequest::Probe(number));
@@ -49,7 +50,7 @@ impl World {
         self.step(shard, |plane, now, out| plane.ask_rooms(now, ask, out))
     }
 
-    fn probed(&mut self) -> Checked<BTreeMap<usize, RoomAnswer>> {
+    fn probed(&mut self) -> Checked<BTreeMap<usize, RoomResult>> {
         self.settle()?;
         Ok(std::mem::take(&mut self.rooms.probes))
     }
@@ -60,14 +61,16 @@ impl World {
             let known = &self.rooms.known[room];
             if !known.is_gone {
                 let id = known.id;
-                let look = |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what: RoomAction::Look });
+                let look = |caller, reply_to| {
+                    MessageToRoomOwner::Room(id, Request { caller, reply_to, what: RoomAction::Look })
+                };
                 self.probe(room, UserId(Uuid::nil()), look)?;
             }
         }
         let mut states = BTreeMap::new();
         for (room, answer) in self.probed()? {
             match answer {
-                Ok(Answer::Room(state)) => drop(states.insert(room, *state)),
+                Ok(RoomAnswer::Room(state)) => drop(states.insert(room, *state)),
                 Ok(answer) => {
                     return Err(Violation { check: Check::Answers, detail: format!("who is in no room: {answer:?}") });
                 }
@@ -129,7 +132,7 @@ impl World {
         let seen = |mirror: Mirror| if is_merged { mirror.without_own() } else { mirror };
         let answers = self.probed()?;
         for (answer, (room, who)) in answers.values().zip(members) {
-            let Ok(Answer::Joined(joined)) = answer else {
+            let Ok(RoomAnswer::Joined(joined)) = answer else {
                 let detail = format!("session {who} is not in room {room}: {answer:?}");
                 return Err(Violation { check: Check::Mirror, detail });
             };
@@ -149,11 +152,12 @@ impl World {
     }
 
     fn find(&mut self, find: Find) -> Checked<(Vec<Arc<Summary>>, Option<u32>)> {
-        let ask =
-            |caller, reply_to| ToOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) });
+        let ask = |caller, reply_to| {
+            MessageToRoomOwner::Directory(Request { caller, reply_to, what: DirectoryAction::Find(find) })
+        };
         self.probe(0, UserId(Uuid::nil()), ask)?;
         match self.probed()?.remove(&0) {
-            Some(Ok(Answer::Page(page))) => Ok((page.rooms, page.next)),
+            Some(Ok(RoomAnswer::Page(page))) => Ok((page.rooms, page.next)),
             answer => Err(Violation { check: Check::Answers, detail: format!("no page of rooms: {answer:?}") }),
         }
     }
@@ -238,10 +242,12 @@ impl World {
             let fresh = RoomId(Uuid::from_u128(self.rng.u128(..)));
             let desk = Some(number);
             self.rooms.add(super::RoomModel { desk, ..super::act::room_model(fresh, template(number).sizes.1) });
-            let what = Place { template: (*name).into(), size: None, fresh, random: 0, tried: Vec::new() };
-            self.probe(number, user, |caller, reply_to| ToOwner::Place(Request { caller, reply_to, what }))?;
+            let what = Placement { template: (*name).into(), size: None, fresh, random: 0, tried: Vec::new() };
+            self.probe(number, user, |caller, reply_to| {
+                MessageToRoomOwner::Placement(Request { caller, reply_to, what })
+            })?;
             let answer = self.probed()?.remove(&number);
-            let is_new = matches!(&answer, Some(Ok(Answer::Reserved(held))) if held.room.id == fresh);
+            let is_new = matches!(&answer, Some(Ok(RoomAnswer::Reserved(held))) if held.room.id == fresh);
             ensure(Check::Leaks, is_new && turned_away(self) == before, || {
                 format!("of template {number} there should be no rooms, and somebody is placed: {answer:?}")
             })?;
@@ -252,9 +258,11 @@ impl World {
             let id = self.room_id_for(who);
             self.rooms.add(super::act::room_model(id, 1));
             let create = RoomAction::Create(Box::new(Creation::plain(1)));
-            self.probe(number, user, |caller, reply_to| ToOwner::Room(id, Request { caller, reply_to, what: create }))?;
+            self.probe(number, user, |caller, reply_to| {
+                MessageToRoomOwner::Room(id, Request { caller, reply_to, what: create })
+            })?;
             let answer = self.probed()?.remove(&number);
-            ensure(Check::Leaks, matches!(answer, Some(Ok(Answer::Reserved(_)))), || {
+            ensure(Check::Leaks, matches!(answer, Some(Ok(RoomAnswer::Reserved(_)))), || {
                 format!("a user without rooms may make one: {answer:?}")
             })?;
         }

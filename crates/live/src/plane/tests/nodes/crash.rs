@@ -131,13 +131,13 @@ fn a_party_and_the_pool_forget_players_of_a_dead_node() {
     cluster.step(leader.place, |plane, now, out| {
         let request = plane.request();
         let created_at = Timestamp(0);
-        let create = |leader| party::Request::Create { leader, settings, max_size: 4, created_at };
+        let create = |leader| party::PartyRequest::Create { leader, settings, max_size: 4, created_at };
         plane.come_to_party(now, leader.key, stream.clone(), create, request, out);
     });
     cluster.settle();
     cluster.step(member.place, |plane, now, out| {
         let request = plane.request();
-        plane.come_to_party(now, member.key, stream.clone(), party::Request::Join, request, out);
+        plane.come_to_party(now, member.key, stream.clone(), party::PartyRequest::Join, request, out);
     });
     cluster.settle();
     let pool = cluster.planes[&first(1)].pool_owner();

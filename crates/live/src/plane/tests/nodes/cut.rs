@@ -38,7 +38,7 @@ fn whose_coming_was_not_told_yet_is_told_by_the_new_owner() {
     let stream = cluster.owned_by(2);
     let [first_here, next] = [1, 1].map(|node| cluster.open(first(node)));
     cluster.join(first_here, &stream);
-    // The session is shown the other one, which has not been told of it.
+    // The second session is shown the first one, which is not told of the second one before the crash.
     cluster.join(next, &stream);
     assert_eq!((cluster.take_heard(first_here).len(), cluster.take_heard(next).len()), (0, 0));
     cluster.crash(2);

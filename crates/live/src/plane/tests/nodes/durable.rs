@@ -41,7 +41,7 @@ impl Cluster {
                 self.pass(100);
             }
             let is_loop = matches!(self.calls[0].1.callback, Callback::Loop(_));
-            called.push(self.returns(Outcome::Goes, if is_loop { acts.clone() } else { Vec::new() }));
+            called.push(self.returns(Outcome::GoesOn, if is_loop { acts.clone() } else { Vec::new() }));
             if is_loop {
                 return called;
             }
@@ -108,7 +108,8 @@ fn a_match_goes_on_with_its_players_when_its_node_dies_and_nobody_is_told() {
         assert_eq!(cluster.take_heard(session), ["tick"]);
     }
     cluster.ask_match(ann.place, &stream, MatchAsk::Get);
-    let Some(Reply::Answer(Answer::Match(Ok(crate::matches::Answer::Listed(listed))))) = cluster.replies.pop() else {
+    let Some(Reply::Answer(Answer::Match(Ok(crate::matches::MatchAnswer::Listed(listed))))) = cluster.replies.pop()
+    else {
         panic!()
     };
     assert_eq!((&*listed[0].label, listed[0].size, listed[0].tick_rate), ("{\"round\":2}", 2, 10));
@@ -129,13 +130,13 @@ fn players_who_die_with_the_owner_have_left_for_handler_and_players() {
     cluster.heard.clear();
     cluster.survive(2);
     assert_eq!((cluster.take_heard(ann), cluster.take_heard(bob)), (vec!["-3".into()], vec!["-3".into()]));
-    assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())), [(cid, LeaveReason::Disconnected)]);
+    assert_eq!(left(&cluster.returns(Outcome::GoesOn, Vec::new())), [(cid, LeaveReason::Disconnected)]);
     assert_eq!(cluster.tick(ann, &stream, "we two"), ["we two"]);
 }
 
 #[test]
 fn an_attempt_whose_answer_is_lost_is_made_again() {
-    // The handler decided to let the session in and nobody was told, or was not asked yet.
+    // Either the handler decided to let the session in and nobody was told, or the handler was not asked yet.
     for is_decided in [true, false] {
         let (mut cluster, stream, ann, _) = playing();
         let cid = cluster.open(first(3));
@@ -150,8 +151,8 @@ fn an_attempt_whose_answer_is_lost_is_made_again() {
         cluster.recover();
         assert!(!cluster.is_on(cid, &stream));
         if is_decided {
-            assert!(matches!(cluster.returns(Outcome::Goes, Vec::new()), Callback::Join(came) if came.len() == 1));
-            let left = left(&cluster.returns(Outcome::Goes, Vec::new()));
+            assert!(matches!(cluster.returns(Outcome::GoesOn, Vec::new()), Callback::Join(came) if came.len() == 1));
+            let left = left(&cluster.returns(Outcome::GoesOn, Vec::new()));
             assert_eq!(left, [(cid, LeaveReason::Disconnected)]);
         }
         assert!(cluster.take_heard(ann).is_empty());
@@ -166,11 +167,11 @@ fn who_was_put_out_in_the_last_moment_is_out() {
     cluster.pass(100);
     let kicked = cluster.planes[&ann.place].presence(ann.key).unwrap().session_id;
     let (_, call) = cluster.calls.remove(0);
-    cluster.log(&call, &Return { outcome: Outcome::Goes, acts: vec![Act::Kick(vec![kicked])] });
+    cluster.log(&call, &Return { outcome: Outcome::GoesOn, acts: vec![Act::Kick(vec![kicked])] });
     cluster.survive(2);
     assert_eq!((cluster.take_heard(ann), cluster.take_heard(bob)), (vec!["left 1".into()], vec!["-1".into()]));
     assert!(!cluster.is_on(ann, &stream));
-    assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())), [(ann, LeaveReason::Kicked)]);
+    assert_eq!(left(&cluster.returns(Outcome::GoesOn, Vec::new())), [(ann, LeaveReason::Kicked)]);
 }
 
 #[test]
@@ -184,8 +185,8 @@ fn a_session_that_moved_keeps_its_seat() {
     // A kick at its new place removes the session.
     let kicked = cluster.planes[&moved.place].presence(moved.key).unwrap().session_id;
     cluster.pass(100);
-    cluster.returns(Outcome::Goes, vec![Act::Kick(vec![kicked])]);
-    cluster.returns(Outcome::Goes, Vec::new());
+    cluster.returns(Outcome::GoesOn, vec![Act::Kick(vec![kicked])]);
+    cluster.returns(Outcome::GoesOn, Vec::new());
     assert!(!cluster.is_on(moved, &stream));
 }
 
@@ -195,7 +196,7 @@ fn a_match_that_nobody_is_in_goes_on() {
     for session in [ann, bob] {
         cluster.step(session.place, |plane, now, out| plane.leave(now, session.key, stream.clone(), out));
         cluster.settle();
-        cluster.returns(Outcome::Goes, Vec::new());
+        cluster.returns(Outcome::GoesOn, Vec::new());
     }
     cluster.survive(2);
     assert_eq!(cluster.match_stats(&stream).resumed, 1);
@@ -228,7 +229,7 @@ fn a_log_that_comes_late_brings_the_match_back_without_players() {
     assert_eq!((cluster.match_stats(&stream).matches, cluster.match_stats(&stream).lost), (0, 1));
     assert!(cluster.planes[&cluster.owner(&stream)].stats().recoveries_late > 0);
     cluster.take_over_logs();
-    assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())).len(), 2);
+    assert_eq!(left(&cluster.returns(Outcome::GoesOn, Vec::new())).len(), 2);
     cluster.enter(ann, &stream);
     assert_eq!(cluster.tick(ann, &stream, "found"), ["found"]);
 }
@@ -244,7 +245,7 @@ fn an_owner_that_was_taken_for_dead_puts_its_matches_away() {
     cluster.recover();
     assert_eq!(cluster.planes[&former].stats().matches.matches, 0);
     // The return of a call of the former owner is dropped.
-    let returned = Return { outcome: Outcome::Goes, acts: vec![say("from the dead")] };
+    let returned = Return { outcome: Outcome::GoesOn, acts: vec![say("from the dead")] };
     cluster.step(former, |plane, now, out| plane.match_returned(now, called[0].1.reference(), returned, out));
     cluster.settle();
     assert_eq!(cluster.tick(ann, &stream, "at the next"), ["at the next"]);
@@ -299,7 +300,7 @@ fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
     cluster.send(ann, &stream, "a2");
     cluster.send(bob, &stream, "b1");
     assert!(cluster.releases.is_empty(), "not while a call is under way");
-    assert!(texts(&cluster.returns(Outcome::Goes, vec![say("the last here")])).is_empty());
+    assert!(texts(&cluster.returns(Outcome::GoesOn, vec![say("the last here")])).is_empty());
     for session in [ann, bob] {
         assert_eq!(cluster.take_heard(session), ["the last here"]);
     }
@@ -310,9 +311,9 @@ fn a_match_moves_between_living_nodes_with_all_that_waits_for_it() {
     let (place, call) = &cluster.calls[0];
     assert!(*place == first(3) && matches!(call.callback, Callback::JoinAttempt { .. }), "{call:?}");
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
-    cluster.returns(Outcome::Goes, Vec::new());
+    cluster.returns(Outcome::GoesOn, Vec::new());
     assert!(matches!(cluster.replies.pop(), Some(Reply::Answer(Answer::Match(Ok(_))))), "whoever asked is answered");
-    assert_eq!(texts(&cluster.returns(Outcome::Goes, Vec::new())), ["a1", "a2", "b1"]);
+    assert_eq!(texts(&cluster.returns(Outcome::GoesOn, Vec::new())), ["a1", "a2", "b1"]);
     assert_eq!(cluster.tick(cid, &stream, "c1"), ["c1"]);
     let stats = cluster.match_stats(&stream);
     assert_eq!((stats.durable, stats.resumed, stats.lost), (1, 0, 0));
@@ -347,7 +348,7 @@ fn a_match_whose_way_ends_with_one_of_the_owners_goes_on_from_its_log() {
         cluster.taking.retain(|(place, ..)| cluster.planes.contains_key(place));
         cluster.recover();
         if dies == 3 {
-            assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())), [(gone, LeaveReason::Disconnected)]);
+            assert_eq!(left(&cluster.returns(Outcome::GoesOn, Vec::new())), [(gone, LeaveReason::Disconnected)]);
         }
         cluster.heard.clear();
         assert_eq!(cluster.tick(stays, &stream, "on we go"), ["on we go"], "{dies} {released}");
@@ -367,12 +368,12 @@ fn players_who_die_while_their_match_is_on_its_way_have_left_it() {
     // The former owner asks the handler whether to let in a session that has gone meanwhile.
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
     assert!(cluster.releases.is_empty(), "not between an attempt and its join");
-    assert!(matches!(cluster.returns(Outcome::Goes, Vec::new()), Callback::Join(_)));
+    assert!(matches!(cluster.returns(Outcome::GoesOn, Vec::new()), Callback::Join(_)));
     cluster.arrive();
     cluster.recover();
     let mut gone = BTreeSet::new();
     while !cluster.calls.is_empty() {
-        if let Callback::Leave(left) = cluster.returns(Outcome::Goes, Vec::new()) {
+        if let Callback::Leave(left) = cluster.returns(Outcome::GoesOn, Vec::new()) {
             gone.extend(left.iter().map(|left| left.presence.session));
         }
     }
@@ -394,7 +395,7 @@ fn a_match_whose_log_does_not_arrive_with_it_ends_for_its_players_and_comes_back
     cluster.tell_all();
     assert_eq!(cluster.match_stats(&stream).lost, 1);
     cluster.take_over_logs();
-    assert_eq!(left(&cluster.returns(Outcome::Goes, Vec::new())).len(), 2);
+    assert_eq!(left(&cluster.returns(Outcome::GoesOn, Vec::new())).len(), 2);
     cluster.enter(ann, &stream);
     assert_eq!(cluster.tick(ann, &stream, "found"), ["found"]);
 }
@@ -409,7 +410,7 @@ fn who_waits_to_be_let_in_and_dies_is_not_let_in() {
     cluster.recover();
     cluster.returns(Outcome::Decided(Ok(())), Vec::new());
     while !cluster.calls.is_empty() {
-        cluster.returns(Outcome::Goes, Vec::new());
+        cluster.returns(Outcome::GoesOn, Vec::new());
     }
     assert_eq!(cluster.planes[&first(2)].owned_presences(&stream).count(), 1);
     assert_eq!(cluster.tick(ann, &stream, "alone"), ["alone"]);

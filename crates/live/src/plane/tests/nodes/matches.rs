@@ -3,7 +3,7 @@
 use muster_domain::ErrorKind;
 
 use super::*;
-use crate::matches::{Act, Answer, Broadcast, Chain, Creation, Outcome, Return};
+use crate::matches::{Act, Broadcast, Chain, Creation, MatchAnswer, Outcome, Return};
 use crate::plane;
 
 pub(super) fn say(text: &'static str) -> Act {
@@ -46,7 +46,7 @@ impl Cluster {
         };
         self.ask_match(first(1), &stream, MatchAsk::Create(creation));
         self.returns(Outcome::Begun { tick_rate: 10, label: "".into() }, Vec::new());
-        assert_eq!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Created)))));
+        assert_eq!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Created)))));
         stream
     }
 
@@ -61,8 +61,8 @@ impl Cluster {
     pub(super) fn enter(&mut self, session: SessionRef, stream: &StreamKey) {
         self.begin_to_enter(session, stream);
         self.returns(Outcome::Decided(Ok(())), Vec::new());
-        assert!(matches!(self.returns(Outcome::Goes, Vec::new()), Callback::Join(_)));
-        assert!(matches!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(Answer::Entered(_)))))));
+        assert!(matches!(self.returns(Outcome::GoesOn, Vec::new()), Callback::Join(_)));
+        assert!(matches!(self.replies.pop(), Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Entered(_)))))));
     }
 
     /// Data that the handler hears from this session in the next tick; it answers all.
@@ -72,7 +72,7 @@ impl Cluster {
         self.step(session.place, |plane, now, out| plane.ask_match(now, stream.clone(), ask, None, out));
         self.settle();
         self.pass(100);
-        let Callback::Loop(inputs) = self.returns(Outcome::Goes, vec![say("tick")]) else { panic!("no loop") };
+        let Callback::Loop(inputs) = self.returns(Outcome::GoesOn, vec![say("tick")]) else { panic!("no loop") };
         inputs.into_iter().map(|input| input.data).collect()
     }
 }
@@ -139,12 +139,12 @@ fn who_dies_with_their_node_leaves_the_match_and_who_moves_stays_in_it() {
     assert!(cluster.calls.is_empty(), "nobody was there any more");
     cluster.crash(3);
     cluster.tell_all();
-    let Callback::Leave(left) = cluster.returns(Outcome::Goes, Vec::new()) else { panic!("not left") };
+    let Callback::Leave(left) = cluster.returns(Outcome::GoesOn, Vec::new()) else { panic!("not left") };
     assert_eq!(left.iter().map(|left| left.presence.session).collect::<Vec<_>>(), [bob]);
     let kicked = cluster.planes[&first(2)].presence(moved.key).unwrap().session_id;
     cluster.pass(100);
-    cluster.returns(Outcome::Goes, vec![Act::Kick(vec![kicked])]);
-    assert!(matches!(cluster.returns(Outcome::Goes, Vec::new()), Callback::Leave(_)));
+    cluster.returns(Outcome::GoesOn, vec![Act::Kick(vec![kicked])]);
+    assert!(matches!(cluster.returns(Outcome::GoesOn, Vec::new()), Callback::Leave(_)));
     assert!(!cluster.is_on(moved, &stream));
 }
 

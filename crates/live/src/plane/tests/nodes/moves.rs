@@ -157,3 +157,19 @@ fn a_node_that_comes_in_the_middle_hears_all() {
     let stats = cluster.planes.values().map(|plane| plane.stats().held).sum::<usize>();
     assert_eq!(stats, 0);
 }
+
+#[test]
+fn a_roster_ends_where_the_next_owner_is_the_first_to_let_a_session_hear() {
+    let mut cluster = Cluster::new(&[1, 1], &PlaneConfig::default());
+    let stream = cluster.owned_by(1);
+    let session = cluster.open(first(2));
+    // The former owner shows the stream to a session that does not hear the stream. The session asks the next owner to
+    // hear the stream before it has that answer.
+    cluster.begin_join(session, &stream, JoinOptions { listens: false, ..JoinOptions::default() });
+    cluster.hand(stream.partition(), first(2));
+    cluster.tell(first(2));
+    cluster.step(session.place, |plane, now, out| plane.listen(now, session.key, stream.clone(), None, out));
+    cluster.tell_all();
+    assert!(cluster.planes[&first(2)].hears(session.key, &stream));
+    cluster.planes[&first(2)].assert_settled();
+}

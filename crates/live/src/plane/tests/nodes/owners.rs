@@ -162,7 +162,7 @@ fn a_party_ends_with_its_owner_and_its_members_are_told() {
     cluster.step(leader.place, |plane, now, out| {
         let request = plane.request();
         let settings = party::Settings { open: true, hidden: false, label: party::Label::default() };
-        let create = |leader| party::Request::Create { leader, settings, max_size: 4, created_at: Timestamp(0) };
+        let create = |leader| party::PartyRequest::Create { leader, settings, max_size: 4, created_at: Timestamp(0) };
         plane.come_to_party(now, leader.key, stream.clone(), create, request, out);
     });
     cluster.settle();

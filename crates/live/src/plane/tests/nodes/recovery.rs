@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::party::PartyAnswer;
-use crate::party::{Label, Person, Request, Settings};
+use crate::party::{Label, PartyRequest, Person, Settings};
 
-const DONE: Reply = Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Done))));
+const DONE: Reply = Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Done))));
 
 fn three_nodes() -> Cluster {
     Cluster::new(
@@ -35,7 +35,12 @@ impl Cluster {
         parties.into_iter().find(|stream| owner(stream) == first(node)).unwrap()
     }
 
-    fn come(&mut self, session: SessionRef, stream: &StreamKey, ask: impl FnOnce(party::Member) -> Request) -> Reply {
+    fn come(
+        &mut self,
+        session: SessionRef,
+        stream: &StreamKey,
+        ask: impl FnOnce(party::Member) -> PartyRequest,
+    ) -> Reply {
         self.step(session.place, |plane, now, out| {
             let request = plane.request();
             plane.come_to_party(now, session.key, stream.clone(), ask, request, out);
@@ -46,11 +51,11 @@ impl Cluster {
 
     fn make(&mut self, session: SessionRef, stream: &StreamKey, open: bool) {
         let settings = Settings { open, hidden: false, label: Label::default() };
-        let create = |leader| Request::Create { leader, settings, max_size: 4, created_at: Timestamp(0) };
+        let create = |leader| PartyRequest::Create { leader, settings, max_size: 4, created_at: Timestamp(0) };
         assert_eq!(self.come(session, stream, create), DONE);
     }
 
-    fn ask(&mut self, session: SessionRef, stream: &StreamKey, ask: Request) -> Reply {
+    fn ask(&mut self, session: SessionRef, stream: &StreamKey, ask: PartyRequest) -> Reply {
         self.step(session.place, |plane, now, out| {
             let request = plane.request();
             plane.ask_party(now, stream.clone(), ask, Some(request), out);
@@ -76,13 +81,13 @@ fn a_party_goes_on_with_those_who_are_there_led_by_whom_it_was() {
     let [ann, bob, cid, dan] = [1, 2, 3, 2].map(|node| cluster.open(first(node)));
     cluster.make(cid, &stream, true);
     for session in [ann, bob] {
-        assert_eq!(cluster.come(session, &stream, Request::Join), DONE);
+        assert_eq!(cluster.come(session, &stream, PartyRequest::Join), DONE);
     }
     let target = cluster.person(bob);
-    assert_eq!(cluster.ask(cid, &stream, Request::Promote { by: cid, target }), DONE);
+    assert_eq!(cluster.ask(cid, &stream, PartyRequest::Promote { by: cid, target }), DONE);
     cluster.pass(RECOVERY_INTERVAL_MS);
     // The change of the last moment was not kept.
-    assert_eq!(cluster.come(dan, &stream, Request::Join), DONE);
+    assert_eq!(cluster.come(dan, &stream, PartyRequest::Join), DONE);
     cluster.forget_heard();
     cluster.crash(3);
     cluster.tell_all();
@@ -92,7 +97,7 @@ fn a_party_goes_on_with_those_who_are_there_led_by_whom_it_was() {
         assert_eq!(cluster.take_heard(session), ["-3"]);
     }
     let target = cluster.person(ann);
-    assert_eq!(cluster.ask(bob, &stream, Request::Remove { by: bob, target }), DONE);
+    assert_eq!(cluster.ask(bob, &stream, PartyRequest::Remove { by: bob, target }), DONE);
     assert_eq!(cluster.take_heard(ann), ["[closed]"]);
     assert_eq!(cluster.take_heard(dan), ["-1"]);
 }
@@ -104,7 +109,7 @@ fn whoever_leads_from_now_on_is_told_when_the_leader_died_with_the_owner() {
     let [ann, bob, cid] = [1, 2, 3].map(|node| cluster.open(first(node)));
     cluster.make(cid, &stream, true);
     for session in [bob, ann] {
-        assert_eq!(cluster.come(session, &stream, Request::Join), DONE);
+        assert_eq!(cluster.come(session, &stream, PartyRequest::Join), DONE);
     }
     cluster.pass(RECOVERY_INTERVAL_MS);
     cluster.forget_heard();
@@ -124,8 +129,8 @@ fn who_asks_to_be_let_in_still_waits() {
     cluster.make(ann, &stream, false);
     for session in [bob, cid] {
         assert_eq!(
-            cluster.come(session, &stream, Request::Join),
-            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Asked))))
+            cluster.come(session, &stream, PartyRequest::Join),
+            Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Asked))))
         );
     }
     cluster.pass(RECOVERY_INTERVAL_MS);
@@ -133,13 +138,13 @@ fn who_asks_to_be_let_in_still_waits() {
     cluster.crash(3);
     cluster.tell_all();
     cluster.recover();
-    let requests = cluster.ask(ann, &stream, Request::ListRequests(ann));
-    let Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::Reply::Requests(requests))))) = requests else {
+    let requests = cluster.ask(ann, &stream, PartyRequest::ListRequests(ann));
+    let Reply::Answer(Answer::Party(PartyAnswer::One(Ok(party::PartyReply::Requests(requests))))) = requests else {
         panic!("{requests:?}")
     };
     assert_eq!(requests.iter().map(|presence| presence.session).collect::<Vec<_>>(), [bob]);
     let target = cluster.person(bob);
-    assert_eq!(cluster.ask(ann, &stream, Request::Accept { by: ann, target }), DONE);
+    assert_eq!(cluster.ask(ann, &stream, PartyRequest::Accept { by: ann, target }), DONE);
     assert_eq!(cluster.take_heard(bob), ["[in 12 under 1]", "+2"]);
 }
 

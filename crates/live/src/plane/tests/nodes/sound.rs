@@ -6,7 +6,7 @@ use crate::matchmaker::POOL;
 /// Runs a step of the first of two nodes, which has a session on a channel of `owner`, after something was planted
 /// there.
 fn with_planted(owner: NodeNumber, plant: impl FnOnce(&mut Plane, SessionRef, &StreamKey)) {
-    let mut cluster = Cluster::new(&[1, 1], &PlaneConfig::default());
+    let mut cluster = Cluster::new(&[1, 1], &PlaneConfig { checks_itself: true, ..PlaneConfig::default() });
     let (session, stream) = (cluster.open(Place::new(1, 0)), cluster.owned_by(owner));
     cluster.join(session, &stream);
     plant(cluster.planes.get_mut(&session.place).unwrap(), session, &stream);
@@ -22,7 +22,7 @@ fn nothing_is_found_where_nothing_is_planted() {
 #[test]
 #[should_panic(expected = "things of other owners are kept")]
 fn a_thing_of_another_owner_is_found() {
-    let mut cluster = Cluster::new(&[1, 1], &PlaneConfig::default());
+    let mut cluster = Cluster::new(&[1, 1], &PlaneConfig { checks_itself: true, ..PlaneConfig::default() });
     let owner = cluster.owners[POOL.partition().row()].0;
     let place = Place::new(3 - owner.node(), 0);
     let session = cluster.open(place);

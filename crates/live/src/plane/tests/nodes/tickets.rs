@@ -38,8 +38,13 @@ impl Cluster {
     fn add_party(&mut self, sessions: &[SessionRef], id: &str) {
         let of = |session: &SessionRef| ticket_of(&self.planes[&session.place], session.key, id);
         let members = sessions.iter().flat_map(|session| of(session).members).collect();
-        let ticket =
-            NewTicket { members, owner: Owner::Party(id.into()), max_count: 3, min_count: 3, ..*of(&sessions[0]) };
+        let ticket = NewTicket {
+            members,
+            owner: TicketOwner::Party(id.into()),
+            max_count: 3,
+            min_count: 3,
+            ..*of(&sessions[0])
+        };
         self.begin_add(sessions[0], Box::new(ticket));
         self.settle();
         assert_eq!(self.replies.pop(), Some(DONE));
@@ -156,7 +161,7 @@ fn what_is_taken_back_or_dropped_is_known_to_all_who_were_on_it() {
     cluster.add_party(&[ann, bob], "party");
     // A leader at another place may take the ticket back.
     cluster.step(bob.place, |plane, now, out| {
-        let ask = PoolAsk::Remove(TicketId("party".into()), Owner::Party("party".into()));
+        let ask = PoolAsk::Remove(TicketId("party".into()), TicketOwner::Party("party".into()));
         plane.ask_pool(now, ask, None, out);
     });
     cluster.settle();
@@ -176,7 +181,8 @@ fn what_was_to_be_cancelled_when_the_owner_died_is_cancelled_at_the_next() {
     let [ann, bob] = [one, two].map(|node| cluster.open(first(node)));
     cluster.add_party(&[ann, bob], "party");
     // The cancellation is on its way to an owner that has died.
-    cluster.step(ann.place, |plane, now, out| plane.cancel_tickets(now, Owner::Party("party".into()), false, out));
+    cluster
+        .step(ann.place, |plane, now, out| plane.cancel_tickets(now, TicketOwner::Party("party".into()), false, out));
     cluster.queues.remove(&(ann.place, first(owner)));
     cluster.crash(owner);
     cluster.tell_all();
@@ -259,12 +265,12 @@ fn of_server(number: u128) -> Box<NewTicket<Presence>> {
         hidden: false,
         persistence: false,
         status: None,
-        sole_since: None,
+        only_session_since: None,
     };
     Box::new(NewTicket {
         id: TicketId(Uuid::from_u128(number).to_string().into()),
-        owner: Owner::Server("league".into()),
-        members: vec![Member { key: MemberKey::Server(number.to_string().into()), presence }],
+        owner: TicketOwner::Server("league".into()),
+        members: vec![TicketMember { key: MemberKey::Server(number.to_string().into()), presence }],
         min_count: 2,
         max_count: 2,
         count_multiple: 1,
@@ -295,7 +301,7 @@ fn a_servers_ticket_goes_on_as_it_was_kept_unless_it_was_matched_or_taken_back()
     assert_eq!(cluster.kept.values().filter(|parts| !parts.is_empty()).count(), 4);
     let [_, _, third, fourth] = [1, 2, 3, 4].map(|number| of_server(number).id);
     cluster.step(asker.place, |plane, now, out| {
-        let ask = PoolAsk::Remove(third, Owner::Server("league".into()));
+        let ask = PoolAsk::Remove(third, TicketOwner::Server("league".into()));
         plane.ask_pool(now, ask, None, out);
     });
     cluster.settle();

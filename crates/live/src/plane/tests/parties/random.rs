@@ -46,19 +46,19 @@ fn act(world: &mut World, sessions: &mut [SessionRef], dice: &mut Dice) {
         0..=1 => {
             let settings = settings(dice);
             let create =
-                move |leader| Request::Create { leader, settings, max_size: MAX_SIZE, created_at: Timestamp(0) };
+                move |leader| PartyRequest::Create { leader, settings, max_size: MAX_SIZE, created_at: Timestamp(0) };
             come(world, by, stream, create);
         }
-        2..=4 => come(world, by, stream, Request::Join),
+        2..=4 => come(world, by, stream, PartyRequest::Join),
         5 => {
             world.step(by.place.shard(), |plane, now, out| plane.leave(now, by.key, stream, out));
         }
-        6..=7 => ask(world, by, stream, Request::Accept { by, target: world.person(other) }),
-        8 => ask(world, by, stream, Request::Remove { by, target: world.person(other) }),
-        9 => ask(world, by, stream, Request::Promote { by, target: world.person(other) }),
-        10 => ask(world, by, stream, Request::Update { by, settings: settings(dice) }),
-        11 if dice.roll(4) == 0 => ask(world, by, stream, Request::Close(by)),
-        11 => ask(world, by, stream, Request::SendData { by, op_code: 1, data: Bytes::new() }),
+        6..=7 => ask(world, by, stream, PartyRequest::Accept { by, target: world.person(other) }),
+        8 => ask(world, by, stream, PartyRequest::Remove { by, target: world.person(other) }),
+        9 => ask(world, by, stream, PartyRequest::Promote { by, target: world.person(other) }),
+        10 => ask(world, by, stream, PartyRequest::Update { by, settings: settings(dice) }),
+        11 if dice.roll(4) == 0 => ask(world, by, stream, PartyRequest::Close(by)),
+        11 => ask(world, by, stream, PartyRequest::SendData { by, op_code: 1, data: Bytes::new() }),
         12 => {
             let place = dice.roll(sessions.len());
             let gone = sessions[place];
@@ -69,14 +69,14 @@ fn act(world: &mut World, sessions: &mut [SessionRef], dice: &mut Dice) {
     }
 }
 
-fn come(world: &mut World, by: SessionRef, stream: StreamKey, ask: impl FnOnce(Member) -> Request) {
+fn come(world: &mut World, by: SessionRef, stream: StreamKey, ask: impl FnOnce(Member) -> PartyRequest) {
     world.step(by.place.shard(), |plane, now, out| {
         let request = plane.request();
         plane.come_to_party(now, by.key, stream, ask, request, out);
     });
 }
 
-fn ask(world: &mut World, by: SessionRef, stream: StreamKey, ask: Request) {
+fn ask(world: &mut World, by: SessionRef, stream: StreamKey, ask: PartyRequest) {
     world.step(by.place.shard(), |plane, now, out| plane.ask_party(now, stream, ask, None, out));
 }
 
@@ -109,7 +109,7 @@ fn check(world: &mut World, sessions: &[SessionRef], single: bool) {
         }
         world.replies.clear();
         let mut leads = |session: &SessionRef| {
-            world.begin_to_ask_in(*session, &stream, Request::CheckLeader(*session));
+            world.begin_to_ask_in(*session, &stream, PartyRequest::CheckLeader(*session));
             world.settle();
             world.answer() == DONE
         };

@@ -45,7 +45,7 @@ fn an_accepted_attempt_and_its_join_wait_for_the_log_once() {
             let before = disk.syncs.get();
             assert_eq!(node.call(match_id(1), attempt(player)).await.unwrap().outcome, LET_IN);
             assert_eq!((disk.syncs.get() - before, disk.unsynced()), (0, 1), "nothing of the attempt has left");
-            assert_eq!(node.call(match_id(1), join(&[player])).await.unwrap().outcome, Outcome::Goes);
+            assert_eq!(node.call(match_id(1), join(&[player])).await.unwrap().outcome, Outcome::GoesOn);
             assert_eq!((disk.syncs.get() - before, disk.unsynced()), (1, 0));
         }
         let full = node.call(match_id(1), attempt(5)).await.unwrap().outcome;

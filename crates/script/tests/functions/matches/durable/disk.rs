@@ -11,7 +11,7 @@ use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RECORD_BYTES_
 use muster_live::{Epoch, Partition};
 use muster_script::durable::recording::{Recorder, Recording};
 use muster_wire::match_log::Record;
-use muster_wire::match_log::record::What;
+use muster_wire::match_log::record::What as RecordKind;
 
 /// The disk of one process.
 #[derive(Default)]
@@ -226,10 +226,10 @@ fn failed() -> LogError {
 /// The number of the latest call in a record.
 fn call_of(record: &Record) -> Option<u64> {
     match record.what.as_ref().unwrap() {
-        What::Begun(_) => Some(0),
-        What::Called(called) => Some(called.call),
-        What::Snapshot(snapshot) => Some(snapshot.calls),
-        What::Carried(carried) => carried.records.iter().filter_map(call_of).max(),
-        What::Answered(_) | What::Ended(_) | What::Returned(_) | What::Part(_) => None,
+        RecordKind::Begun(_) => Some(0),
+        RecordKind::Called(called) => Some(called.call),
+        RecordKind::Snapshot(snapshot) => Some(snapshot.calls),
+        RecordKind::Carried(carried) => carried.records.iter().filter_map(call_of).max(),
+        RecordKind::Answered(_) | RecordKind::Ended(_) | RecordKind::Returned(_) | RecordKind::Part(_) => None,
     }
 }

@@ -56,7 +56,7 @@ fn pays_once(body: &str, disk_of: fn(u64) -> Rc<Disk>, found: fn(usize) -> usize
             let node = Node::start(&files, &shelf, &disk).await;
             let begun = node.make(number, "game").await;
             let has_begun = matches!(begun, Some(Outcome::Begun { .. }));
-            while has_begun && node.tick(id).await == Some(Outcome::Goes) {}
+            while has_begun && node.tick(id).await == Some(Outcome::GoesOn) {}
             has_begun
         });
         // The match goes on in another process from the end of the log.
@@ -65,7 +65,7 @@ fn pays_once(body: &str, disk_of: fn(u64) -> Rc<Disk>, found: fn(usize) -> usize
             let node = Node::start(&files, &shelf, &disk).await;
             if node.take_over().await.unwrap() == [id] {
                 (has_begun, again) = (true, again + 1);
-                while node.tick(id).await == Some(Outcome::Goes) {}
+                while node.tick(id).await == Some(Outcome::GoesOn) {}
             }
         });
         paid += i64::from(has_begun);
@@ -100,7 +100,7 @@ fn a_log_that_has_failed_takes_matches_again_once_it_can_and_what_ended_does_not
         for number in [1, 2] {
             assert!(matches!(node.make(number, "game").await, Some(Outcome::Begun { .. })));
         }
-        while node.tick(match_id(1)).await == Some(Outcome::Goes) {}
+        while node.tick(match_id(1)).await == Some(Outcome::GoesOn) {}
         let refused = node.make(3, "game").await.unwrap();
         assert!(matches!(&refused, Outcome::Failed(why) if why.contains("no room")), "{refused:?}");
         disk.heal();
@@ -108,7 +108,7 @@ fn a_log_that_has_failed_takes_matches_again_once_it_can_and_what_ended_does_not
         assert!(matches!(begun, Some(Outcome::Begun { .. })), "{begun:?}");
         let failed = node.tick(match_id(2)).await;
         assert!(matches!(failed, Some(Outcome::Failed(_))), "its log lacks what was lost: {failed:?}");
-        assert_eq!(node.tick(match_id(4)).await, Some(Outcome::Goes));
+        assert_eq!(node.tick(match_id(4)).await, Some(Outcome::GoesOn));
     });
     let disk = disk.found(|_| 0, u64::MAX);
     run(async {
@@ -129,9 +129,9 @@ fn a_match_that_cannot_go_on_does_not_keep_others_from_it_and_is_not_forgotten()
         node.make(2, "game").await.unwrap();
         // The message is larger than one record.
         for _ in 0..3 {
-            assert_eq!(node.tick_with(match_id(1), 7 << 20).await, Some(Outcome::Goes));
+            assert_eq!(node.tick_with(match_id(1), 7 << 20).await, Some(Outcome::GoesOn));
         }
-        assert_eq!(node.tick(match_id(2)).await, Some(Outcome::Goes));
+        assert_eq!(node.tick(match_id(2)).await, Some(Outcome::GoesOn));
     });
     let disk = disk.found(ALL, u64::MAX);
     run(async {
@@ -139,7 +139,7 @@ fn a_match_that_cannot_go_on_does_not_keep_others_from_it_and_is_not_forgotten()
         assert_eq!(node.take_over().await.unwrap(), [match_id(2)]);
         node.make(3, "game").await.unwrap();
         for _ in 0..20 {
-            assert_eq!(node.tick(match_id(2)).await, Some(Outcome::Goes));
+            assert_eq!(node.tick(match_id(2)).await, Some(Outcome::GoesOn));
         }
     });
     let disk = disk.found(ALL, u64::MAX);
@@ -151,7 +151,7 @@ fn a_match_that_cannot_go_on_does_not_keep_others_from_it_and_is_not_forgotten()
         assert_eq!(node.ask(match_id(1)).await.unwrap(), "3");
         assert_eq!(node.ask(match_id(2)).await.unwrap(), "21");
         for _ in 0..20 {
-            assert_eq!(node.tick(match_id(2)).await, Some(Outcome::Goes));
+            assert_eq!(node.tick(match_id(2)).await, Some(Outcome::GoesOn));
         }
         assert!(disk.records() >= before, "a record that cannot be read stays, and all others with it");
     });
@@ -167,7 +167,7 @@ fn a_match_that_is_made_while_others_are_resumed_costs_them_nothing() {
             let node = Node::start(&files, &shelf, &disk).await;
             for number in [1, 2] {
                 node.make(number, "game").await.unwrap();
-                assert_eq!(node.tick(match_id(number)).await, Some(Outcome::Goes));
+                assert_eq!(node.tick(match_id(number)).await, Some(Outcome::GoesOn));
             }
         });
         let disk = disk.found(ALL, after);
@@ -222,7 +222,7 @@ fn a_match_that_cannot_go_on_is_kept_for_seven_days_from_when_it_could_not() {
         assert_eq!(node.take_over().await.unwrap(), [match_id(2)]);
         node.process.now.set(at(38));
         for _ in 0..10 {
-            assert_eq!(node.tick(match_id(2)).await, Some(Outcome::Goes));
+            assert_eq!(node.tick(match_id(2)).await, Some(Outcome::GoesOn));
         }
     });
     let running = running.found(ALL, u64::MAX);
@@ -242,7 +242,7 @@ fn nothing_stays_of_a_log_whose_last_match_has_ended() {
     let ended = run(async {
         let node = Node::start(&files, &shelf, &disk).await;
         node.make(1, "game").await.unwrap();
-        while node.tick(match_id(1)).await == Some(Outcome::Goes) {}
+        while node.tick(match_id(1)).await == Some(Outcome::GoesOn) {}
         disk.records()
     });
     assert_eq!(ended, 0);
@@ -259,7 +259,7 @@ fn a_request_leaves_when_what_led_to_it_is_there_to_stay() {
     run(async {
         let node = Node::of(("muster", gate.clone()), &[("game.lua", &code)], &shelf, &disk).await;
         node.make(1, "game").await.unwrap();
-        assert_eq!(node.tick(match_id(1)).await, Some(Outcome::Goes));
+        assert_eq!(node.tick(match_id(1)).await, Some(Outcome::GoesOn));
     });
     assert_eq!(*gate.unsynced.borrow(), [0, 0]);
 }
@@ -278,7 +278,7 @@ fn others_hear_of_an_event_when_what_led_to_it_is_there_to_stay() {
             let node = Node::of(("muster", gate.clone()), &files, &shelf, &disk).await;
             let has_begun = matches!(node.make(1, "game").await, Some(Outcome::Begun { .. }));
             let mut ticks = 0;
-            while has_begun && ticks < 5 && node.tick(match_id(1)).await == Some(Outcome::Goes) {
+            while has_begun && ticks < 5 && node.tick(match_id(1)).await == Some(Outcome::GoesOn) {
                 ticks += 1;
             }
             node.rest().await;
@@ -315,9 +315,9 @@ fn a_callback_of_a_former_life_of_a_match_does_nothing_to_its_present_one() {
         node.rest().await;
         assert_eq!((disk.records(), gate.unsynced.borrow().len()), (records, asked), "the late call writes nothing");
         let (call, late) = node.process.returned.borrow_mut().pop().unwrap();
-        assert!(call.life == 2 && matches!(late.outcome, Outcome::Failed(_)), "{call:?}: {late:?}");
+        assert!(call.stay == 2 && matches!(late.outcome, Outcome::Failed(_)), "{call:?}: {late:?}");
         assert_eq!(node.ask(id).await.unwrap(), "1");
-        assert_eq!(node.tick(id).await, Some(Outcome::Goes));
+        assert_eq!(node.tick(id).await, Some(Outcome::GoesOn));
     });
     let disk = disk.found(ALL, u64::MAX);
     run(async {
@@ -337,7 +337,7 @@ fn a_large_state_is_kept_with_much_that_was_sent() {
         let node = Node::start(&files, &shelf, &disk).await;
         node.make(1, "game").await.unwrap();
         for _ in 0..8 {
-            assert_eq!(node.tick(match_id(1)).await, Some(Outcome::Goes));
+            assert_eq!(node.tick(match_id(1)).await, Some(Outcome::GoesOn));
         }
     });
     let disk = disk.found(ALL, u64::MAX);
@@ -375,7 +375,7 @@ fn a_match_sees_the_node_that_made_it_wherever_it_goes_on() {
     run(async {
         let node = Node::of(("second", Rc::new(NoHttp)), &files, &shelf, &disk).await;
         for id in node.take_over().await.unwrap() {
-            assert_eq!(node.tick(id).await, Some(Outcome::Goes));
+            assert_eq!(node.tick(id).await, Some(Outcome::GoesOn));
             assert_eq!(node.ask(id).await.unwrap(), "first 1.2.3");
         }
     });

@@ -368,7 +368,7 @@ fn call(id: MatchId, outline: Option<&Outline>, tick: u64, callback: Callback) -
     let (label, tick_rate, timers) = outline.map_or((Arc::default(), 0, Timers::default()), |outline| {
         (outline.label.clone(), outline.tick_rate, outline.timers.clone())
     });
-    Call { id, life: 1, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
+    Call { id, stay: 1, handler: handler_of(), tick, tick_rate, label, chain: Chain::default(), timers, callback }
 }
 
 fn handler_of() -> Arc<str> {

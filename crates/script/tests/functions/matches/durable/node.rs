@@ -24,7 +24,7 @@ pub struct Node {
     pub process: Process,
     disk: Rc<Disk>,
     outlines: RefCell<BTreeMap<MatchId, Outline>>,
-    lives: Cell<u64>,
+    stays: Cell<u64>,
 }
 
 impl Node {
@@ -41,7 +41,7 @@ impl Node {
     ) -> Self {
         let process = start((1, name, http), files, shelf, disk).await;
         process.now.set(Timestamp::from_seconds(world::NOW_SEC));
-        Self { process, disk: disk.clone(), outlines: RefCell::default(), lives: Cell::default() }
+        Self { process, disk: disk.clone(), outlines: RefCell::default(), stays: Cell::default() }
     }
 
     pub fn partition() -> Partition {
@@ -75,23 +75,23 @@ impl Node {
 
     /// Orders a call of a match.
     pub fn begin(&self, id: MatchId, callback: Callback) {
-        self.lives.set(self.lives.get() + 1);
+        self.stays.set(self.stays.get() + 1);
         let outlines = self.outlines.borrow();
         let outline = &outlines[&id];
         let Outline { handler, tick, tick_rate, label, .. } = outline.clone();
-        let (chain, timers, life) = (Chain::default(), Timers::default(), self.lives.get());
-        let call = Call { id, life, handler, tick, tick_rate, label, chain, timers, callback };
+        let (chain, timers, stay) = (Chain::default(), Timers::default(), self.stays.get());
+        let call = Call { id, stay, handler, tick, tick_rate, label, chain, timers, callback };
         self.process.code.clone().order(HandlerOrder::Call(Box::new(call)));
     }
 
     /// Calls a match. Answers the return; `None` if the process dies before.
     pub async fn call(&self, id: MatchId, callback: Callback) -> Option<Return> {
         self.begin(id, callback.clone());
-        let life = self.lives.get();
+        let stay = self.stays.get();
         let returned = &self.process.returned;
         let take = || {
             let mut returned = returned.borrow_mut();
-            let position = returned.iter().position(|(call, _)| call.id == id && call.life == life);
+            let position = returned.iter().position(|(call, _)| call.id == id && call.stay == stay);
             position.map(|position| returned.remove(position).1)
         };
         let what = wait(&self.disk, take).await?;

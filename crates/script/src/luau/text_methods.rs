@@ -13,12 +13,12 @@ use mlua::{Function, Lua, LuaString, Result, Table, ffi};
 const CALLER: c_int = 1;
 
 /// Has methods of texts looked up in the caller's library.
-pub(super) fn look_up_methods_in_instances(lua: &Lua) -> Result<()> {
-    let shared: Table = lua.globals().raw_get("string")?;
+pub(super) fn look_up_in_instances(lua: &Lua) -> Result<()> {
+    // Behind `sandbox` the globals are an empty table over the libraries.
+    let shared: Table = lua.globals().get("string")?;
     // SAFETY: the one argument becomes the one upvalue of the function that is left.
-    let look_up: Function = unsafe {
-        lua.exec_raw(shared, |state| ffi::lua_pushcclosurek(state, look_up, c"string".as_ptr(), 1, None))?
-    };
+    let look_up: Function =
+        unsafe { lua.exec_raw(shared, |state| ffi::lua_pushcclosurek(state, look_up, c"string".as_ptr(), 1, None))? };
     let metatable = lua.create_table_from([("__index", look_up)])?;
     metatable.raw_set("__metatable", "The metatable is locked")?;
     metatable.set_readonly(true);
