@@ -40,14 +40,13 @@ pub async fn link_email(
     found(store.link_email(user_id, &lower_email(email), &hash, now).await.map_err(name_taken)?)
 }
 
-/// Unlinks an identifier, unless it is the account's last.
+/// Unlinks an identifier, unless it is the account's last. An empty custom id or address stands for whichever is
+/// linked, and nothing has to be.
 ///
-/// Errors: `InvalidArgument` when it is empty, `PermissionDenied` when it is the last or not linked.
+/// Errors: `InvalidArgument` for an empty device, `PermissionDenied` when it is the last or not linked.
 pub async fn unlink(store: &dyn Store, user_id: UserId, identifier: Unlink, now: Timestamp) -> Result<()> {
     let identifier = match identifier {
         Unlink::Device(id) if id.is_empty() => return Err(Error::invalid("A device ID is required.")),
-        Unlink::Custom(id) if id.is_empty() => return Err(Error::invalid("A custom ID is required.")),
-        Unlink::Email(email) if email.is_empty() => return Err(Error::invalid("An e-mail address is required.")),
         Unlink::Email(email) => Unlink::Email(lower_email(&email)),
         other => other,
     };

@@ -74,6 +74,11 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
         let mut counted = Counts::default();
         summary.part("e2e", || end_to_end(&server, files, &mut counted));
         summary.count_tests(counted.passed, counted.failed);
+        if files.is_empty() {
+            let mut counted = Counts::default();
+            summary.part("conformance", || conformance(&server, &mut counted));
+            summary.count_tests(counted.passed, counted.failed);
+        }
     }
 }
 
@@ -137,13 +142,26 @@ fn end_to_end(server: &Postgres, files: &[String], counted: &mut Counts) -> Resu
     let folder = repository::root().join("tests/e2e");
     install_packages(&folder)?;
     build_helper()?;
+    node_tests(server, &folder, files, counted)
+}
+
+/// Plays the scenarios that were recorded from the original. They use helpers of the end-to-end tests.
+fn conformance(server: &Postgres, counted: &mut Counts) -> Result<Outcome> {
+    install_packages(&repository::root().join("tests/e2e"))?;
+    let folder = repository::root().join("tests/conformance");
+    install_packages(&folder)?;
+    node_tests(server, &folder, &[], counted)
+}
+
+/// Runs the test files of a folder, or those that are named, against a server that is built first.
+fn node_tests(server: &Postgres, folder: &Path, files: &[String], counted: &mut Counts) -> Result<Outcome> {
     let binary = build_server()?;
     let nats = Nats::start(NatsSettings::default())?;
     // The client leaves timers behind that would keep a test process for half a minute, hence the forced exit.
     let mut node = Command::new("node");
     node.args(["--test", "--test-reporter=spec", "--test-force-exit", &format!("--test-timeout={FILE_LIMIT_MS}")])
-        .args(if files.is_empty() { test_files(&folder)? } else { files.to_vec() })
-        .current_dir(&folder)
+        .args(if files.is_empty() { test_files(folder)? } else { files.to_vec() })
+        .current_dir(folder)
         .env(BINARY_VARIABLE, binary)
         .env(NATS_VARIABLE, nats.url())
         .env("PATH", path_with(server.programs_folder())?)
@@ -206,7 +224,7 @@ fn test_files(folder: &Path) -> Result<Vec<String>> {
             files.push(name);
         }
     }
-    ensure!(!files.is_empty(), "tests/e2e holds no *.test.mjs");
+    ensure!(!files.is_empty(), "{} holds no *.test.mjs", folder.display());
     files.sort();
     Ok(files)
 }

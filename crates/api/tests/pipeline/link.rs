@@ -66,8 +66,6 @@ fn what_does_not_fit_is_refused() {
             "The password must be at least 8 bytes long.",
         ),
         ("unlink/device", "", "A device ID is required."),
-        ("unlink/custom", "", "A custom ID is required."),
-        ("unlink/email", "", "An e-mail address is required."),
     ] {
         world.refused(("POST", &format!("/v2/account/{path}"), &bearer, body), (400, 3, message));
     }

@@ -19,9 +19,9 @@ pub enum Identifier {
 pub enum Unlink {
     /// This device.
     Device(String),
-    /// The custom id, if it is this one.
+    /// The custom id, if it is this one or the text is empty.
     Custom(String),
-    /// The e-mail address and password, if the address is this one.
+    /// The e-mail address and password, if the address is this one or the text is empty.
     Email(String),
 }
 

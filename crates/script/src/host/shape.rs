@@ -2,6 +2,7 @@
 //! and what the tables that it answers look like. Rows hold such differences where the original's languages differ.
 
 use super::row::{DefaultValue, HostFunction, Parameter};
+use super::types::Type;
 use crate::value::Value;
 
 /// Differences in the arguments of a function. Each list holds names of parameters.
@@ -74,7 +75,10 @@ impl ArgumentRules {
             if self.required.contains(name) && *value == Value::Nil {
                 return refuse("given");
             }
-            if self.not_empty.contains(name) && is_empty(value) {
+            // An empty table in place of a text is refused later, as a value of another type.
+            let is_table = matches!(value, Value::List(_) | Value::Map(_));
+            let is_other_type = is_table && matches!(parameter.of, Type::Text | Type::Bytes);
+            if self.not_empty.contains(name) && is_empty(value) && !is_other_type {
                 return refuse("given, and not empty");
             }
             if self.no_numbers.contains(name) && matches!(value, Value::Number(_)) {

@@ -162,7 +162,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "the objects, and the cursor of the next page if there is one; none without a collection",
         effect: EffectClass::Reads,
         lua: LuaShape::taking(ArgumentRules {
-            required: &["collection", "limit"],
+            required: &["limit"],
             no_numbers: &["collection"],
             ..ArgumentRules::BY_RULE
         }),

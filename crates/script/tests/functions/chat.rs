@@ -78,7 +78,7 @@ fn what_the_server_says_is_heard_and_stands_in_the_history() {
         assert_eq!((&list[0]["groupId"], &list[0]["userIdOne"]), (&json!(""), &json!("")));
         let foreign = json!(["2...lobby", kept["messageId"], { "n": 5 }]);
         assert!(scene.refused("channel_message_update", foreign).await.contains("no message of yours"));
-        let nobody = json!(["2...lobby", {}, "7c9e6679-7425-40de-944b-e07fc1f90ae8"]);
+        let nobody = json!(["2...lobby", {}, "7c9e6679-7425-40de-944b-e07fc1f90ae8", "", true]);
         assert!(scene.refused("channel_message_send", nobody).await.contains("does not exist"));
         assert!(scene.refused("channel_message_send", json!(["lobby", {}])).await.contains("channel ID is not valid"));
     });

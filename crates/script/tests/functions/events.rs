@@ -27,7 +27,7 @@ const MODULE: &str = "local nk = require('nakama')
     nk.register_event_session_end(hear('end'))
     nk.register_rpc(function() return nk.json_encode(nk.localcache_get('heard') or {}) end, 'heard')
     nk.register_rpc(function(_, payload)
-        nk.event(payload, { depth = 3, deep = 'yes' }, 1600000000, true)
+        nk.event(payload, { depth = '3', deep = 'yes' }, 1600000000, true)
         nk.event('plain')
     end, 'report')";
 

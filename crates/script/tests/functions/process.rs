@@ -82,8 +82,8 @@ fn values_of_the_cache() {
 fn metrics_come_to_the_process() {
     let text = "local nk = require('nakama')
         nk.register_rpc(function()
-            nk.metrics_counter_add('games', { mode = 'duel', ranked = true }, 2)
-            nk.metrics_counter_add('games', { mode = 'duel', ranked = true }, 1)
+            nk.metrics_counter_add('games', { mode = 'duel', ranked = 'true' }, 2)
+            nk.metrics_counter_add('games', { mode = 'duel', ranked = 'true' }, 1)
             nk.metrics_gauge_set('temperature', nil, -3.5)
             nk.metrics_timer_record('round', {}, 1500000000)
         end, 'play')";
@@ -185,7 +185,7 @@ fn requests_to_other_servers() {
     let text = "local nk = require('nakama')
         nk.register_rpc(function(_, payload)
             local code, headers, body = nk.http_request('https://example.com/x', 'post',
-                { Accept = 'text/plain', Number = 5 }, payload, 1500, true)
+                { Accept = 'text/plain', Number = '5' }, payload, 1500, true)
             return code .. headers['Content-Type'] .. headers['X-A'] .. body
         end, 'full')
         nk.register_rpc(function() return select(3, nk.http_request('https://example.com', 'GET', {}, nil)) end, 'bare')

@@ -117,7 +117,7 @@ const UNLINK_DEVICE: &str = "WITH state AS (SELECT \
      touched AS (UPDATE users SET update_time = $3 WHERE id = $1 AND (SELECT linked AND others FROM state)) \
      SELECT linked, others FROM state";
 const UNLINK_CUSTOM: &str = "WITH state AS (SELECT \
-         EXISTS (SELECT 1 FROM users WHERE id = $1 AND custom_id = $2) AS linked, \
+         EXISTS (SELECT 1 FROM users WHERE id = $1 AND ($2 = '' OR custom_id = $2)) AS linked, \
          EXISTS (SELECT 1 FROM user_device WHERE user_id = $1) OR EXISTS (SELECT 1 FROM users WHERE id = $1 \
              AND coalesce(email, facebook_id, google_id, gamecenter_id, steam_id, apple_id, \
              facebook_instant_game_id) IS NOT NULL) AS others), \
@@ -125,7 +125,7 @@ const UNLINK_CUSTOM: &str = "WITH state AS (SELECT \
          WHERE id = $1 AND (SELECT linked AND others FROM state)) \
      SELECT linked, others FROM state";
 const UNLINK_EMAIL: &str = "WITH state AS (SELECT \
-         EXISTS (SELECT 1 FROM users WHERE id = $1 AND email = $2) AS linked, \
+         EXISTS (SELECT 1 FROM users WHERE id = $1 AND ($2 = '' OR email = $2)) AS linked, \
          EXISTS (SELECT 1 FROM user_device WHERE user_id = $1) OR EXISTS (SELECT 1 FROM users WHERE id = $1 \
              AND coalesce(custom_id, facebook_id, google_id, gamecenter_id, steam_id, apple_id, \
              facebook_instant_game_id) IS NOT NULL) AS others), \

@@ -331,11 +331,15 @@ fn unlink(connection: &Connection, user_id: UserId, identifier: &Unlink, now: Ti
             exists(connection, OTHER_DEVICE, (id, device))? || exists(connection, OTHER_THAN_DEVICE, [id])?,
         ),
         Unlink::Custom(custom) => (
-            exists(connection, "SELECT 1 FROM users WHERE id = ?1 AND custom_id = ?2", (id, custom))?,
+            exists(connection, "SELECT 1 FROM users WHERE id = ?1 AND (?2 = '' OR custom_id = ?2)", (id, custom))?,
             exists(connection, OTHER_DEVICE, (id, ""))? || exists(connection, OTHER_THAN_CUSTOM, [id])?,
         ),
         Unlink::Email(email) => (
-            exists(connection, "SELECT 1 FROM users WHERE id = ?1 AND email = ?2", (id, email.to_lowercase()))?,
+            exists(
+                connection,
+                "SELECT 1 FROM users WHERE id = ?1 AND (?2 = '' OR email = ?2)",
+                (id, email.to_lowercase()),
+            )?,
             exists(connection, OTHER_DEVICE, (id, ""))? || exists(connection, OTHER_THAN_EMAIL, [id])?,
         ),
     };

@@ -167,6 +167,13 @@ pub(super) async fn links_and_unlinks_down_to_the_last(fixture: &Fixture) {
     assert!(store.link_email(ann, "ann@example.com", b"hash", LATER).await.unwrap());
     assert_eq!(unlink(Unlink::Custom("custom-of-ann".into())).await, Ok(()));
     assert_eq!(unlink(Unlink::Email("ann@example.com".into())).await, last);
+    // Without a text, whichever is linked goes, and nothing has to be linked.
+    assert_eq!(unlink(Unlink::Custom(String::new())).await, Ok(()));
+    assert_eq!(unlink(Unlink::Email(String::new())).await, last);
+    assert!(store.link(ann, &custom("ann"), LATER).await.unwrap());
+    assert_eq!(unlink(Unlink::Email(String::new())).await, Ok(()));
+    let account = store.account(ann).await.unwrap().unwrap();
+    assert_eq!((account.custom_id.as_str(), account.email.as_str()), ("custom-of-ann", ""));
 }
 
 pub(super) async fn refuses_texts_wider_than_their_columns(fixture: &Fixture) {
