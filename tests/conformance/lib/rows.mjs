@@ -1,6 +1,6 @@
 // The rows of COMPAT.md that say where Muster differs, and whether each is held by a test.
 
-import { access, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import { parse } from "yaml";
@@ -10,6 +10,9 @@ import { readScenario, scenarioFiles } from "./scenario.mjs";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const TESTS = fileURLToPath(new URL("../rows.yaml", import.meta.url));
+
+/** How tests are declared: in Rust, in Go, and in JavaScript with a text or a template. */
+const DECLARATIONS = [(name) => `fn ${name}(`, (name) => `func ${name}(`, (name) => `"${name}"`, (name) => `\`${name}\``];
 
 const FIRST_HEADING = "## Differences on purpose";
 const END_HEADING = "## Not there";
@@ -64,8 +67,8 @@ export async function wrongRows(folder) {
   }
   for (const [id, place] of Object.entries(tests)) {
     const [file, name] = place.split(/: (.*)/);
-    const exists = await access(ROOT + file).then(() => true, () => false);
-    if (!exists || !(await readFile(ROOT + file, "utf8")).includes(name)) {
+    const text = await readFile(ROOT + file, "utf8").catch(() => "");
+    if (!DECLARATIONS.some((declaration) => text.includes(declaration(name)))) {
       wrong.push(`rows.yaml: ${id}: there is no test "${name}" in ${file}`);
     }
   }
