@@ -1,6 +1,8 @@
 package muster
 
 import (
+	"context"
+	"database/sql"
 	"reflect"
 	"testing"
 
@@ -35,5 +37,23 @@ func TestStructsBecomeRecords(t *testing.T) {
 	update := writeRuntimeNotificationUpdate(runtime.NotificationUpdate{Id: "n"})
 	if !reflect.DeepEqual(update, record{{"id", "n"}, {"subject", nil}, {"content", nil}, {"sender", nil}}) {
 		t.Fatalf("%#v", update)
+	}
+}
+
+func TestEntriesOfMatchesHaveNeitherTicketNorTime(t *testing.T) {
+	var told runtime.MatchmakerEntry
+	g := registered{matched: func(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, entries []runtime.MatchmakerEntry) (string, error) {
+		told = entries[0]
+		return "a match", nil
+	}}
+	player := fields{"presence": fields{"user_id": "ann"}, "properties": rawJSON(`{"rank":5}`), "ticket": "a", "create_time": 7.0}
+	if id, err := g.askOfMatch(call{}, given{value: []any{player}}); err != nil || string(id) != "a match" {
+		t.Fatal(id, err)
+	}
+	if told.GetPresence().GetUserId() != "ann" || told.GetProperties()["rank"] != 5.0 {
+		t.Fatalf("%#v", told)
+	}
+	if told.GetTicket() != "" || told.GetCreateTime() != 0 {
+		t.Fatalf("%#v", told)
 	}
 }

@@ -3,17 +3,21 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { copyFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
 import { clientOf, newId, socketOf } from "./support/client.mjs";
 import { fillSeats } from "./support/crowd.mjs";
 import { goModule } from "./support/go.mjs";
-import { FORMATS, onEveryServer } from "./support/matrix.mjs";
+import { FORMATS, onEveryServer, startServer } from "./support/matrix.mjs";
 import { cameAndWent, connectPlayers, FORMAT_ORDERS, isPresenceOf, list, refusedWith } from "./support/player.mjs";
 
-const flags = await goModule(fileURLToPath(new URL("./modules-go", import.meta.url)));
-const OP = { say: 1, said: 2, kick: 3, over: 4 };
+const SOURCE = fileURLToPath(new URL("./modules-go", import.meta.url));
+const flags = await goModule(SOURCE);
+await writeFile(join(flags["runtime.path"], "data.txt"), "of the folder");
+const OP = { say: 1, said: 2, kick: 3, over: 4, fall: 10 };
 const MATCH_NOT_FOUND = 4;
 const MATCH_JOIN_REJECTED = 5;
 
@@ -72,6 +76,30 @@ onEveryServer(
       await once(other, "listening");
       assert.equal(await ask(client, session, "fetch", `http://127.0.0.1:${other.address().port}/x`), "200 hello /x");
       other.close();
+    });
+
+    test("files, sockets and variables of the process are out of reach", async () => {
+      const client = clientOf(holder.server);
+      const session = await client.authenticateDevice(newId(), true);
+      const { environment, processors, ...told } = JSON.parse(await ask(client, session, "outside", `${client.host}:${client.port}`));
+      assert.deepEqual(told, { read: true, list: true, dial: true, file: 12, data: "of the folder" });
+      assert.deepEqual(environment.map((each) => each.split("=")[0]).sort(), ["GOGC", "GOMEMLIMIT"]);
+      assert.equal(processors, 1);
+    });
+
+    test("what is not there says so, and keys are shown to nobody", async () => {
+      const client = clientOf(holder.server);
+      const session = await client.authenticateDevice(newId(), true);
+      const told = JSON.parse(await ask(client, session, "missing"));
+      assert.deepEqual(told, { devices: 12, hidden: 12, keys: ["", "", "", ""] });
+    });
+
+    test("numbers in JSON of storage are exact to 2^53", async () => {
+      const client = clientOf(holder.server);
+      const session = await client.authenticateDevice(newId(), true);
+      for (const [written, read] of [["9007199254740992", "9007199254740992"], ["9007199254740993", "9007199254740992"]]) {
+        assert.equal(await ask(client, session, "numbers", written), read);
+      }
     });
 
     test("a path of its own", async () => {
@@ -165,6 +193,17 @@ onEveryServer(
       });
     }
 
+    test("what a callback says leaves when it has returned, and if it panics not at all", async () => {
+      const [ann] = await connectPlayers(holder.server, ["json"], 1);
+      const id = await create(ann, { greeting: "hello" });
+      await ann.socket.joinMatch(id);
+      assert.deepEqual(cameAndWent(await ann.next("matchPresence")), { came: [ann.userId], went: [] });
+      assert.deepEqual(await told(ann), [OP.said, `hello ${ann.username}`]);
+      await ann.socket.sendMatchState(id, OP.fall, "");
+      assert.deepEqual(cameAndWent(await ann.next("matchPresence")), { came: [], went: [ann.userId] });
+      assert.deepEqual(ann.unread("matchData"), []);
+    });
+
     test("of a crowd that joins at once as many are let in as there are seats", () => fillSeats(holder.server, ["seats_create", {}]));
 
     test("a match is found by its label, signalled, and made for players who were matched", async () => {
@@ -214,3 +253,18 @@ onEveryServer(
   },
   { ...flags, "runtime.env": "GAME=highcard", "matchmaker.interval_sec": 1, "script.call_cpu_ms": 300 },
 );
+
+test("a module that changes is loaded while the server runs", async (t) => {
+  const [running, next] = [await goModule(SOURCE), await goModule(SOURCE, "second")];
+  const server = await startServer({ database: "sqlite", shards: 1 }, { ...running, "runtime.env": "GAME=highcard" });
+  t.after(() => server.dispose());
+  const client = clientOf(server);
+  const session = await client.authenticateDevice(newId(), true);
+  assert.equal(await ask(client, session, "version"), "first");
+  const [from, to] = [next, running].map((each) => join(each["runtime.path"], "game.wasm"));
+  // In one step, so that no half of a module is loaded.
+  await copyFile(from, `${to}.next`);
+  await rename(`${to}.next`, to);
+  await server.logged("the new game code runs");
+  assert.equal(await ask(client, session, "version"), "second");
+});

@@ -1,6 +1,8 @@
 // Game code in JavaScript as clients meet it: functions, hooks, and matches in both formats.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
@@ -65,6 +67,20 @@ onEveryServer(
       const ids = [{ collection: "prizes", key: "daily", user_id: session.user_id }];
       const { objects } = await client.readStorageObjects(session, { object_ids: ids });
       assert.deepEqual([objects[0].value, objects[0].permission_write ?? 0], [{ last_day: 2 }, 0]);
+    });
+
+    test("headers of other servers are lists of one text", async (t) => {
+      const client = clientOf(holder.server);
+      const session = await client.authenticateDevice(newId(), true);
+      const other = createServer((request, response) => {
+        response.setHeader("X-Two", ["a", "b"]);
+        response.setHeader("X-One", "c");
+        response.end();
+      }).listen(0, "127.0.0.1");
+      t.after(() => other.close());
+      await once(other, "listening");
+      const { payload } = await client.rpc(session, "headers", { url: `http://127.0.0.1:${other.address().port}/` });
+      assert.deepEqual([payload["X-Two"], payload["X-One"]], [["a, b"], ["c"]]);
     });
 
     test("hooks before and after operations", async () => {

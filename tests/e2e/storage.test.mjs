@@ -51,6 +51,15 @@ onEveryServer("storage", (holder) => {
       }
     });
 
+    test("the text of a value is kept on SQLite, and as PostgreSQL writes it there", async () => {
+      const [key, value] = [newId(), '{"b":  1,"a":2}'];
+      await rawWrite({ key, value });
+      const body = { object_ids: [{ collection: "saves", key, user_id: one.userId }] };
+      const { json } = await call(holder.server, "POST", "/v2/storage", { token: one.session.token, body });
+      const isPostgres = "database.address" in holder.server.oneNode.flags;
+      assert.equal(json.objects[0].value, isPostgres ? '{"a": 2, "b": 1}' : value);
+    });
+
     test("what does not exist is left out", async () => {
       const key = newId();
       await write(one, { key });

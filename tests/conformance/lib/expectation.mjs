@@ -7,6 +7,9 @@ import { UnknownVariable } from "./variables.mjs";
 const MATCHER = /^<([a-z][a-z.]*)(?: ~([^>]+))?(?:([:=])([\w.]+))?>$/;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** The digit that says how a UUID was made. */
+const UUID_VERSION_AT = 14;
 const WHOLE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const FRACTION_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}Z$/;
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -21,11 +24,17 @@ export function isNow(value) {
   return typeof value === "number" && Math.abs(seconds - Date.now() / 1_000) < DAY_SEC;
 }
 
+const isUuid = (value, version) =>
+  isText(value) && UUID.test(value) && (!version || value[UUID_VERSION_AT] === version);
+
 /** Whether a matcher of this name takes a value. */
 const TAKES = {
   any: (value) => value !== undefined,
   text: isText,
-  uuid: (value) => isText(value) && UUID.test(value),
+  uuid: (value) => isUuid(value),
+  "uuid.node": (value) => isUuid(value, "1"),
+  "uuid.random": (value) => isUuid(value, "4"),
+  "uuid.ordered": (value) => isUuid(value, "7"),
   "time": (value) => isText(value) && WHOLE_TIME.test(value),
   "time.fraction": (value) => isText(value) && FRACTION_TIME.test(value),
   token: (value) => isText(value) && TOKEN.test(value),

@@ -1,9 +1,11 @@
 // Plays a scenario against a server and answers what is different.
 
 import { randomUUID } from "node:crypto";
+import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 
 import { explanation } from "./everywhere.mjs";
 import { differences } from "./expectation.mjs";
+import { rawRequest } from "./raw.mjs";
 import { recorded } from "./recording.mjs";
 import { expectedOf, kindOf, overrideOf, setExpected, todoOf } from "./scenario.mjs";
 import { EVENT_LIMIT_MS, Socket } from "./socket.mjs";
@@ -14,6 +16,13 @@ const HTTP_KEY = process.env.CONFORMANCE_HTTP_KEY ?? "defaulthttpkey";
 
 /** How often a step with `until` is tried again. */
 const AGAIN_INTERVAL_MS = 100;
+
+/** How a body is compressed, with the name that goes into the head. */
+const PACKERS = {
+  gzip: { encoding: "gzip", pack: gzipSync },
+  deflate: { encoding: "deflate", pack: deflateSync },
+  "raw deflate": { encoding: "deflate", pack: deflateRawSync },
+};
 
 /** Fields whose names game code chose: they are the same in every language. */
 const OWN_FIELDS = new Set(["value", "metadata", "content", "changeset", "vars", "properties", "headers", "data"]);
@@ -189,6 +198,8 @@ export class Play {
         const [method, ...path] = step.http.split(" ");
         return this.#http(method, this.variables.resolve(path.join(" ")), step);
       }
+      case "raw":
+        return rawRequest(this.#url, this.variables.resolve(step.raw), this.variables.resolve(step.text ?? []));
       case "call":
         return this.#call(step);
       case "open":
@@ -220,19 +231,21 @@ export class Play {
     return socket;
   }
 
-  async #http(method, path, { as, auth, body, text, headers = {} }) {
+  async #http(method, path, { as, auth, body, text, pack, headers = {}, shows }) {
     const basic = (key) => `Basic ${Buffer.from(`${key}:`).toString("base64")}`;
     const authorization = as
       ? `Bearer ${this.variables.get(`${as}.token`)}`
       : { server_key: basic(SERVER_KEY), http_key: basic(HTTP_KEY) }[auth] ?? this.variables.resolve(auth);
+    const plain = text !== undefined ? this.variables.resolve(text) : body && JSON.stringify(this.variables.resolve(body));
     const request = {
       method,
       headers: {
         "Content-Type": "application/json",
         ...(authorization ? { Authorization: authorization } : {}),
+        ...(pack ? { "Content-Encoding": PACKERS[pack].encoding } : {}),
         ...this.variables.resolve(headers),
       },
-      body: text !== undefined ? this.variables.resolve(text) : body && JSON.stringify(this.variables.resolve(body)),
+      body: pack ? PACKERS[pack].pack(plain) : plain,
     };
     // Some calls make the original end the connection without an answer.
     const response = await fetch(`${this.#url}${path}`, request).catch(() => null);
@@ -240,10 +253,12 @@ export class Play {
       return "closed";
     }
     const answer = await response.text();
+    const shown = shows?.map((name) => [name, response.headers.get(name) ?? "none"]);
+    const told = { status: response.status, ...(shown ? { headers: Object.fromEntries(shown) } : {}) };
     try {
-      return { status: response.status, body: JSON.parse(answer) };
+      return { ...told, body: JSON.parse(answer) };
     } catch {
-      return answer === "" ? { status: response.status } : { status: response.status, text: answer };
+      return answer === "" ? told : { ...told, text: answer };
     }
   }
 

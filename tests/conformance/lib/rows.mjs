@@ -1,6 +1,6 @@
 // The rows of COMPAT.md that say where Muster differs, and whether each is held by a test.
 
-import { access, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import { parse } from "yaml";
@@ -10,6 +10,9 @@ import { readScenario, scenarioFiles } from "./scenario.mjs";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const TESTS = fileURLToPath(new URL("../rows.yaml", import.meta.url));
+
+/** How tests are declared: in Rust, in Go, and in JavaScript with a text or a template. */
+const DECLARATIONS = [(name) => `fn ${name}(`, (name) => `func ${name}(`, (name) => `"${name}"`, (name) => `\`${name}\``];
 
 const FIRST_HEADING = "## Differences on purpose";
 const END_HEADING = "## Not there";
@@ -35,7 +38,7 @@ export async function rowIds() {
 
 /**
  * Faults of the rows: no id, the id of another row, neither a scenario nor a test, a test that is not there. Answers
- * the number of rows and those without a test, too.
+ * the number of rows, too.
  */
 export async function wrongRows(folder) {
   const wrong = [];
@@ -50,30 +53,26 @@ export async function wrongRows(folder) {
     }
     id && ids.add(id);
   }
-  const { tests, untested } = parse(await readFile(TESTS, "utf8"));
+  const { tests } = parse(await readFile(TESTS, "utf8"));
   const inScenarios = await rowsOfScenarios(folder);
   for (const id of ids) {
-    const isHeld = inScenarios.has(id) || id in tests;
-    if (!isHeld && !untested.includes(id)) {
+    if (!inScenarios.has(id) && !(id in tests)) {
       wrong.push(`${id}: no scenario and no test holds this row`);
     }
-    if (isHeld && untested.includes(id)) {
-      wrong.push(`${id}: it is held by a test, so rows.yaml need not list it as untested`);
-    }
   }
-  for (const id of [...Object.keys(tests), ...untested]) {
+  for (const id of Object.keys(tests)) {
     if (!ids.has(id)) {
       wrong.push(`rows.yaml: no row of COMPAT.md is called ${id}`);
     }
   }
   for (const [id, place] of Object.entries(tests)) {
     const [file, name] = place.split(/: (.*)/);
-    const exists = await access(ROOT + file).then(() => true, () => false);
-    if (!exists || !(await readFile(ROOT + file, "utf8")).includes(name)) {
+    const text = await readFile(ROOT + file, "utf8").catch(() => "");
+    if (!DECLARATIONS.some((declaration) => text.includes(declaration(name)))) {
       wrong.push(`rows.yaml: ${id}: there is no test "${name}" in ${file}`);
     }
   }
-  return { wrong, count: ids.size, untested };
+  return { wrong, count: ids.size };
 }
 
 async function rowsOfScenarios(folder) {

@@ -11,7 +11,8 @@ export const LANGUAGES = ["lua", "javascript"];
 
 /** Each kind of step is known by its first field; these are the fields that it may have. */
 const STEPS = {
-  http: ["as", "auth", "body", "text", "headers", "until"],
+  http: ["as", "auth", "body", "text", "pack", "headers", "shows", "until"],
+  raw: ["text"],
   open: ["as", "query", "headers"],
   send: ["envelope", "frame"],
   event: ["kind"],

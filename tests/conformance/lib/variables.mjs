@@ -4,11 +4,16 @@ import { randomUUID } from "node:crypto";
 
 const REFERENCE = /\$\$|\$\{([\w.]+)\}|\$([a-z]\w*(?:\.[a-z]\w*)*)/g;
 
-/** Makers of values that nobody has used: `$new.x` is a text, `$uuid.x` an id, `$email.x` an address. */
+/**
+ * Makers of values that nobody has used: `$new.x` is a text, `$uuid.x` an id, `$email.x` an address. `${long.9}` is a
+ * text of 9 bytes, `${nest.9}` JSON that is 9 levels deep.
+ */
 const MAKERS = {
   new: (name) => `${name.replaceAll("_", "-")}-${randomUUID().slice(0, 13)}`,
   uuid: () => randomUUID(),
   email: (name) => `${name}-${randomUUID()}@example.com`,
+  long: (bytes) => "x".repeat(Number(bytes)),
+  nest: (levels) => `${"[".repeat(Number(levels))}${"]".repeat(Number(levels))}`,
 };
 
 /** Shortest value that a recording replaces by a variable: shorter ones may be there by chance. */

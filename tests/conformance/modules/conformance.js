@@ -337,7 +337,7 @@ function failing(ctx, logger, nk, payload) {
 
 function matchInit(ctx, logger, nk, params) {
   params = params || {};
-  return { state: { params: params, asked: null }, tickRate: params.tick_rate || 10, label: params.label || "" };
+  return { state: { params: params, asked: null }, tickRate: params.rate || 10, label: params.label || "" };
 }
 
 function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state, presence, metadata) {
@@ -490,6 +490,37 @@ function beforeChannelJoin(ctx, logger, nk, envelope) {
   }
   return envelope;
 }
+
+// What came into the language after the version that the original's engine has.
+
+probes.newer_builtins = function () {
+  return [
+    "Array.prototype.findLast", "Array.prototype.toSorted", "Object.groupBy", "String.prototype.isWellFormed",
+    "Promise.withResolvers", "Set.prototype.union", "Iterator",
+  ].map(function (name) {
+    var value = name.split(".").reduce(function (at, part) {
+      return at === undefined ? undefined : at[part];
+    }, globalThis);
+    return name + ":" + typeof value;
+  }).join(" ");
+};
+
+probes.newer_syntax = function () {
+  return ["class A { static { } }", "async function* f() {}", "for await (const a of []) {}", "/[a--b]/v", "/a/d"].map(
+    function (text) {
+      try {
+        new Function("return async function () { " + text + " }");
+        return text + ":yes";
+      } catch (error) {
+        return text + ":" + error.name;
+      }
+    },
+  );
+};
+
+probes.nkruntime = function () {
+  return typeof nkruntime === "undefined" ? "none" : [nkruntime.Codes.NOT_FOUND, nkruntime.SystemUserId];
+};
 
 var InitModule = function (ctx, logger, nk, initializer) {
   initializer.registerRpc("conformance_javascript", conformance);

@@ -6,7 +6,7 @@ local match = {}
 
 function match.match_init(context, params)
   local state = { params = params or {}, refuse = false, hears = {} }
-  return state, state.params.tick_rate or 10, state.params.label or ""
+  return state, state.params.rate or 10, state.params.label or ""
 end
 
 function match.match_join_attempt(context, dispatcher, tick, state, presence, metadata)

@@ -318,4 +318,24 @@ function probes.time_kind()
   return type(nk.time()), nk.time() > 1e12
 end
 
+-- What Luau adds to Lua 5.1, and what it leaves out.
+
+function probes.luau_syntax()
+  local told = {}
+  for _, text in ipairs({
+    "for i = 1, 3 do if i == 2 then continue end end",
+    "local a: number = 1",
+    "local a = 1 a += 1",
+    "local a = if true then 1 else 2",
+    "local a = `{1}`",
+  }) do
+    told[#told + 1] = text .. ": " .. type((loadstring(text)))
+  end
+  return told
+end
+
+function probes.newproxy()
+  return type(newproxy) == "function" and type(getmetatable(newproxy(true)))
+end
+
 return probes

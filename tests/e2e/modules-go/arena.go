@@ -16,6 +16,7 @@ const (
 	opKick = 3
 	opOver = 4
 	opBomb = 9
+	opFall = 10
 )
 
 type arena struct{}
@@ -76,6 +77,9 @@ func (arena) MatchLoop(_ context.Context, logger runtime.Logger, _ *sql.DB, _ ru
 			say(logger, dispatcher.MatchKick([]runtime.Presence{message}))
 		case opBomb:
 			explode(string(message.GetData()))
+		case opFall:
+			say(logger, dispatcher.BroadcastMessage(opSaid, []byte("unheard"), nil, nil, true))
+			panic("behind what was said")
 		case opOver:
 			return nil
 		}

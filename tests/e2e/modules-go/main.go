@@ -28,7 +28,7 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 		"echo": echo, "context": show, "refuse": refuse, "broken": broken, "panicking": panicking, "endless": endless, "hog": hog,
 		"count": count, "prize": prize, "query": query, "fetch": fetch, "later": later, "forever": forever, "joined": joined, "unbuilt": unbuilt,
 		"arena_create": create, "arena_signal": signal, "arena_list": list, "crash": crash, "bomb": bomb, "leave": leave,
-		"seats_create": createSeats,
+		"seats_create": createSeats, "version": tellVersion, "outside": outside, "missing": missing, "numbers": numbers,
 	}
 	for id, fn := range functions {
 		if err := initializer.RegisterRpc(id, fn); err != nil {
@@ -39,6 +39,7 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 		explode(kind)
 	}
 	return errors.Join(
+		readKeys(initializer),
 		initializer.RegisterBeforeUpdateAccount(beforeUpdateAccount),
 		initializer.RegisterBeforeListNotifications(beforeListNotifications),
 		initializer.RegisterAfterAuthenticateDevice(afterAuthenticateDevice),

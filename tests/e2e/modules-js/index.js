@@ -19,6 +19,10 @@ function broken() {
   throw new Error("broken");
 }
 
+function headers(ctx, logger, nk, payload) {
+  return JSON.stringify(nk.httpRequest(JSON.parse(payload).url, "get").headers);
+}
+
 function endless() {
   for (;;);
 }
@@ -177,6 +181,7 @@ function InitModule(ctx, logger, nk, initializer) {
   initializer.registerRpc("refuse", refuse);
   initializer.registerRpc("broken", broken);
   initializer.registerRpc("endless", endless);
+  initializer.registerRpc("headers", headers);
   initializer.registerRpc("prize", prize);
   initializer.registerRpc("joined", joined);
   initializer.registerRpc("arena_create", create);

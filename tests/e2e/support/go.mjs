@@ -10,12 +10,15 @@ import { promisify } from "node:util";
 const folders = [];
 process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
-/** A folder with the module that is built of a folder of Go, and the flags of a server that runs it. */
-export async function goModule(source) {
+/**
+ * A folder with the module that is built of a folder of Go, and the flags of a server that runs it. `version` becomes
+ * the value of the module's variable of that name.
+ */
+export async function goModule(source, version = "first") {
   const folder = mkdtempSync(join(tmpdir(), "muster-e2e-go-"));
   folders.push(folder);
   const env = { ...process.env, GOOS: "wasip1", GOARCH: "wasm" };
-  await promisify(execFile)("go", ["build", "-o", join(folder, "game.wasm"), "."], { cwd: source, env });
+  await promisify(execFile)("go", ["build", "-ldflags", `-X main.version=${version}`, "-o", join(folder, "game.wasm"), "."], { cwd: source, env });
   return { "runtime.path": folder, "script.compiled_dir": COMPILED };
 }
 

@@ -50,6 +50,22 @@ fn tickets_that_only_wait_are_passed_over_in_many_slices() {
 }
 
 #[test]
+fn a_pass_does_not_repeat_what_the_one_before_rejected() {
+    const TICKETS: u32 = 300;
+    let mut pool = Pool::new(5);
+    // Each ticket accepts those of a higher rank alone, so that no two accept each other.
+    for number in 1..=u128::from(TICKETS) {
+        pool.add(solo(number, (2, 2), &format!("+properties.rank:>{number}")).number("rank", number as f64));
+    }
+    let [first, second, third] = [0; 3].map(|_| slices(&mut pool, TICKETS));
+    assert_eq!([first.1, second.1, third.1], [0; 3]);
+    assert!(first.0 > 3 * second.0, "{first:?} {second:?}");
+    assert_eq!(second, third, "only a look at each ticket is left");
+    pool.add(solo(1_000, (2, 2), "*").number("rank", 1_000.0));
+    assert_eq!(slices(&mut pool, TICKETS).1, 2, "a new ticket is tried with those that wait");
+}
+
+#[test]
 fn what_has_gone_leaves_the_indexes_in_many_slices() {
     let mut pool = Pool::with((1..=400).map(|number| solo(number, (200, 200), "+properties.mode:x").text("mode", "x")));
     let mut matches = Vec::new();

@@ -12,6 +12,7 @@ use crate::config::ServerMode;
 fn defaults_stand_where_nobody_says_otherwise() {
     let case = Case::new();
     let config = case.loaded().config;
+    assert_eq!(config.general.name, "muster");
     assert_eq!(config.socket.port, 7350);
     assert_eq!(config.session.token_expiry_sec, 60);
     let path = case.folder.path().join("data/muster.db");
@@ -77,6 +78,17 @@ fn lists_in_the_environment_are_written_as_in_yaml() {
     let case = Case::new().variable("MUSTER_DATABASE__ADDRESS", "[root@one, 'u:p,w@two']");
     let hosts: Vec<String> = case.loaded().config.database.address.iter().map(host).collect();
     assert_eq!(hosts, ["one", "two"]);
+}
+
+#[test]
+fn tokens_live_longer_under_dev_unless_told_otherwise() {
+    let lives = |case: &Case| {
+        let session = case.loaded().config.session;
+        (session.token_expiry_sec, session.refresh_token_expiry_sec)
+    };
+    assert_eq!(lives(&Case::new()), (60, 60 * 60));
+    assert_eq!(lives(&Case::new().dev()), (2 * 60 * 60, 30 * 24 * 60 * 60));
+    assert_eq!(lives(&Case::new().dev().flag("session.token_expiry_sec", "90")).0, 90);
 }
 
 #[test]
