@@ -10,7 +10,7 @@ const PRINTED_MAX = 16 * 1024;
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Where players find the server. */
-export const PORT = Number(process.env.MUSTER_PORT ?? 7350);
+export const PORT = Number(process.env.MUSTER_SOCKET__PORT ?? 7350);
 
 /** The server's program: the one that MUSTER_BIN names, or one that is built now. */
 export function program() {

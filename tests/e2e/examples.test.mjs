@@ -37,7 +37,9 @@ class Running {
   constructor(words, env) {
     // A group of its own: npm and all that it starts end together.
     this.child = spawn(words[0], words.slice(1), { cwd: clone, env: { ...process.env, ...env }, detached: true });
-    this.ended = new Promise((resolve) => this.child.once("close", (code) => resolve(code)));
+    const kill = () => process.kill(-this.child.pid, "SIGKILL");
+    process.on("exit", kill);
+    this.ended = new Promise((resolve) => this.child.once("close", resolve)).finally(() => process.off("exit", kill));
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream.on("data", (bytes) => (this.printed += bytes));
     }
@@ -67,14 +69,14 @@ class Running {
 const isServing = (port) => fetch(`http://127.0.0.1:${port}/healthcheck`).then(({ ok }) => ok, () => false);
 
 async function startTicTacToe(t, language, env = {}) {
-  const ports = { MUSTER_PORT: await freePort(), PAGE_PORT: await freePort(), ...env };
+  const ports = { MUSTER_SOCKET__PORT: await freePort(), PAGE_PORT: await freePort(), ...env };
   const running = new Running(["npm", "start", "--prefix", "examples/tic-tac-toe", "--", language], ports);
   t.after(() => running.end());
-  return { running, port: ports.MUSTER_PORT, page: ports.PAGE_PORT };
+  return { running, port: ports.MUSTER_SOCKET__PORT, page: ports.PAGE_PORT };
 }
 
 test("high card counts its chips from a clone", async () => {
-  const running = new Running(["npm", "start", "--prefix", "examples/highcard", "--", "1"], { MUSTER_PORT: await freePort() });
+  const running = new Running(["npm", "start", "--prefix", "examples/highcard", "--", "1"], { MUSTER_SOCKET__PORT: await freePort() });
   assert.equal(await running.ended, 0, running.printed);
   assert.match(running.printed, /after it: \d+ chips in wallets \+ \d+ on tables = 6000 of 6000/);
 });
@@ -84,7 +86,7 @@ test("high card shows why its server cannot start", async (t) => {
   const taken = createServer().listen(port, "127.0.0.1");
   await once(taken, "listening");
   t.after(() => taken.close());
-  const running = new Running(["npm", "start", "--prefix", "examples/highcard", "--", "1"], { MUSTER_PORT: port });
+  const running = new Running(["npm", "start", "--prefix", "examples/highcard", "--", "1"], { MUSTER_SOCKET__PORT: port });
   assert.equal(await running.ended, 1);
   assert.match(running.printed, new RegExp(`${port}.*in use[^]*The server ended by itself`));
 });

@@ -141,7 +141,7 @@ for (const [page, { samples }] of all) {
         await writeFile(join(modules, file ?? `sample_${index}.lua`), luaOf(text));
       }
       server = await Server.start({ flags: { "runtime.path": modules, "runtime.env": "SHOP_KEY=secret" } });
-      machine.env.MUSTER_PORT = String(server.port);
+      machine.env.MUSTER_SOCKET__PORT = String(server.port);
       const client = clientOf(server);
       player = await client.authenticateDevice(newId(), true);
     });

@@ -9,7 +9,8 @@ import { promisify } from "node:util";
 import { ROOT } from "./samples.mjs";
 import { freePort } from "./server.mjs";
 
-const READY = "Muster is ready at";
+/** What a server says when players may come: the second of `muster serve`, whose output nobody looks at. */
+const READY = /Muster is ready at|"muster serves"/;
 /** Folders of the system that documents name. */
 const SYSTEM = ["/var/lib", "/etc/muster.yml", "/backups", "/usr/local/bin", "/tmp/practice"];
 /** Commands that go on until they are ended. */
@@ -88,16 +89,17 @@ export class Machine {
 
   async #serve(script, env) {
     const ports = { MUSTER_SOCKET__PORT: String(await freePort()), MUSTER_CONSOLE__PORT: String(await freePort()) };
-    const examples = { MUSTER_PORT: ports.MUSTER_SOCKET__PORT, PAGE_PORT: String(await freePort()) };
-    const own = { ...this.env, ...ports, ...examples, ...env };
+    const own = { ...this.env, ...ports, PAGE_PORT: String(await freePort()), ...env };
     const child = spawn("bash", ["-euo", "pipefail", "-c", script], { cwd: this.folder, env: own, detached: true });
+    const kill = () => process.kill(-child.pid, "SIGKILL");
+    process.on("exit", kill);
     let printed = "";
-    const ended = new Promise((resolve) => child.once("close", resolve));
+    const ended = new Promise((resolve) => child.once("close", resolve)).finally(() => process.off("exit", kill));
     const isReady = new Promise((resolve) => {
       for (const stream of [child.stdout, child.stderr]) {
         stream.on("data", (bytes) => {
           printed += bytes;
-          printed.includes(READY) && resolve(true);
+          READY.test(printed) && resolve(true);
         });
       }
     });
