@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -108,6 +108,14 @@ describe("samples", () => {
     for (const { where, kind } of samples.filter(({ kind }) => kind.endsWith(" not run"))) {
       console.log(`not run: ${where} (${kind})`);
     }
+  });
+
+  test("the page on operating names every command", async () => {
+    const { stdout } = await run(process.env.MUSTER_BIN, ["--help"]);
+    const commands = [...stdout.matchAll(/^ {2}muster ([a-z]+(?: (?:record|replay|verify))?)/gm)].map(([, command]) => command);
+    const page = await readFile(join(ROOT, "docs/guide/operating.md"), "utf8");
+    assert.ok(commands.length > 10);
+    assert.deepEqual(commands.filter((command) => !page.includes(`muster ${command}`)), []);
   });
 
   test("samples of no kind are faults, and those that are not run give a reason", () => {
