@@ -46,7 +46,9 @@ fn unlisted<'a>(list: &str, pages: impl Iterator<Item = &'a Path>) -> impl Itera
     let named: Vec<PathBuf> =
         relative_links(list).iter().filter_map(|(_, link)| resolve(Path::new(LIST), link.split('#').next()?)).collect();
     let folder = Path::new(LIST).parent().unwrap_or(Path::new(""));
-    let is_missing = move |page: &&Path| page.starts_with(folder) && *page != Path::new(LIST) && !named.iter().any(|name| name == page);
+    let is_missing = move |page: &&Path| {
+        page.starts_with(folder) && *page != Path::new(LIST) && !named.iter().any(|name| name == page)
+    };
     pages.filter(is_missing).map(|page| page.display().to_string())
 }
 

@@ -80,7 +80,13 @@ pub const OTHERS: &[Key] = &[
     ),
     Key::no_meaning("runtime.min_count", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_min_count`."),
     Key::no_meaning("runtime.max_count", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_max_count`."),
-    Key::no_meaning("runtime.call_stack_size", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_call_stack_size`."),
+    Key::no_meaning(
+        "runtime.call_stack_size",
+        at_least(0),
+        "0",
+        OLD_NAME,
+        "Old name of `runtime.lua_call_stack_size`.",
+    ),
     Key::no_meaning("runtime.registry_size", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_registry_size`."),
     Key::no_meaning(
         "runtime.read_only_globals",
