@@ -148,7 +148,9 @@ for (const [page, { samples }] of all) {
       for (const [index, { file, text }] of of("lua module").entries()) {
         await writeFile(join(modules, file ?? `sample_${index}.lua`), luaOf(text));
       }
-      server = await Server.start({ flags: { "runtime.path": modules, "runtime.env": "SHOP_KEY=secret" } });
+      // Players' accounts are changed beside a server that runs, which SQLite does not allow.
+      const database = of("sh").some(({ text }) => text.includes("muster account")) ? "postgres" : "sqlite";
+      server = await Server.start({ database, flags: { "runtime.path": modules, "runtime.env": "SHOP_KEY=secret" } });
       machine.env.MUSTER_SOCKET__PORT = String(server.port);
       const client = clientOf(server);
       player = await client.authenticateDevice(newId(), true);
@@ -170,7 +172,7 @@ for (const [page, { samples }] of all) {
       const own = text.replaceAll("@muster/helper", HELPER).replace(/^import .*(nakama-js"|"ws").*\n/gm, "").replace(/^globalThis\..*\n/gm, "");
       const imports = [...own.matchAll(/^import .*$/gm)].map(([line]) => line).join("\n");
       const program = own.replace(/^import .*$/gm, "");
-      const declares = (name) => new RegExp(`^const ${name} = `, "m").test(program);
+      const declares = (name) => new RegExp(`^\\s*const ${name} = `, "m").test(program);
       const signIn = `${declares("client") ? "" : SIGN_IN}${declares("socket") || declares("client") ? "" : CONNECT}`;
       const file = join(E2E, `.sample-${process.pid}-${where.replace(/\W/g, "_")}.mjs`);
       const whole = `${PRELUDE}${imports}\n${signIn}${program}\nsetTimeout(() => process.exit(), 0);\n`;
@@ -239,8 +241,7 @@ for (const [page, { samples }] of all) {
           await machine.run(given.replace(/^(\S.*)$/gm, "$1 --help"));
           return;
         }
-        // A player's account is in the data of the page's server.
-        const env = / ID\b/.test(text) ? { MUSTER_DATA_DIR: server.folder } : {};
+        const env = / ID\b/.test(text) ? { MUSTER_DATABASE__ADDRESS: server.flags["database.address"] } : {};
         await machine.run(await addressed(text.replaceAll(" ID ", ` ${player.user_id} `)), words, env);
       });
     }
