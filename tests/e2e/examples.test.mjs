@@ -11,10 +11,9 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-import { clientOf } from "./support/client.mjs";
 import { Page } from "./support/page.mjs";
-import { freePort, Server } from "./support/server.mjs";
 import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
+import { freePort, Server } from "./support/server.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const GAME = join(ROOT, "examples/tic-tac-toe");
@@ -135,7 +134,7 @@ test("tic-tac-toe in Go is built again when it changes", async (t) => {
   const source = await readFile(file, "utf8");
   assert.ok(source.includes("it is not your turn"));
   await writeFile(file, source.replace("it is not your turn", "wait for your turn"));
-  await running.says("game code in Go is loaded", 2);
+  await running.says("the new game code runs");
   const [ann, bob] = await connectPlayers({ port }, FORMAT_ORDERS[0], 2);
   const { payload } = await ann.client.rpc(ann.session, "find_match", {});
   const { match_id } = await ann.socket.joinMatch(payload.match_id);
@@ -176,10 +175,8 @@ test("the page says when a match fails or cannot be had, and another is played",
   await ann.told(/Waiting for another player/);
   assert.equal(ann.again.hidden, true);
   await writeFile(join(modules, "find_match.lua"), 'require("nakama").register_rpc(function() error("no table") end, "find_match")');
-  await server.logged("game code loaded");
+  await server.logged("the new game code runs");
   bob.again.onclick();
   await bob.told(/^No match: /);
   assert.equal(bob.again.hidden, false);
-  // Players of other tests are not told anything by these two.
-  assert.equal((await clientOf(server).listMatches(ann.session, 10, true)).matches.length, 1);
 });

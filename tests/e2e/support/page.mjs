@@ -46,12 +46,7 @@ export class Page {
       createElement: () => page.#cells[page.#cells.push(new Element()) - 1],
     };
     const location = { hostname: "127.0.0.1", search: `?port=${port}` };
-    class Kept extends Client {
-      async authenticateDevice(...given) {
-        return (page.session = await super.authenticateDevice(...given));
-      }
-    }
-    await new AsyncFunction("Client", "document", "location", "sessionStorage", own)(Kept, document, location, {});
+    await new AsyncFunction("Client", "document", "location", "sessionStorage", own)(Client, document, location, {});
     return page;
   }
 
