@@ -2,14 +2,14 @@
 //
 //     npm install && node index.mjs [host] [port] [server key]
 //
-// Without arguments it talks to `muster dev` on this machine.
+// Without arguments it talks to `muster dev` on this machine, at the port that MUSTER_SOCKET__PORT names or at 7350.
 
 import { Client } from "@heroiclabs/nakama-js";
 import WebSocket from "ws";
 
 globalThis.WebSocket ??= WebSocket; // node has a WebSocket of its own from version 22 on
 
-const [host = "127.0.0.1", port = "7350", serverKey = "defaultkey"] = process.argv.slice(2);
+const [host = "127.0.0.1", port = process.env.MUSTER_SOCKET__PORT ?? "7350", serverKey = "defaultkey"] = process.argv.slice(2);
 const client = new Client(serverKey, host, port);
 
 // A device id is all that a player needs to begin; true makes the account if there is none.
@@ -31,4 +31,6 @@ await socket.connect(session, true);
 const sent = performance.now();
 await socket.send({ ping: {} });
 console.log(`the server answered a ping in ${(performance.now() - sent).toFixed(1)} ms`);
+// Timers of the client would keep node for half a minute.
+socket.ondisconnect = () => process.exit();
 socket.disconnect(false);

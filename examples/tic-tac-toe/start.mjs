@@ -2,14 +2,20 @@
 //
 //     npm start [lua | javascript | typescript | go]
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const PAGE_PORT = 8080;
+import { PORT, program, startServer, stop } from "../server.mjs";
+
+const PAGE_PORT = Number(process.env.PAGE_PORT ?? 8080);
 const TYPES = { ".html": "text/html", ".mjs": "text/javascript", ".js": "text/javascript" };
+/** Editors write a file in several steps, which are one change. */
+const CHANGE_MS = 100;
 const here = fileURLToPath(new URL(".", import.meta.url));
 const language = process.argv[2] ?? "lua";
 
@@ -23,29 +29,44 @@ const page = createServer(async (request, response) => {
   response.end(body ?? "not found");
 });
 
-/** The folder of the game's code. Code in Go is built first. */
-function modules() {
+/** Builds the code in Go. The server loads the file when it has changed. */
+async function buildGo(folder) {
+  const env = { ...process.env, GOOS: "wasip1", GOARCH: "wasm" };
+  const go = spawn("go", ["build", "-o", join(folder, "game.wasm"), "."], { cwd: join(here, "go"), env, stdio: "inherit" });
+  go.once("error", (error) => stop(`go cannot be run (${error.code}): install Go 1.26 from https://go.dev/dl`));
+  return (await once(go, "exit"))[0] === 0;
+}
+
+/** The folder of the game's code. Code in Go is built first, and again whenever it changes. */
+async function modules() {
   if (language !== "go") {
-    return join(here, language);
+    return existsSync(join(here, language, ".")) ? join(here, language) : stop(`no game in "${language}": lua, javascript, typescript or go`);
   }
   const folder = join(here, "data", "go");
-  const env = { ...process.env, GOOS: "wasip1", GOARCH: "wasm" };
-  const built = spawnSync("go", ["build", "-o", join(folder, "game.wasm"), "."], { cwd: join(here, "go"), env, stdio: "inherit" });
-  if (built.status !== 0) {
+  if (!(await buildGo(folder))) {
     process.exit(1);
   }
+  let building = Promise.resolve();
+  let timer;
+  watch(join(here, "go"), () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => (building = building.then(() => buildGo(folder))), CHANGE_MS);
+  });
   return folder;
 }
 
-const muster = ["dev", "--runtime.path", modules(), "--data_dir", join(here, "data")];
-const server = spawn("cargo", ["run", "--release", "--bin", "muster", "--", ...muster], {
-  cwd: join(here, "..", ".."),
-  stdio: ["ignore", "inherit", "inherit"],
+page.once("error", (error) => {
+  const why = error.code === "EADDRINUSE" ? "another program listens there" : error.message;
+  stop(`The page cannot be shown at port ${PAGE_PORT}: ${why}. Name another port: PAGE_PORT=8081 npm start …`);
 });
-server.on("exit", (code) => process.exit(code ?? 0));
+await once(page.listen(PAGE_PORT, "127.0.0.1"), "listening");
+let server;
 for (const signal of ["SIGINT", "SIGTERM"]) {
-  process.on(signal, () => server.kill(signal));
+  process.on(signal, async () => {
+    await server?.end(signal);
+    process.exit(0);
+  });
 }
-page.listen(PAGE_PORT, "127.0.0.1", () => {
-  console.log(`\n  Open http://127.0.0.1:${PAGE_PORT} in two tabs once the server is ready.\n`);
-});
+server = await startServer(program(), { modules: await modules(), data: join(here, "data"), isShown: true });
+const query = PORT === 7350 ? "" : `/?port=${PORT}`;
+console.log(`\n  Open http://127.0.0.1:${PAGE_PORT}${query} in two tabs.\n`);

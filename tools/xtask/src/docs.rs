@@ -1,4 +1,5 @@
-//! Checks that every relative link in the documents leads to a file, and every `#anchor` to a heading.
+//! Checks that every relative link in the documents leads to a file, and every `#anchor` to a heading, and that the
+//! list of documents names every page of its folder.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -7,10 +8,13 @@ use anyhow::{Result, bail};
 
 use crate::repository;
 
+/// The page that lists all documents of its folder.
+const LIST: &str = "docs/README.md";
+
 /// Checks all Markdown files.
 ///
 /// # Errors
-/// One line per broken link.
+/// One line per broken link, and per page that is not listed.
 pub fn run() -> Result<()> {
     let files: Vec<PathBuf> = repository::files()?;
     let documents: BTreeMap<&Path, String> = files
@@ -28,11 +32,24 @@ pub fn run() -> Result<()> {
             }
         }
     }
+    let list = documents.get(Path::new(LIST)).map_or("", String::as_str);
+    wrong.extend(unlisted(list, documents.keys().copied()).map(|page| format!("{LIST} does not name {page}")));
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }
     println!("{links} relative links in {} documents lead somewhere", documents.len());
     Ok(())
+}
+
+/// The pages below the folder of the list to which no link of the list leads. The template of records is one of them.
+fn unlisted<'a>(list: &str, pages: impl Iterator<Item = &'a Path>) -> impl Iterator<Item = String> {
+    let named: Vec<PathBuf> =
+        relative_links(list).iter().filter_map(|(_, link)| resolve(Path::new(LIST), link.split('#').next()?)).collect();
+    let folder = Path::new(LIST).parent().unwrap_or(Path::new(""));
+    let is_missing = move |page: &&Path| {
+        page.starts_with(folder) && *page != Path::new(LIST) && !named.iter().any(|name| name == page)
+    };
+    pages.filter(is_missing).map(|page| page.display().to_string())
 }
 
 fn broken(document: &Path, link: &str, files: &[PathBuf], documents: &BTreeMap<&Path, String>) -> Option<String> {
@@ -103,6 +120,13 @@ mod tests {
     fn finds_links_in_prose_only() {
         let text = "[a](b.md) and [c](https://example.org) `[d](e)`\n```\n[f](g)\n```\n[h](i.md#j \"title\")";
         assert_eq!(relative_links(text), [(1, "b.md".to_owned()), (5, "i.md#j".to_owned())]);
+    }
+
+    #[test]
+    fn tells_which_pages_are_not_listed() {
+        let pages = ["README.md", "docs/README.md", "docs/guide/a.md", "docs/guide/b.md"].map(Path::new);
+        let missing: Vec<_> = unlisted("[a](guide/a.md#top)", pages.into_iter()).collect();
+        assert_eq!(missing, ["docs/guide/b.md"]);
     }
 
     #[test]

@@ -39,36 +39,36 @@ honoured! {
     }
 }
 
-const FEATURE: &str = "game code";
+const OLD_NAME: &str = "it is an old name, in place of which the new one is to be set";
 
 /// Rows of this group that are not honoured.
 pub const OTHERS: &[Key] = &[
-    Key::not_yet(
+    Key::no_meaning(
         "runtime.lua_min_count",
         at_least(0),
         "16",
-        FEATURE,
+        "Lua machines are made when calls need them, in milliseconds",
         "Number of Lua machines that are made when the server starts.",
     ),
-    Key::not_yet(
+    Key::no_meaning(
         "runtime.lua_call_stack_size",
         at_least(1),
         "128",
-        FEATURE,
+        "the depth of calls is limited by the engine and by the memory of a machine",
         "Largest number of nested calls in a Lua machine.",
     ),
-    Key::not_yet(
+    Key::no_meaning(
         "runtime.lua_read_only_globals",
         Kind::Flag,
         "true",
-        FEATURE,
+        "each match and each machine has global tables of its own",
         "Lua's global tables cannot be changed.",
     ),
-    Key::not_yet(
+    Key::no_meaning(
         "runtime.lua_api_stacktrace",
         Kind::Flag,
         "false",
-        FEATURE,
+        "clients are never shown stack traces; the log has the file and line of errors",
         "Errors that clients see hold Lua's stack trace.",
     ),
     Key::no_meaning(
@@ -78,15 +78,21 @@ pub const OTHERS: &[Key] = &[
         "memory of a Lua machine is limited in bytes",
         "Size of a Lua machine's registry.",
     ),
-    Key::not_yet("runtime.min_count", at_least(0), "0", FEATURE, "Old name of `runtime.lua_min_count`."),
-    Key::not_yet("runtime.max_count", at_least(0), "0", FEATURE, "Old name of `runtime.lua_max_count`."),
-    Key::not_yet("runtime.call_stack_size", at_least(0), "0", FEATURE, "Old name of `runtime.lua_call_stack_size`."),
-    Key::not_yet("runtime.registry_size", at_least(0), "0", FEATURE, "Old name of `runtime.lua_registry_size`."),
-    Key::not_yet(
+    Key::no_meaning("runtime.min_count", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_min_count`."),
+    Key::no_meaning("runtime.max_count", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_max_count`."),
+    Key::no_meaning(
+        "runtime.call_stack_size",
+        at_least(0),
+        "0",
+        OLD_NAME,
+        "Old name of `runtime.lua_call_stack_size`.",
+    ),
+    Key::no_meaning("runtime.registry_size", at_least(0), "0", OLD_NAME, "Old name of `runtime.lua_registry_size`."),
+    Key::no_meaning(
         "runtime.read_only_globals",
         Kind::Flag,
         "true",
-        FEATURE,
+        OLD_NAME,
         "Old name of `runtime.lua_read_only_globals`.",
     ),
 ];
