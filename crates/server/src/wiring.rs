@@ -146,7 +146,6 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     })
 }
 
-
 /// Opens the database. Answers it, and a store for this thread.
 async fn open_database(config: &Config, metrics: &Metrics) -> Result<(Database, Rc<dyn Store>), StartError> {
     // The users of the database are the shards, and this thread for revocations and health.

@@ -11,8 +11,8 @@ use muster_testenv::Postgres;
 use muster_wire::envelope::Format;
 use rustix::process::Signal;
 use serde_json::json;
-use support::http::{self, Response};
 use support::database::postgres;
+use support::http::{self, Response};
 use support::load::Load;
 use support::server::{SERVER_KEY, Server, Setup};
 use support::socket::{CLOSE, Socket};
@@ -103,7 +103,8 @@ fn no_more_connections_to_postgresql_are_open_than_allowed() {
     let server = setup.clone().flag("database.max_open_conns", 3).start();
     let load = Load::start(server.address, 8, "narrow");
     load.wait_for_acknowledged(100);
-    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'muster'";
+    let count =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'muster'";
     assert_eq!(postgres(database.url(), count), ["3"]);
     load.finish();
     server.stop();

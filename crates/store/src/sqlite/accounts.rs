@@ -34,7 +34,8 @@ const USER_COLUMNS: &str = "id, username, display_name, avatar_url, lang_tag, lo
 const USER_IDS: &str = "SELECT id FROM users WHERE id > ?1 ORDER BY id LIMIT ?2";
 const LAST_USER_ID: &str = "SELECT id FROM users ORDER BY id DESC LIMIT 1";
 /// The first condition is the one of the index, which holds banned accounts alone.
-pub(crate) const BANNED_SINCE: &str = "SELECT id, disable_time FROM users WHERE disable_time <> 0 AND disable_time > ?1";
+pub(crate) const BANNED_SINCE: &str =
+    "SELECT id, disable_time FROM users WHERE disable_time <> 0 AND disable_time > ?1";
 const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      username = coalesce(?2, username), \
      display_name = CASE WHEN ?3 IS NULL THEN display_name ELSE nullif(?3, '') END, \

@@ -191,7 +191,8 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> OpenError {
 
 /// Copies all pages of one snapshot. Answers the schema's version and the number of rows of each table in the snapshot.
 fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>), OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot copy the database {}: {error}", from.display()));
+    let failed =
+        |error: rusqlite::Error| OpenError::new(format!("cannot copy the database {}: {error}", from.display()));
     let source = schema::connect(from, None, CACHE_KB).map_err(failed)?;
     source.execute_batch("BEGIN").map_err(failed)?;
     let version = schema::known_version(from, &source)?;

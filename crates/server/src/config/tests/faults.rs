@@ -119,9 +119,8 @@ fn every_shard_needs_a_connection_to_postgresql() {
 
 #[test]
 fn an_address_is_of_the_wanted_version() {
-    let at = |protocol: &str, address: &str| {
-        Case::new().flag("socket.protocol", protocol).flag("socket.address", address)
-    };
+    let at =
+        |protocol: &str, address: &str| Case::new().flag("socket.protocol", protocol).flag("socket.address", address);
     let listens = |case: Case| case.loaded().config.socket.listen_address().to_string();
     let expected = "`socket.protocol` is tcp6 and `socket.address` is 10.0.0.1, an address of the other version of IP: \
                     change one";
