@@ -46,8 +46,9 @@ async fn find(live: &Live, request: api::ListMatchesRequest) -> Result<api::Matc
     if sizes.0 > sizes.1 {
         return Err(Error::invalid("The minimum size must not be above the maximum size."));
     }
-    if request.authoritative == Some(false) && request.query.as_deref().is_some_and(|query| !query.is_empty()) {
-        return Err(Error::invalid("Only matches of game code have a label, which a query is about."));
+    if request.authoritative == Some(false) && (request.query.is_some() || request.label.is_some()) {
+        let why = "Only matches of game code have a label: leave out `label` and `query`, or ask for those matches.";
+        return Err(Error::invalid(why));
     }
     find_within(live, request, limit, sizes).await
 }

@@ -7,7 +7,7 @@ use crate::ids::{UserId, Uuid};
 use crate::json;
 use crate::limits::{
     AVATAR_URL_CHARS_MAX, DISPLAY_NAME_CHARS_MAX, LANG_TAG_CHARS_MAX, LOCATION_CHARS_MAX, RANDOM_USERS_MAX,
-    RANDOM_USERS_PLACES, TIMEZONE_CHARS_MAX,
+    RANDOM_USERS_PLACES, REVOCATIONS_AT_ONCE_MAX, TIMEZONE_CHARS_MAX,
 };
 use crate::ports::accounts::{Account, AccountExport, AccountUpdate, User, UserQuery};
 use crate::ports::clock::{Clock, Entropy};
@@ -160,6 +160,21 @@ impl AccountEnding<'_> {
         }
         self.void_late_sign_ins(store, user_id, RevocationReason::Banned).await?;
         Ok(true)
+    }
+
+    /// Voids the tokens of accounts that others banned: the original server on the same database, or an operator with
+    /// SQL. Answers how many accounts these are. Bans older than the life of every token need nothing: nobody who is
+    /// banned is issued a token. To be called at start, once the revocations have been read; calls of several servers
+    /// do no harm.
+    pub async fn void_bans_of_others(&self, store: &dyn Store) -> Result<usize> {
+        let banned = store.banned_since(self.sessions.oldest_live(self.clock.now())).await?;
+        let voided = |user_id: &UserId, banned_at| self.revocations.voids_all_up_to(&(*user_id).into(), banned_at);
+        let fresh = banned.into_iter().filter(|(user_id, banned_at)| !voided(user_id, *banned_at));
+        let rows: Vec<_> = fresh.map(|(user_id, _)| self.all_up_to_now(user_id, RevocationReason::Banned)).collect();
+        for rows in rows.chunks(REVOCATIONS_AT_ONCE_MAX) {
+            self.revocations.revoke(store, self.clock, rows).await?;
+        }
+        Ok(rows.len())
     }
 
     /// Voids the tokens once more. A sign-in that read the account just before it was banned or deleted may have

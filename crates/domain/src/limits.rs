@@ -87,6 +87,8 @@ pub const JSON_EXPONENT_SUM_MAX: usize = 262_144;
 pub const REVOKED_TOKENS_PER_USER_MAX: usize = 1024;
 /// Added to the life of a revocation, for clocks that disagree between servers.
 pub const REVOCATION_MARGIN_SEC: i64 = 3600;
+/// Revocations that one statement stores at start, for bans that others made.
+pub const REVOCATIONS_AT_ONCE_MAX: usize = 10_000;
 /// How far back the revocation feed is read again, for rows that became visible late.
 pub const REVOCATION_OVERLAP_SEC: i64 = 10;
 

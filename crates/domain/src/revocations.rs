@@ -102,6 +102,13 @@ impl Revocations {
         state.get(&Subject::from(claims.user_id))?.reason_of(claims.token_id, claims.issued_at_sec)
     }
 
+    /// Whether every token of a user that was issued up to a moment is void.
+    pub fn voids_all_up_to(&self, subject: &Subject, moment: Timestamp) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let up_to = state.get(subject).and_then(|entry| entry.up_to);
+        up_to.is_some_and(|up_to| up_to.moment >= moment && up_to.except.is_none())
+    }
+
     /// How many sign-ins of a user are revoked one by one.
     pub fn tokens_of(&self, subject: &Subject) -> usize {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);

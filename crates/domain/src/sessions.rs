@@ -160,6 +160,12 @@ impl SessionRules {
         }
     }
 
+    /// When the oldest token that can be live now was issued.
+    pub(crate) fn oldest_live(&self, now: Timestamp) -> Timestamp {
+        let life_sec = self.revocation_end(now).seconds().saturating_sub(now.seconds());
+        now.plus_seconds(life_sec.saturating_neg())
+    }
+
     /// When the last token that can exist now has expired.
     fn revocation_end(&self, now: Timestamp) -> Timestamp {
         now.plus_seconds(self.token_life_sec.max(self.refresh_life_sec).saturating_add(REVOCATION_MARGIN_SEC))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -23,6 +24,27 @@ const UNSENT_BYTES_MAX: u32 = 64 * 1024;
 
 /// Number of pauses at the limit of connections for which one line is logged.
 const PAUSES_PER_LOG_LINE: u64 = 1_000;
+
+/// Length of the system's queue of connections that wait to be accepted.
+const BACKLOG_LEN: i32 = 1024;
+
+/// Listens on an address. On an address of IPv6, `ipv6_only` says whether clients of IPv4 are kept out; otherwise they
+/// are let in, whatever the system's default is.
+///
+/// # Errors
+/// When the address is in use or is none of this machine.
+pub fn bind(address: SocketAddr, ipv6_only: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(ipv6_only)?;
+    }
+    // A server can start again at once, while connections of its last run still end.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG_LEN)?;
+    TcpListener::from_std(socket.into())
+}
 
 /// Accepts connections until the future is dropped. Each connection holds a permit until it closes. While there is no
 /// permit, nothing is accepted: further clients wait in the system's queue, and are not turned away.

@@ -64,7 +64,7 @@ pub enum AccountAction {
     Ban,
     /// Lift a ban.
     Unban,
-    /// Delete the account and everything that names the player.
+    /// Delete the account and everything that the player wrote or owned.
     Delete,
 }
 

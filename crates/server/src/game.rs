@@ -51,7 +51,12 @@ const MODULES: &str = "modules";
 const COMPILED: &str = "compiled";
 
 /// File that lists modules which made the server end, in the data folder.
-const STUCK_MODULES: &str = "stuck-modules";
+pub(crate) const STUCK_MODULES: &str = "stuck-modules";
+
+/// The folder of game code for a configuration that names none, if it exists.
+pub(crate) fn default_folder(config: &Config) -> Option<PathBuf> {
+    Some(config.general.data_dir.join(MODULES)).filter(|folder| folder.is_dir())
+}
 
 /// Game code as loaded at one time.
 #[derive(Clone)]

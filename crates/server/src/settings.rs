@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue};
 use muster_api::context::LiveRules;
 use muster_domain::chat::RequestLimits;
 use muster_domain::guessing::{GuessLimit, GuessingConfig};
@@ -110,7 +109,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
         connections_max,
         proxy_count: socket.proxy_count,
         refuse_forwarded: config.dev,
-        response_headers: response_headers(config)?,
+        response_headers: socket.response_headers.clone(),
         tls,
     })
 }
@@ -133,14 +132,6 @@ fn rooms_config(config: &Config) -> RoomsConfig {
         rooms_max: rooms.max_rooms_per_shard,
         rooms_per_creator_max: rooms.max_rooms_per_user,
     }
-}
-
-fn response_headers(config: &Config) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
-    let headers = config.socket.response_headers.iter().map(|(name, value)| {
-        let parsed = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::try_from(value.as_str()).ok());
-        parsed.ok_or_else(|| format!("socket.response_headers: {name} is no HTTP header with a valid value"))
-    });
-    headers.collect()
 }
 
 pub(crate) fn live_rules(config: &Config) -> LiveRules {

@@ -2,16 +2,17 @@
 
 mod running;
 mod shards;
+mod trial;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::metrics::ApiMetrics;
+use muster_domain::account::AccountEnding;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
@@ -29,9 +30,10 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
+use crate::config::groups::live::cores;
 use crate::config::{Config, Protocol};
 use crate::database::Database;
-use crate::game::{Game, MatchLogs, RecordingPlayer, Reload, ReloadRequest};
+use crate::game::{Game, MatchLogs, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
@@ -42,6 +44,7 @@ use crate::system::System;
 use crate::telemetry::Telemetry;
 pub use running::Running;
 use shards::{StartedShards, start_shards};
+pub(crate) use trial::{player, rehearse};
 
 /// The content type of the Prometheus text format.
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -89,7 +92,7 @@ impl Metrics {
             custom: Arc::new(CustomMetrics::new(config.metrics.custom_scope_limit)),
             passwords: Arc::default(),
             gateway: Arc::default(),
-            api: (0..shard_count(config)).map(|_| Arc::default()).collect(),
+            api: (0..config.live.shard_count()).map(|_| Arc::default()).collect(),
         }
     }
 }
@@ -107,6 +110,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let shared = share(config, database, &*store, Revocations::new(mailbox.observer()), &metrics).await?;
     let (mut game, reload) = load_game(&shared, store.clone(), &metrics).await?;
     read_revocations(&shared, &*store).await?;
+    void_bans_of_others(&shared, &*store).await?;
     let gateway = Arc::new(gateway_config(config, connections_max).map_err(StartError)?);
     let mut cluster = join_cluster(config, &*store).await?;
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
@@ -116,11 +120,11 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let StartedShards { handles: shards, threads } =
         start_shards(&shared, &game, &gateway, &metrics, cluster.as_mut()).await?;
 
-    let listener = listen(config).await?;
+    let listener = listen(config)?;
     let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
     let mut tasks = JoinSet::new();
     let telemetry = telemetry(&shared, &metrics, lost_log_lines, cluster.as_ref(), match_logs);
-    let metrics_address = serve_metrics(config, telemetry, &mut tasks).await?;
+    let metrics_address = serve_metrics(config, telemetry, &mut tasks)?;
     accept_players(&mut tasks, listener, connections_max, shards.clone(), metrics.gateway.clone());
     tasks.spawn(mailbox.deliver(shards.clone()));
     let reload = start_reloading(&mut tasks, reload);
@@ -142,27 +146,10 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     })
 }
 
-/// Loads the modules for replaying recordings, over an empty database in a temporary folder. The folder is removed when
-/// the second value is dropped.
-///
-/// # Errors
-/// A sentence that says why the modules cannot be loaded.
-pub(crate) async fn player(config: &Config) -> Result<(RecordingPlayer, tempfile::TempDir), StartError> {
-    let folder = tempfile::tempdir().map_err(StartError::because("cannot make a folder for a moment"))?;
-    let address = muster_store::Address::Sqlite(folder.path().join("muster.db"));
-    let metrics = Metrics::new(config);
-    let opened = Database::open_at(address, Default::default(), metrics.store.clone()).await;
-    let database = opened.map_err(|error| StartError(error.0))?;
-    let store = database.store().await.map_err(StartError::because("cannot use a database"))?;
-    let shared = share(config, database, &*store, Revocations::new(Box::new(|_| {})), &metrics).await?;
-    let player = RecordingPlayer::load(config, store, signing(&shared)).await.map_err(StartError)?;
-    Ok((player, folder))
-}
-
 /// Opens the database. Answers it, and a store for this thread.
 async fn open_database(config: &Config, metrics: &Metrics) -> Result<(Database, Rc<dyn Store>), StartError> {
     // The users of the database are the shards, and this thread for revocations and health.
-    let users = shard_count(config) + 1;
+    let users = config.live.connections_min();
     let opened = Database::open(config, users, metrics.store.clone()).await;
     let database = opened.map_err(|error| StartError(error.0))?;
     let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
@@ -194,13 +181,25 @@ async fn share(
 async fn load_game(shared: &Shared, store: Rc<dyn Store>, metrics: &Metrics) -> Result<(Game, Reload), StartError> {
     let config = &shared.config;
     let (script, custom) = (metrics.script.clone(), metrics.custom.clone());
-    Game::load(config, shard_count(config), store, signing(shared), script, custom).await.map_err(StartError)
+    Game::load(config, config.live.shard_count(), store, signing(shared), script, custom).await.map_err(StartError)
 }
 
 /// Reads which tokens are revoked, so that a server accepts no revoked token from its first request on.
 async fn read_revocations(shared: &Shared, store: &dyn Store) -> Result<(), StartError> {
     let read = shared.revocations.refresh(store, &System).await;
     read.map_err(StartError::because("cannot read which tokens are revoked"))?;
+    Ok(())
+}
+
+/// Voids the tokens of accounts that somebody else banned on this database while no server of ours knew.
+async fn void_bans_of_others(shared: &Shared, store: &dyn Store) -> Result<(), StartError> {
+    let sessions = session_rules(&shared.config);
+    let ending = AccountEnding { sessions: &sessions, revocations: &shared.revocations, clock: &System };
+    let voided = ending.void_bans_of_others(store).await;
+    let accounts = voided.map_err(StartError::because("cannot read which accounts were banned meanwhile"))?;
+    if accounts > 0 {
+        tracing::info!(accounts, "tokens of accounts that another program banned are void now");
+    }
     Ok(())
 }
 
@@ -295,24 +294,13 @@ fn keys(config: &Config) -> Result<Keys, StartError> {
     Keys::new(texts).map_err(|error| StartError(error.to_string()))
 }
 
-fn cores() -> usize {
-    available_parallelism().map_or(1, usize::from)
-}
-
-fn shard_count(config: &Config) -> usize {
-    match config.live.shards {
-        0 => cores(),
-        count => count,
-    }
-}
-
 async fn join_cluster(config: &Config, store: &dyn Store) -> Result<Option<Cluster>, StartError> {
     if !config.cluster.is_joined() {
         return Ok(None);
     }
     let floor = store.latest_epoch().await.map_err(StartError::because("cannot read what owners of jobs wrote"))?;
     let floor = u64::try_from(floor).unwrap_or_default();
-    Cluster::join(config, shard_count(config) as ShardIndex, floor).await.map(Some).map_err(StartError)
+    Cluster::join(config, config.live.shard_count() as ShardIndex, floor).await.map(Some).map_err(StartError)
 }
 
 /// Everything that game code needs to sign players in and out.
@@ -327,13 +315,16 @@ fn signing(shared: &Shared) -> Signing {
     }
 }
 
-async fn listen(config: &Config) -> Result<TcpListener, StartError> {
+fn bind(config: &Config, address: SocketAddr) -> std::io::Result<TcpListener> {
+    listener::bind(address, config.socket.protocol == Protocol::Tcp6)
+}
+
+fn listen(config: &Config) -> Result<TcpListener, StartError> {
     let address = config.socket.listen_address();
-    let bound = TcpListener::bind(address).await;
-    let bound = match bound {
+    let bound = match bind(config, address) {
         // A machine without IPv6 can still listen on all of IPv4.
         Err(_) if config.socket.address.is_none() && config.socket.protocol == Protocol::Tcp => {
-            TcpListener::bind((Ipv4Addr::UNSPECIFIED, config.socket.port)).await
+            bind(config, SocketAddr::from((Ipv4Addr::UNSPECIFIED, config.socket.port)))
         }
         bound => bound,
     };
@@ -341,7 +332,7 @@ async fn listen(config: &Config) -> Result<TcpListener, StartError> {
     bound.map_err(StartError::because(format!("cannot listen on {address} ({hint})")))
 }
 
-async fn serve_metrics(
+fn serve_metrics(
     config: &Config,
     telemetry: Telemetry,
     tasks: &mut JoinSet<()>,
@@ -350,8 +341,7 @@ async fn serve_metrics(
         return Ok(None);
     }
     let address = SocketAddr::new(config.socket.listen_address().ip(), config.metrics.prometheus_port);
-    let listener = TcpListener::bind(address)
-        .await
+    let listener = bind(config, address)
         .map_err(StartError::because(format!("cannot listen on {address} for metrics (metrics.prometheus_port)")))?;
     let bound = listener.local_addr().map_err(StartError::because("cannot tell the address of metrics"))?;
     tasks.spawn(text_page::serve(listener, METRICS_CONTENT_TYPE, Arc::new(move || telemetry.render())));

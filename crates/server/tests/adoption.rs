@@ -270,6 +270,56 @@ fn the_original_can_read_it(database: &Database) {
     );
 }
 
+/// Bans a player as the original does: it writes the time, and knows nothing of tokens.
+fn ban_as_the_original_does(address: Option<&str>, setup: &Setup, user_id: &str) {
+    match address {
+        Some(url) => drop(postgres(url, &format!("UPDATE users SET disable_time = now() WHERE id = '{user_id}'"))),
+        None => {
+            let file = rusqlite::Connection::open(setup.folder().join("muster.db")).unwrap();
+            let id = user_id.replace('-', "");
+            let sql = "UPDATE users SET disable_time = unixepoch() * 1000000 WHERE hex(id) = upper(?1)";
+            assert_eq!(file.execute(sql, [id]).unwrap(), 1);
+        }
+    }
+}
+
+#[test]
+fn tokens_of_players_whom_another_program_banned_are_void_from_the_next_start_on() {
+    let database = Postgres::shared().unwrap().create_database().unwrap();
+    for url in [Some(database.url()), None] {
+        let setup = Setup::dev().flag("session.token_expiry_sec", 7_200);
+        let setup = if let Some(url) = url { setup.flag("database.address", url) } else { setup };
+        let server = setup.start();
+        let [kept, banned, pardoned] = ["kept", "banned", "pardoned"].map(|name| server.sign_in(name));
+        let id = user_of(&banned.session);
+        server.stop();
+        ban_as_the_original_does(url, &setup, &id);
+
+        let server = setup.start();
+        let statuses = |server: &Server| [&kept, &banned, &pardoned].map(|one| server.account_status(&one.session));
+        assert_eq!(statuses(&server), [200, 401, 200]);
+        assert!(server.says("tokens of accounts that another program banned are void now"), "{}", server.log());
+        // One who is banned beside a running server goes at its next start, also if it is a start after a crash.
+        ban_as_the_original_does(url, &setup, &user_of(&pardoned.session));
+        server.kill();
+
+        let server = setup.start();
+        assert_eq!(statuses(&server), [200, 401, 401]);
+        server.stop();
+        let flags = match url {
+            Some(url) => ["--database.address", url],
+            None => ["--data_dir", setup.folder().to_str().unwrap()],
+        };
+        muster(&[&["account", "unban", &id][..], &flags].concat()).succeeded();
+        // Another start finds nothing that is left to do.
+        let server = setup.start();
+        assert!(!server.log().contains("that another program banned"), "{}", server.log());
+        assert_eq!(statuses(&server), [200, 401, 401], "tokens from before the ban stay void");
+        assert_eq!(server.account_status(&server.sign_in("banned").session), 200);
+        server.stop();
+    }
+}
+
 #[test]
 fn adopting_and_going_back_at_once_changes_nothing() {
     let database = lived_in();

@@ -160,7 +160,7 @@ fn migrate_prepares_either_database_and_tells_how_it_stands() {
             migrate("status").failed(FAILED, "the database is empty: `muster migrate up`");
         }
         let (made, stands) = if is_sqlite {
-            ("applied 5 migration(s)", "schema 5 of 5, Muster's own tables\n")
+            ("applied 6 migration(s)", "schema 6 of 6, Muster's own tables\n")
         } else {
             ("made all tables in an empty database", "schema 4 of 4, Muster's own tables\n")
         };
@@ -270,11 +270,14 @@ fn check_tells_what_a_server_would_do_without_doing_it() {
     let check = |more: &[&str]| muster(&[&["check"], &data[..], more].concat());
     let told = check(&["--socket.port", "7999"]).succeeded();
     assert!(told.contains("socket.port = 7999"), "{told}");
+    assert!(told.ends_with("the configuration is valid; there is no game code\n"), "{told}");
     check(&["--dev"]).succeeded();
     for wrong in [
         &["--socket.port", "70000"][..],
         &["--session.token_expiry_sec", "soon"],
         &["--socket.server_key", "defaultkey"],
+        &["--socket.response_headers", "Date=now"],
+        &["--socket.response_headers", "a b=c"],
     ] {
         let ended = check(wrong);
         assert_eq!(ended.code, Some(FAILED), "{ended:?}");
@@ -283,6 +286,73 @@ fn check_tells_what_a_server_would_do_without_doing_it() {
     check(&["--socket.prot", "1"]).failed(USAGE, "did you mean `socket.port`?");
     check(&["surplus"]).failed(USAGE, "`surplus` has no meaning here");
     assert!(std::fs::read_dir(setup.folder()).unwrap().next().is_none(), "checking leaves nothing behind");
+}
+
+#[test]
+fn check_and_start_refuse_the_same_game_code_with_the_same_words() {
+    for (file, code, words) in [
+        ("broken.lua", "local x = \nreturn {}", "broken.lua"),
+        ("failing.lua", "error('no entry today')", "no entry today"),
+        ("index.js", "function InitModule(ctx, logger, nk, initializer) { nk.nothing(); }", "index.js"),
+        ("index.js", "let = ;", "index.js"),
+        ("game.wasm", "no module", "game.wasm"),
+    ] {
+        let setup = Setup::dev();
+        let modules = setup.folder().join("modules");
+        std::fs::create_dir(&modules).unwrap();
+        std::fs::write(modules.join(file), code).unwrap();
+        let ended = muster(&["check", "--dev", "--data_dir", word(setup.folder())]);
+        assert_eq!(ended.code, Some(FAILED), "{file}: {ended:?}");
+        let sentence = ended.stdout.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or_default();
+        assert!(sentence.starts_with("cannot load the game code in ") && ended.stdout.contains(words), "{ended:?}");
+        let left: Vec<_> = std::fs::read_dir(setup.folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["modules"], "checking leaves nothing behind");
+        let (code, log) = setup.fail_to_start();
+        assert_eq!(code, Some(FAILED), "{log}");
+        assert!(log.contains(sentence), "check said {sentence:?}, and the start:\n{log}");
+    }
+}
+
+#[test]
+fn check_loads_the_game_code_over_an_empty_database() {
+    let setup = Setup::dev();
+    let modules = setup.folder().join("own");
+    let check = |more: &[&str]| {
+        let flags = ["check", "--data_dir", word(setup.folder()), "--runtime.path", word(&modules)];
+        muster(&[&flags, more].concat())
+    };
+    let missing = check(&[]);
+    assert_eq!(missing.code, Some(FAILED), "{missing:?}");
+    assert!(missing.stdout.contains("cannot load the game code in "), "{missing:?}");
+    std::fs::create_dir(&modules).unwrap();
+    let code = "local nk = require('nakama')\n\
+                nk.storage_write({ { collection = 'a', key = 'b', value = {} } })\n\
+                nk.register_rpc(function() return '' end, 'answer')";
+    std::fs::write(modules.join("game.lua"), code).unwrap();
+    let told = check(&[]).succeeded();
+    assert!(told.ends_with(&format!("the configuration is valid, and the game code in {} loads\n", modules.display())));
+    let missing = check(&["--socket.ssl_certificate", "/no/file", "--socket.ssl_private_key", "/no/file"]);
+    assert_eq!(missing.code, Some(FAILED), "{missing:?}");
+    assert!(missing.stdout.contains("/no/file"), "{missing:?}");
+    assert!(!setup.folder().join("muster.db").exists(), "checking leaves nothing behind");
+}
+
+#[test]
+fn a_database_that_cannot_be_read_is_not_taken_for_a_missing_one() {
+    let setup = Setup::dev();
+    let (folder, target) = (setup.folder().join("file"), setup.folder().join("backup"));
+    // The owner of a machine may read everything, so the test takes a folder that is none.
+    std::fs::write(&folder, "").unwrap();
+    let data = ["--data_dir", word(&folder)];
+    let told = format!("cannot read {}: Not a directory", folder.join("muster.db").display());
+    muster(&[&["migrate", "status"], &data[..]].concat()).failed(FAILED, &told);
+    let told = format!("cannot read {}: Not a directory", folder.join("keys.yml").display());
+    muster(&[&["backup", word(&target)], &data[..]].concat()).failed(FAILED, &told);
+    std::fs::remove_file(&folder).unwrap();
+    muster(&[&["backup", word(&target)], &data[..]].concat()).failed(FAILED, "there is no database ");
+    std::fs::create_dir_all(folder.join("muster.db")).unwrap();
+    muster(&[&["backup", word(&target)], &data[..]].concat()).failed(FAILED, "is no file, so it is no database");
+    assert!(!target.exists());
 }
 
 #[test]

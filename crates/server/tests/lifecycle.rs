@@ -7,10 +7,13 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 
+use muster_testenv::Postgres;
 use muster_wire::envelope::Format;
 use rustix::process::Signal;
 use serde_json::json;
+use support::database::postgres;
 use support::http::{self, Response};
+use support::load::Load;
 use support::server::{SERVER_KEY, Server, Setup};
 use support::socket::{CLOSE, Socket};
 use support::{DEADLINE, wait_until};
@@ -74,6 +77,40 @@ fn stopping_closes_sockets_with_a_reason_and_finishes_what_is_under_way() {
         assert_eq!(server.wait().code(), Some(0));
         assert!(server.says("\"connections_cut\":0"), "{}", server.log());
     }
+}
+
+/// Whether something listens at this address of this machine.
+fn listens(address: std::net::IpAddr, port: u16) -> bool {
+    TcpStream::connect((address, port)).is_ok()
+}
+
+#[test]
+fn a_server_listens_on_the_versions_of_ip_that_are_wanted() {
+    let (v4, v6) = ("127.0.0.1".parse().unwrap(), "::1".parse().unwrap());
+    for (protocol, expected) in [("tcp", [true, true]), ("tcp4", [true, false]), ("tcp6", [false, true])] {
+        let server = Setup::serve().flag("socket.address", "").flag("socket.protocol", protocol).start();
+        for port in [server.address.port(), server.metrics_address.port()] {
+            assert_eq!([listens(v4, port), listens(v6, port)], expected, "{protocol}");
+        }
+        server.stop();
+    }
+}
+
+#[test]
+fn no_more_connections_to_postgresql_are_open_than_allowed() {
+    let database = Postgres::shared().unwrap().create_database().unwrap();
+    let setup = Setup::dev().flag("database.address", database.url()).flag("live.shards", 2);
+    let server = setup.clone().flag("database.max_open_conns", 3).start();
+    let load = Load::start(server.address, 8, "narrow");
+    load.wait_for_acknowledged(100);
+    let count =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'muster'";
+    assert_eq!(postgres(database.url(), count), ["3"]);
+    load.finish();
+    server.stop();
+    let (code, log) = setup.flag("database.max_open_conns", 2).fail_to_start();
+    assert_eq!(code, Some(1));
+    assert!(log.contains("set it to 3 at least"), "{log}");
 }
 
 #[test]

@@ -10,12 +10,7 @@ const ROOM = 1;
 /** What a message of a socket is refused with where it has no code of its own. */
 export const RUNTIME_EXCEPTION = 0;
 
-/** Before any lease runs out: whoever crashes is missed sooner. */
-export const CRASH_LIMIT_MS = 5_000;
-/** A lease, and the time to vote. */
-export const SILENCE_LIMIT_MS = 12_000;
-
-const UNTIL_LIMIT_MS = 30_000;
+const UNTIL_LIMIT_MS = 60_000;
 const UNTIL_INTERVAL_MS = 20;
 
 /** Has a player join a chat room that keeps nothing, or what is said. */

@@ -14,6 +14,8 @@ mod repository;
 mod run;
 mod suite;
 mod summary;
+#[cfg(test)]
+mod symbols;
 mod tidy;
 
 use std::process::ExitCode;

@@ -228,7 +228,7 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
                 // back.
                 Err(SendError::Full(_)) => {
                     let room = one.node.outbound().room(slow.me);
-                    if tokio::time::timeout(Duration::from_secs(2), room).await.is_err() {
+                    if tokio::time::timeout(Duration::from_secs(10), room).await.is_err() {
                         return taken;
                     }
                 }

@@ -231,9 +231,13 @@ pub trait AccountStore {
         revocation: Option<&'a Revocation>,
     ) -> PortFuture<'a, bool>;
 
-    /// Removes an account and all that names its player, in every table: own rows, edges of others to it
-    /// (with their counts), group memberships, records, messages. Purchases and subscriptions stay under the
-    /// nil user. With `recorded` a tombstone of id and time stays. `revocation` is stored in the same transaction.
+    /// The accounts that were banned after `since` and are banned still, with the times of their bans, in no promised
+    /// order. Others may ban too: the original server on the same database, an operator with SQL.
+    fn banned_since(&self, since: Timestamp) -> PortFuture<'_, Vec<(UserId, Timestamp)>>;
+
+    /// Removes an account and all that its player wrote or owned, in every table: own rows, edges of others to it
+    /// (with their counts), group memberships, records, messages. Messages of others to the player stay. Purchases and
+    /// subscriptions stay under the nil user. With `recorded` a tombstone of id and time stays. `revocation` is stored in the same transaction.
     /// `Ok(false)`: no such account, and nothing was stored.
     fn delete_account<'a>(
         &'a self,

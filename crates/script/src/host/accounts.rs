@@ -153,7 +153,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
     },
     HostFunction {
         name: "account_delete_id",
-        doc: "Deletes an account and all data that names its player, and closes the player's sockets. With recorded, \
+        doc: "Deletes an account and all that its player wrote or owned, and closes the player's sockets. With recorded, \
               the server keeps the account's id and the time of the deletion.",
         parameters: &[required("user_id", Type::Text), flag("recorded", false)],
         effect: EffectClass::Writes,

@@ -28,7 +28,8 @@ pub(super) fn backup(folder: &Path, flags: &[Setting]) -> Outcome {
     let config = configuration(flags)?;
     let path = sqlite_path(&config, "pg_dump")?;
     let keys_file = config.general.data_dir.join(keys::FILE_NAME);
-    let also: Vec<PathBuf> = keys_file.exists().then_some(keys_file).into_iter().collect();
+    let has_keys = keys_file.try_exists().map_err(|error| backup::unreadable(&keys_file, &error).0)?;
+    let also: Vec<PathBuf> = has_keys.then_some(keys_file).into_iter().collect();
     let manifest = backup::backup(&path, &also, folder).map_err(|error| error.0)?;
     tell("saved and verified", folder, &manifest)
 }

@@ -12,9 +12,11 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use tokio::runtime::Runtime;
+use tokio::task::LocalSet;
 
 use crate::cli::{self, Command};
 use crate::config::{self, Config, KeyFile, ServerMode, Setting};
+use crate::wiring;
 
 /// Result of a command: the exit status, or a sentence for the terminal.
 type Outcome = Result<ExitCode, String>;
@@ -53,10 +55,21 @@ fn print(text: &str) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints the configuration, and whether a server would start with it and with the game code.
 fn check(mode: ServerMode, flags: &[Setting]) -> Outcome {
     let report = config::check::check(mode, flags, std::env::vars_os());
     print(&report.text)?;
-    Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let Some(loaded) = report.loaded else { return Ok(ExitCode::FAILURE) };
+    match LocalSet::new().block_on(&runtime()?, wiring::rehearse(&loaded.config)) {
+        Ok(Some(folder)) => {
+            print(&format!("\nthe configuration is valid, and the game code in {} loads", folder.display()))
+        }
+        Ok(None) => print("\nthe configuration is valid; there is no game code"),
+        Err(error) => {
+            print(&format!("\nerror: {error}\n\n1 error: a server would not start"))?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }
 
 /// The configuration for a command that does not serve and needs no keys.

@@ -1,5 +1,5 @@
 //! The report of `muster check`: the effective configuration with its sources, the keys that are not honoured and why,
-//! and all faults. Secrets are masked.
+//! and all faults of keys and values. Secrets are masked. What the configuration names is loaded by the command.
 
 use std::{ffi::OsString, fmt::Write as _};
 
@@ -10,17 +10,15 @@ use super::{KeyFile, Loaded, Problems, ServerMode, Setting, Status, load};
 pub struct Report {
     /// The text to print, with its line ends.
     pub text: String,
-    /// True when a server would start with this configuration.
-    pub ok: bool,
-    /// The configuration, for further checks of the database and the game code.
+    /// The configuration, for loading what it names; `None` if it has errors.
     pub loaded: Option<Loaded>,
 }
 
 /// Checks a configuration without changing anything: no folder, file or key is created.
 pub fn check(mode: ServerMode, flags: &[Setting], variables: impl IntoIterator<Item = (OsString, OsString)>) -> Report {
     match load(mode, KeyFile::Read, flags, variables) {
-        Ok(loaded) => Report { text: describe(&loaded), ok: true, loaded: Some(loaded) },
-        Err(problems) => Report { text: describe_problems(&problems), ok: false, loaded: None },
+        Ok(loaded) => Report { text: describe(&loaded), loaded: Some(loaded) },
+        Err(problems) => Report { text: describe_problems(&problems), loaded: None },
     }
 }
 
@@ -38,7 +36,6 @@ fn describe(loaded: &Loaded) -> String {
     for notice in &loaded.notices {
         line(&mut text, &format!("  {} [{}]: {}", notice.key, notice.source, notice.text));
     }
-    line(&mut text, "\nthe configuration is valid");
     text
 }
 

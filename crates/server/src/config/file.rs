@@ -79,7 +79,7 @@ impl Flat<'_> {
             Value::Null => return,
             Value::Scalar(text) => vec![Entry { text, source: self.source(line) }],
             Value::List(items) if key.kind.is_list() => self.items(key, items),
-            Value::Map(pairs) if matches!(key.kind, Kind::Pairs { .. }) => self.pairs(key, pairs),
+            Value::Map(pairs) if key.kind.has_names() => self.pairs(key, pairs),
             Value::Map(records) if key.kind == Kind::Templates => self.records(key, records),
             Value::List(_) => return self.fault(line, format!("`{}` takes one value, not a list", key.name)),
             Value::Map(_) => {

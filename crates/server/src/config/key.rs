@@ -63,6 +63,8 @@ pub enum Kind {
     List,
     /// Any number of `NAME=value`.
     Pairs { secret: bool },
+    /// Any number of headers of HTTP, as `Name=value`.
+    Headers,
     /// Any number of database addresses.
     Addresses,
     /// Any number of templates of rooms.
@@ -138,7 +140,12 @@ impl Key {
 impl Kind {
     /// True when several entries may stand beside each other.
     pub fn is_list(self) -> bool {
-        matches!(self, Kind::List | Kind::Pairs { .. } | Kind::Addresses | Kind::Templates)
+        matches!(self, Kind::List | Kind::Addresses | Kind::Templates) || self.has_names()
+    }
+
+    /// True when each entry has a name of its own, by which a later source replaces it.
+    pub(crate) fn has_names(self) -> bool {
+        matches!(self, Kind::Pairs { .. } | Kind::Headers)
     }
 
     /// Description of valid values, for error messages and the reference.
@@ -152,6 +159,10 @@ impl Kind {
             Kind::Interface => "an IP address, localhost, or nothing for all interfaces".to_owned(),
             Kind::List => "a list of texts".to_owned(),
             Kind::Pairs { .. } => "NAME=value pairs".to_owned(),
+            Kind::Headers => format!(
+                "NAME=value pairs that are headers of HTTP, and none of those by which the server frames its answers: {}",
+                super::read::FRAMING_HEADERS.join(", ")
+            ),
             Kind::Addresses => super::address::EXPECTED.to_owned(),
             Kind::Templates => super::template::EXPECTED.to_owned(),
         }
@@ -166,6 +177,7 @@ impl Kind {
             Kind::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Kind::Interface => super::read::interface(text).is_some(),
             Kind::Pairs { .. } => text.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty()),
+            Kind::Headers => super::read::header(text).is_some(),
             Kind::Addresses => return text.parse::<DatabaseAddress>().map(drop).map_err(|e| e.to_string()),
             Kind::Templates => return text.parse::<RoomTemplate>().map(drop).map_err(|e| e.to_string()),
         };

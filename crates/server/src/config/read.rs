@@ -7,6 +7,8 @@ use std::{
     path::PathBuf,
 };
 
+use http::{HeaderName, HeaderValue};
+
 use super::{
     address::DatabaseAddress,
     problem::Problem,
@@ -37,6 +39,32 @@ impl<'a> Reader<'a> {
         }
         T::default()
     }
+}
+
+/// The headers by which an answer is framed or its connection is kept. Only the server can know their values; with
+/// other values clients would misread answers.
+pub(crate) const FRAMING_HEADERS: &[&str] = &[
+    "Connection",
+    "Content-Encoding",
+    "Content-Length",
+    "Content-Type",
+    "Date",
+    "Keep-Alive",
+    "TE",
+    "Trailer",
+    "Transfer-Encoding",
+    "Upgrade",
+];
+
+/// The header that `Name=value` adds to answers; `None` for an invalid header, and for one that only the server may
+/// set.
+pub(crate) fn header(text: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = text.split_once('=')?;
+    let name = name.trim();
+    if FRAMING_HEADERS.iter().any(|one| one.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok())
 }
 
 /// Checks every setting against its key's kind, honoured or not.
@@ -109,6 +137,12 @@ impl FromEntries for BTreeMap<String, Secret> {
     fn from_entries(entries: &[Entry]) -> Option<Self> {
         let pairs: BTreeMap<String, String> = FromEntries::from_entries(entries)?;
         Some(pairs.into_iter().map(|(name, value)| (name, Secret::from(value))).collect())
+    }
+}
+
+impl FromEntries for Vec<(HeaderName, HeaderValue)> {
+    fn from_entries(entries: &[Entry]) -> Option<Self> {
+        entries.iter().map(|entry| header(&entry.text)).collect()
     }
 }
 

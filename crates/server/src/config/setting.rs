@@ -108,7 +108,7 @@ impl Settings {
     pub(crate) fn lay_over(&mut self, layer: &[Setting]) {
         for setting in join(layer) {
             match (setting.key.kind, self.0.get_mut(setting.key.name)) {
-                (Kind::Pairs { .. } | Kind::Templates, Some(below)) => {
+                (kind, Some(below)) if kind.has_names() || kind == Kind::Templates => {
                     let names: Vec<&str> = setting.entries.iter().map(pair_name).collect();
                     below.entries.retain(|entry| !names.contains(&pair_name(entry)));
                     below.entries.extend(setting.entries.iter().cloned());

@@ -2,7 +2,10 @@
 
 use super::{
     Config, DatabaseAddress, LogFormat, Notice, Problem, ServerMode, Status,
-    groups::cluster::{CLUSTER_NAME_MAX, ROLES},
+    groups::{
+        cluster::{CLUSTER_NAME_MAX, ROLES},
+        metrics::names_begin_with,
+    },
     setting::{Setting, Settings},
 };
 use crate::keys::{GENERATED, is_well_known};
@@ -83,9 +86,27 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         is_on(settings, "session.single_party") && !is_on(settings, "session.single_socket"),
         "`session.single_party` needs `session.single_socket`: set both or none",
     );
+    fault(
+        socket.is_of_other_version(),
+        &format!(
+            "`socket.protocol` is {} and `socket.address` is {}, an address of the other version of IP: change one",
+            socket.protocol.word(),
+            socket.listen_address().ip()
+        ),
+    );
+    let is_remote = matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_)));
+    let shards = config.live.shard_count();
+    let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
+    fault(
+        is_remote && connections < connections_min,
+        &format!(
+            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
+             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
+        ),
+    );
     let cluster = &config.cluster;
     fault(
-        cluster.is_joined() && !matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_))),
+        cluster.is_joined() && !is_remote,
         "`cluster.nats` is set and the database is a file of this machine: all nodes need one PostgreSQL, set `database.address` to it",
     );
     fault(
@@ -124,6 +145,16 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
         "logger.format",
         "the format `stackdriver` is not built yet: lines are written as JSON",
     );
+    for (name, prefix) in
+        [("metrics.prefix", &config.metrics.prefix), ("metrics.custom_prefix", &config.metrics.custom_prefix)]
+    {
+        let begin = names_begin_with(prefix);
+        warn(
+            begin.trim_end_matches('_') != prefix.trim_end_matches('_'),
+            name,
+            &format!("names of Prometheus cannot hold all of its characters: the metrics begin with `{begin}`"),
+        );
+    }
     warn(
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::config::groups::metrics::names_begin_with;
+
 /// A page of metrics being written.
 pub struct Exposition {
     text: String,
@@ -10,9 +12,9 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// An empty page whose families begin with `prefix` and whose samples carry `labels`.
+    /// An empty page whose families begin with the configured `prefix` and whose samples carry `labels`.
     pub fn new(prefix: &str, labels: &[(&str, &str)]) -> Self {
-        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}_") };
+        let prefix = names_begin_with(prefix);
         let labels = joined(labels);
         Self { text: String::new(), prefix, labels }
     }

@@ -15,7 +15,7 @@ use muster_gateway::shard::{self, AppFactory, ShardCommand, ShardHandle};
 use muster_gateway::{GatewayConfig, rim};
 use muster_live::{Routes, ShardIndex};
 
-use super::{Metrics, Shared, StartError, shard_count, signing};
+use super::{Metrics, Shared, StartError, signing};
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::game::Game;
@@ -59,7 +59,7 @@ pub(super) async fn start_shards(
 
 /// The lanes between this server's shards, and to other nodes of its cluster.
 fn lanes(config: &Config, cluster: Option<&Cluster>) -> (Vec<LaneEnds>, LaneSenders) {
-    let shards = shard_count(config) as ShardIndex;
+    let shards = config.live.shard_count() as ShardIndex;
     match cluster {
         Some(cluster) => {
             let number = cluster.telemetry().number;

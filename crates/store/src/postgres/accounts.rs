@@ -81,6 +81,8 @@ const USERS: &str = concat!(
 );
 const USER_IDS: &str = "SELECT id FROM users WHERE id > $1 ORDER BY id LIMIT $2";
 const LAST_USER_ID: &str = "SELECT id FROM users ORDER BY id DESC LIMIT 1";
+/// The original has no index for this search, and its tables are not ours to change: the whole table is read once.
+pub(crate) const BANNED_SINCE: &str = "SELECT id, disable_time FROM users WHERE disable_time > $1";
 pub(super) const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      username = coalesce($2::text, username), \
      display_name = CASE WHEN $3::text IS NULL THEN display_name ELSE nullif($3::text, '') END, \
@@ -219,6 +221,18 @@ impl AccountStore for PostgresStore {
         Box::pin(async move {
             let last = self.query_one(LAST_USER_ID, &[], |row| row.try_get(0).map(UserId)).await?;
             Ok(last.filter(|last| *last != UserId::SYSTEM))
+        })
+    }
+
+    fn banned_since(&self, since: Timestamp) -> PortFuture<'_, Vec<(UserId, Timestamp)>> {
+        Box::pin(async move {
+            let patient = async || {
+                self.transaction(async |connection| connection.query_whole_table(BANNED_SINCE, &[&Moment(since)]).await)
+                    .await
+            };
+            let rows = self.attempts(patient).await?;
+            let banned = |row: &Row| Ok((UserId(row.try_get(0)?), row.try_get::<_, Moment>(1)?.0));
+            rows.iter().map(banned).collect::<Result<_, _>>().map_err(|error| translate(&error))
         })
     }
 

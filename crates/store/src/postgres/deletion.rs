@@ -1,8 +1,7 @@
-//! Removal of an account on PostgreSQL, table by table, so that nothing stored names the player any more.
+//! Removal of an account on PostgreSQL, table by table, so that nothing is left that the player wrote or owned.
 //!
 //! The same statements for SQLite say which rows are kept, and why. The original's tables have no index on the sender
-//! of a notification, on the second user of a direct message, or on the creator of a group, and none is added. Those
-//! steps read the whole table.
+//! of a notification or on the creator of a group, and none is added. Those steps read the whole table.
 
 use muster_domain::UserId;
 use muster_domain::time::Timestamp;
@@ -22,8 +21,6 @@ const STATEMENTS: &[&str] = &[
     "UPDATE groups SET creator_id = '00000000-0000-0000-0000-000000000000' WHERE creator_id = $1",
     "DELETE FROM notification WHERE user_id = $1 OR sender_id = $1",
     "DELETE FROM message WHERE sender_id = $1",
-    // Direct messages carry both players in the name of their stream (mode 4).
-    "DELETE FROM message WHERE stream_mode = 4 AND (stream_subject = $1 OR stream_descriptor = $1)",
     "DELETE FROM leaderboard_record WHERE owner_id = $1",
     "DELETE FROM wallet_ledger WHERE user_id = $1",
     "DELETE FROM storage WHERE user_id = $1",

@@ -3,7 +3,7 @@
 //! Each shard creates its own [`PostgresStore`]. The connections live on the shard's runtime, so that no answer crosses
 //! threads. Most operations are one statement and one round trip; operations of several statements are one transaction.
 
-mod accounts;
+pub(crate) mod accounts;
 mod adopt;
 pub(crate) mod chat;
 mod deletion;

@@ -22,6 +22,11 @@ use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 /// Most requests under way on one connection.
 const PIPELINE_LEN_MAX: u32 = 64;
 
+/// Longest time that the database may work on a statement that reads a whole table, and the command that says so for
+/// the rest of a transaction.
+const WHOLE_TABLE_TIMEOUT: Duration = Duration::from_secs(600);
+const ALLOW_WHOLE_TABLE: &str = "SET LOCAL statement_timeout = '600s'";
+
 /// Longest wait for an answer beyond `statement_timeout`.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
@@ -351,6 +356,19 @@ impl PooledConnection {
         self.answered(self.connection.client.query(&statement, values)).await
     }
 
+    /// Sends a statement that reads a whole table, as part of a transaction. On a large database the statement may take
+    /// longer than statements of players may.
+    pub(super) async fn query_whole_table(
+        &self,
+        sql: &'static str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Fault> {
+        self.control(ALLOW_WHOLE_TABLE).await?;
+        let statement = self.prepare(sql).await?;
+        add(&self.pool.metrics.statements, 1);
+        self.answered_within(WHOLE_TABLE_TIMEOUT, self.connection.client.query(&statement, values)).await
+    }
+
     /// Prepares a statement. Statements that are prepared beforehand can be sent together and in order.
     pub(super) async fn prepare(&self, sql: &'static str) -> Result<Statement, Fault> {
         let known = self.connection.statements.borrow().get(sql).cloned();
@@ -376,14 +394,22 @@ impl PooledConnection {
         self.answered(self.connection.client.batch_execute(command)).await
     }
 
-    /// Waits for an answer a little longer than the database may work on a statement. A connection that is silent for
-    /// longer is removed: the machine behind it, or the network, has failed.
+    /// Waits for the answer to a statement of players, see [`Self::answered_within`].
     async fn answered<T>(&self, answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, Fault> {
+        self.answered_within(self.pool.options.statement_timeout, answer).await
+    }
+
+    /// Waits for an answer a little longer than the database may work on the statement. A connection that is silent for
+    /// longer is removed: the machine behind it, or the network, has failed.
+    async fn answered_within<T>(
+        &self,
+        statement_timeout: Duration,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Fault> {
         if self.connection.removed.get() {
             return Err(silent());
         }
-        let limit = self.pool.options.statement_timeout + SILENCE_MAX;
-        if let Ok(answer) = tokio::time::timeout(limit, answer).await {
+        if let Ok(answer) = tokio::time::timeout(statement_timeout + SILENCE_MAX, answer).await {
             return Ok(answer?);
         }
         self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));

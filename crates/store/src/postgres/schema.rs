@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};
 
 use super::adopt::{Found, inspect};
@@ -73,7 +74,13 @@ impl Migrated {
 /// # Errors
 /// When the database does not answer, or Muster may not use it; the sentence says what to do.
 pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
-    let mut client = connect(url).await?;
+    let mut probe = Probe::connect(url).await?;
+    let migrated = apply(&mut probe.client).await;
+    probe.close().await;
+    migrated
+}
+
+async fn apply(client: &mut Client) -> Result<Migrated, OpenError> {
     let failed =
         |error: tokio_postgres::Error| OpenError::new(format!("cannot migrate the database: {}", describe(&error)));
     let transaction = client.transaction().await.map_err(failed)?;
@@ -104,7 +111,10 @@ pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
 /// # Errors
 /// When the database does not answer, or its schema is not exactly this program's.
 pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
-    match inspect(&connect(url).await?).await? {
+    let probe = Probe::connect(url).await?;
+    let found = inspect(&probe.client).await;
+    probe.close().await;
+    match found? {
         Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(adopted),
         Found::Muster { version, .. } => Err(OpenError::new(format!(
             "the database has schema {version} of {SCHEMA_VERSION}: run `muster migrate up` or start the server"
@@ -119,15 +129,30 @@ pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
     }
 }
 
-async fn connect(url: &str) -> Result<Client, OpenError> {
-    let (client, driver) = config(url, STATEMENT_TIMEOUT)?
-        .connect(NoTls)
-        .await
-        .map_err(|error| OpenError::new(format!("cannot connect to the database: {}", describe(&error))))?;
-    tokio::spawn(async move {
-        if let Err(error) = driver.await {
-            tracing::warn!(error = describe(&error), "a database connection broke");
-        }
-    });
-    Ok(client)
+/// A connection beside the pools, for a look at the schema. It is closed before the pools open theirs, so that it does
+/// not add to their number.
+struct Probe {
+    client: Client,
+    driver: JoinHandle<()>,
+}
+
+impl Probe {
+    async fn connect(url: &str) -> Result<Self, OpenError> {
+        let (client, driver) = config(url, STATEMENT_TIMEOUT)?
+            .connect(NoTls)
+            .await
+            .map_err(|error| OpenError::new(format!("cannot connect to the database: {}", describe(&error))))?;
+        let driver = tokio::spawn(async move {
+            if let Err(error) = driver.await {
+                tracing::warn!(error = describe(&error), "a database connection broke");
+            }
+        });
+        Ok(Self { client, driver })
+    }
+
+    async fn close(self) {
+        drop(self.client);
+        // The driver ends once it has said goodbye to the database.
+        let _ = self.driver.await;
+    }
 }

@@ -33,6 +33,9 @@ const USER_COLUMNS: &str = "id, username, display_name, avatar_url, lang_tag, lo
                             edge_count, create_time, update_time";
 const USER_IDS: &str = "SELECT id FROM users WHERE id > ?1 ORDER BY id LIMIT ?2";
 const LAST_USER_ID: &str = "SELECT id FROM users ORDER BY id DESC LIMIT 1";
+/// The first condition is the one of the index, which holds banned accounts alone.
+pub(crate) const BANNED_SINCE: &str =
+    "SELECT id, disable_time FROM users WHERE disable_time <> 0 AND disable_time > ?1";
 const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      username = coalesce(?2, username), \
      display_name = CASE WHEN ?3 IS NULL THEN display_name ELSE nullif(?3, '') END, \
@@ -161,6 +164,15 @@ impl AccountStore for SqliteStore {
         Box::pin(self.read(move |connection| {
             let last = one(connection, LAST_USER_ID, (), |row| row.get(0).map(UserId))?;
             Ok(last.filter(|last| *last != UserId::SYSTEM))
+        }))
+    }
+
+    fn banned_since(&self, since: Timestamp) -> PortFuture<'_, Vec<(UserId, Timestamp)>> {
+        Box::pin(self.read(move |connection| {
+            let mut rows = statement(connection, BANNED_SINCE)?;
+            let banned = |row: &Row<'_>| Ok((UserId(row.get(0)?), Timestamp(row.get(1)?)));
+            let rows = rows.query_map([since.0], banned).map_err(translate)?;
+            rows.collect::<rusqlite::Result<_>>().map_err(translate)
         }))
     }
 

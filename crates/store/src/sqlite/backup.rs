@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use rusqlite::backup::Backup;
@@ -60,9 +60,7 @@ pub fn backup(path: &Path, also: &[PathBuf], destination: &Path) -> Result<Manif
     if destination.exists() {
         return Err(OpenError::new(format!("{} exists already: name a new folder", destination.display())));
     }
-    if !path.is_file() {
-        return Err(OpenError::new(format!("there is no database {}", path.display())));
-    }
+    check_readable(path)?;
     let unfinished = with_suffix(destination, ".unfinished");
     // Files of an interrupted attempt are incomplete and are removed.
     let _ = std::fs::remove_dir_all(&unfinished);
@@ -166,9 +164,35 @@ pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, Open
     Ok(manifest)
 }
 
+/// Checks that there is a database that this process may read.
+///
+/// # Errors
+/// A sentence that says whether there is none, or why it cannot be read.
+fn check_readable(path: &Path) -> Result<(), OpenError> {
+    match File::open(path).and_then(|file| file.metadata()) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(OpenError::new(format!("{} is no file, so it is no database", path.display()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(OpenError::new(format!("there is no database {}", path.display())))
+        }
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+/// The error for a file or folder that this process cannot read.
+pub fn unreadable(path: &Path, error: &std::io::Error) -> OpenError {
+    let advice = if error.kind() == ErrorKind::PermissionDenied {
+        "; run this command as the user whom the server runs as"
+    } else {
+        ""
+    };
+    OpenError::new(format!("cannot read {}: {error}{advice}", path.display()))
+}
+
 /// Copies all pages of one snapshot. Answers the schema's version and the number of rows of each table in the snapshot.
 fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>), OpenError> {
-    let failed = |error: rusqlite::Error| OpenError::new(format!("cannot copy the database: {error}"));
+    let failed =
+        |error: rusqlite::Error| OpenError::new(format!("cannot copy the database {}: {error}", from.display()));
     let source = schema::connect(from, None, CACHE_KB).map_err(failed)?;
     source.execute_batch("BEGIN").map_err(failed)?;
     let version = schema::known_version(from, &source)?;

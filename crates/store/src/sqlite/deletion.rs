@@ -1,8 +1,9 @@
-//! Removal of an account on SQLite, table by table, so that nothing stored names the player any more.
+//! Removal of an account on SQLite, table by table, so that nothing is left that the player wrote or owned.
 //!
 //! Three things are kept on purpose: purchases and subscriptions, under the nil user; revocations, under the user's
 //! pseudonym; and the tombstone, when it is asked for. Texts that other players or the studio wrote belong to them and
-//! stay unchanged.
+//! stay unchanged: so does what a partner said in a direct conversation, although the conversation's stream is named
+//! after both players.
 
 use muster_domain::UserId;
 use muster_domain::time::Timestamp;
@@ -26,9 +27,6 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM notification WHERE user_id = ?1",
     "DELETE FROM notification WHERE sender_id = ?1",
     "DELETE FROM message WHERE sender_id = ?1",
-    // Direct messages carry both players in the name of their stream (mode 4).
-    "DELETE FROM message WHERE stream_mode = 4 AND stream_subject = ?1",
-    "DELETE FROM message WHERE stream_mode = 4 AND stream_descriptor = ?1",
     "DELETE FROM leaderboard_record WHERE owner_id = ?1",
     "DELETE FROM wallet_ledger WHERE user_id = ?1",
     "DELETE FROM storage WHERE user_id = ?1",

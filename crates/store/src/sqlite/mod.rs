@@ -3,7 +3,7 @@
 //! A [`SqliteStore`] is a handle that every shard clones; its futures wait for a thread's answer and nothing else. A
 //! lock file beside the database makes sure that only one process at a time uses it.
 
-mod accounts;
+pub(crate) mod accounts;
 pub mod backup;
 pub(crate) mod chat;
 mod checkpoint;
@@ -171,7 +171,7 @@ impl SqliteStore {
     /// # Errors
     /// When the file is not Muster's or newer than this program.
     pub fn schema_version(path: &Path) -> Result<Option<i64>, OpenError> {
-        if !path.exists() {
+        if !path.try_exists().map_err(|error| backup::unreadable(path, &error))? {
             return Ok(None);
         }
         let connection =

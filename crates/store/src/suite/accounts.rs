@@ -8,7 +8,9 @@ use muster_domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::Fixture;
+use super::fixture::Cell::Time;
 use super::fixture::{NOW, custom, device, new_account};
+use crate::{postgres, sqlite};
 
 const LATER: Timestamp = Timestamp(NOW.0 + 5_000_000);
 const UNKNOWN: UserId = UserId(Uuid::from_u128(404));
@@ -211,6 +213,28 @@ pub(super) async fn bans_and_pardons(fixture: &Fixture) {
     assert!(!store.set_disabled(UNKNOWN, Some(NOW), Some(&revocation)).await.unwrap());
     assert!(!store.set_disabled(UserId::SYSTEM, Some(NOW), Some(&revocation)).await.unwrap());
     assert_eq!(store.revocations_after(0, LATER).await.unwrap().len(), 1, "nothing is stored for nobody");
+}
+
+pub(super) async fn finds_bans_by_their_time(fixture: &Fixture) {
+    let (ann, bob, cat) = (fixture.sign_up("ann").await, fixture.sign_up("bob").await, fixture.sign_up("cat").await);
+    let store = fixture.store();
+    let later = Timestamp(NOW.0 + 1);
+    store.set_disabled(ann, Some(NOW), None).await.unwrap();
+    store.set_disabled(bob, Some(later), None).await.unwrap();
+    store.set_disabled(cat, Some(later), None).await.unwrap();
+    store.set_disabled(cat, None, None).await.unwrap();
+    let banned = async |since| {
+        let mut found = store.banned_since(since).await.unwrap();
+        found.sort_unstable();
+        found
+    };
+    let mut both = vec![(ann, NOW), (bob, later)];
+    both.sort_unstable();
+    assert_eq!(banned(Timestamp(NOW.0 - 1)).await, both);
+    assert_eq!(banned(NOW).await, [(bob, later)]);
+    assert_eq!(banned(later).await, []);
+    let plan = fixture.plan(sqlite::accounts::BANNED_SINCE, postgres::accounts::BANNED_SINCE, &[Time(NOW.0)]).await;
+    assert!(plan.contains("USING INDEX users_disable_time_idx") || plan.contains("Seq Scan on users"), "{plan}");
 }
 
 pub(super) async fn answers_a_ping(fixture: &Fixture) {

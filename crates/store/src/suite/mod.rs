@@ -43,6 +43,7 @@ suite! {
         links_and_unlinks_down_to_the_last
         refuses_texts_wider_than_their_columns
         bans_and_pardons
+        finds_bans_by_their_time
         answers_a_ping
     }
     storage {

@@ -53,7 +53,7 @@ macro_rules! operation_table { ($expand:ident) => { $expand! {
     GetAccount: Session, account::get, Empty => Account, [Get "/v2/account" Absent];
     UpdateAccount: Session, account::update, UpdateAccountRequest => Empty, [Put "/v2/account" Whole];
     DeleteAccount: Session, account::delete, Empty => Empty, [Delete "/v2/account" Absent],
-        better "nothing that names the player is left; tokens are void durably, sockets close";
+        better "nothing that the player wrote or owned is left; tokens are void durably, sockets close";
     GetUsers: Session, users::get, GetUsersRequest => Users, [Get "/v2/user" Absent];
     LinkApple: Session, missing, AccountApple => Empty, [Post "/v2/account/link/apple" Whole];
     LinkCustom: Session, link::link_custom, AccountCustom => Empty, [Post "/v2/account/link/custom" Whole];

@@ -13,7 +13,8 @@ honoured! {
         address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
         /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
         conn_max_lifetime_ms: u64 = "3600000", at_least(0);
-        /// Largest number of connections to PostgreSQL at a time. A shard uses 16 at most, since statements share them.
+        /// Largest number of connections to PostgreSQL at a time; at least one for each shard, and one more. A shard
+        /// uses 16 at most, since statements share them.
         max_open_conns: usize = "100", at_least(1);
     }
 }

@@ -1,6 +1,29 @@
 //! The in-memory plane.
 
+use std::thread::available_parallelism;
+
 use super::super::key::{Origin, at_least, honoured, number};
+
+/// Number of cores that this process may use.
+pub fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+impl Live {
+    /// Number of shards of this server.
+    pub fn shard_count(&self) -> usize {
+        match self.shards {
+            0 => cores(),
+            count => count,
+        }
+    }
+
+    /// Smallest number of connections to PostgreSQL with which a server works: one for each shard, and one for upkeep
+    /// and health.
+    pub fn connections_min(&self) -> usize {
+        self.shard_count() + 1
+    }
+}
 
 honoured! {
     /// Shards: threads that own connections and live state.

@@ -1,6 +1,6 @@
 //! The matchmaker.
 
-use super::super::key::{Kind, Origin, at_least, honoured, number};
+use super::super::key::{Key, Kind, Origin, at_least, honoured, number};
 
 honoured! {
     /// Matching of tickets.
@@ -15,9 +15,23 @@ honoured! {
         max_intervals: u32 = "2", at_least(1);
         /// Largest number of tickets that wait at a time, of all players together.
         total_tickets_max: usize = "250000", at_least(1), Origin::Ours;
-        /// Accepted without effect: two tickets match only if each fits the other's query, always.
-        rev_precision: bool = "false", Kind::Flag;
-        /// Accepted without effect: the reverse check is never left out.
-        rev_threshold: u32 = "1", at_least(0);
     }
 }
+
+/// Rows of this group that are not honoured.
+pub const OTHERS: &[Key] = &[
+    Key::no_meaning(
+        "matchmaker.rev_precision",
+        Kind::Flag,
+        "false",
+        "two tickets match only if each fits the other's query, always",
+        "Whether the found players must accept the player who searches, too.",
+    ),
+    Key::no_meaning(
+        "matchmaker.rev_threshold",
+        at_least(0),
+        "1",
+        "the found players must always accept the player who searches",
+        "Number of passes after which the reverse check is left out.",
+    ),
+];

@@ -49,7 +49,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Metrics", keys: &[metrics::Metrics::KEYS, metrics::OTHERS] },
     Group { title: "Game code", keys: &[runtime::Runtime::KEYS, script::Script::KEYS, runtime::OTHERS] },
     Group { title: "Matches", keys: &[matches::Matches::KEYS, matches::OTHERS] },
-    Group { title: "Matchmaker", keys: &[matchmaker::Matchmaker::KEYS] },
+    Group { title: "Matchmaker", keys: &[matchmaker::Matchmaker::KEYS, matchmaker::OTHERS] },
     Group { title: "Rooms", keys: &[rooms::Rooms::KEYS] },
     Group { title: "Parties", keys: &[parties::OTHERS] },
     Group { title: "Leaderboards", keys: &[leaderboard::OTHERS] },

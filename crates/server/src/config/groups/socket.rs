@@ -1,10 +1,11 @@
 //! The listener for clients (HTTP and WebSocket), its time limits and its size limits.
 
 use std::{
-    collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
 };
+
+use http::{HeaderName, HeaderValue};
 
 use super::super::{
     key::{Key, Kind, Origin, PORT, at_least, honoured},
@@ -74,8 +75,8 @@ honoured! {
         ssl_certificate: Option<PathBuf> = "", Kind::Path;
         /// Private key file (PEM) for TLS; needs `socket.ssl_certificate`.
         ssl_private_key: Option<PathBuf> = "", Kind::Path;
-        /// Headers added to every answer that does not have them, as `Name=value`.
-        response_headers: BTreeMap<String, String> = "", Kind::Pairs { secret: false };
+        /// Headers added to every answer, as `Name=value`, in place of the server's own of that name.
+        response_headers: Vec<(HeaderName, HeaderValue)> = "", Kind::Headers;
         /// Number of proxies in front that append to `X-Forwarded-For`; the client's address is the one that the
         /// outermost of them saw. With 0 the header is ignored.
         proxy_count: usize = "0", at_least(0), Origin::Differs { original: "1", why: "with no proxy in front, a client could forge its address" };
@@ -102,12 +103,25 @@ pub const OTHERS: &[Key] = &[
 
 impl Socket {
     /// The address to listen on. For all interfaces it is `[::]`, unless only IPv4 is wanted; for [`Protocol::Tcp`] the
-    /// caller makes the socket accept IPv4 too.
+    /// caller makes the socket accept IPv4 too. This machine's own address is that of the wanted version.
     pub fn listen_address(&self) -> SocketAddr {
         let everywhere = match self.protocol {
             Protocol::Tcp4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             Protocol::Tcp | Protocol::Tcp6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
-        SocketAddr::new(self.address.unwrap_or(everywhere), self.port)
+        let address = match (self.address.unwrap_or(everywhere), self.protocol) {
+            (IpAddr::V4(Ipv4Addr::LOCALHOST), Protocol::Tcp6) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            (address, _) => address,
+        };
+        SocketAddr::new(address, self.port)
+    }
+
+    /// Whether `address` is of the other version of IP than `protocol` wants.
+    pub(crate) fn is_of_other_version(&self) -> bool {
+        match self.protocol {
+            Protocol::Tcp => false,
+            Protocol::Tcp4 => !self.listen_address().is_ipv4(),
+            Protocol::Tcp6 => !self.listen_address().is_ipv6(),
+        }
     }
 }

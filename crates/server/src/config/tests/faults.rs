@@ -31,7 +31,14 @@ fn values_that_do_not_fit_their_type() {
         "eth0",
         "`socket.address` cannot be `eth0`: expected an IP address, localhost, or nothing for all interfaces",
     );
-    check("socket.response_headers", "X", "`socket.response_headers` cannot be `X`: expected NAME=value pairs");
+    for text in ["X", "=x", "a b=c", "X=\n", "Content-Length=5", "date=now", "Transfer-Encoding=chunked"] {
+        let expected = format!(
+            "`socket.response_headers` cannot be `{text}`: expected NAME=value pairs that are headers of HTTP, and none \
+             of those by which the server frames its answers: Connection, Content-Encoding, Content-Length, \
+             Content-Type, Date, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade"
+        );
+        check("socket.response_headers", text, &expected);
+    }
     check(
         "database.address",
         "mysql://u:hidden@db/game",
@@ -94,6 +101,48 @@ fn variables_of_container_platforms_are_no_keys() {
         .variable("MUSTER_CONSOLE_PORT", "tcp://10.0.0.1:7351")
         .variable("PATH", "/bin");
     assert_eq!(case.loaded().notices, []);
+}
+
+#[test]
+fn every_shard_needs_a_connection_to_postgresql() {
+    let with = |connections: &str| {
+        let case = Case::new().flag("live.shards", "2").flag("database.max_open_conns", connections);
+        case.flag("database.address", "postgres://u@db/game")
+    };
+    let expected = "`database.max_open_conns` is 2, and each of 2 shards needs a connection to PostgreSQL, and the \
+                    server one more: set it to 3 at least, or have fewer shards (`live.shards`)";
+    assert_eq!(with("2").faults(), expected);
+    with("3").loaded();
+    // A file needs none.
+    Case::new().flag("database.max_open_conns", "1").loaded();
+}
+
+#[test]
+fn an_address_is_of_the_wanted_version() {
+    let at =
+        |protocol: &str, address: &str| Case::new().flag("socket.protocol", protocol).flag("socket.address", address);
+    let listens = |case: Case| case.loaded().config.socket.listen_address().to_string();
+    let expected = "`socket.protocol` is tcp6 and `socket.address` is 10.0.0.1, an address of the other version of IP: \
+                    change one";
+    assert_eq!(at("tcp6", "10.0.0.1").faults(), expected);
+    assert!(at("tcp4", "::1").faults().contains("`socket.protocol` is tcp4"));
+    assert_eq!(listens(at("tcp4", "10.0.0.1")), "10.0.0.1:7350");
+    assert_eq!(listens(at("tcp6", "")), "[::]:7350");
+    assert_eq!(listens(at("tcp6", "localhost")), "[::1]:7350");
+    assert_eq!(listens(Case::new().dev().flag("socket.protocol", "tcp6")), "[::1]:7350");
+}
+
+#[test]
+fn a_prefix_that_metrics_cannot_have_is_told() {
+    let notices = |prefix: &str| Case::new().flag("metrics.prefix", prefix).loaded().notices;
+    for (prefix, begin) in [("my-game", "my_game_"), ("9 lives", "__lives_"), ("ä", "__"), ("a.b:c", "a_b_c_")] {
+        let told = notices(prefix);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].text.ends_with(&format!("the metrics begin with `{begin}`")), "{told:?}");
+    }
+    for fits in ["", "my_game", "Game9"] {
+        assert_eq!(notices(fits), [], "{fits}");
+    }
 }
 
 #[test]
