@@ -94,9 +94,9 @@ fn a_match_lives_from_its_creation_to_its_end() {
         let expect = serde_json::json!([
             ["match", format!("{id}.muster"), "muster", null],
             ["attempt", "user-1", "red", 10],
-            ["join", id, "muster", 1],
+            ["join", id, "muster", 0],
             ["attempt", "user-2", "red", 10],
-            ["join", "00000000-0000-0000-0000-000000000002", "muster", 1],
+            ["join", "00000000-0000-0000-0000-000000000002", "muster", 0],
             ["message", 7, "hello", "user-1", true, crate::world::NOW_SEC * 1000],
             ["message", 7, "kick me", "user-2", true, crate::world::NOW_SEC * 1000],
             ["leave", "user-2", 3],
