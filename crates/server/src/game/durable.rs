@@ -33,6 +33,11 @@ impl MatchLogs {
         opened.map(Self::Files).map_err(|error| format!("cannot use the log of matches: {error}"))
     }
 
+    /// Whether a server on its own has kept logs in its data folder.
+    pub(crate) fn exist(data_dir: &Path) -> bool {
+        data_dir.join(MATCHES).is_dir()
+    }
+
     /// A shard's handle of the logs.
     pub(super) fn of_shard(&self) -> Rc<dyn MatchLog> {
         match self {

@@ -249,7 +249,13 @@ fn join(player: u32) -> MatchAsk {
     let presence = presence(player);
     let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
     let metadata = vec![("team".to_owned(), "red".to_owned())];
-    let joiner = Arc::new(Joiner { metadata, ..Joiner::default() });
+    let joiner = Arc::new(Joiner {
+        metadata,
+        vars: vec![("a".to_owned(), "b".to_owned())],
+        token_expires_at_sec: world::NOW_SEC + 60,
+        client_ip: "10.0.0.1".to_owned(),
+        client_port: "5000".to_owned(),
+    });
     MatchAsk::Join { member: Box::new(Member { presence, listener }), joiner }
 }
 
