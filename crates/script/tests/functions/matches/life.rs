@@ -143,6 +143,21 @@ fn a_match_ends_where_there_is_no_state_any_more() {
 }
 
 #[test]
+fn what_a_join_attempt_broadcasts_reaches_the_player_who_is_let_in() {
+    let hall = Hall::with(
+        "function M.match_join_attempt(context, dispatcher, tick, state)
+            dispatcher.broadcast_message(9, 'somebody asks')
+            return state, true
+        end",
+    );
+    run(async {
+        hall.create(1, Value::Nil).await.unwrap();
+        hall.enter(1, 1).await.unwrap();
+        assert_eq!(hall.take_told(), [(9, "somebody asks".to_owned(), None)]);
+    });
+}
+
+#[test]
 fn a_match_that_cannot_begin_is_refused_with_the_reason() {
     for (text, reason) in [
         ("return 5", "must return a table of functions"),
