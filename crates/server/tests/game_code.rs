@@ -139,6 +139,11 @@ fn callers_are_told_what_was_raised_and_the_log_where_once() {
     let (_, _, told) = call("misuse");
     assert!(told.starts_with("storage_write expects the value of each object to be a table"), "{told}");
 
+    // The helper sends JSON, so this body is an object and not a text.
+    let refused = server.call("POST", "/v2/rpc/lua_fails", &http::bearer(&token), &json!({}));
+    assert_eq!((refused.status, refused.json()["code"].as_i64()), (400, Some(3)));
+    assert!(refused.json()["message"].as_str().unwrap().contains("?unwrap"), "{}", refused.json());
+
     let refused = server.call("GET", "/v2/match", &http::bearer(&token), &Value::Null);
     assert_eq!(refused.json()["message"], "boom");
     server.wait_for_log("\"function\":\"before ListMatches\"");
