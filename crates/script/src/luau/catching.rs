@@ -11,6 +11,9 @@ use mlua::{Function, Lua, Result, ffi};
 
 use super::interrupt::end_if_over;
 
+/// Places on the stack for the results of a failed call, and for writing down its stack.
+const STACK_PLACES: c_int = 20;
+
 type Body = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
 const REPLACED: [(&CStr, Body); 2] = [(c"pcall", pcall), (c"xpcall", xpcall)];
@@ -78,7 +81,7 @@ unsafe extern "C-unwind" fn ended(state: *mut ffi::lua_State, status: c_int) -> 
 unsafe extern "C-unwind" fn traced(state: *mut ffi::lua_State, status: c_int) -> c_int {
     // SAFETY: as in `ended`. Luau runs this on top of the stack of the error, so that the stack can still be read.
     unsafe {
-        ffi::lua_rawcheckstack(state, 2);
+        ffi::lua_rawcheckstack(state, STACK_PLACES);
         ffi::lua_pushboolean(state, c_int::from(status == ffi::LUA_OK));
         if status == ffi::LUA_OK {
             ffi::lua_replace(state, 1);

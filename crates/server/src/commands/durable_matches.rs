@@ -26,7 +26,7 @@ const EPOCH: Epoch = Epoch(1);
 /// The logs that the configuration names.
 enum Logs {
     Files { logs: FileLogs, handle: FileLog },
-    Cluster(JetLogs),
+    Cluster { logs: JetLogs, _nats: Nats },
 }
 
 impl Logs {
@@ -36,28 +36,26 @@ impl Logs {
             let options = nats_options(&config.cluster);
             let nats = Nats::connect(&options).await.map_err(|error| error.to_string())?;
             let logs = nats.match_logs(&options).await.map_err(|error| error.to_string())?;
-            return Ok(Some(Self::Cluster(logs)));
+            return Ok(Some(Self::Cluster { logs, _nats: nats }));
         }
         if !MatchLogs::exist(&config.general.data_dir) {
             return Ok(None);
         }
-        match MatchLogs::open(&config.general.data_dir)? {
-            MatchLogs::Files(logs) => Ok(Some(Self::Files { handle: logs.handle(), logs })),
-            MatchLogs::Cluster(logs) => Ok(Some(Self::Cluster(logs))),
-        }
+        let logs = MatchLogs::open_files(&config.general.data_dir)?;
+        Ok(Some(Self::Files { handle: logs.handle(), logs }))
     }
 
     async fn partitions(&self) -> Result<Vec<Partition>, LogError> {
         match self {
             Self::Files { logs, .. } => Ok(logs.partitions()),
-            Self::Cluster(logs) => Ok(logs.partitions().await?.into_iter().collect()),
+            Self::Cluster { logs, .. } => Ok(logs.partitions().await?.into_iter().collect()),
         }
     }
 
     async fn read(&self, partition: Partition) -> Result<Vec<Bytes>, LogError> {
         match self {
             Self::Files { handle, .. } => handle.take_over(partition, EPOCH).await,
-            Self::Cluster(logs) => logs.read(partition).await,
+            Self::Cluster { logs, .. } => logs.read(partition).await,
         }
     }
 
@@ -79,7 +77,7 @@ impl Logs {
                 handle.synced(partition, Duration::ZERO).await?;
                 Ok(format!("{id} is forgotten"))
             }
-            Self::Cluster(logs) => {
+            Self::Cluster { logs, .. } => {
                 logs.want_forgotten(id).await?;
                 Ok(format!(
                     "{id} ends when a node takes its log over next: if it still runs, that is when its node drains or \
