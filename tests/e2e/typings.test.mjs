@@ -23,6 +23,39 @@ test("the example's game compiles", () => {
   assert.deepEqual(compile(game), { status: 0, stdout: "" });
 });
 
+test("a durable match with timers, and over newer code, compiles", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "muster-typings-"));
+  try {
+    const file = join(folder, "index.ts");
+    await writeFile(file, `
+      interface Table { turn: number }
+      const handler: nkruntime.MatchHandler<Table> = {
+        durable: true,
+        matchInit: () => ({ state: { turn: 0 }, tickRate: 1, label: "" }),
+        matchJoinAttempt: (ctx, logger, nk, dispatcher, tick, state, presence) => ({ state, accept: ctx.userId === presence.userId }),
+        matchJoin: (ctx, logger, nk, dispatcher, tick, state) => {
+          dispatcher.setTimer("turn", 30_000, "first");
+          dispatcher.setTimer("end", 60_000);
+          return { state };
+        },
+        matchLeave: (ctx, logger, nk, dispatcher, tick, state) => ({ state }),
+        matchLoop: (ctx, logger, nk, dispatcher, tick, state) => ({ state }),
+        matchTerminate: (ctx, logger, nk, dispatcher, tick, state) => ({ state }),
+        matchSignal: (ctx, logger, nk, dispatcher, tick, state, data) => ({ state, data }),
+        matchTimer: (ctx, logger, nk, dispatcher, tick, state, name, data) => {
+          dispatcher.cancelTimer(name);
+          return { state: { turn: state.turn + data.length } };
+        },
+        matchMigrate: (ctx, logger, nk, state, fromGeneration) => ({ state: { turn: state.turn + fromGeneration } }),
+      };
+      export const InitModule: nkruntime.InitModule = (ctx, logger, nk, initializer) => initializer.registerMatch("table", handler);
+    `);
+    assert.deepEqual(compile(file), { status: 0, stdout: "" });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("game code that uses functions as they are compiles, and other does not", async () => {
   const folder = await mkdtemp(join(tmpdir(), "muster-typings-"));
   try {

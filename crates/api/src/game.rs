@@ -16,7 +16,7 @@ use muster_wire::api::Event;
 use muster_wire::code::Code;
 use muster_wire::operations::query_parameters;
 
-pub use crate::failure::Failure;
+pub use crate::failure::{Failure, STACK_LINE};
 use crate::live::MatchEngines;
 use crate::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 

@@ -120,15 +120,20 @@ pub(crate) fn unfit() -> Failure {
     Failure::new(Code::Internal, "The game's hook answered with something that is no such message.")
 }
 
-/// Logs the failure of a hook before a subject, unless its author gave the failure a code for the client.
+/// Logs the failure of a hook before a subject, unless its author gave the failure a code for the client. Failures with
+/// a trace were logged where the hook ran.
 pub(crate) fn note_refusal(subject: HookSubject, failure: &Failure) {
-    if failure.code == Code::Internal && failure.own_number.is_none() {
+    if !failure.is_on_purpose() && failure.trace.is_none() {
         tracing::warn!(hook = subject.name(), told = failure.message, "a before hook failed");
     }
 }
 
-/// Logs the failure of a hook after a subject. The client hears nothing of the failure.
+/// Logs the failure of a hook after a subject. The client hears nothing of the failure. Failures with a trace were
+/// logged where the hook ran.
 pub(crate) fn note_failure(subject: HookSubject, failure: &Failure) {
+    if failure.trace.is_some() {
+        return;
+    }
     let (hook, code) = (subject.name(), failure.number());
     tracing::warn!(hook, code, told = failure.message, "an after hook failed");
 }

@@ -69,7 +69,13 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
     } else {
         // A payload among the parameters does not count, as in the original.
         rpc.payload.clear();
-        decode_body(&request.matched, request.body, &mut rpc).map_err(unfit)?;
+        decode_body(&request.matched, request.body, &mut rpc).map_err(|error| {
+            let told = format!(
+                "{error}: the body must be the payload as a JSON text, such as \"{{\\\"a\\\":1}}\"; with ?{UNWRAP} the body \
+                 itself is the payload"
+            );
+            Error::invalid(told)
+        })?;
         rpc.payload
     };
     let result = if is_built_in {

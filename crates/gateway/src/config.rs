@@ -21,6 +21,8 @@ pub struct GatewayConfig {
     pub plane: PlaneConfig,
     /// The part of public ids behind the dot: `name` in the configuration.
     pub node: Arc<str>,
+    /// Whether developers use the server: players are told why their match failed.
+    pub is_dev: bool,
     /// Limits and timeouts of HTTP.
     pub http: HttpLimits,
     /// Most connections at a time, sockets and HTTP together. At the limit no further connection is accepted until one

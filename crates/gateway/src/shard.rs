@@ -365,7 +365,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
         let LaneEnds { me, routes, senders, far, receiver } = ends;
         let sockets = Rc::new(SocketShared::new(config.socket, metrics.clone()));
         let rim = Rc::new(ShardRim::new(me, senders, far, sockets.clone()));
-        let framer = Framer::new(config.node.clone());
+        let framer = Framer::new(config.node.clone(), config.is_dev);
         let plane = Plane::new(me, routes, config.plane.clone(), framer.clone());
         let app = match factory(Rc::new(Live::new(plane, rim.clone()))).await {
             Ok(app) => app,

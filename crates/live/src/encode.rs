@@ -31,6 +31,11 @@ pub trait Encode {
     /// The payload that tells a player that it was taken out of a match of game code.
     fn match_left(&self, stream: &StreamKey, presence: Presence) -> SharedPayload;
 
+    /// The payload that tells players why their match of game code failed; `None` if players are not told.
+    fn match_failed(&self, _stream: &StreamKey, _why: &str) -> Option<SharedPayload> {
+        None
+    }
+
     /// The status text of a presence in a room, which shows its seat; spectators have no seat.
     fn seat_status(&self, seat: Option<u32>) -> Arc<str>;
 

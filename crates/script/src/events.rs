@@ -95,7 +95,9 @@ impl<M: Machine> Worker<M> {
             let argument = CallArgument::Messages(vec![Some(json::to_json_with(&event, M::FORM))]);
             let input = CallInput { invocation: invocation.clone(), argument };
             let callee = Callee::Listener(occasion, index);
-            if let Err(failure) = pool.run(callee, input, ResultType::Nothing).await {
+            let told = pool.run(callee, input, ResultType::Nothing).await;
+            // Failures with a trace are in the log already.
+            if let Err(failure) = told.or_else(|failure| if failure.trace.is_some() { Ok(None) } else { Err(failure) }) {
                 let (code, told) = (failure.code.number(), failure.message);
                 tracing::warn!(event = event.name, code, told, "game code failed when it was told of an event");
             }

@@ -5,7 +5,7 @@ mod durable;
 mod index;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 
@@ -26,6 +26,9 @@ use crate::engines::{EngineFunctions, EngineMatches, Programs};
 use crate::machine::call::SinglePurpose;
 use crate::machine::registered::{Point, When};
 use crate::matches::NOT_HERE;
+
+/// Number of match handlers that an error lists at most.
+const HANDLERS_SHOWN: usize = 10;
 
 /// The functions and hooks of one shard.
 pub struct Languages {
@@ -261,8 +264,21 @@ impl LanguageMatches {
     fn begin(&self, call: Box<Call>) {
         match self.with_handler(&call.handler) {
             Some(engine) => drop(engine.clone().order(HandlerOrder::Call(call))),
-            None => self.fail(&call, &format!("module '{}' not found", call.handler)),
+            None => self.fail(&call, &self.no_handler(&call.handler)),
         }
+    }
+
+    /// A sentence that says that there is no such handler, and lists those that there are.
+    fn no_handler(&self, handler: &str) -> String {
+        let there: BTreeSet<String> = self.engines.iter().flat_map(|engine| engine.handlers()).collect();
+        let there = if there.is_empty() {
+            "the game has no match handlers".to_owned()
+        } else {
+            let shown: Vec<String> = there.iter().take(HANDLERS_SHOWN).map(|name| format!("'{name}'")).collect();
+            let more = if there.len() > HANDLERS_SHOWN { " and others" } else { "" };
+            format!("the game has the match handlers {}{more}", shown.join(", "))
+        };
+        format!("module '{handler}' not found: {there}")
     }
 
     /// Gives an order to the engine that runs the match.

@@ -6,7 +6,7 @@ mod recorded;
 pub mod replay;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures_util::{FutureExt as _, poll};
+use muster_api::game::STACK_LINE;
 use muster_api::live::Live;
 use muster_live::matches::{Call, CallRef, Callback, Chain, MatchId, Outcome, Return};
 use muster_live::plane::HandlerOrder;
@@ -70,6 +71,8 @@ pub struct GameMatches<M: MatchMachine> {
     places: RefCell<HashMap<MatchId, MatchPlace<M>>>,
     logs: Option<Rc<Logs>>,
     migrations: Migrations,
+    /// Stacks of errors of callbacks that have yet to be logged, by match.
+    stacks: RefCell<HashMap<MatchId, String>>,
 }
 
 /// The machine of a match, and for a recorded match its progress and records.
@@ -142,6 +145,7 @@ impl<M: MatchMachine> GameMatches<M> {
             places: RefCell::default(),
             logs,
             migrations: Migrations::default(),
+            stacks: RefCell::default(),
         }
     }
 
@@ -177,6 +181,16 @@ impl<M: MatchMachine> GameMatches<M> {
         machine.orders.borrow_mut().push_back(order);
         if !machine.is_at_work.replace(true) {
             tokio::task::spawn_local(work(self.clone(), machine));
+        }
+    }
+
+    /// Takes the stack out of the reason for which a callback failed, and keeps the stack for the log.
+    fn keep_stack(&self, call: &Call, returned: &mut Return) {
+        if let Outcome::Failed(why) = &mut returned.outcome
+            && let Some((told, stack)) = why.split_once(&format!("\n{STACK_LINE}"))
+        {
+            self.stacks.borrow_mut().insert(call.id, format!("{STACK_LINE}{stack}"));
+            *why = told.into();
         }
     }
 
@@ -268,6 +282,10 @@ impl<M: MatchMachine> EngineMatches for GameMatches<M> {
 
     fn has_handler(&self, name: &str) -> bool {
         self.current.borrow().program.has_handler(name)
+    }
+
+    fn handlers(&self) -> BTreeSet<String> {
+        self.current.borrow().program.handlers()
     }
 
     fn is_durable(&self, handler: &str) -> bool {
@@ -384,7 +402,9 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<MachineSl
             Ok(Some(recorded)) => matches.call_recorded(&machine, &recorded, &call).await,
             Ok(None) => {
                 let meter = Meter::new(chain_of(&call), &matches.limits);
-                matches.host.current.during(meter, machine.vm.call(&call)).await
+                let mut called = matches.host.current.during(meter, machine.vm.call(&call)).await;
+                matches.keep_stack(&call, &mut called.0);
+                called
             }
             Err(why) => (failed(why), false),
         }
@@ -402,9 +422,10 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<MachineSl
             matches.metrics.matches_over_memory.fetch_add(1, Ordering::Relaxed);
         }
         matches.metrics.failed.fetch_add(1, Ordering::Relaxed);
-        let handler = &*call.handler;
-        let why = line_of(why);
-        tracing::warn!(handler, id = %call.id, generation, why, "a match ends because its code failed");
+        let trace = matches.stacks.borrow_mut().remove(&call.id).map(|stack| format!("{why}\n{stack}"));
+        let source = trace.as_deref().and_then(|trace| matches.host.process.source_line(trace));
+        let (handler, why) = (&*call.handler, line_of(trace.as_deref().unwrap_or(why)));
+        tracing::warn!(handler, id = %call.id, generation, source, why, "a match ends because its code failed");
     }
     (matches.returns)(call.reference(), returned);
 }

@@ -94,8 +94,13 @@ impl<M: Machine> Pool<M> {
         let result = self.run_uncounted(callee, input, result_type).await;
         if let Err(failure) = &result {
             self.metrics.failed.fetch_add(1, Ordering::Relaxed);
-            let (id, code, generation) = (callee.name(), failure.number(), self.generation);
-            tracing::debug!(id, code, generation, told = line_of(&failure.message), "a game function failed");
+            let (function, code, generation) = (callee.name(), failure.number(), self.generation);
+            if let Some(trace) = failure.trace.as_deref() {
+                let (language, source) = (M::LANGUAGE, self.host.process.source_line(trace));
+                tracing::warn!(function, language, generation, source, trace = line_of(trace), "game code failed");
+            } else {
+                tracing::debug!(function, code, generation, told = line_of(&failure.message), "game code refused");
+            }
         }
         result
     }

@@ -79,6 +79,7 @@ impl<M: Machine> Inner<M> {
         let answered = answered.and_then(|answer| response(answer.map(|value| decoded(&value)).transpose()?));
         if let Err(failure) = &answered
             && failure.code != Code::Unavailable
+            && failure.trace.is_none()
         {
             let code = failure.code.number();
             tracing::warn!(

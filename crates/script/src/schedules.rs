@@ -132,8 +132,10 @@ impl<M: Machine> Run<M> {
         let input = CallInput { invocation, argument: CallArgument::Number(due as f64) };
         if let Err(failure) = pool.run(Callee::Schedule(index), input, ResultType::Nothing).await {
             self.inner.metrics.schedules_failed.fetch_add(1, Ordering::Relaxed);
-            let (code, told) = (failure.code.number(), failure.message);
-            tracing::warn!(expression, code, told, "a scheduled function failed");
+            if failure.trace.is_none() {
+                let (code, told) = (failure.code.number(), failure.message);
+                tracing::warn!(expression, code, told, "a scheduled function failed");
+            }
         }
     }
 }

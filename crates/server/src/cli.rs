@@ -42,6 +42,10 @@ pub enum Command {
     Types { folder: PathBuf },
     /// Replay recordings of matches.
     Match { action: MatchAction, files: Vec<PathBuf>, flags: Vec<Setting> },
+    /// List durable matches: `muster match list`.
+    ListMatches { flags: Vec<Setting> },
+    /// End a durable match: `muster match forget`.
+    ForgetMatch { id: Uuid, flags: Vec<Setting> },
     /// Print this text and succeed: help, version, list of keys.
     Print(String),
 }

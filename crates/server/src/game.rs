@@ -299,6 +299,7 @@ fn process(
     process.folder = Some(folder.to_owned());
     process.compiled = Some(compiled.unwrap_or_else(|| config.general.data_dir.join(COMPILED)));
     process.config = readable_configuration(config);
+    process.is_dev = config.dev;
     guard(config, &mut process)?;
     Ok(process)
 }

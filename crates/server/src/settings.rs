@@ -99,6 +99,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
             ..PlaneConfig::default()
         },
         node: public_node(config).into(),
+        is_dev: config.dev,
         http: HttpLimits {
             body_bytes_max: socket.max_request_size_bytes,
             decompressed_bytes_max: socket.decompressed_request_size_bytes,

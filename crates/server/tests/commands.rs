@@ -371,3 +371,65 @@ fn command_lines_that_mean_nothing_end_with_two_and_a_sentence() {
     assert_eq!(version, format!("muster {}\n", env!("CARGO_PKG_VERSION")));
     assert!(muster(&["--help"]).succeeded().contains("muster serve"));
 }
+
+/// A durable match that never ends by itself.
+const TABLE: &str = "local nk = require('nakama')
+    nk.register_rpc(function() return nk.match_create('cards', {}) end, 'make')
+    nk.register_rpc(function(_, id) return nk.match_get(id) and 'there' or 'gone' end, 'look')";
+const HANDLER: &str = "return {
+        durable = true,
+        match_init = function() return {}, 5, '' end,
+        match_join_attempt = function(context, dispatcher, tick, state) return state, true end,
+        match_join = function(context, dispatcher, tick, state) return state end,
+        match_leave = function(context, dispatcher, tick, state) return state end,
+        match_loop = function(context, dispatcher, tick, state) return state end,
+        match_terminate = function(context, dispatcher, tick, state) return state end,
+        match_signal = function(context, dispatcher, tick, state) return state, '' end,
+    }";
+
+fn function(server: &Server, id: &str, payload: &str) -> String {
+    let token = server.sign_in("operator-device").session;
+    let response = server.call("POST", &format!("/v2/rpc/{id}"), &http::bearer(&token), &json!(payload));
+    response.json()["payload"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_durable_match_is_listed_and_forgotten_whether_or_not_it_can_go_on() {
+    let setup = Setup::dev();
+    let modules = setup.folder().join("modules");
+    std::fs::create_dir_all(&modules).unwrap();
+    std::fs::write(modules.join("main.lua"), TABLE).unwrap();
+    std::fs::write(modules.join("cards.lua"), HANDLER).unwrap();
+    let setup = setup.flag("runtime.path", modules.display());
+    let of = |words: &[&str]| muster(&[words, &["--data_dir", word(setup.folder())]].concat());
+    assert!(of(&["match", "list"]).succeeded().starts_with("there are no durable matches in the data folder"));
+
+    let server = setup.start();
+    let ids = [function(&server, "make", ""), function(&server, "make", "")];
+    of(&["match", "list"]).failed(FAILED, "stop that server first");
+    server.stop();
+    let listed = of(&["match", "list"]).succeeded();
+    for id in &ids {
+        let uuid = id.split('.').next().unwrap();
+        assert!(listed.contains(&format!("{uuid} of 'cards', made 20")), "{listed}");
+    }
+    of(&["match", "forget", &ids[0]]).succeeded();
+    of(&["match", "forget", &ids[0]]).failed(FAILED, "there is no durable match");
+
+    let server = setup.start();
+    wait_until("the other goes on", || function(&server, "look", &ids[1]) == "there");
+    assert_eq!(function(&server, "look", &ids[0]), "gone", "it is forgotten");
+    server.stop();
+
+    // The handler is gone, as if its language had changed.
+    std::fs::remove_file(modules.join("cards.lua")).unwrap();
+    let server = setup.start();
+    server.wait_for_log("`muster match forget ID` ends it");
+    server.stop();
+    assert!(of(&["match", "list"]).succeeded().contains("cannot go on since 20"));
+    of(&["match", "forget", &ids[1]]).succeeded();
+    let server = setup.start();
+    assert!(!server.says("a durable match cannot go on"), "{}", server.log());
+    server.stop();
+    assert!(of(&["match", "list"]).succeeded().starts_with("there are no durable matches"));
+}

@@ -209,3 +209,20 @@ fn number_and_message(writer: &mut Writer<'_>, number: i32, message: &str) {
     writer.present("\"code\":", &number);
     writer.present_text("\"message\":", message);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_error_codes_has_every_code_with_its_status() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/errors.md"));
+        let page = page.unwrap_or_default();
+        let rows: Vec<Vec<&str>> = page.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
+        for code in Code::ALL {
+            let (number, status) = (code.number().to_string(), code.http_status().to_string());
+            let is_it = |row: &Vec<&str>| row.get(1) == Some(&&*number) && row.get(3) == Some(&&*status);
+            assert!(rows.iter().any(is_it), "{code:?} with status {status}");
+        }
+    }
+}

@@ -8,26 +8,32 @@ use bytes::Bytes;
 use muster_live::rooms::{self, LobbyDelta};
 use muster_live::stream::{Payload, PresenceEvent, SharedPayload, mode};
 use muster_live::{CloseReason, Encode, Encoding, Presence, StreamKey, matches, party};
+use muster_wire::code::RealtimeCode;
 use muster_wire::frame;
-use muster_wire::realtime::MatchPresenceEvent;
 use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{self, MatchPresenceEvent};
 
 use super::events::{Push, format, match_id, presence_event, user_presence};
 use super::{notifications, parties};
 use crate::context::App;
 
+/// The key of the match's id in the context of an error that tells of the match's failure.
+const MATCH_KEY: &str = "match_id";
+
 /// Frames for sockets, in the protocol's form.
 pub struct Framer {
     /// The part of public ids behind the dot.
     node: Arc<str>,
+    /// Whether developers use the server: players are told why their match failed.
+    is_dev: bool,
     /// The application whose plane the frames are for, once it is there.
     app: OnceCell<Weak<App>>,
 }
 
 impl Framer {
-    /// A framer with the part of public ids behind the dot.
-    pub fn new(node: Arc<str>) -> Rc<Self> {
-        Rc::new(Self { node, app: OnceCell::new() })
+    /// A framer with the part of public ids behind the dot. `is_dev` says whether developers use the server.
+    pub fn new(node: Arc<str>, is_dev: bool) -> Rc<Self> {
+        Rc::new(Self { node, is_dev, app: OnceCell::new() })
     }
 
     /// Sets the application. From now on sessions are told why they close, too.
@@ -74,6 +80,15 @@ impl Encode for Framer {
         let leaves = vec![user_presence(&presence)];
         let event = MatchPresenceEvent { match_id: match_id(stream), joins: Vec::new(), leaves };
         Arc::new(Push::new(Message::MatchPresenceEvent(event)))
+    }
+
+    fn match_failed(&self, stream: &StreamKey, why: &str) -> Option<SharedPayload> {
+        let error = || realtime::Error {
+            code: RealtimeCode::RuntimeFunctionException.number(),
+            message: format!("The match has ended because its code failed: {why}"),
+            context: [(MATCH_KEY.to_owned(), match_id(stream))].into(),
+        };
+        self.is_dev.then(|| Arc::new(Push::new(Message::Error(error()))) as SharedPayload)
     }
 
     fn party_event(&self, party: &StreamKey, event: party::PartyEvent) -> SharedPayload {

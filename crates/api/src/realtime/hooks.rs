@@ -1,7 +1,9 @@
 //! Game code before and after a socket's messages.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use muster_live::matches::Joiner;
 use muster_wire::code::RealtimeCode;
 use muster_wire::realtime::Envelope;
 use muster_wire::realtime::envelope::Message;
@@ -104,6 +106,18 @@ impl Hooked {
 }
 
 impl SocketSession {
+    /// The facts about this session's client that the handler of a match is told when the session wants to join.
+    pub(super) fn joiner(&self, metadata: BTreeMap<String, String>) -> Joiner {
+        let client = self.client.borrow();
+        Joiner {
+            metadata: metadata.into_iter().collect(),
+            vars: self.claims.vars.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            token_expires_at_sec: self.claims.expires_at_sec,
+            client_ip: client.address.map(|address| address.to_string()).unwrap_or_default(),
+            client_port: client.port.map(|port| port.to_string()).unwrap_or_default(),
+        }
+    }
+
     /// A call of game code on behalf of this session.
     pub(super) fn invocation(&self, mode: ExecutionMode) -> Invocation {
         Invocation {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use muster_domain::ErrorKind;
 use muster_domain::ids::{SessionId, Uuid};
-use muster_live::matches::{self, MatchAsk, MatchesAsk};
+use muster_live::matches::{self, Joiner, MatchAsk, MatchesAsk};
 use muster_live::plane::{self, Ask, Audience, Condition, Effects, JoinOptions, JoinRefusal, Joined, Publish, Reply};
 use muster_live::stream::{SharedPayload, mode};
 use muster_live::{Delivery, Plane, StreamKey};
@@ -72,8 +72,8 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin)
     };
     let session = session.clone();
     if stream.mode == mode::MATCH_AUTHORITATIVE {
-        let metadata = request.metadata.into_iter().collect();
-        return Handled::later(enter(session, cid, stream, metadata));
+        let joiner = Arc::new(session.joiner(request.metadata));
+        return Handled::later(enter(session, cid, stream, joiner));
     }
     Handled::later(async move {
         let options = JoinOptions { condition, ..JoinOptions::default() };
@@ -90,12 +90,12 @@ async fn enter(
     session: Rc<SocketSession>,
     cid: String,
     stream: StreamKey,
-    metadata: Arc<[(String, String)]>,
+    joiner: Arc<Joiner>,
 ) -> MessageAnswer {
     let key = session.key;
     let name = stream.clone();
     let ask = |plane: &mut Plane, now, request, out: &mut Effects| {
-        plane.come_to_match(now, key, name, metadata, request, out);
+        plane.come_to_match(now, key, name, joiner, request, out);
     };
     match session.app.live.ask_for(key, ask).await {
         Some(Reply::Answer(plane::Answer::Match(Ok(matches::MatchAnswer::Entered(entered))))) => {

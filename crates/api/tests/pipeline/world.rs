@@ -204,7 +204,7 @@ impl World {
         let texts =
             KeyTexts { server_key: "defaultkey", http_key: "http-key", session: SESSION_KEY, refresh: REFRESH_KEY };
         let rim = Rc::new(TestRim::default());
-        let framer = Framer::new(setup.live.node.clone());
+        let framer = Framer::new(setup.live.node.clone(), false);
         let app = Rc::new(App {
             game: setup.game,
             store: store.clone(),

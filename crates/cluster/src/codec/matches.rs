@@ -8,9 +8,10 @@ use muster_domain::Timestamp;
 use muster_domain::query::Query;
 use muster_live::StreamKey;
 use muster_live::matches::{
-    CarriedMatch, Creation, Entered, ListQuery, Listed, MatchAnswer, MatchAsk, MatchId, MatchPart, MatchesAnswer,
+    CarriedMatch, Creation, Entered, Joiner, ListQuery, Listed, MatchAnswer, MatchAsk, MatchId, MatchPart, MatchesAnswer,
     MatchesAsk,
 };
+use muster_live::party::Member;
 use muster_live::plane::RequestRef;
 use muster_wire::node::{self, carried, match_answer, match_ask, message, reply};
 
@@ -75,9 +76,7 @@ fn request_to_wire(stream: &StreamKey, ask: &MatchAsk) -> node::MatchAsk {
                 is_durable: *is_durable,
             })
         }
-        MatchAsk::Join { member, metadata } => {
-            What::Join(node::MatchEntry { member: Some(member.to_wire()), metadata: pairs_to_wire(metadata) })
-        }
+        MatchAsk::Join { member, joiner } => What::Join(entry_to_wire(member, joiner)),
         MatchAsk::Input { session, op_code, data, reliable, received_at } => What::Input(node::MatchInput {
             session: Some(session.to_wire()),
             op_code: *op_code,
@@ -104,10 +103,10 @@ fn request_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk)> {
             let created_at = Timestamp(created_at);
             MatchAsk::Create(Creation { handler, params, created_at, chain: chain()?, is_durable })
         }
-        What::Join(entry) => MatchAsk::Join {
-            member: Box::new(part(entry.member, "match_entry.member")?),
-            metadata: pairs_from_wire(entry.metadata)?,
-        },
+        What::Join(entry) => {
+            let (member, joiner) = entry_from_wire(entry)?;
+            MatchAsk::Join { member, joiner }
+        }
         What::Input(node::MatchInput { session, op_code, data, reliable, received_at }) => MatchAsk::Input {
             session: part(session, "match_input.session")?,
             op_code,
@@ -121,19 +120,39 @@ fn request_from_wire(wire: node::MatchAsk) -> Result<(StreamKey, MatchAsk)> {
     Ok((part(wire.stream, "match.stream")?, ask))
 }
 
+fn entry_to_wire(member: &Member, joiner: &Joiner) -> node::MatchEntry {
+    let Joiner { metadata, vars, token_expires_at_sec, client_ip, client_port } = joiner;
+    node::MatchEntry {
+        member: Some(member.to_wire()),
+        metadata: pairs_to_wire(metadata),
+        vars: pairs_to_wire(vars),
+        token_expires_at_sec: *token_expires_at_sec,
+        client_ip: client_ip.clone(),
+        client_port: client_port.clone(),
+    }
+}
+
+fn entry_from_wire(entry: node::MatchEntry) -> Result<(Box<Member>, Arc<Joiner>)> {
+    let node::MatchEntry { member, metadata, vars, token_expires_at_sec, client_ip, client_port } = entry;
+    let member = Box::new(part(member, "match_entry.member")?);
+    let metadata = pairs_from_wire(metadata, "match_entry.metadata")?;
+    let vars = pairs_from_wire(vars, "match_entry.vars")?;
+    Ok((member, Arc::new(Joiner { metadata, vars, token_expires_at_sec, client_ip, client_port })))
+}
+
 /// Names and values as one list, each value behind its name.
 fn pairs_to_wire(pairs: &[(String, String)]) -> Vec<String> {
     pairs.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect()
 }
 
-fn pairs_from_wire(texts: Vec<String>) -> Result<Arc<[(String, String)]>> {
+fn pairs_from_wire(texts: Vec<String>, what: &'static str) -> Result<Vec<(String, String)>> {
     let mut texts = texts.into_iter();
     let mut pairs = Vec::new();
     while let Some(name) = texts.next() {
-        let value = texts.next().ok_or_else(|| wrong("match_entry.metadata", "a name has no value"))?;
+        let value = texts.next().ok_or_else(|| wrong(what, "a name has no value"))?;
         pairs.push((name, value));
     }
-    Ok(pairs.into())
+    Ok(pairs)
 }
 
 impl Form for ListQuery {

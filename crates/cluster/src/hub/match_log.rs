@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use muster_domain::ids::Uuid;
 use tokio::sync::watch;
 
 use super::{FRAME_BYTES_MAX, Member, Shared};
@@ -19,6 +20,7 @@ pub type HubLogs = SubjectLogs<HubSubjects>;
 pub(super) struct Messages {
     by_partition: BTreeMap<u16, BTreeMap<u64, Bytes>>,
     last: u64,
+    unwanted: BTreeSet<Uuid>,
     pub(super) answers_to_lose: u32,
 }
 
@@ -110,6 +112,23 @@ impl Subjects for HubSubjects {
         if let Some(subject) = self.hub.state().messages.by_partition.get_mut(&partition) {
             *subject = subject.split_off(&before);
         }
+        Ok(())
+    }
+
+    async fn want_forgotten(&self, id: Uuid) -> Result<(), ReadError> {
+        self.ask().await?;
+        self.hub.state().messages.unwanted.insert(id);
+        Ok(())
+    }
+
+    async fn unwanted(&self) -> Result<BTreeSet<Uuid>, ReadError> {
+        self.ask().await?;
+        Ok(self.hub.state().messages.unwanted.clone())
+    }
+
+    async fn forgotten(&self, id: Uuid) -> Result<(), ReadError> {
+        self.ask().await?;
+        self.hub.state().messages.unwanted.remove(&id);
         Ok(())
     }
 

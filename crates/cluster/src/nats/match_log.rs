@@ -10,6 +10,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, 
 use async_nats::jetstream::{self};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use muster_domain::ids::Uuid;
 
 use super::Nats;
 use super::bucket::{open_stream, what_became};
@@ -24,6 +25,9 @@ pub const MESSAGE_BYTES_MAX: usize = 512 * 1024;
 
 /// Room for the headers of a message.
 const HEADERS_BYTES: usize = 4_096;
+
+/// Beginning of the last token of subjects that name matches which an operator wants forgotten.
+const UNWANTED: &str = "forget-";
 
 /// Silence after which JetStream forgets a reader.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -75,6 +79,22 @@ impl Nats {
 impl MatchSubjects {
     fn subject(&self, partition: u16) -> String {
         format!("{}{partition}", self.prefix)
+    }
+
+    /// Subject of the note that an operator wants a match forgotten. It is no number, so it is no partition's.
+    fn unwanted_subject(&self, id: &str) -> String {
+        format!("{}{UNWANTED}{id}", self.prefix)
+    }
+
+    /// The last tokens of all subjects that have messages.
+    async fn names<T: Ord>(&self, read: impl Fn(&str) -> Option<T>) -> Result<BTreeSet<T>, ReadError> {
+        self.ask(async {
+            let told = self.stream.info_with_subjects(format!("{}*", self.prefix)).await;
+            let subjects = told.map_err(|error| failed(&error))?.try_collect::<Vec<_>>().await;
+            let subjects = subjects.map_err(|error| failed(&error))?;
+            Ok(subjects.iter().filter_map(|(subject, _)| read(subject.strip_prefix(&self.prefix)?)).collect())
+        })
+        .await
     }
 
     /// Waits for a read, for as long as a request may take and the connection is up.
@@ -142,14 +162,7 @@ impl Subjects for MatchSubjects {
     }
 
     async fn partitions(&self) -> Result<BTreeSet<u16>, ReadError> {
-        self.ask(async {
-            let told = self.stream.info_with_subjects(format!("{}*", self.prefix)).await;
-            let subjects = told.map_err(|error| failed(&error))?.try_collect::<Vec<_>>().await;
-            let subjects = subjects.map_err(|error| failed(&error))?;
-            let number = |subject: &str| subject.strip_prefix(&self.prefix)?.parse().ok();
-            Ok(subjects.iter().filter_map(|(subject, _)| number(subject)).collect())
-        })
-        .await
+        self.names(|name| name.parse().ok()).await
     }
 
     async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {
@@ -179,6 +192,28 @@ impl Subjects for MatchSubjects {
         self.ask(async {
             let purge = self.stream.purge().sequence(before).filter(subject);
             purge.await.map(|_| ()).map_err(|error| failed(&error))
+        })
+        .await
+    }
+
+    async fn want_forgotten(&self, id: Uuid) -> Result<(), ReadError> {
+        let subject = self.unwanted_subject(&id.to_string());
+        self.ask(async {
+            let publish = async { self.context.publish(subject, Bytes::new()).await?.await };
+            publish.await.map(drop).map_err(|error| failed(&error))
+        })
+        .await
+    }
+
+    async fn unwanted(&self) -> Result<BTreeSet<Uuid>, ReadError> {
+        self.names(|name| name.strip_prefix(UNWANTED)?.parse().ok()).await
+    }
+
+    async fn forgotten(&self, id: Uuid) -> Result<(), ReadError> {
+        let subject = self.unwanted_subject(&id.to_string());
+        self.ask(async {
+            let purge = self.stream.purge().filter(subject);
+            purge.await.map(drop).map_err(|error| failed(&error))
         })
         .await
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use muster_live::matches::{LogError, MatchLog, RECORD_BYTES_MAX, RecordNumber};
+use muster_domain::ids::Uuid;
+use muster_live::matches::{LogError, MatchId, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 use muster_live::place::{Epoch, Partition};
 use muster_testenv::{Nats as Server, NatsSettings};
 
@@ -357,5 +358,37 @@ fn a_killed_server_keeps_what_it_acknowledged() {
         let other = node.match_logs(&options).await.expect("a stream").handle();
         let records = within("a take-over", other.take_over(partition(3), Epoch(2))).await.expect("taken over");
         assert!(records.iter().map(|record| u32::from_le_bytes(record[..].try_into().expect("four"))).eq(0..kept));
+    });
+}
+
+#[test]
+fn unwanted_matches_are_noted_in_nats_beside_the_logs() {
+    let server = Server::start(NatsSettings::default()).expect("a server");
+    block_on(async {
+        let options = NatsOptions { urls: vec![server.url().to_owned()], ..NatsOptions::default() };
+        let node = within("a connection", Nats::connect(&options)).await.expect("a connection");
+        let logs = node.match_logs(&options).await.expect("a stream");
+        let log = logs.handle();
+        within("a take-over", log.take_over(partition(3), Epoch(1))).await.expect("taken over");
+        for record in [b"one", b"two"] {
+            log.append(partition(3), record).expect("room");
+            within("a sync", log.synced(partition(3), Duration::ZERO)).await.expect("kept");
+        }
+        let (kept, gone) = (MatchId(Uuid::from_u128(7)), MatchId(Uuid::from_u128(8)));
+        let operator = within("another connection", Nats::connect(&options)).await.expect("a connection");
+        let operator = operator.match_logs(&options).await.expect("the same stream");
+        let found: Vec<Bytes> = vec!["one".into(), "two".into()];
+        assert_eq!(within("a read", operator.read(partition(3))).await, Ok(found));
+        for id in [kept, gone] {
+            within("a note", operator.want_forgotten(id)).await.expect("noted");
+        }
+        assert_eq!(within("the notes", log.unwanted()).await, Ok([kept, gone].into()));
+        assert_eq!(within("the logs", operator.partitions()).await, Ok([partition(3)].into()), "notes are no logs");
+        log.forgotten(gone);
+        while within("the notes", log.unwanted()).await != Ok([kept].into()) {
+            tokio::task::yield_now().await;
+        }
+        log.append(partition(3), b"three").expect("room");
+        within("a sync", log.synced(partition(3), Duration::ZERO)).await.expect("the log is still its owner's");
     });
 }

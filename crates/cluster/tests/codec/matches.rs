@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_domain::query::Query;
 use muster_live::Presence;
 use muster_live::matches::{
-    Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, LeaveReason, Left, ListQuery, Listed,
+    Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, Joiner, LeaveReason, Left, ListQuery, Listed,
     MatchAnswer, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
 };
 
@@ -15,7 +15,7 @@ use crate::random::Random;
 
 every!(MatchAsk, random,
     MatchAsk::Create(_) => MatchAsk::Create(any(random)),
-    MatchAsk::Join { .. } => MatchAsk::Join { member: Box::new(any(random)), metadata: pairs(random) },
+    MatchAsk::Join { .. } => MatchAsk::Join { member: Box::new(any(random)), joiner: Arc::new(any(random)) },
     MatchAsk::Input { .. } => MatchAsk::Input {
         session: any(random),
         op_code: any(random),
@@ -32,6 +32,13 @@ every!(MatchAnswer, random,
     MatchAnswer::Signalled(_) => MatchAnswer::Signalled(any(random)),
     MatchAnswer::Listed(_) => MatchAnswer::Listed(any(random)),
 );
+fields!(Joiner, random => Joiner {
+    metadata: pairs(random),
+    vars: pairs(random),
+    token_expires_at_sec: any(random),
+    client_ip: any(random),
+    client_port: any(random),
+});
 fields!(MatchId, random => MatchId(any(random)));
 fields!(Creation, random => Creation {
     handler: any(random),
@@ -72,7 +79,7 @@ every!(LeaveReason, random,
 every!(CarriedWaiting, random,
     CarriedWaiting::Attempt { .. } => CarriedWaiting::Attempt {
         member: Box::new(any(random)),
-        metadata: pairs(random),
+        joiner: Arc::new(any(random)),
         reply_to: any(random),
         left_ms: number(random),
     },
@@ -132,6 +139,6 @@ fn chain(random: &mut Random) -> Chain {
     (0..random.below(3)).map(|_| any(random)).collect()
 }
 
-fn pairs(random: &mut Random) -> Arc<[(String, String)]> {
+fn pairs(random: &mut Random) -> Vec<(String, String)> {
     (0..random.below(3)).map(|_| (any(random), any(random))).collect()
 }

@@ -72,8 +72,8 @@ pub enum Callback {
     JoinAttempt {
         /// The player.
         presence: Arc<Presence>,
-        /// Metadata of the client's request.
-        metadata: Arc<[(String, String)]>,
+        /// Facts about the player's client.
+        joiner: Arc<Joiner>,
     },
     /// These players have joined.
     Join(Vec<Arc<Presence>>),
@@ -95,6 +95,22 @@ pub enum Callback {
     },
     /// Other game code sends a signal with this data. The answer is [`Outcome::Signalled`] or [`Outcome::Refused`].
     Signal(Arc<str>),
+}
+
+/// Facts about the client of a player who wants to join, for the match's handler.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Joiner {
+    /// Metadata of the client's request, as names and values.
+    pub metadata: Vec<(String, String)>,
+    /// Variables in the session's token, as names and values.
+    pub vars: Vec<(String, String)>,
+    /// Moment at which the session's token expires, in seconds since 1970. It is 0 if the facts come from a node or a
+    /// record of a release that told handlers nothing but the metadata.
+    pub token_expires_at_sec: i64,
+    /// Address of the client; empty if it is not known.
+    pub client_ip: String,
+    /// Port of the client, in decimal; empty if it is not known.
+    pub client_port: String,
 }
 
 impl Callback {

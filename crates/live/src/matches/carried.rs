@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::call::{Input, Left};
+use super::call::{Input, Joiner, Left};
 use super::durable::Outline;
 use super::message::Chain;
 use crate::party::Member;
@@ -36,7 +36,7 @@ pub enum CarriedWaiting {
         /// The player, with the listener by which its session will hear the match's stream.
         member: Box<Member>,
         /// Metadata of the client's request.
-        metadata: Arc<[(String, String)]>,
+        joiner: Arc<Joiner>,
         /// Request that waits for the answer.
         reply_to: Option<RequestRef>,
         /// Time until the request is refused because no answer has come.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::owner::MatchId;
 use crate::place::{Epoch, Partition};
 
 /// Limit on the bytes of a record.
@@ -64,4 +65,12 @@ pub trait MatchLog {
 
     /// Gives the log up, so that another place may take it over. The records stay.
     fn release(&self, partition: Partition);
+
+    /// Matches that an operator wants forgotten: whoever takes their log over ends them.
+    fn unwanted(&self) -> LogFuture<BTreeSet<MatchId>> {
+        Box::pin(std::future::ready(Ok(BTreeSet::new())))
+    }
+
+    /// Notes that the log says of an unwanted match that it has ended.
+    fn forgotten(&self, _id: MatchId) {}
 }

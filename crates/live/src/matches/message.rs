@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_domain::Timestamp;
 
+use super::call::Joiner;
 use super::carried::CarriedMatch;
 use super::effect::MatchAnswer;
 use super::listing::ListQuery;
@@ -20,8 +21,8 @@ pub struct Attempt {
     pub id: MatchId,
     /// The player, with the listener by which its session will hear the match's stream.
     pub member: Member,
-    /// Metadata of the client's request.
-    pub metadata: Arc<[(String, String)]>,
+    /// Facts about the player's client.
+    pub joiner: Arc<Joiner>,
     /// Request that waits for the answer.
     pub reply_to: Option<RequestRef>,
 }
@@ -41,8 +42,8 @@ pub enum MatchAsk {
     Join {
         /// The player, with the listener by which its session will hear the match's stream.
         member: Box<Member>,
-        /// Metadata of the client's request.
-        metadata: Arc<[(String, String)]>,
+        /// Facts about the player's client.
+        joiner: Arc<Joiner>,
     },
     /// A player sends a message.
     Input {

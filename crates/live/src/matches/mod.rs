@@ -22,7 +22,7 @@ mod running;
 mod tests;
 mod timers;
 
-pub use call::{Act, Broadcast, Call, CallRef, Callback, Input, LeaveReason, Left, Outcome, Return, Sender};
+pub use call::{Act, Broadcast, Call, CallRef, Callback, Input, Joiner, LeaveReason, Left, Outcome, Return, Sender};
 pub use carried::{CarriedMatch, CarriedWaiting};
 pub use durable::{Outline, ReplayedBroadcasts, Seated};
 pub use effect::{Entered, MatchAnswer, MatchEffect, MatchEnd, MatchEvent};

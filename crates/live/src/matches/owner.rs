@@ -168,8 +168,8 @@ impl Matches {
     ) {
         match ask {
             MatchAsk::Create(creation) => self.create(id, creation, reply_to, out),
-            MatchAsk::Join { member, metadata } => {
-                self.attempt(now, Attempt { id, member: *member, metadata, reply_to }, out);
+            MatchAsk::Join { member, joiner } => {
+                self.attempt(now, Attempt { id, member: *member, joiner, reply_to }, out);
             }
             MatchAsk::Input { session, op_code, data, reliable, received_at } => {
                 self.input(id, session, PlayerMessage { op_code, data, reliable, received_at });
@@ -384,6 +384,9 @@ impl Matches {
 
     fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<MatchEffect>) {
         if let Some(running) = self.remove(id) {
+            if let MatchEnd::Failed(why) = &end {
+                out.push(MatchEffect::TellFailure(id, why.clone()));
+            }
             running.close(out);
             if end != MatchEnd::Lost {
                 out.push(MatchEffect::DropState(id));

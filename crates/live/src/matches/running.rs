@@ -192,9 +192,9 @@ impl RunningMatch {
                 }
                 self.has_asked = true;
                 let presence = Arc::new(attempt.member.presence.clone());
-                let metadata = attempt.metadata.clone();
+                let joiner = attempt.joiner.clone();
                 let pending = Box::new(PendingAttempt { attempt: *attempt, awaited_until: Some(until) });
-                self.begin(CallUnderWay::Attempt(pending), Callback::JoinAttempt { presence, metadata }, out);
+                self.begin(CallUnderWay::Attempt(pending), Callback::JoinAttempt { presence, joiner }, out);
             }
             QueuedCall::Signal { data, chain, mut caller } => {
                 self.signals -= 1;

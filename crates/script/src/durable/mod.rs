@@ -9,6 +9,7 @@
 
 pub(crate) mod history;
 pub(crate) mod journal;
+pub mod listing;
 pub mod logs;
 pub mod open_log;
 pub mod parts;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::{
-    Broadcast, Callback, Input, LeaveReason, Left, MatchId, Outline, Seated, Sender, Timer, Timers,
+    Broadcast, Callback, Input, Joiner, LeaveReason, Left, MatchId, Outline, Seated, Sender, Timer, Timers,
 };
 use muster_live::{Place, Presence, SessionKey, SessionRef};
 use muster_wire::match_log as wire;
@@ -129,10 +129,16 @@ impl Called {
         let all = |presences: &[Arc<Presence>]| presences.iter().map(|presence| presence_to_wire(presence)).collect();
         let callback = match callback {
             Callback::Init { .. } => None,
-            Callback::JoinAttempt { presence, metadata } => {
+            Callback::JoinAttempt { presence, joiner } => {
                 let pair = |(name, value): &(String, String)| wire::Pair { name: name.clone(), value: value.clone() };
-                let (presence, metadata) = (Some(presence_to_wire(presence)), metadata.iter().map(pair).collect());
-                Some(Wire::JoinAttempt(wire::JoinAttempt { presence, metadata }))
+                Some(Wire::JoinAttempt(wire::JoinAttempt {
+                    presence: Some(presence_to_wire(presence)),
+                    metadata: joiner.metadata.iter().map(pair).collect(),
+                    vars: joiner.vars.iter().map(pair).collect(),
+                    token_expires_at_sec: joiner.token_expires_at_sec,
+                    client_ip: joiner.client_ip.clone(),
+                    client_port: joiner.client_port.clone(),
+                }))
             }
             Callback::Join(came) => Some(Wire::Join(wire::Presences { presences: all(came) })),
             Callback::Leave(left) => {
@@ -156,10 +162,17 @@ impl Called {
         use wire::called::Callback as Wire;
         let wire::Called { call, now, tick, callback } = called;
         let callback = match part(callback, "callback")? {
-            Wire::JoinAttempt(wire::JoinAttempt { presence, metadata }) => {
-                let presence = presence_of_wire(part(presence, "presence")?)?;
-                let metadata = metadata.into_iter().map(|pair| (pair.name, pair.value)).collect();
-                Callback::JoinAttempt { presence, metadata }
+            Wire::JoinAttempt(attempt) => {
+                let presence = presence_of_wire(part(attempt.presence, "presence")?)?;
+                let pairs = |pairs: Vec<wire::Pair>| pairs.into_iter().map(|pair| (pair.name, pair.value)).collect();
+                let joiner = Arc::new(Joiner {
+                    metadata: pairs(attempt.metadata),
+                    vars: pairs(attempt.vars),
+                    token_expires_at_sec: attempt.token_expires_at_sec,
+                    client_ip: attempt.client_ip,
+                    client_port: attempt.client_port,
+                });
+                Callback::JoinAttempt { presence, joiner }
             }
             Wire::Join(came) => Callback::Join(presences_of_wire(came.presences)?),
             Wire::Leave(wire::Leave { presences, reasons }) => {

@@ -1,5 +1,6 @@
 //! The matches of one language as traits without type parameters, so that code for all languages can call them.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ pub trait EngineMatches {
 
     /// Whether the modules have a match handler of this name.
     fn has_handler(&self, name: &str) -> bool;
+
+    /// Names of the match handlers of the modules.
+    fn handlers(&self) -> BTreeSet<String>;
 
     /// Whether matches of this handler are durable.
     fn is_durable(&self, handler: &str) -> bool;

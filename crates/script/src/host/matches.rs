@@ -117,7 +117,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             Box::pin(async move {
                 let handler = arguments.text()?;
                 if handler.is_empty() {
-                    return Err(Error::invalid("match_create expects the name of a module"));
+                    return Err(Error::invalid("expects the name of a module"));
                 }
                 let params = arguments.any().encode().into();
                 let is_durable = host.handlers.is_durable(&handler);

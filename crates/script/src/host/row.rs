@@ -13,6 +13,9 @@ use super::shape::{AnswerShape, ArgumentRules, LuaShape};
 use super::types::{Field, Type};
 use crate::value::Value;
 
+/// Beginning of messages that say what a function expects.
+const EXPECTS: &str = "expects ";
+
 /// A function that game code may call: one row of the host table.
 pub struct HostFunction {
     /// Name of the function in Lua. JavaScript has the same name in camel case, and Go a method with the same letters.
@@ -114,6 +117,16 @@ impl HostFunction {
             Some(call) => call.start(host, self, arguments),
             None => self.run(host, arguments),
         }
+    }
+
+    /// An error of the function as game code is told it. A message that says what the function expects begins with the
+    /// function's name, as the language spells the name.
+    pub(crate) fn named(name: &str, error: Error) -> Error {
+        if error.message.starts_with(EXPECTS) {
+            let message = format!("{name} {}", error.message).into();
+            return Error { message, ..error };
+        }
+        error
     }
 
     /// Whether the caller may have to wait.

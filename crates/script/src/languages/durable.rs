@@ -1,6 +1,7 @@
 //! Durable matches of all languages: matches in the log of a partition are resumed when this place takes the partition
 //! over, and released when another place does.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,9 +139,18 @@ impl LanguageMatches {
             tracing::error!(partition, %error, "a log of matches holds what cannot be read: nothing of it is removed");
             log.need_all(MatchId(Uuid::nil()));
         }
+        let match_log = durable.logs.match_log();
+        let unwanted = if histories.is_empty() { BTreeSet::new() } else { match_log.unwanted().await? };
+        let mut forgotten = Vec::new();
         for (id, history) in histories {
             if log.was_given_up(id) {
                 log.end(id, "its log had failed")?;
+                continue;
+            }
+            if unwanted.contains(&id) {
+                tracing::warn!(%id, "a durable match is ended, as an operator wants");
+                log.end(id, "an operator has ended it")?;
+                forgotten.push(id);
                 continue;
             }
             let History { calls, stranded_at, records } = history;
@@ -163,6 +173,7 @@ impl LanguageMatches {
             log.check()?;
         }
         log.synced(Duration::ZERO).await?;
+        forgotten.into_iter().for_each(|id| match_log.forgotten(id));
         log.settle();
         Ok(())
     }
@@ -202,7 +213,8 @@ impl LanguageMatches {
         }
         tracing::error!(
             %id, %why,
-            "a durable match cannot go on: it is kept, and goes on when the server starts with modules that fit"
+            "a durable match cannot go on: it is kept, and goes on when the server starts with modules that fit; \
+             `muster match forget ID` ends it"
         );
         log.carry_on(id, records, Some(since))
     }

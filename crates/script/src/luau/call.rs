@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use mlua::{IntoLuaMulti, Lua, MultiValue, Result, Value as LuaValue};
-use muster_api::game::Failure;
+use muster_api::game::{Failure, STACK_LINE};
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 
@@ -105,8 +105,20 @@ impl Machine for Vm {
             return CallOutcome { result: Err(Failure::new(Code::Internal, OVER)), breach: Some(Breach::Time) };
         }
         let results = ran.result.map_err(|told| Failure::new(Code::Internal, told));
-        let value = results.and_then(|results| last_outcome(&self.lua, results));
-        ended(value.and_then(|value| meaning(&self.lua, value, result_type)))
+        let value = results.and_then(|results| last_outcome(&self.lua, results)).map_err(without_place);
+        ended(value.and_then(|value| {
+            let unfit = |failure: Failure| failure.with_stack(&self.definition_of(callee));
+            meaning(&self.lua, value, result_type).map_err(unfit)
+        }))
+    }
+}
+
+impl Vm {
+    /// The place at which a function begins, in the form of a stack.
+    fn definition_of(&self, callee: Callee<'_>) -> String {
+        let info = self.registered.borrow().find(callee).map(|function| function.info());
+        let place = info.and_then(|info| Some(format!("\n\t{}:{}", info.short_src?, info.line_defined?)));
+        format!("{STACK_LINE}{}", place.unwrap_or_default())
     }
 }
 
@@ -134,7 +146,30 @@ pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<Lua
     let mut results = results.into_iter();
     let is_done = matches!(results.next(), Some(LuaValue::Boolean(true)));
     let value = results.next().unwrap_or(LuaValue::Nil);
-    if is_done { Ok(value) } else { Err(raised(lua, value)) }
+    if is_done { Ok(value) } else { Err(raised_with_stack(lua, value, results.next())) }
+}
+
+/// The failure that game code raised. `stack` is the stack of the error, if it is known.
+pub(super) fn raised_with_stack(lua: &Lua, value: LuaValue, stack: Option<LuaValue>) -> Failure {
+    let failure = raised(lua, value);
+    match stack {
+        Some(LuaValue::String(stack)) => failure.with_stack(&stack.to_string_lossy()),
+        _ => failure,
+    }
+}
+
+/// A failure as callers are told it: as in the original, without the place at the beginning of the message.
+fn without_place(mut failure: Failure) -> Failure {
+    let is_place = |place: &str| {
+        let Some((file, line)) = place.rsplit_once(':') else { return false };
+        (file.ends_with(".lua") || file.ends_with(']')) && !line.is_empty() && line.bytes().all(|it| it.is_ascii_digit())
+    };
+    if let Some((place, told)) = failure.message.split_once(": ")
+        && is_place(place)
+    {
+        failure.message = told.to_owned();
+    }
+    failure
 }
 
 /// The failure that game code raised: a text, or a list of message and code. Other tables say no code, as in the

@@ -5,10 +5,14 @@
 #![expect(unsafe_code, reason = "a function that catches errors must be a function of C, which works on Luau's stack")]
 
 use std::ffi::{CStr, c_int};
+use std::ptr;
 
 use mlua::{Function, Lua, Result, ffi};
 
 use super::interrupt::end_if_over;
+
+/// Places on the stack for the results of a failed call, and for writing down its stack.
+const STACK_PLACES: c_int = 20;
 
 type Body = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
@@ -23,6 +27,13 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
         lua.globals().raw_set(&*name.to_string_lossy(), function)?;
     }
     Ok(())
+}
+
+/// A function that calls a function with arguments, as `pcall` does. If the function raises an error, the stack of the
+/// error follows the error. The end of a call is caught, too.
+pub(super) fn traced_call(lua: &Lua) -> Result<Function> {
+    // SAFETY: functions of C have stack room for one more value.
+    unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, pcall, c"call".as_ptr(), 0, Some(traced))) }
 }
 
 unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
@@ -64,5 +75,23 @@ unsafe extern "C-unwind" fn ended(state: *mut ffi::lua_State, status: c_int) -> 
             ffi::lua_insert(state, -2);
             2
         }
+    }
+}
+
+unsafe extern "C-unwind" fn traced(state: *mut ffi::lua_State, status: c_int) -> c_int {
+    // SAFETY: as in `ended`. Luau runs this on top of the stack of the error, so that the stack can still be read.
+    unsafe {
+        ffi::lua_rawcheckstack(state, STACK_PLACES);
+        ffi::lua_pushboolean(state, c_int::from(status == ffi::LUA_OK));
+        if status == ffi::LUA_OK {
+            ffi::lua_replace(state, 1);
+            return ffi::lua_gettop(state);
+        }
+        ffi::lua_insert(state, -2);
+        if status == ffi::LUA_ERRMEM {
+            return 2;
+        }
+        ffi::luaL_traceback(state, state, ptr::null(), 0);
+        3
     }
 }

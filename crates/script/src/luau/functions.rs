@@ -105,14 +105,15 @@ unsafe fn by_values(state: *mut ffi::lua_State, bound: &Bound) -> Ended {
         let (number, name) = (index + 1, function.parameters[index].name);
         format!("bad argument #{number} to {} ({name} must be {expected})", function.name)
     })?;
-    let begin = || function.start(host, values).map_err(|error| error.message.into_owned());
+    let told = |error| HostFunction::named(function.name, error).message.into_owned();
+    let begin = || function.start(host, values).map_err(told);
     let started = catch_unwind(AssertUnwindSafe(begin)).map_err(|_| FAULT)??;
     let value = match started {
         HostAnswer::Ready(value) => value,
         HostAnswer::Pending(awaited) => {
             // SAFETY: the caller passes the running state. The seat lives as long as its call.
             let seat = unsafe { seat_of(state) }.ok_or_else(|| format!("{}: nothing runs", function.name))?;
-            seat.fiber.wait(awaited).map_err(|error| error.message.into_owned())?
+            seat.fiber.wait(awaited).map_err(told)?
         }
     };
     // SAFETY: the caller passes the running state.

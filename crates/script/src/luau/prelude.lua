@@ -2,7 +2,7 @@
 -- a maker of `require`, a runner of all modules, and a binder of `run_once`.
 --
 -- Game code that may be put aside is called from here, never from a callback of mlua.
-local move_max, say = ...
+local move_max, say, traced_call = ...
 local error, pcall, select, type, rawget, tonumber, move = error, pcall, select, type, rawget, tonumber, table.move
 local tostring, setfenv, setmetatable, concat, sort = tostring, setfenv, setmetatable, table.concat, table.sort
 local find, gsub = string.find, string.gsub
@@ -94,7 +94,7 @@ local function bind(run)
 end
 
 local function protected(call, ...)
-    return pcall(call, ...)
+    return traced_call(call, ...)
 end
 
 -- Makes the `require` of one instance. `loaded` holds the values that modules returned, and false while a module runs.
@@ -134,17 +134,21 @@ local function make_require(chunk, leave, loaded, environment, preload)
     end
 end
 
--- Requires all modules, and returns the names of those with the field `durable = true`: their matches are durable.
+-- Requires all modules. Returns the names of those that are match handlers, and of those with the field
+-- `durable = true`, whose matches are durable.
 local function require_all(require, ...)
-    local durable = {}
+    local handlers, durable = {}, {}
     for index = 1, select("#", ...) do
         local name = (select(index, ...))
         local module = require(name)
+        if type(module) == "table" and type(rawget(module, "match_init")) == "function" then
+            handlers[#handlers + 1] = name
+        end
         if type(module) == "table" and rawget(module, "durable") == true then
             durable[#durable + 1] = name
         end
     end
-    return durable
+    return { handlers = handlers, durable = durable }
 end
 
 -- Gives an instance the functions that load code, and `package`. `compile` makes a function of source in an environment;

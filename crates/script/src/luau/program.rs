@@ -96,6 +96,10 @@ impl LoadedProgram for Program {
         &self.names
     }
 
+    fn handlers(&self) -> BTreeSet<String> {
+        self.names.handlers.clone()
+    }
+
     fn has_handler(&self, name: &str) -> bool {
         self.modules.iter().any(|module| module.name == name)
     }

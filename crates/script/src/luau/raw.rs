@@ -198,7 +198,7 @@ impl Pen {
     }
 
     /// Sets an entry of the open table to the one value that the function writes.
-    fn set(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+    pub(super) fn set(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         self.text(name.as_bytes());
         write(self);
         self.set_written();

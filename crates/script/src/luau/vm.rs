@@ -54,7 +54,7 @@ pub(super) struct Prelude {
     /// functions do.
     pub(super) bind: Function,
     bind_once: Function,
-    /// Calls a function and returns its error as a value, unchanged.
+    /// Calls a function and returns its error as a value, unchanged, with the stack of the error behind it.
     protected: Function,
     /// Gives an instance the functions that load code.
     pub(super) add_own_functions: Function,
@@ -101,10 +101,13 @@ impl Vm {
         if ran.is_over {
             return Err(LoadError(OVER.to_owned()));
         }
-        let durable = outcome(&vm.lua, ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
-        if let LuaValue::Table(durable) = durable {
+        let found = outcome(&vm.lua, ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
+        if let LuaValue::Table(found) = found {
+            let names = |list: &str| found.raw_get::<Vec<String>>(list).map_err(failed);
+            let (handlers, durable) = (names("handlers")?, names("durable")?);
             let mut registered = vm.registered.borrow_mut();
-            durable.sequence_values::<String>().flatten().for_each(|name| registered.add_durable(&name));
+            handlers.into_iter().for_each(|name| registered.add_handler(name));
+            durable.into_iter().for_each(|name| registered.add_durable(&name));
         }
         vm.registered.borrow_mut().close();
         Ok(vm)
@@ -134,7 +137,7 @@ impl Vm {
             deterministic::replace(&lua, &host.current)?;
         }
         let seats = Seats::new(limits.deferred_max);
-        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call((MOVE_MAX, say(&lua, host)?))?;
+        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call((MOVE_MAX, say(&lua, host)?, catching::traced_call(&lua)?))?;
         catching::replace(&lua)?;
         let prelude = Prelude {
             bind: prelude.raw_get("bind")?,

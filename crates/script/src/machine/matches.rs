@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_live::matches::{
-    Act, Outcome, Return, TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timers,
+    Act, LeaveReason, Outcome, Return, TIMER_DATA_BYTES_MAX, TIMER_MS_MAX, TIMER_NAME_BYTES_MAX, TIMERS_MAX, Timers,
 };
 
 use super::limits::Limits;
@@ -142,6 +142,17 @@ impl Collected {
             Act::Broadcast(_) | Act::Defer(_) | Act::Kick(_) | Act::Label(_) => {}
         }
         Ok(())
+    }
+}
+
+/// Number of the reason of a presence that joined, which the original never sets.
+pub(crate) const JOINED: u8 = 0;
+
+/// Number of the reason for which a player left, as in the original.
+pub(crate) fn reason_number(reason: LeaveReason) -> u8 {
+    match reason {
+        LeaveReason::Left | LeaveReason::Kicked => 3,
+        LeaveReason::Disconnected => 4,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod migrate;
 pub(crate) mod registered;
 pub mod routes;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,6 +34,9 @@ pub trait LoadedProgram: Default + Send + Sync + 'static {
 
     /// Whether the modules have a match handler of this name.
     fn has_handler(&self, name: &str) -> bool;
+
+    /// Names of the match handlers of the modules.
+    fn handlers(&self) -> BTreeSet<String>;
 
     /// Whether matches of this handler are durable.
     fn is_durable(&self, handler: &str) -> bool {

@@ -60,6 +60,8 @@ pub(crate) struct RegisteredFunctions<F> {
     /// Ordered by the number of the [`Occasion`].
     listeners: [Vec<F>; Occasion::ALL.len()],
     schedules: Vec<(Schedule, F)>,
+    /// Names of the modules that are match handlers.
+    handlers: BTreeSet<String>,
     /// Names of the handlers whose matches are durable.
     durable: BTreeSet<String>,
     routes: Vec<(Route, F)>,
@@ -76,6 +78,7 @@ impl<F> Default for RegisteredFunctions<F> {
             by_purpose: [const { None }; SinglePurpose::ALL.len()],
             listeners: [const { Vec::new() }; Occasion::ALL.len()],
             schedules: Vec::new(),
+            handlers: BTreeSet::new(),
             durable: BTreeSet::new(),
             routes: Vec::new(),
             is_closed: false,
@@ -113,6 +116,7 @@ impl<F: Clone> RegisteredFunctions<F> {
             by_purpose: SinglePurpose::ALL.map(|purpose| self.by_purpose[purpose as usize].is_some()),
             listeners: Occasion::ALL.map(|occasion| self.listeners[occasion as usize].len()),
             schedules: self.schedules.iter().map(|(schedule, _)| schedule.clone()).collect(),
+            handlers: self.handlers.clone(),
             durable: self.durable.clone(),
             routes: self.routes.iter().map(|(route, _)| route.clone()).collect(),
             concurrent: Concurrent {
@@ -140,6 +144,11 @@ impl<F: Clone> RegisteredFunctions<F> {
             self.schedules.iter().enumerate().map(|(index, (_, function))| (Callee::Schedule(index), function));
         let routes = self.routes.iter().enumerate().map(|(index, (_, function))| (Callee::Route(index), function));
         hooks.chain(by_purpose).chain(listeners).chain(schedules).chain(routes)
+    }
+
+    /// Notes that a module is a match handler.
+    pub(crate) fn add_handler(&mut self, handler: String) {
+        self.handlers.insert(handler);
     }
 
     /// Makes the matches of a handler durable.
@@ -261,6 +270,8 @@ pub struct Names {
     /// Count of listeners, by the number of the [`Occasion`].
     listeners: [usize; Occasion::ALL.len()],
     schedules: Vec<Schedule>,
+    /// Names of the modules that are match handlers, in Lua.
+    pub(crate) handlers: BTreeSet<String>,
     /// Names of the handlers whose matches are durable.
     pub(crate) durable: BTreeSet<String>,
     routes: Vec<Route>,

@@ -95,6 +95,7 @@ impl<M: MatchMachine> GameMatches<M> {
         }
         let meter = Meter::recorded(chain_of(call), &self.limits, recorded_call.clone());
         let (mut returned, is_late) = self.host.current.during(meter, machine.vm.call(call)).await;
+        self.keep_stack(call, &mut returned);
         recorded_call.check()?;
         let mut snapshot = None;
         let mut over: Option<Arc<str>> =
@@ -347,7 +348,8 @@ impl<M: MatchMachine> GameMatches<M> {
     ) -> Result<(Return, Option<Arc<str>>), Arc<str>> {
         self.metrics.match_calls.fetch_add(1, Ordering::Relaxed);
         let meter = Meter::recorded(chain_of(call), &self.limits, recorded_call.clone());
-        let (returned, _) = self.host.current.during(meter, machine.vm.call(call)).await;
+        let (mut returned, _) = self.host.current.during(meter, machine.vm.call(call)).await;
+        self.keep_stack(call, &mut returned);
         if let Some(diverged) = recorded_call.diverged() {
             return Err(diverged.into());
         }

@@ -4,6 +4,7 @@ mod background;
 mod cache;
 pub(crate) mod clock;
 mod custom_metrics;
+mod source;
 pub mod stuck;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub use cache::LocalCache;
 pub use clock::SliceClock;
 pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIMER_BOUNDS_SEC};
 
+use self::source::place_of;
 use crate::functions::ServerFacts;
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
@@ -41,6 +43,8 @@ pub struct Process {
     pub clock: SliceClock,
     /// Modules that stopped the server, and are not loaded again.
     pub stuck: stuck::StuckModules,
+    /// Whether developers use the server: logs then show the line of source at which game code failed.
+    pub is_dev: bool,
     ran_once: AtomicBool,
 }
 
@@ -58,8 +62,17 @@ impl Process {
             metrics,
             clock: SliceClock::default(),
             stuck: stuck::StuckModules::default(),
+            is_dev: false,
             ran_once: AtomicBool::new(false),
         }
+    }
+
+    /// The line of source at the first place in a trace that names a file of the game; `None` unless developers use the
+    /// server.
+    pub(crate) fn source_line(&self, trace: &str) -> Option<String> {
+        let folder = self.folder.as_ref().filter(|_| self.is_dev)?;
+        let words = trace.split(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ')'));
+        words.filter_map(place_of).find_map(|(file, line)| source::read_line(folder, file, line))
     }
 
     /// Whether a module may be loaded. A version of a module that has stopped the server may not. The clock notes the

@@ -464,10 +464,22 @@
   // `JSON.parse` and `JSON.stringify`: the amount of work is known only afterwards. Almost every call of game code uses
   // both, and the wrapper that `replace` makes would cost more than they do.
   const { parse, stringify } = JSON;
+  // The engine's error knows the place in the text, but not the code that called.
+  const failed = (error) => {
+    if (error instanceof SyntaxError) {
+      const stack = new Error().stack.split("\n").slice(2).join("\n");
+      defineProperty(error, "stack", { value: stack, writable: true, configurable: true, enumerable: false });
+    }
+    return error;
+  };
   const written = {
     parse(text, reviver) {
       if (reviver === undefined && typeof text === "string" && (worked += text.length) < WORK_MAX) {
-        return parse(text);
+        try {
+          return parse(text);
+        } catch (error) {
+          throw failed(error);
+        }
       }
       if (worked >= WORK_MAX) {
         rest();

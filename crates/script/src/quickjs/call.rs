@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use muster_api::game::{Failure, Invocation};
+use muster_api::game::{Failure, Invocation, STACK_LINE};
 use muster_wire::code::Code;
 use muster_wire::json::WriteOptions;
 use rquickjs::function::Args;
@@ -177,7 +177,8 @@ fn turned<'js>(
         },
         Err(failure) => Err(failure),
     };
-    TurnEnd::Answered(value.and_then(|value| meaning(ctx, value, result_type)))
+    let unfit = |failure: Failure| failure.with_stack(STACK_LINE);
+    TurnEnd::Answered(value.and_then(|value| meaning(ctx, value, result_type).map_err(unfit)))
 }
 
 fn arguments<'js>(

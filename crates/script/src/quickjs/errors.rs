@@ -108,9 +108,14 @@ fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
     json.or_else(|| string(value)).unwrap_or_else(|| "an error that cannot be shown".to_owned())
 }
 
+/// The stack of an error, for the log; `None` if the value is no error.
+pub(super) fn stack(value: &JsValue<'_>) -> Option<String> {
+    Exception::from_object(value.as_object()?.clone())?.stack()
+}
+
 /// The place where an error was thrown, from its stack, for the log.
 pub(super) fn place(value: &JsValue<'_>) -> Option<String> {
-    let stack = Exception::from_object(value.as_object()?.clone())?.stack()?;
+    let stack = stack(value)?;
     let first = stack.lines().map(str::trim).find(|line| !line.contains("(native)"))?;
     Some(first.strip_prefix("at ").unwrap_or(first).to_owned())
 }

@@ -14,7 +14,7 @@ use super::promises::Promises;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use super::{binary, globals};
-use crate::host::{Host, HostAnswer, Type, Unfit, pending as pending_functions};
+use crate::host::{Host, HostAnswer, HostFunction, Type, Unfit, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -140,7 +140,7 @@ impl BoundHostFunction {
         });
         match answer {
             Ok(value) => written.write(ctx, value),
-            Err(error) => Err(throw_refusal(ctx, &error)),
+            Err(error) => Err(throw_refusal(ctx, &HostFunction::named(&form.names[0], error))),
         }
     }
 
@@ -159,7 +159,7 @@ impl BoundHostFunction {
         match form.function.start(&means.host, arguments) {
             Ok(HostAnswer::Pending(awaited)) => promises.expect(ctx, &means.host, awaited, written),
             Ok(HostAnswer::Ready(value)) => settled(ctx, written.write(ctx, value)),
-            Err(error) => settled(ctx, Err(throw_refusal(ctx, &error))),
+            Err(error) => settled(ctx, Err(throw_refusal(ctx, &HostFunction::named(&form.names[0], error)))),
         }
     }
 }

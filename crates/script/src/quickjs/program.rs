@@ -98,6 +98,10 @@ impl LoadedProgram for Bundle {
         &self.names
     }
 
+    fn handlers(&self) -> BTreeSet<String> {
+        self.handlers.clone()
+    }
+
     fn has_handler(&self, name: &str) -> bool {
         self.handlers.contains(name)
     }

@@ -6,14 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_api::game::Failure;
+use muster_api::game::{Failure, STACK_LINE};
 use muster_wire::code::Code;
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Result, Runtime, Value as JsValue, qjs};
 
 use super::context::{Contexts, context_of};
-use super::errors::{place, raised, thrown};
+use super::errors::{place, raised, stack, thrown};
 use super::host::{Means, nk};
 use super::init::{Init, InitAnswers};
 use super::logger::logger;
@@ -23,7 +23,7 @@ use super::promises::{Promises, UNFULFILLED};
 use super::register::{InitRegistrations, initializer};
 use super::sources::Sources;
 use super::{deterministic, globals};
-use crate::host::{Host, line_of};
+use crate::host::Host;
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
@@ -382,20 +382,16 @@ fn unloaded(ctx: &Ctx<'_>, error: &rquickjs::Error) -> LoadError {
     LoadError(format!("{place}{}", thrown(ctx, value).message))
 }
 
-/// The failure of an exception. Exceptions that the author did not throw on purpose are logged with their place.
+/// The failure of an exception. That of an error that the author did not throw on purpose has a trace.
 fn reported(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
     if !error.is_exception() {
         return raised(ctx, error);
     }
     let value = ctx.catch();
-    let (is_error, place) = (value.is_error(), place(&value));
+    let stack = stack(&value);
     let failure = thrown(ctx, value);
-    if is_error {
-        tracing::warn!(
-            told = line_of(&failure.message),
-            place = place.as_deref().map(line_of),
-            "code in JavaScript threw an error"
-        );
+    match stack {
+        Some(stack) => failure.with_stack(&format!("{STACK_LINE}\n{stack}")),
+        None => failure.with_stack(STACK_LINE),
     }
-    failure
 }

@@ -14,6 +14,13 @@ const HEAD: &str = "--!strict
 
 ";
 
+/// The declarations that do not follow from the host table: contexts, matches, and the types of functions that modules
+/// register.
+const MATCHES: &str = include_str!("matches.luau");
+
+/// The functions by which modules register functions, and those that are bound to the call that runs.
+const REGISTERS: &str = include_str!("registers.luau");
+
 /// The largest number of characters in a line of a comment.
 const WIDTH: usize = 116;
 
@@ -29,7 +36,9 @@ pub fn luau() -> String {
         }
         written.push_str("}\n\n");
     }
-    written.push_str("export type Nakama = {\n");
+    written.push_str(MATCHES);
+    written.push_str("\nexport type Nakama = {\n");
+    written.push_str(REGISTERS);
     functions().for_each(|function| declare(&mut written, function));
     written.push_str("    [string]: any,\n}\n\nreturn (nil :: any) :: Nakama\n");
     written

@@ -115,3 +115,82 @@ fn comments_are_wrapped() {
     assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
     assert_eq!(wrapped("", 8), [""]);
 }
+
+/// The samples in guides and examples, by the endings of their languages: file, language, text.
+fn samples() -> Vec<(String, String, String)> {
+    const LANGUAGES: [(&str, &str); 6] = [
+        ("lua", "lua"),
+        ("javascript", "js"),
+        ("js", "js"),
+        ("typescript", "ts"),
+        ("ts", "ts"),
+        ("mjs", "js"),
+    ];
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("docs/guide"), root.join("examples")];
+    let mut samples = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.display().to_string();
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            if path.is_dir() && !path.ends_with("node_modules") {
+                folders.push(path);
+            } else if ["lua", "ts"].contains(&ending) || ending == "js" && file.contains("javascript") {
+                samples.push((file, ending.to_owned(), std::fs::read_to_string(&path).unwrap()));
+            } else if ending == "md" {
+                let text = std::fs::read_to_string(&path).unwrap();
+                for block in text.split("\n```").skip(1).step_by(2) {
+                    let (name, code) = block.split_once('\n').unwrap_or_default();
+                    if let Some((_, language)) = LANGUAGES.iter().find(|(known, _)| *known == name) {
+                        samples.push((file.clone(), (*language).to_owned(), code.to_owned()));
+                    }
+                }
+            }
+        }
+    }
+    samples
+}
+
+/// The names behind an object's name and a dot.
+fn members<'t>(text: &'t str, object: &str) -> Vec<&'t str> {
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let found = text.match_indices(object).filter(|(at, _)| {
+        !text[..*at].ends_with(|letter: char| is_of_name(letter) || matches!(letter, '.' | '/' | '@' | '-'))
+    });
+    let name = |rest: &'t str| rest.split(|letter: char| !is_of_name(letter)).next().unwrap_or_default();
+    found.map(|(at, _)| name(&text[at + object.len()..])).filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn samples_can_be_read_and_name_only_what_the_declarations_have() {
+    let (luau, typescript) = (luau(), typescript());
+    let samples = samples();
+    assert!(samples.iter().filter(|(_, language, _)| language == "lua").count() > 10, "samples are found");
+    for (file, language, text) in samples {
+        let objects: [(&str, &str, fn(&str) -> String); 3] = if language == "lua" {
+            let field = |name: &str| format!("\n    {name}: (");
+            [("nk.", &luau, field), ("dispatcher.", &luau, field), ("nkruntime.", &luau, field)]
+        } else {
+            let method = |name: &str| format!("\n    {name}(");
+            let exported = |name: &str| format!(" {name}");
+            [("nk.", &typescript, method), ("dispatcher.", &typescript, method), ("nkruntime.", &typescript, exported)]
+        };
+        for (object, declarations, declared) in objects {
+            for name in members(&text, object) {
+                let is_there = declarations.contains(&declared(name)) || name == "promises";
+                assert!(is_there, "{file}: {object}{name} is not in the declarations");
+            }
+        }
+        if language == "lua" {
+            let read = mlua::Lua::new().load(&text).into_function().map(drop);
+            assert!(read.is_ok(), "{file}: {read:?} in {text}");
+        } else {
+            let allocator = oxc_allocator::Allocator::default();
+            let kind = if language == "ts" { oxc_span::SourceType::ts() } else { oxc_span::SourceType::mjs() };
+            let parsed = oxc_parser::Parser::new(&allocator, &text, kind).parse();
+            let first = parsed.diagnostics.iter().next();
+            assert!(!parsed.panicked && first.is_none(), "{file}: {first:?} in {text}");
+        }
+    }
+}

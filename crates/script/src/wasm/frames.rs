@@ -13,7 +13,7 @@ use muster_live::matches::{
 use super::codec::{Reader, Unreadable, Writer};
 use crate::functions::ServerFacts;
 use crate::machine::call::{CallArgument, Callee, SinglePurpose};
-use crate::machine::matches::{SENT_BYTES_MAX, Sink};
+use crate::machine::matches::{JOINED, SENT_BYTES_MAX, Sink, reason_number};
 use crate::machine::registered::{Among, Names, Point, RegisteredFunctions, When};
 use crate::value::Value;
 
@@ -135,9 +135,9 @@ pub(super) fn match_call(id: u64, call: &Call, public_id: &str, node: &str) -> R
             let params = Value::decode(params).map_err(|error| error.message)?;
             frame.value(params);
         }
-        Callback::JoinAttempt { presence, metadata } => {
+        Callback::JoinAttempt { presence, joiner } => {
             write_presence(&mut frame, presence, node, None);
-            frame.pairs(metadata.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            frame.pairs(joiner.metadata.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         }
         Callback::Join(came) => {
             frame.length(came.len());
@@ -188,11 +188,7 @@ pub(super) fn callback_name(callback: &Callback) -> &'static str {
 fn write_presence(frame: &mut Writer, presence: &Presence, node: &str, reason: Option<LeaveReason>) {
     frame.text(&presence.user_id.to_string()).text(&presence.session_id.to_string());
     frame.text(&presence.username).text(node);
-    frame.byte(match reason {
-        None => 1,
-        Some(LeaveReason::Left | LeaveReason::Kicked) => 3,
-        Some(LeaveReason::Disconnected) => 4,
-    });
+    frame.byte(reason.map_or(JOINED, reason_number));
 }
 
 /// Tells the instance to forget a match.

@@ -145,6 +145,10 @@ impl LoadedProgram for GoModule {
         &self.names
     }
 
+    fn handlers(&self) -> BTreeSet<String> {
+        self.handlers.clone()
+    }
+
     fn has_handler(&self, name: &str) -> bool {
         self.handlers.contains(name)
     }

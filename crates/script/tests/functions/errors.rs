@@ -17,11 +17,12 @@ fn a_function_says_with_which_code_it_fails() {
 }
 
 #[test]
-fn a_text_comes_with_its_place_and_code_13() {
-    check("error('broken')", Code::Internal, "game.lua:3: broken");
+fn a_text_comes_without_its_place_and_with_code_13() {
+    check("error('broken')", Code::Internal, "broken");
+    check("error('in 5:30: broken', 0)", Code::Internal, "in 5:30: broken");
     check("error('broken', 0)", Code::Internal, "broken");
-    check("local t = nil return t.x", Code::Internal, "game.lua:3: attempt to index nil with 'x'");
-    check("require('nakama').base16_decode('x')", Code::Internal, "game.lua:3: not a valid base16 string");
+    check("local t = nil return t.x", Code::Internal, "attempt to index nil with 'x'");
+    check("require('nakama').base16_decode('x')", Code::Internal, "not a valid base16 string");
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub struct Connected {
 impl Default for Connected {
     fn default() -> Self {
         let sockets = Rc::new(TestRim::default());
-        let framer = Framer::new("muster".into());
+        let framer = Framer::new("muster".into(), false);
         let plane = Plane::new(Place::from(0), Routes::alone(1), PlaneConfig::default(), framer);
         let live = Rc::new(Live::new(plane, sockets.clone()));
         live.attach_engines(None);

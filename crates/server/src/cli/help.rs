@@ -19,6 +19,8 @@ Muster, a game server.
   muster match record FOLDER    start as `dev` does, and record durable matches into a folder
   muster match replay FILE      play a recording again with the modules that there are, and print each call
   muster match verify FILE ...  tell whether the modules still do what they did in recordings
+  muster match list             list the durable matches of a stopped server, or of a cluster
+  muster match forget ID        end a durable match, for example one that cannot go on
   muster bench ...              load a server and measure it; `muster bench --help` tells more
   muster help KEY               tell about one configuration key
   muster --version

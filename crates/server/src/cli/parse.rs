@@ -135,8 +135,8 @@ fn one_folder(
 fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
     let Split { mut flags, words, help, .. } = split(rest, &[])?;
     let usage = || {
-        let told =
-            "write `muster match record FOLDER`, or `muster match replay|verify FILE`, with one recording or more";
+        let told = "write `muster match record FOLDER`; `muster match replay|verify FILE`, with one recording or more; \
+                    `muster match list`; or `muster match forget ID`";
         UsageError(told.to_owned())
     };
     let action = match words.as_slice() {
@@ -145,6 +145,13 @@ fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
             let key = keys::find("match.record_dir").ok_or_else(usage)?;
             flags.push(Setting::one(key, folder, Source::Flag));
             return Ok(Command::Start { mode: ServerMode::Dev, flags });
+        }
+        [word] if word == "list" => return Ok(Command::ListMatches { flags }),
+        [word, id] if word == "forget" => {
+            // The public id names the cluster or server behind a dot.
+            let uuid = id.split('.').next().unwrap_or_default();
+            let id = uuid.parse().map_err(|_| UsageError(format!("`{id}` is no match id; `muster match list` has them")))?;
+            return Ok(Command::ForgetMatch { id, flags });
         }
         [word, _, ..] if word == "replay" => MatchAction::Replay,
         [word, _, ..] if word == "verify" => MatchAction::Verify,

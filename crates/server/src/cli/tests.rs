@@ -53,6 +53,11 @@ fn commands() {
     assert_eq!(read("backup out.db"), "Backup { file: \"out.db\", flags: [] }");
     assert_eq!(read("restore -- --odd"), "Restore { file: \"--odd\", force: false, flags: [] }");
     assert_eq!(read("types out"), "Types { folder: \"out\" }");
+    assert_eq!(read("match list --name a"), "ListMatches { flags: [name = a (command line)] }");
+    let forget = "ForgetMatch { id: 7bab7310-9a66-4477-b43a-f53100000001, flags: [] }";
+    assert_eq!(read("match forget 7bab7310-9a66-4477-b43a-f53100000001"), forget);
+    assert_eq!(read("match forget 7bab7310-9a66-4477-b43a-f53100000001.muster"), forget, "a public id");
+    assert_eq!(read("match forget x"), "error `x` is no match id; `muster match list` has them");
     assert_eq!(read("check"), "Check { mode: Serve, flags: [] }");
     assert_eq!(read("check --dev"), "Check { mode: Dev, flags: [] }");
     assert_eq!(read("check --keys"), "print name = muster");

@@ -3,6 +3,7 @@
 mod account;
 mod database;
 mod drain;
+mod durable_matches;
 mod health;
 mod matches;
 mod serve;
@@ -11,6 +12,7 @@ mod types;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use muster_live::matches::MatchId;
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
@@ -34,6 +36,8 @@ pub fn run(command: Command) -> ExitCode {
         Command::Healthcheck { target } => health::check(&target),
         Command::Drain { node, flags } => drain::drain(&node, &flags),
         Command::Match { action, files, flags } => matches::run(action, &files, &flags),
+        Command::ListMatches { flags } => durable_matches::list(&flags),
+        Command::ForgetMatch { id, flags } => durable_matches::forget(MatchId(id), &flags),
         Command::Types { folder } => types::write(&folder),
         Command::Account { action, user_id, flags } => account::run(action, user_id, &flags),
     };

@@ -222,7 +222,7 @@ fn configuration_files(environment: &[Setting], flags: &[Setting]) -> Vec<String
 
 /// Defaults of `muster dev`, such as listening on loopback.
 fn development_defaults() -> Vec<Setting> {
-    const VALUES: [(&str, &str); 5] = [
+    const VALUES: [(&str, &str); 6] = [
         ("socket.address", "127.0.0.1"),
         ("console.address", "127.0.0.1"),
         // A developer can look around for as long as these tokens live. With shorter lives, the official JavaScript
@@ -230,6 +230,8 @@ fn development_defaults() -> Vec<Setting> {
         ("session.token_expiry_sec", "7200"),
         ("session.refresh_token_expiry_sec", "2592000"),
         ("script.reload", "true"),
+        // A developer who tries the matchmaker out waits for two passes.
+        ("matchmaker.interval_sec", "1"),
     ];
     let setting = |(name, value)| Some(Setting::one(keys::find(name)?, value, Source::Development));
     VALUES.into_iter().filter_map(setting).collect()

@@ -28,9 +28,21 @@ impl MatchLogs {
     /// # Errors
     /// A sentence that says what to do.
     pub(crate) fn open(data_dir: &Path) -> Result<Self, String> {
-        let folder = data_dir.join(MATCHES);
-        let opened = FileLogs::open(&folder, FileOptions::default());
-        opened.map(Self::Files).map_err(|error| format!("cannot use the log of matches: {error}"))
+        Self::open_files(data_dir).map(Self::Files)
+    }
+
+    /// Opens the files of a server on its own.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub(crate) fn open_files(data_dir: &Path) -> Result<FileLogs, String> {
+        let opened = FileLogs::open(&data_dir.join(MATCHES), FileOptions::default());
+        opened.map_err(|error| format!("cannot use the log of matches: {error}"))
+    }
+
+    /// Whether a server on its own has kept logs in its data folder.
+    pub(crate) fn exist(data_dir: &Path) -> bool {
+        data_dir.join(MATCHES).is_dir()
     }
 
     /// A shard's handle of the logs.

@@ -129,6 +129,15 @@ pub struct JoinAttempt {
     pub presence: ::core::option::Option<Presence>,
     #[prost(message, repeated, tag = "2")]
     pub metadata: ::prost::alloc::vec::Vec<Pair>,
+    #[prost(message, repeated, tag = "3")]
+    pub vars: ::prost::alloc::vec::Vec<Pair>,
+    /// Seconds since 1970; 0 in records of releases that do not tell.
+    #[prost(int64, tag = "4")]
+    pub token_expires_at_sec: i64,
+    #[prost(string, tag = "5")]
+    pub client_ip: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub client_port: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Pair {

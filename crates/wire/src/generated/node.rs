@@ -2143,6 +2143,16 @@ pub struct MatchEntry {
     /// Names and values in turn: each name is followed by its value.
     #[prost(string, repeated, tag = "2")]
     pub metadata: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Names and values in turn.
+    #[prost(string, repeated, tag = "3")]
+    pub vars: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Seconds since 1970; 0 if the sender's release does not tell.
+    #[prost(int64, tag = "4")]
+    pub token_expires_at_sec: i64,
+    #[prost(string, tag = "5")]
+    pub client_ip: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub client_port: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MatchInput {

@@ -277,7 +277,7 @@ impl World {
             let asked = OpenMatchRequest::Join { who, match_number, generation: tie.generation };
             let Some(request) = self.ask(at.place, OpenRequest::Match(asked)) else { return Ok(()) };
             return self.step(at.place, |plane, now, out| {
-                plane.come_to_match(now, at.key, stream, [].into(), request, out);
+                plane.come_to_match(now, at.key, stream, Default::default(), request, out);
             });
         }
         tie.sent += 1;

@@ -10,7 +10,7 @@ use muster_live::plane::RequestRef;
 use muster_live::{Place, Presence};
 use muster_wire::node::{self, carried_waiting::What};
 
-use super::{pairs_from_wire, pairs_to_wire};
+use super::{entry_from_wire, entry_to_wire};
 use crate::codec::form::{
     Form, Result, form_of_enum, id_from_wire, id_to_wire, ids_from_wire, ids_to_wire, list_from_wire, list_to_wire,
     maybe, part, required,
@@ -144,9 +144,8 @@ impl Form for CarriedWaiting {
 
     fn to_wire(&self) -> node::CarriedWaiting {
         let (what, reply_to, left_ms) = match self {
-            Self::Attempt { member, metadata, reply_to, left_ms } => {
-                let (member, metadata) = (Some(member.to_wire()), pairs_to_wire(metadata));
-                (What::Attempt(node::MatchEntry { member, metadata }), *reply_to, *left_ms)
+            Self::Attempt { member, joiner, reply_to, left_ms } => {
+                (What::Attempt(entry_to_wire(member, joiner)), *reply_to, *left_ms)
             }
             Self::Join(presence) => (What::Join(presence.to_wire()), None, 0),
             Self::Leave(left) => (What::Leave(left.to_wire()), None, 0),
@@ -161,9 +160,9 @@ impl Form for CarriedWaiting {
     fn from_wire(wire: node::CarriedWaiting) -> Result<Self> {
         let (reply_to, left_ms) = (maybe(wire.reply_to)?, wire.left_ms);
         Ok(match required(wire.what, "carried_waiting.what")? {
-            What::Attempt(node::MatchEntry { member, metadata }) => {
-                let member = Box::new(part(member, "match_entry.member")?);
-                Self::Attempt { member, metadata: pairs_from_wire(metadata)?, reply_to, left_ms }
+            What::Attempt(entry) => {
+                let (member, joiner) = entry_from_wire(entry)?;
+                Self::Attempt { member, joiner, reply_to, left_ms }
             }
             What::Join(presence) => Self::Join(Arc::new(Presence::from_wire(presence)?)),
             What::Leave(left) => Self::Leave(Left::from_wire(left)?),

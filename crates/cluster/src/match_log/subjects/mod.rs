@@ -18,11 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use muster_live::matches::{LogError, LogFuture, MatchLog, RecordNumber};
+use muster_domain::ids::Uuid;
+use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RecordNumber};
 use muster_live::place::{Epoch, Partition};
 use tokio::sync::Semaphore;
 
 use super::{check_record, number_of};
+use message::GatheredRecords;
 use owner::Owned;
 
 /// Limit of the bytes of records that wait to be published, over all partitions; further records are refused.
@@ -60,6 +62,15 @@ pub trait Subjects: Send + Sync + 'static {
 
     /// Deletes the messages before this number.
     fn purge(&self, partition: u16, before: u64) -> impl Future<Output = Result<(), ReadError>> + Send;
+
+    /// Notes that an operator wants a match forgotten. Noting it twice changes nothing.
+    fn want_forgotten(&self, id: Uuid) -> impl Future<Output = Result<(), ReadError>> + Send;
+
+    /// Matches that an operator wants forgotten.
+    fn unwanted(&self) -> impl Future<Output = Result<BTreeSet<Uuid>, ReadError>> + Send;
+
+    /// Removes the note that an operator wants a match forgotten.
+    fn forgotten(&self, id: Uuid) -> impl Future<Output = Result<(), ReadError>> + Send;
 
     /// The largest message, in bytes.
     fn message_bytes_max(&self) -> usize;
@@ -154,6 +165,36 @@ impl<S: Subjects> SubjectLogs<S> {
         SubjectLog { common: self.0.clone(), owner: self.0.subjects.identity(), owned: RefCell::default() }
     }
 
+    /// Partitions that may have records.
+    ///
+    /// # Errors
+    /// [`LogError::Failed`] if the store of messages does not answer.
+    pub async fn partitions(&self) -> Result<BTreeSet<Partition>, LogError> {
+        let numbers = self.0.subjects.partitions().await.map_err(failed)?;
+        Ok(numbers.into_iter().filter_map(Partition::new).collect())
+    }
+
+    /// The records of a partition's log so far. The log's owner is not disturbed, and may write more meanwhile.
+    ///
+    /// # Errors
+    /// [`LogError::Failed`] if the store of messages does not answer.
+    pub async fn read(&self, partition: Partition) -> Result<Vec<Bytes>, LogError> {
+        let (number, subjects) = (number_of(partition)?, &self.0.subjects);
+        let Some((last, message)) = subjects.last(number).await.map_err(failed)? else { return Ok(Vec::new()) };
+        let mut gathered = GatheredRecords::default();
+        subjects.read(number, last, &mut |message| gathered.push(&message)).await.map_err(failed)?;
+        gathered.push(&message);
+        Ok(gathered.records())
+    }
+
+    /// Notes that an operator wants a match forgotten: the node that takes the match's log over next ends the match.
+    ///
+    /// # Errors
+    /// [`LogError::Failed`] if the store of messages does not answer.
+    pub async fn want_forgotten(&self, id: MatchId) -> Result<(), LogError> {
+        self.0.subjects.want_forgotten(id.0).await.map_err(failed)
+    }
+
     /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SubjectStats {
@@ -187,7 +228,7 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
     fn partitions(&self) -> LogFuture<BTreeSet<Partition>> {
         let common = self.common.clone();
         Box::pin(async move {
-            let numbers = common.subjects.partitions().await.map_err(|error| LogError::Failed(error.0))?;
+            let numbers = common.subjects.partitions().await.map_err(failed)?;
             Ok(numbers.into_iter().filter_map(Partition::new).collect())
         })
     }
@@ -225,4 +266,26 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
             owned.release();
         }
     }
+
+    fn unwanted(&self) -> LogFuture<BTreeSet<MatchId>> {
+        let common = self.common.clone();
+        Box::pin(async move {
+            let ids = common.subjects.unwanted().await.map_err(failed)?;
+            Ok(ids.into_iter().map(MatchId).collect())
+        })
+    }
+
+    fn forgotten(&self, id: MatchId) {
+        let common = self.common.clone();
+        tokio::spawn(async move {
+            // A note that stays is removed when the match's log is taken over again.
+            if let Err(error) = common.subjects.forgotten(id.0).await {
+                tracing::debug!(%id, %error, "the note of an unwanted match stays");
+            }
+        });
+    }
+}
+
+fn failed(error: ReadError) -> LogError {
+    LogError::Failed(error.0)
 }

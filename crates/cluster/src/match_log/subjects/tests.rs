@@ -155,3 +155,31 @@ fn what_was_said_to_be_kept_outlives_its_owners() {
         runtime.enable_time().start_paused(true).build().expect("a runtime").block_on(live(seed));
     }
 }
+
+#[test]
+fn an_operator_reads_a_log_and_has_a_match_forgotten_without_disturbing_the_owner() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(read_and_forget());
+}
+
+async fn read_and_forget() {
+    let hub = Hub::new(1);
+    let (owner, operator) = (Place::new(&hub), Place::new(&hub));
+    owner.log.take_over(partition(), Epoch(1)).await.expect("taken over");
+    owner.log.append(partition(), b"one").expect("room");
+    owner.log.synced(partition(), Duration::ZERO).await.expect("kept");
+
+    assert_eq!(operator.logs.partitions().await, Ok(BTreeSet::from([partition()])));
+    assert_eq!(operator.logs.read(partition()).await, Ok(vec![Bytes::from_static(b"one")]));
+    let id = MatchId(Uuid::from_u128(7));
+    operator.logs.want_forgotten(id).await.expect("noted");
+    operator.logs.want_forgotten(id).await.expect("noted again");
+    assert_eq!(owner.log.unwanted().await, Ok(BTreeSet::from([id])));
+
+    owner.log.append(partition(), b"two").expect("room");
+    owner.log.synced(partition(), Duration::ZERO).await.expect("the log is still the owner's");
+    owner.log.forgotten(id);
+    pass(1_000).await;
+    assert_eq!(owner.log.unwanted().await, Ok(BTreeSet::new()));
+}

@@ -14,9 +14,9 @@ impl RunningMatch {
         let Self { outline, players, queue, inputs, empty_ticks, .. } = self;
         let waiting = queue.into_iter().filter_map(|queued| match queued {
             QueuedCall::Attempt(attempt, until) => {
-                let Attempt { member, metadata, reply_to, .. } = *attempt;
+                let Attempt { member, joiner, reply_to, .. } = *attempt;
                 let left_ms = until.saturating_sub(now);
-                Some(CarriedWaiting::Attempt { member: Box::new(member), metadata, reply_to, left_ms })
+                Some(CarriedWaiting::Attempt { member: Box::new(member), joiner, reply_to, left_ms })
             }
             QueuedCall::Join(presence) => Some(CarriedWaiting::Join(presence)),
             QueuedCall::Leave(left) => Some(CarriedWaiting::Leave(left)),
@@ -48,9 +48,9 @@ impl RunningMatch {
         }
         for carried in waiting {
             match carried {
-                CarriedWaiting::Attempt { member, metadata, reply_to, left_ms } => {
+                CarriedWaiting::Attempt { member, joiner, reply_to, left_ms } => {
                     running.attempts += 1;
-                    let attempt = Attempt { id, member: *member, metadata, reply_to };
+                    let attempt = Attempt { id, member: *member, joiner, reply_to };
                     running.queue.push_back(QueuedCall::Attempt(Box::new(attempt), now + left_ms));
                 }
                 CarriedWaiting::Join(presence) => running.enqueue_join(presence),

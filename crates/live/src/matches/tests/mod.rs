@@ -49,7 +49,7 @@ fn attempt(id: MatchId, number: u32) -> Attempt {
     let presence = presence(number);
     let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
     let reply_to = Some(request(number));
-    Attempt { id, member: Member { presence, listener }, metadata: Arc::from([]), reply_to }
+    Attempt { id, member: Member { presence, listener }, joiner: Arc::default(), reply_to }
 }
 
 fn request(number: u32) -> RequestRef {

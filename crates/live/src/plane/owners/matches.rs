@@ -13,7 +13,7 @@ use super::match_logs::Rests;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::matches::{
-    self, CallRef, CarriedMatch, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches, MatchesAnswer,
+    self, CallRef, CarriedMatch, Joiner, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches, MatchesAnswer,
     MatchesAsk, Outline, Return, ended_error,
 };
 use crate::outbox::Delivery;
@@ -50,7 +50,7 @@ impl Plane {
         now: Millis,
         key: SessionKey,
         stream: StreamKey,
-        metadata: Arc<[(String, String)]>,
+        joiner: Arc<Joiner>,
         request: RequestRef,
         out: &mut Effects,
     ) {
@@ -59,7 +59,7 @@ impl Plane {
             return;
         }
         if let Some(member) = self.set_out(key, &stream, false, request, out) {
-            let ask = MatchAsk::Join { member: Box::new(member), metadata };
+            let ask = MatchAsk::Join { member: Box::new(member), joiner };
             self.ask_match(now, stream, ask, Some(request), out);
         }
     }
@@ -356,6 +356,13 @@ impl Owning<'_> {
                     // The session is told of its own leave, because no other message says that a match is over.
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
+                }
+                MatchEffect::TellFailure(id, why) => {
+                    let stream = id.stream(&node);
+                    if let Some(payload) = self.sessions.encode.match_failed(&stream, &why) {
+                        let (audience, delivery) = (Audience::All, Delivery::Reliable);
+                        self.publish(&Publish { stream, payload, audience, delivery, sender: None });
+                    }
                 }
                 MatchEffect::Tell { id, to, event: MatchEvent::Data(data), number } => {
                     let stream = id.stream(&node);

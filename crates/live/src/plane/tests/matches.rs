@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::matches::{
-    Act, Broadcast, Callback, Chain, Creation, LeaveReason, Left, ListQuery, MatchAnswer, MatchAsk, MatchId,
+    Act, Broadcast, Callback, Chain, Creation, Joiner, LeaveReason, Left, ListQuery, MatchAnswer, MatchAsk, MatchId,
     MatchesAsk, Outcome, Return,
 };
 use crate::plane;
@@ -63,8 +63,9 @@ impl World {
     fn begin_to_enter_match(&mut self, session: SessionRef, id: MatchId) {
         self.step(session.place.shard(), |plane, now, out| {
             let request = plane.request();
-            let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
-            plane.come_to_match(now, session.key, stream(id), metadata, request, out);
+            let metadata = vec![("team".to_owned(), "red".to_owned())];
+            let joiner = Arc::new(Joiner { metadata, ..Joiner::default() });
+            plane.come_to_match(now, session.key, stream(id), joiner, request, out);
         });
         self.settle();
     }
@@ -72,7 +73,7 @@ impl World {
     pub(super) fn enter_match(&mut self, session: SessionRef, id: MatchId) -> usize {
         self.begin_to_enter_match(session, id);
         let asked = self.returns(Return { outcome: Outcome::Decided(Ok(())), acts: Vec::new() });
-        assert!(matches!(asked, Callback::JoinAttempt { metadata, .. } if metadata[0].1 == "red"));
+        assert!(matches!(asked, Callback::JoinAttempt { joiner, .. } if joiner.metadata[0].1 == "red"));
         assert!(matches!(self.returns(goes(Vec::new())), Callback::Join(came) if came[0].session == session));
         let Some(Reply::Answer(plane::Answer::Match(Ok(MatchAnswer::Entered(entered))))) = self.replies.pop() else {
             panic!("not let in")

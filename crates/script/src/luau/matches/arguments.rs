@@ -8,10 +8,11 @@ use std::sync::Arc;
 use mlua::{Lua, Result, Table, Value as LuaValue};
 use muster_domain::ids::SessionId;
 use muster_live::Presence;
-use muster_live::matches::{Input, LeaveReason, Left};
+use muster_live::matches::{Input, Joiner, Left};
 
 use crate::luau::context::text_of;
 use crate::luau::raw::{self, Pen};
+use crate::machine::matches::{JOINED, reason_number};
 
 /// Number of entries of a presence, and of a message.
 const ROOM: usize = 5;
@@ -39,6 +40,33 @@ const KEPT_AT: i32 = 2;
 pub(super) fn metadata(lua: &Lua, pairs: &[(String, String)]) -> Result<LuaValue> {
     let fill = |table: &mut Pen| pairs.iter().for_each(|(name, value)| table.set_text(name, value));
     raw::table(lua, pairs.len(), fill).map(LuaValue::Table)
+}
+
+/// The context of a join attempt: a copy of the match's context that also tells of the player's session, as in the
+/// original.
+pub(super) fn attempt_context(lua: &Lua, context: &Table, presence: &Presence, joiner: &Joiner) -> Result<Table> {
+    if joiner.token_expires_at_sec == 0 {
+        // A replay of a record without these facts must show the handler what it saw then.
+        return Ok(context.clone());
+    }
+    raw::with_tables(lua, [context], |pen| {
+        pen.clone_of(1);
+        pen.set_text("user_id", text_of(presence.user_id.0, &mut [0; 36]));
+        pen.set_text("username", &*presence.username);
+        pen.set_text("session_id", presence.session_id.to_string());
+        pen.set("user_session_exp", |pen| pen.number(joiner.token_expires_at_sec as f64));
+        if !joiner.vars.is_empty() {
+            pen.set("vars", |pen| {
+                let write = |vars: &mut Pen| joiner.vars.iter().for_each(|(name, text)| vars.set_text(name, text));
+                pen.table(0, joiner.vars.len(), write);
+            });
+        }
+        for (name, text) in [("client_ip", &joiner.client_ip), ("client_port", &joiner.client_port)] {
+            if !text.is_empty() {
+                pen.set_text(name, text);
+            }
+        }
+    })
 }
 
 /// Writes tables of presences and messages in one machine.
@@ -105,18 +133,19 @@ impl ArgumentTables {
 
     /// The table of a player's presence.
     pub(super) fn presence(&self, lua: &Lua, presence: &Presence, node: &str) -> Result<LuaValue> {
-        self.write(lua, |pen| pen.table(0, ROOM, |pen| fill(pen, presence, node, None)))
+        self.write(lua, |pen| pen.table(0, ROOM, |pen| fill(pen, presence, node)))
     }
 
     /// The list of players who joined.
     pub(super) fn presences(&self, lua: &Lua, came: &[Arc<Presence>], node: &str) -> Result<LuaValue> {
-        self.write(lua, |pen| pen.list(came, |pen, who| pen.table(0, ROOM, |pen| fill(pen, who, node, None))))
+        let write = |pen: &mut Pen, who: &Arc<Presence>| fill_with_reason(pen, who, node, JOINED);
+        self.write(lua, |pen| pen.list(came, |pen, who| pen.table(0, ROOM, |pen| write(pen, who))))
     }
 
     /// The list of players who left, with reasons.
     pub(super) fn left_presences(&self, lua: &Lua, left: &[Left], node: &str) -> Result<LuaValue> {
         let write = |pen: &mut Pen, gone: &Left| {
-            pen.table(0, ROOM, |pen| fill(pen, &gone.presence, node, Some(gone.reason)));
+            pen.table(0, ROOM, |pen| fill_with_reason(pen, &gone.presence, node, reason_number(gone.reason)));
         };
         self.write(lua, |pen| pen.list(left, write))
     }
@@ -131,7 +160,7 @@ impl ArgumentTables {
             pen.list(inputs, |pen, input| {
                 let (place, is_kept) = places.of(&input.sender);
                 if !is_kept {
-                    pen.put_in(KEPT_AT, place, |pen| pen.table(0, ROOM, |pen| fill(pen, &input.sender, node, None)));
+                    pen.put_in(KEPT_AT, place, |pen| pen.table(0, ROOM, |pen| fill(pen, &input.sender, node)));
                     places.note(&input.sender, place);
                 }
                 pen.table(0, ROOM, |pen| {
@@ -151,18 +180,17 @@ impl ArgumentTables {
     }
 }
 
-/// Writes the entries of a presence; `reason` says why its player left.
-fn fill(pen: &mut Pen, presence: &Presence, node: &str, reason: Option<LeaveReason>) {
+/// Writes the entries of a presence.
+fn fill(pen: &mut Pen, presence: &Presence, node: &str) {
     let set_text = |pen: &mut Pen, name, text: &str| pen.set_listed(NAMES_AT, name, |pen| pen.text(text.as_bytes()));
     set_text(pen, USER_ID, text_of(presence.user_id.0, &mut [0; 36]));
     set_text(pen, SESSION_ID, &presence.session_id.to_string());
     set_text(pen, USERNAME, &presence.username);
     set_text(pen, NODE, node);
-    let reason = match reason {
-        None => 1,
-        Some(LeaveReason::Left) => 3,
-        Some(LeaveReason::Disconnected) => 4,
-        Some(LeaveReason::Kicked) => 3,
-    };
+}
+
+/// Writes the entries of a presence that came or went.
+fn fill_with_reason(pen: &mut Pen, presence: &Presence, node: &str, reason: u8) {
+    fill(pen, presence, node);
     pen.set_listed(NAMES_AT, REASON, |pen| pen.number(reason.into()));
 }

@@ -28,7 +28,7 @@ use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
-use arguments::{ArgumentTables, Senders, metadata};
+use arguments::{ArgumentTables, Senders, attempt_context, metadata};
 use dispatcher::Dispatcher;
 use handler::{Handler, InitReturn};
 
@@ -165,10 +165,13 @@ impl MatchMachine for MatchVm {
             (self.vm.lua.clone(), self.vm.host.node.clone(), self.dispatcher.table.clone(), loaded.clone());
         let (callback, label, tables) = (call.callback.clone(), call.label.clone(), self.tables.clone());
         let arguments = move |seat: &Seat| -> mlua::Result<MultiValue> {
+            its.tell_label(label)?;
+            let mut context = its.context.clone();
             let (function, first, second) = match &callback {
                 Callback::Init { .. } => return Err(mlua::Error::runtime("the match has begun")),
-                Callback::JoinAttempt { presence: who, metadata: said } => {
-                    let said = metadata(&lua, said)?;
+                Callback::JoinAttempt { presence: who, joiner } => {
+                    let said = metadata(&lua, &joiner.metadata)?;
+                    context = attempt_context(&lua, &its.context, who, joiner)?;
                     (&its.handler.join_attempt, tables.presence(&lua, who, &node)?, Some(said))
                 }
                 Callback::Join(came) => (&its.handler.join, tables.presences(&lua, came, &node)?, None),
@@ -190,10 +193,9 @@ impl MatchMachine for MatchVm {
                 }
                 Callback::Signal(data) => (&its.handler.signal, LuaValue::String(lua.create_string(&**data)?), None),
             };
-            its.tell_label(label)?;
-            seat.context.replace(Some(its.context.clone()));
+            seat.context.replace(Some(context.clone()));
             let state = its.state.borrow().clone();
-            let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(its.context.clone()));
+            let (function, context) = (LuaValue::Function(function.clone()), LuaValue::Table(context));
             let mut arguments =
                 vec![function, context, LuaValue::Table(table), LuaValue::Number(tick as f64), state, first];
             arguments.extend(second);
@@ -363,7 +365,10 @@ fn values_of(lua: &Lua, results: MultiValue) -> Returned {
     let mut results = results.into_iter();
     match results.next() {
         Some(LuaValue::Boolean(true)) => Ok(results.collect()),
-        _ => Err(super::call::raised(lua, results.next().unwrap_or(LuaValue::Nil)).message.into()),
+        _ => {
+            let value = results.next().unwrap_or(LuaValue::Nil);
+            Err(super::call::raised_with_stack(lua, value, results.next()).in_full().into())
+        }
     }
 }
 

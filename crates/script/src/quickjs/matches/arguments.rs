@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use muster_live::Presence;
-use muster_live::matches::{Input, LeaveReason, Left};
+use muster_live::matches::{Input, Joiner, Left};
 use rquickjs::{Array, Ctx, IntoJs, Object, Result, Value as JsValue};
 
+use crate::machine::matches::{JOINED, reason_number};
 use crate::quickjs::{binary, values};
 
 /// An object of the metadata with which a client asks to join.
@@ -17,42 +18,70 @@ pub(super) fn metadata<'js>(ctx: &Ctx<'js>, pairs: &[(String, String)]) -> Resul
     Ok(object.into_value())
 }
 
-/// The object of a presence; `reason` says why its player left.
-pub(super) fn presence<'js>(
+/// The context of a join attempt: a copy of the match's context that also tells of the player's session, as in the
+/// original.
+pub(super) fn attempt_context<'js>(
     ctx: &Ctx<'js>,
+    context: Object<'js>,
     presence: &Presence,
-    node: &str,
-    reason: Option<LeaveReason>,
+    joiner: &Joiner,
 ) -> Result<Object<'js>> {
+    if joiner.token_expires_at_sec == 0 {
+        // A replay of a record without these facts must show the handler what it saw then.
+        return Ok(context);
+    }
+    let copy = Object::new(ctx.clone())?;
+    for property in context.props::<String, JsValue<'js>>() {
+        let (name, value) = property?;
+        values::put(&copy, &name, value)?;
+    }
+    copy.set("userId", presence.user_id.to_string())?;
+    copy.set("username", &*presence.username)?;
+    copy.set("sessionId", presence.session_id.to_string())?;
+    copy.set("userSessionExp", joiner.token_expires_at_sec as f64)?;
+    if !joiner.vars.is_empty() {
+        copy.set("vars", metadata(ctx, &joiner.vars)?)?;
+    }
+    for (name, text) in [("clientIp", &joiner.client_ip), ("clientPort", &joiner.client_port)] {
+        if !text.is_empty() {
+            copy.set(name, &**text)?;
+        }
+    }
+    Ok(copy)
+}
+
+/// The object of a presence.
+pub(super) fn presence<'js>(ctx: &Ctx<'js>, presence: &Presence, node: &str) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("userId", presence.user_id.to_string())?;
     object.set("sessionId", presence.session_id.to_string())?;
     object.set("username", &*presence.username)?;
     object.set("node", node)?;
-    let reason = match reason {
-        None => 1,
-        Some(LeaveReason::Left | LeaveReason::Kicked) => 3,
-        Some(LeaveReason::Disconnected) => 4,
-    };
+    Ok(object)
+}
+
+/// The object of a presence that came or went.
+fn presence_with_reason<'js>(ctx: &Ctx<'js>, who: &Presence, node: &str, reason: u8) -> Result<Object<'js>> {
+    let object = presence(ctx, who, node)?;
     object.set("reason", reason)?;
     Ok(object)
 }
 
 /// The array of players who joined.
 pub(super) fn presences<'js>(ctx: &Ctx<'js>, came: &[Arc<Presence>], node: &str) -> Result<JsValue<'js>> {
-    list(ctx, came, |who| presence(ctx, who, node, None))
+    list(ctx, came, |who| presence_with_reason(ctx, who, node, JOINED))
 }
 
 /// The array of players who left, with reasons.
 pub(super) fn left_presences<'js>(ctx: &Ctx<'js>, left: &[Left], node: &str) -> Result<JsValue<'js>> {
-    list(ctx, left, |left| presence(ctx, &left.presence, node, Some(left.reason)))
+    list(ctx, left, |left| presence_with_reason(ctx, &left.presence, node, reason_number(left.reason)))
 }
 
 /// The array of messages that players sent.
 pub(super) fn messages<'js>(ctx: &Ctx<'js>, inputs: &[Input], node: &str) -> Result<JsValue<'js>> {
     list(ctx, inputs, |input| {
         let object = Object::new(ctx.clone())?;
-        object.set("sender", presence(ctx, &input.sender, node, None)?)?;
+        object.set("sender", presence(ctx, &input.sender, node)?)?;
         object.set("opCode", input.op_code as f64)?;
         object.set("data", binary::write(ctx, &input.data)?)?;
         object.set("reliable", input.reliable)?;

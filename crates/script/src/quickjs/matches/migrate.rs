@@ -86,7 +86,7 @@ fn adopt(
         Ok((context, migrate.restore(ctx)?, arguments))
     };
     let (context, function, arguments) = prepare().map_err(thrown)?;
-    let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
+    let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.in_full()))?;
     let state: Option<JsValue<'_>> = match returned.as_object() {
         Some(object) => Some(object.get("state").map_err(thrown)?),
         None => None,

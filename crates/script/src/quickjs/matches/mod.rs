@@ -31,7 +31,7 @@ use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
-use arguments::{left_presences, messages, metadata, presence, presences};
+use arguments::{attempt_context, left_presences, messages, metadata, presence, presences};
 use dispatcher::Dispatcher;
 use handler::InitReturn;
 
@@ -275,7 +275,7 @@ fn begin(
                 Ok((callbacks.required[0].clone().restore(ctx)?, arguments))
             };
             let (function, arguments) = prepare().map_err(thrown)?;
-            let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
+            let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.in_full()))?;
             handler::begun(ctx, returned)?
         }
     };
@@ -300,10 +300,13 @@ impl LoadedMatch {
         let (index, name) = handler::callback(&call.callback);
         let node = &*engine.means.host.node;
         let prepare = || -> Result<_> {
+            let mut context = self.context.clone().restore(ctx)?;
+            context.set("matchLabel", &*call.label)?;
             let (first, second) = match &call.callback {
                 Callback::Init { .. } => (JsValue::new_null(ctx.clone()), None),
-                Callback::JoinAttempt { presence: who, metadata: said } => {
-                    (presence(ctx, who, node, None)?.into_value(), Some(metadata(ctx, said)?))
+                Callback::JoinAttempt { presence: who, joiner } => {
+                    context = attempt_context(ctx, context, who, joiner)?;
+                    (presence(ctx, who, node)?.into_value(), Some(metadata(ctx, &joiner.metadata)?))
                 }
                 Callback::Join(came) => (presences(ctx, came, node)?, None),
                 Callback::Leave(left) => (left_presences(ctx, left, node)?, None),
@@ -315,8 +318,6 @@ impl LoadedMatch {
                 }
                 Callback::Signal(data) => (values::write(ctx, Value::text(&**data))?, None),
             };
-            let context = self.context.clone().restore(ctx)?;
-            context.set("matchLabel", &*call.label)?;
             let mut arguments = Args::new_unsized(ctx.clone());
             arguments.push_arg(context)?;
             arguments.push_arg(engine.logger.clone())?;
@@ -335,7 +336,7 @@ impl LoadedMatch {
             Ok((called.clone().restore(ctx)?, arguments))
         };
         let (function, arguments) = prepare().map_err(thrown)?;
-        let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.message))?;
+        let returned = engine.call(ctx, &function, arguments).map_err(|failure| Arc::from(failure.in_full()))?;
         handler::outcome(ctx, &call.callback, name, returned, |state| {
             self.state.replace(Persistent::save(ctx, state));
         })

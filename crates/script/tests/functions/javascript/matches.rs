@@ -39,11 +39,13 @@ fn a_match_lives_from_its_creation_to_its_end() {
         }
         function matchJoinAttempt(ctx, logger, nk, dispatcher, tick, state, presence, metadata) {
             if (presence.username === 'user-3') return { state, accept: false, rejectMessage: 'not you' };
-            state.told.push(['attempt', presence.username, metadata.team, ctx.matchTickRate]);
+            state.told.push(['attempt', presence.username, metadata.team, ctx.matchTickRate, presence.reason === undefined,
+                ctx.userId === presence.userId, ctx.sessionId === presence.sessionId, ctx.username, ctx.clientIp, ctx.clientPort,
+                ctx.userSessionExp, ctx.vars.a]);
             return { state, accept: true };
         }
         function matchJoin(ctx, logger, nk, dispatcher, tick, state, presences) {
-            state.told.push(['join', presences[0].userId, presences[0].node, presences[0].reason]);
+            state.told.push(['join', presences[0].userId, presences[0].node, presences[0].reason, ctx.userId === undefined]);
             dispatcher.matchLabelUpdate('{\"open\":false}');
             return { state };
         }
@@ -93,10 +95,10 @@ fn a_match_lives_from_its_creation_to_its_end() {
         let id = "00000000-0000-0000-0000-000000000001";
         let expect = serde_json::json!([
             ["match", format!("{id}.muster"), "muster", null],
-            ["attempt", "user-1", "red", 10],
-            ["join", id, "muster", 1],
-            ["attempt", "user-2", "red", 10],
-            ["join", "00000000-0000-0000-0000-000000000002", "muster", 1],
+            ["attempt", "user-1", "red", 10, true, true, true, "user-1", "10.0.0.1", "5000", crate::world::NOW_SEC + 60, "b"],
+            ["join", id, "muster", 0, true],
+            ["attempt", "user-2", "red", 10, true, true, true, "user-2", "10.0.0.1", "5000", crate::world::NOW_SEC + 60, "b"],
+            ["join", "00000000-0000-0000-0000-000000000002", "muster", 0, true],
             ["message", 7, "hello", "user-1", true, crate::world::NOW_SEC * 1000],
             ["message", 7, "kick me", "user-2", true, crate::world::NOW_SEC * 1000],
             ["leave", "user-2", 3],

@@ -9,7 +9,7 @@ const DIARY: &str = r#"
     local function note(state, line) table.insert(state, line) return state end
     local function names(presences)
         local found = {}
-        for _, presence in ipairs(presences) do table.insert(found, presence.username .. '/' .. presence.reason) end
+        for _, presence in ipairs(presences) do table.insert(found, presence.username .. '/' .. tostring(presence.reason)) end
         return table.concat(found, ',')
     end
     function M.match_init(context, params)
@@ -17,9 +17,12 @@ const DIARY: &str = r#"
     end
     function M.match_join_attempt(context, dispatcher, tick, state, presence, metadata)
         if presence.username == 'user-9' then return state, false, 'not user-9' end
-        return note(state, 'attempt ' .. names({ presence }) .. ' ' .. metadata.team), true
+        assert(context.user_id == presence.user_id and context.session_id == presence.session_id)
+        return note(state, 'attempt ' .. names({ presence }) .. ' ' .. metadata.team .. ' ' .. context.username .. ' '
+            .. context.client_ip .. ':' .. context.client_port .. ' ' .. context.user_session_exp .. ' ' .. context.vars.a), true
     end
     function M.match_join(context, dispatcher, tick, state, presences)
+        assert(context.user_id == nil and context.client_ip == nil)
         return note(state, 'join ' .. names(presences) .. ' ' .. context.match_label .. ' ' .. context.match_tick_rate)
     end
     function M.match_leave(context, dispatcher, tick, state, presences)
@@ -27,7 +30,7 @@ const DIARY: &str = r#"
     end
     function M.match_loop(context, dispatcher, tick, state, messages)
         for _, message in ipairs(messages) do
-            note(state, 'loop ' .. tick .. ' ' .. message.sender.username .. ' ' .. message.op_code .. ' ' .. message.data
+            note(state, 'loop ' .. tostring(message.sender.reason) .. ' ' .. tick .. ' ' .. message.sender.username .. ' ' .. message.op_code .. ' ' .. message.data
                 .. ' ' .. tostring(message.reliable) .. ' ' .. message.receive_time_ms)
         end
         return state
@@ -62,11 +65,11 @@ fn callbacks_are_called_in_order_with_what_there_is_to_know() {
         let expected = [
             "say",
             "init 5 match 00000000-0000-0000-0000-000000000001.muster",
-            "attempt user-1/1 red",
-            r#"join user-1/1 {"open":true} 10"#,
-            "attempt user-2/1 red",
-            r#"join user-2/1 {"open":true} 10"#,
-            "loop 0 user-1 7 hello true 1700000000000",
+            "attempt user-1/nil red user-1 10.0.0.1:5000 1700000060 b",
+            r#"join user-1/0 {"open":true} 10"#,
+            "attempt user-2/nil red user-2 10.0.0.1:5000 1700000060 b",
+            r#"join user-2/0 {"open":true} 10"#,
+            "loop nil 0 user-1 7 hello true 1700000000000",
             "leave user-1/4",
             "terminate 4",
         ];
@@ -140,6 +143,21 @@ fn a_match_ends_where_there_is_no_state_any_more() {
 }
 
 #[test]
+fn what_a_join_attempt_broadcasts_reaches_the_player_who_is_let_in() {
+    let hall = Hall::with(
+        "function M.match_join_attempt(context, dispatcher, tick, state)
+            dispatcher.broadcast_message(9, 'somebody asks')
+            return state, true
+        end",
+    );
+    run(async {
+        hall.create(1, Value::Nil).await.unwrap();
+        hall.enter(1, 1).await.unwrap();
+        assert_eq!(hall.take_told(), [(9, "somebody asks".to_owned(), None)]);
+    });
+}
+
+#[test]
 fn a_match_that_cannot_begin_is_refused_with_the_reason() {
     for (text, reason) in [
         ("return 5", "must return a table of functions"),
@@ -161,7 +179,11 @@ fn a_match_that_cannot_begin_is_refused_with_the_reason() {
     }
     let hall = Hall::of(&[("other.lua", "")], muster_script::Limits::default());
     let refusal = run(async { hall.create(1, Value::Nil).await.unwrap_err() });
-    assert!(refusal.contains("module 'game' not found"), "{refusal}");
+    assert!(refusal.contains("module 'game' not found: the game has no match handlers"), "{refusal}");
+    let others = [("other.lua", &*super::module("")), ("tools.lua", "return {}")];
+    let hall = Hall::of(&others, muster_script::Limits::default());
+    let refusal = run(async { hall.create(1, Value::Nil).await.unwrap_err() });
+    assert!(refusal.contains("module 'game' not found: the game has the match handlers 'other'"), "{refusal}");
 }
 
 #[test]

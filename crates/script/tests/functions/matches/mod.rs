@@ -21,7 +21,7 @@ use muster_api::live::MatchEngines as _;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Timestamp, UserId};
 use muster_live::matches::{
-    CallRef, Chain, Creation, ListQuery, Listed, MatchAnswer, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches,
+    CallRef, Chain, Creation, Joiner, ListQuery, Listed, MatchAnswer, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches,
     MatchesConfig, Return,
 };
 use muster_live::party::Member;
@@ -231,6 +231,7 @@ impl Hall {
                     let text = String::from_utf8_lossy(&data.data).into_owned();
                     self.told.borrow_mut().push((data.op_code, text, to.map(|to| to.len())));
                 }
+                MatchEffect::TellFailure(..) => {}
                 MatchEffect::Enter(_, member) => self.note('+', &member.presence.username),
                 MatchEffect::Refuse(_, listener) => self.note('!', &who(listener.session)),
                 MatchEffect::Expel(_, listener) => self.note('-', &who(listener.session)),
@@ -247,8 +248,15 @@ impl Hall {
 fn join(player: u32) -> MatchAsk {
     let presence = presence(player);
     let listener = Listener { session: presence.session, encoding: Encoding::Json, serial: 1 };
-    let metadata = Arc::from([("team".to_owned(), "red".to_owned())]);
-    MatchAsk::Join { member: Box::new(Member { presence, listener }), metadata }
+    let metadata = vec![("team".to_owned(), "red".to_owned())];
+    let joiner = Arc::new(Joiner {
+        metadata,
+        vars: vec![("a".to_owned(), "b".to_owned())],
+        token_expires_at_sec: world::NOW_SEC + 60,
+        client_ip: "10.0.0.1".to_owned(),
+        client_port: "5000".to_owned(),
+    });
+    MatchAsk::Join { member: Box::new(Member { presence, listener }), joiner }
 }
 
 /// The text of a module with the callbacks of `body`.

@@ -7,7 +7,7 @@ honoured! {
     pub struct Matchmaker in "matchmaker." {
         /// Largest number of tickets that one session or party has at a time.
         max_tickets: usize = "3", at_least(1);
-        /// Time between two passes, in seconds. `matchmaker.interval_ms` overrides it.
+        /// Time between two passes, in seconds. `matchmaker.interval_ms` overrides it. 1 under `muster dev`.
         interval_sec: u64 = "15", at_least(1);
         /// Time between two passes, in milliseconds; 0 leaves it to `matchmaker.interval_sec`. Not below 100.
         interval_ms: u64 = "0", number(0, 3_600_000), Origin::Ours;

@@ -53,7 +53,7 @@ impl Cluster {
     pub(super) fn begin_to_enter(&mut self, session: SessionRef, stream: &StreamKey) {
         self.step(session.place, |plane, now, out| {
             let request = plane.request();
-            plane.come_to_match(now, session.key, stream.clone(), Arc::from([]), request, out);
+            plane.come_to_match(now, session.key, stream.clone(), Arc::default(), request, out);
         });
         self.settle();
     }

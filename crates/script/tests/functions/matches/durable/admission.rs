@@ -26,7 +26,7 @@ fn seats(attempt: &str, join: &str) -> String {
 }
 
 fn attempt(player: u32) -> Callback {
-    Callback::JoinAttempt { presence: Arc::new(presence(player)), metadata: Arc::from([]) }
+    Callback::JoinAttempt { presence: Arc::new(presence(player)), joiner: Arc::default() }
 }
 
 fn join(players: &[u32]) -> Callback {

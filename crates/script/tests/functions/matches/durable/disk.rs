@@ -23,6 +23,8 @@ pub struct Disk {
     fails: Cell<bool>,
     pub is_dead: Cell<bool>,
     recording: Rc<RefCell<Vec<Bytes>>>,
+    /// Matches that an operator wants forgotten.
+    pub unwanted: RefCell<BTreeSet<MatchId>>,
     /// Syncs that were asked for.
     pub syncs: Cell<u64>,
 }
@@ -217,6 +219,14 @@ impl MatchLog for Disk {
     }
 
     fn release(&self, _: Partition) {}
+
+    fn unwanted(&self) -> LogFuture<BTreeSet<MatchId>> {
+        Box::pin(std::future::ready(Ok(self.unwanted.borrow().clone())))
+    }
+
+    fn forgotten(&self, id: MatchId) {
+        self.unwanted.borrow_mut().remove(&id);
+    }
 }
 
 fn failed() -> LogError {

@@ -235,6 +235,43 @@ fn a_match_that_cannot_go_on_is_kept_for_seven_days_from_when_it_could_not() {
 }
 
 #[test]
+fn a_match_that_an_operator_wants_forgotten_does_not_go_on_and_leaves_nothing() {
+    let (shelf, code) = (Shelf::new(), counting(""));
+    let both = [("game.lua", code.as_str()), ("other.lua", code.as_str())];
+    let disk = Disk::dying(u64::MAX);
+    run(async {
+        let node = Node::start(&both, &shelf, &disk).await;
+        node.make(1, "other").await.unwrap();
+        node.make(2, "game").await.unwrap();
+    });
+    let goes_on = |disk: &Rc<Disk>, files: &[(&str, &str)]| {
+        run(async { Node::start(files, &shelf, disk).await.take_over().await.unwrap() })
+    };
+    // One of them cannot go on, since its handler is not there; the other one could.
+    for (unwanted, there, stays) in [(1, &both[..1], vec![match_id(2)]), (2, &both[..], vec![match_id(1)])] {
+        let disk = disk.found(ALL, u64::MAX);
+        disk.unwanted.borrow_mut().insert(match_id(unwanted));
+        assert_eq!(goes_on(&disk, there), stays);
+        assert!(disk.unwanted.borrow().is_empty(), "the wish is fulfilled");
+        assert_eq!(goes_on(&disk.found(ALL, u64::MAX), &both), stays, "its end is in the log");
+    }
+}
+
+#[test]
+fn libraries_cannot_be_written_to_once_the_modules_of_a_durable_match_have_run() {
+    let late = counting("if state.ticks == 2 then string.late = 1 end assert(('a'):twice() == 'aa')");
+    let code = format!("function string.twice(text) return text .. text end\n{late}");
+    let files = [("game.lua", code.as_str())];
+    run(async {
+        let node = Node::start(&files, &Shelf::new(), &Disk::dying(u64::MAX)).await;
+        node.make(1, "game").await.unwrap();
+        assert_eq!(node.tick(match_id(1)).await, Some(Outcome::GoesOn), "what modules wrote while they loaded is there");
+        let Some(Outcome::Failed(why)) = node.tick(match_id(1)).await else { panic!("it wrote to a library") };
+        assert!(why.contains("attempt to modify a readonly table"), "{why}");
+    });
+}
+
+#[test]
 fn nothing_stays_of_a_log_whose_last_match_has_ended() {
     let (shelf, code) = (Shelf::new(), counting("if tick == 3 then return nil end"));
     let files = [("game.lua", code.as_str())];

@@ -15,7 +15,7 @@ use muster_domain::ports::storage::{Authority, ObjectQuery};
 use muster_domain::ports::store::Store;
 use muster_domain::wallet;
 use muster_live::matches::{
-    Act, Broadcast, Call, CallRef, Callback, Chain, Input, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline,
+    Act, Broadcast, Call, CallRef, Callback, Chain, Input, Joiner, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline,
     Return, Timers,
 };
 use muster_live::plane::HandlerOrder;
@@ -126,18 +126,19 @@ impl Script {
                 0..10 => {
                     let player = random.u32(1..6);
                     let team = if random.bool() { "red" } else { "blue" };
-                    let metadata = Arc::from([("team".to_owned(), team.to_owned())]);
+                    let metadata = vec![("team".to_owned(), team.to_owned())];
+                    let joiner = Arc::new(Joiner { metadata, ..Joiner::default() });
                     let who = Arc::new(presence(player));
-                    script.add(tick, Callback::JoinAttempt { presence: who.clone(), metadata });
+                    script.add(tick, Callback::JoinAttempt { presence: who.clone(), joiner });
                     if team == "red" && !inside.contains(&player) {
                         inside.push(player);
                         let mut came = vec![who];
                         // In logs of earlier builds attempts of other players stand between an attempt and its join.
                         if let Some(other) = (1..6).find(|it| !inside.contains(it)).filter(|_| random.bool()) {
                             inside.push(other);
-                            let (presence, metadata) = (Arc::new(presence(other)), Arc::from([]));
+                            let (presence, joiner) = (Arc::new(presence(other)), Arc::default());
                             came.push(presence.clone());
-                            script.add(tick, Callback::JoinAttempt { presence, metadata });
+                            script.add(tick, Callback::JoinAttempt { presence, joiner });
                         }
                         script.add(tick, Callback::Join(came));
                     }
