@@ -77,7 +77,8 @@ fn checked(entropy: &dyn Entropy, request: MultiUpdateRequest, stamp: WriteStamp
 fn refused(error: StoreError) -> WalletError {
     match error {
         StoreError::Rejected(_) => {
-            Error::invalid("Storage write or delete rejected: an object's version is not the expected one.").into()
+            let told = "Storage write or delete rejected: version check failed, an object is at another version.";
+            Error::invalid(told).into()
         }
         StoreError::Conflict(Conflict::Username) => {
             Error::new(ErrorKind::AlreadyExists, "The username is already in use.").into()

@@ -80,6 +80,9 @@ pub(crate) fn check_write(request: WriteRequest, owner: UserId) -> Result<Object
     Ok(ObjectWrite { id, value: request.value, version, expected, read, write })
 }
 
+/// Words that every refusal because of an object's version contains. Game code for the original looks for them.
+pub const VERSION_CHECK_FAILED: &str = "version check failed";
+
 /// The version of a value: the md5 of its text in lower-case hex.
 pub fn version_of(value: &str) -> String {
     let mut version = String::with_capacity(32);
@@ -183,7 +186,7 @@ fn check_present(collection: &str, key: &str) -> Result<()> {
 fn write_rejected(error: StoreError) -> Error {
     match error {
         StoreError::Rejected(Rejection::Version) => {
-            Error::invalid("Storage write rejected: the object's version is not the expected one.")
+            Error::invalid("Storage write rejected: version check failed, the object is at another version.")
         }
         StoreError::Rejected(_) => Error::invalid("Storage write rejected: the object may not be changed."),
         other => other.into(),
@@ -193,9 +196,9 @@ fn write_rejected(error: StoreError) -> Error {
 /// One sentence for all reasons: a player need not learn whether another's object exists.
 fn delete_rejected(error: StoreError) -> Error {
     match error {
-        StoreError::Rejected(_) => {
-            Error::invalid("Storage delete rejected: an object is missing, has another version, or may not be deleted.")
-        }
+        StoreError::Rejected(_) => Error::invalid(
+            "Storage delete rejected: version check failed, or an object is missing or may not be deleted.",
+        ),
         other => other.into(),
     }
 }

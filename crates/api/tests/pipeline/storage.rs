@@ -6,9 +6,9 @@ use crate::world::{Player, World};
 
 const WRITE: (&str, &str) = ("PUT", "/v2/storage");
 const VERSION_OF_ONE: &str = "23fb9d14c5a8b5b0da5e4e5ac0d5d6e8";
-const REJECTED_VERSION: &str = "Storage write rejected: the object's version is not the expected one.";
+const REJECTED_VERSION: &str = "Storage write rejected: version check failed, the object is at another version.";
 const REJECTED_DELETE: &str =
-    "Storage delete rejected: an object is missing, has another version, or may not be deleted.";
+    "Storage delete rejected: version check failed, or an object is missing or may not be deleted.";
 
 fn object(key: &str, value: &str, more: Value) -> Value {
     let mut object = json!({ "collection": "saves", "key": key, "value": value });

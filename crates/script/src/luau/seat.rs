@@ -16,6 +16,9 @@ use crate::machine::matches::Sink;
 /// Limit on the unused seats that a machine keeps for further calls.
 const SPARE_MAX: usize = 4;
 
+/// Bytes of the native stack of a call. Luau and its parsers nest calls a few hundred deep at most.
+const STACK_BYTES: usize = 1 << 20;
+
 /// The place of one call, see the module.
 pub(super) struct Seat {
     thread: Thread,
@@ -70,7 +73,7 @@ impl Seats {
         let alarm = interrupt::alarm(lua).ok_or_else(|| mlua::Error::runtime("Lua has no callbacks"))?;
         let seat = Rc::new(Seat {
             thread: lua.create_thread(protected.clone())?,
-            fiber: Rc::default(),
+            fiber: Rc::new(Fiber::new(STACK_BYTES)),
             budget: Budget::watched(&host.process, alarm),
             context: RefCell::default(),
             sink: Sink::new(self.deferred_max),

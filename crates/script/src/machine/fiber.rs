@@ -14,11 +14,8 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use muster_domain::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::stacks;
 use crate::value::Value;
-
-/// Address space of a stack; only the touched part takes memory. Luau and its parsers nest calls a few hundred deep at
-/// most.
-const STACK_BYTES: usize = 1 << 20;
 
 /// Limit on the turns that an abandoned call is given so that it ends. A call that needs more is given up, and
 /// everything on its stack is lost.
@@ -65,17 +62,21 @@ enum Resumption {
 type Stack = Coroutine<Resumption, PauseReason, (), DefaultStack>;
 
 /// The handle of a stack, by which the code on it puts itself aside. One call at a time runs on a stack.
-#[derive(Default)]
 pub(crate) struct Fiber {
+    /// Address space of the stack; only the used part takes memory.
+    stack_bytes: usize,
     /// Set from the beginning of the code on the stack until its end, also while the stack is put aside.
     yielder: Cell<Option<NonNull<Yielder<Resumption, PauseReason>>>>,
     is_abandoned: Cell<bool>,
     is_lost: Cell<bool>,
-    /// The memory of the stack, kept between calls.
-    unused: Cell<Option<DefaultStack>>,
 }
 
 impl Fiber {
+    /// A handle whose calls run on stacks of so many bytes.
+    pub(crate) fn new(stack_bytes: usize) -> Self {
+        Self { stack_bytes, yielder: Cell::default(), is_abandoned: Cell::default(), is_lost: Cell::default() }
+    }
+
     /// Puts the stack aside until its next turn.
     pub(crate) fn take_turns(&self) {
         self.put_aside(PauseReason::Turn);
@@ -131,12 +132,8 @@ impl Fiber {
         body: impl FnOnce() -> T + 'static,
     ) -> Result<T> {
         let result = Rc::new(Cell::new(None));
-        let stack = match self.unused.take() {
-            Some(stack) => stack,
-            None => {
-                DefaultStack::new(STACK_BYTES).map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?
-            }
-        };
+        let taken = stacks::take(self.stack_bytes);
+        let stack = taken.map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?;
         let (fiber, kept) = (self.clone(), result.clone());
         let stack = Stack::with_stack(stack, move |yielder, _| {
             fiber.yielder.set(Some(NonNull::from(yielder)));
@@ -206,7 +203,9 @@ impl<T: TurnListener> Running<T> {
         match paused {
             CoroutineResult::Yield(reason) => Some(reason),
             CoroutineResult::Return(()) => {
-                self.fiber.unused.set(self.stack.take().map(Stack::into_stack));
+                if let Some(stack) = self.stack.take() {
+                    stacks::give_back(stack.into_stack());
+                }
                 None
             }
         }
@@ -255,7 +254,7 @@ mod tests {
 
     /// Runs a call of so many turns, and notes its name at each.
     async fn run_for(turns: usize, name: char, noted: &Rc<RefCell<String>>) {
-        let fiber = Rc::<Fiber>::default();
+        let fiber = Rc::new(Fiber::new(1 << 20));
         let (its, noted) = (fiber.clone(), noted.clone());
         let body = move || {
             for _ in 0..turns {

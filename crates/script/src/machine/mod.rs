@@ -9,6 +9,7 @@ pub(crate) mod matches;
 pub mod migrate;
 pub(crate) mod registered;
 pub mod routes;
+mod stacks;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

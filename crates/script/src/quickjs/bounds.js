@@ -1,7 +1,8 @@
 // Bounds for builtins of JavaScript. QuickJS cannot interrupt a builtin written in C while it runs. A builtin whose
 // work grows with a length that costs nothing to claim checks the length first; the work of all others is bounded by
 // the machine's memory. QuickJS looks at the time after a fixed number of steps, however long each step is. So builtins
-// that work on much data count the data, and call `look` to look at the time when it has become enough.
+// that work on much data count the data, and call `look` to look at the time when it has become enough. Game code may
+// replace every builtin, so the functions below use none by its global name once the modules run, nor iterate arrays.
 ((look) => {
   "use strict";
   // Limit on the places of an array or array-like object. A machine's memory holds no more real elements.
@@ -21,6 +22,12 @@
   // Number of characters and places worked on, after which the time is looked at.
   const WORK_MAX = 1_000_000;
 
+  const NumberOfHost = Number;
+  const ObjectOfHost = Object;
+  const PatternOfHost = RegExp;
+  const { trunc } = Math;
+  const { unshift } = Array.prototype;
+  const { asyncIterator, isConcatSpreadable, iterator, match } = Symbol;
   const { apply, construct, defineProperty, ownKeys, getOwnPropertyDescriptor, set } = Reflect;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
@@ -64,7 +71,7 @@
       if (key !== "length" || value === undefined) {
         return value;
       }
-      const length = Number(value);
+      const length = NumberOfHost(value);
       return length > PLACES_MAX ? tooLong(name) : length;
     },
     // Setters see the value itself, not the proxy.
@@ -88,7 +95,7 @@
       if (descriptor && "value" in descriptor) {
         const { value: length } = descriptor;
         if (!isObject(length)) {
-          return Number(length) > PLACES_MAX ? tooLong(name) : value;
+          return NumberOfHost(length) > PLACES_MAX ? tooLong(name) : value;
         }
       }
     }
@@ -160,7 +167,7 @@
     if (!isObject(value) || (isArray(value) && !isProxy(value))) {
       return places(value, label);
     }
-    const told = value[Symbol.isConcatSpreadable];
+    const told = value[isConcatSpreadable];
     return (told === undefined ? isArray(value) : told) ? places(value, label) : [value];
   };
   replace(Array.prototype, "concat", (called, given, label) => {
@@ -170,7 +177,7 @@
     if (isArray(called) && !isProxy(called)) {
       return places(called, label);
     }
-    given.unshift(isObject(called) ? apart(called, label) : called);
+    apply(unshift, given, [isObject(called) ? apart(called, label) : called]);
     return [];
   });
   // `Symbol.iterator` and `values` must remain the same function.
@@ -181,17 +188,22 @@
   }
   for (const name of ["from", "fromAsync"]) {
     replace(Array, name, (self, given, label) => {
-      const [from] = given;
+      const from = given[0];
       if (!isObject(from) || (isArray(from) && !isProxy(from))) {
         places(from, label);
         return self;
       }
-      const ways = [Symbol.iterator, Symbol.asyncIterator].filter((way) => from[way] !== undefined && from[way] !== null);
-      given[0] = ways.length === 0 ? places(from, label) : {};
-      for (const way of ways) {
-        const iterate = from[way];
-        given[0][way] = () => apply(iterate, from, []);
+      const ways = [iterator, asyncIterator];
+      let isIterable = false;
+      const iterable = {};
+      for (let i = 0; i < ways.length; i += 1) {
+        const iterate = from[ways[i]];
+        if (iterate !== undefined && iterate !== null) {
+          isIterable = true;
+          iterable[ways[i]] = () => apply(iterate, from, []);
+        }
       }
+      given[0] = isIterable ? iterable : places(from, label);
       return self;
     });
   }
@@ -213,13 +225,13 @@
   };
   const flattening = {
     flat(depth = 1) {
-      return flatten(Object(this), Math.trunc(Number(depth)) || 0, [], "flat");
+      return flatten(ObjectOfHost(this), trunc(NumberOfHost(depth)) || 0, [], "flat");
     },
     flatMap(each, self) {
       if (typeof each !== "function") {
         throw new TypeErrorOfHost("not a function");
       }
-      const from = places(Object(this), "flatMap");
+      const from = places(ObjectOfHost(this), "flatMap");
       const mapped = [];
       for (let i = 0; i < from.length; i += 1) {
         if (i in from) {
@@ -248,17 +260,16 @@
     if (isObject(given[0]) && !(label === "includes" && isPattern(given[0]))) {
       given[0] = `${given[0]}`;
     }
-    const [needle] = given;
+    const needle = given[0];
     if (typeof self === "string" && typeof needle === "string" && self.length * needle.length > COMPARISONS_MAX) {
       throw new RangeErrorOfHost(`${label}: too much to compare`);
     }
     return self;
   };
-  const { match } = Symbol;
   // Whether ECMAScript takes a value for a pattern.
   const isPattern = (value) => {
     const told = value[match];
-    return told === undefined ? value instanceof RegExp : Boolean(told);
+    return told === undefined ? value instanceof PatternOfHost : !!told;
   };
   for (const name of ["includes", "indexOf", "lastIndexOf"]) {
     replace(String.prototype, name, search);
@@ -271,7 +282,7 @@
     const bounded = getOwnPropertyDescriptor(String.prototype, name).value;
     descriptor.value = {
       [name](...given) {
-        const [needle] = given;
+        const needle = given[0];
         if (this === undefined || this === null || !isObject(needle)) {
           return apply(bounded, this, given);
         }
@@ -299,7 +310,7 @@
   const { includes, split } = String.prototype;
   const stand = (text, given, matches, label) => {
     if (typeof given[1] === "function") {
-      const [, each] = given;
+      const each = given[1];
       given[1] = (...found) => {
         const answer = apply(each, undefined, found);
         work(answer);
@@ -355,16 +366,16 @@
     });
   }
   for (const name of ["match", "matchAll", "search"]) {
-    dispatching(name, Symbol[name], 1, (called, [pattern], label) => {
+    dispatching(name, Symbol[name], 1, (called, given, label) => {
       const self = asText(called);
       short(self, label);
-      short(pattern, label, PATTERN_MAX);
+      short(given[0], label, PATTERN_MAX);
       return self;
     });
   }
   // Checks the length of a pattern's source. A value that is no pattern is converted to a text first.
   const pattern = (given, label) => {
-    const [of] = given;
+    const of = given[0];
     if (!isObject(of)) {
       return short(of, label, PATTERN_MAX);
     }
@@ -382,9 +393,9 @@
     replace(String.prototype, name, (called, given, label) => {
       const self = asText(called);
       if (isObject(given[0])) {
-        given[0] = Number(given[0]);
+        given[0] = NumberOfHost(given[0]);
       }
-      if (Number(given[0]) > TEXT_MAX) {
+      if (NumberOfHost(given[0]) > TEXT_MAX) {
         throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
       }
       return self;
@@ -393,9 +404,9 @@
   replace(String.prototype, "repeat", (called, given, label) => {
     const self = asText(called);
     if (isObject(given[0])) {
-      given[0] = Number(given[0]);
+      given[0] = NumberOfHost(given[0]);
     }
-    if (`${self}`.length * Number(given[0]) > TEXT_MAX) {
+    if (`${self}`.length * NumberOfHost(given[0]) > TEXT_MAX) {
       throw new RangeErrorOfHost(`${label}: a text of more than ${TEXT_MAX} characters`);
     }
     return self;
@@ -449,7 +460,7 @@
         const between = `${separator}`;
         let text = "";
         let before = "";
-        for (const value of { [Symbol.iterator]: () => this }) {
+        for (const value of { [iterator]: () => this }) {
           const piece = before + (value === undefined || value === null ? "" : `${value}`);
           work(piece);
           text += piece;
@@ -459,6 +470,16 @@
       },
     }.join;
     defineProperty(Iterator.prototype, "join", descriptor);
+  }
+
+  // Iterators that QuickJS makes of others. It calls `next` of one that is written in C without a look at the native
+  // stack, which a long chain of them would overflow.
+  const chained = [[].values().map((value) => value), Iterator.from({ next() {} })];
+  if (Iterator.concat) {
+    chained[chained.length] = Iterator.concat([]);
+  }
+  for (const each of chained) {
+    replace(Object.getPrototypeOf(each), "next", (self) => self);
   }
 
   // `JSON.parse` and `JSON.stringify`: the amount of work is known only afterwards. Almost every call of game code uses

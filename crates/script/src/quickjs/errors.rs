@@ -1,21 +1,45 @@
 //! Conversion of errors between JavaScript and the host.
 
+use std::rc::Rc;
+
 use muster_api::game::Failure;
 use muster_api::http::code;
 use muster_domain::Error;
+use muster_domain::storage::VERSION_CHECK_FAILED;
 use muster_wire::code::Code;
 use rquickjs::function::Constructor;
 use rquickjs::object::Property;
-use rquickjs::{Ctx, Exception, Function, Object, String as JsString, Value as JsValue};
+use rquickjs::{Ctx, Exception, Function, JsLifetime, Object, String as JsString, Value as JsValue};
 
+use super::memory::Memory;
 use super::values::{self, Unreadable, text};
 use crate::machine::matches::OUT_OF_MEMORY;
 
 /// The property of an error that holds its code.
 const CODE: &str = "code";
 
-/// Throws an `Error` with a code. The property is not enumerable, so an uncaught error of the host reaches callers as
-/// an internal error, as in the original; game code has to pass the error's code on itself.
+/// The memory of a context's machine, which the context keeps so that its errors can be told.
+struct KnownMemory(Rc<Memory>);
+
+#[expect(unsafe_code, reason = "the library cannot see that a type has no lifetime of JavaScript")]
+// SAFETY: the type holds no value of JavaScript.
+unsafe impl<'js> JsLifetime<'js> for KnownMemory {
+    type Changed<'to> = KnownMemory;
+}
+
+/// Lets a context know the memory of its machine.
+///
+/// # Errors
+/// Never for a new context.
+pub(super) fn know_memory(ctx: &Ctx<'_>, memory: &Rc<Memory>) -> rquickjs::Result<()> {
+    ctx.store_userdata(KnownMemory(memory.clone())).map(drop).map_err(|_| rquickjs::Error::Unknown)
+}
+
+/// The name of the original's errors that are no fault of the arguments.
+const HOST_ERROR: &str = "GoError";
+
+/// Throws an error with a code. The property is not enumerable, so an uncaught error of the host reaches callers as an
+/// internal error, as in the original; game code has to pass the error's code on itself.
 pub(super) fn throw(ctx: &Ctx<'_>, code: Code, message: &str) -> rquickjs::Error {
     match error(ctx, code, message) {
         Ok(error) => ctx.throw(error),
@@ -23,10 +47,19 @@ pub(super) fn throw(ctx: &Ctx<'_>, code: Code, message: &str) -> rquickjs::Error
     }
 }
 
+/// An error of the host. As in the original it is a `TypeError` if the arguments are wrong. Any other is an `Error` of
+/// the name `GoError` with the property `value`, which shows the message as a text.
 fn error<'js>(ctx: &Ctx<'js>, code: Code, message: &str) -> rquickjs::Result<JsValue<'js>> {
-    let error: Constructor<'js> = ctx.globals().get("Error")?;
+    let is_of_arguments = code == Code::InvalidArgument && !message.contains(VERSION_CHECK_FAILED);
+    let error: Constructor<'js> = ctx.globals().get(if is_of_arguments { "TypeError" } else { "Error" })?;
     let error: Object<'js> = error.construct((message,))?;
     error.prop(CODE, Property::from(f64::from(code.number())).writable().configurable())?;
+    if !is_of_arguments {
+        let wrap: Constructor<'js> = ctx.globals().get("String")?;
+        let value: Object<'js> = wrap.construct((message,))?;
+        error.prop("name", Property::from(HOST_ERROR).writable().configurable())?;
+        error.prop("value", Property::from(value).writable().configurable().enumerable())?;
+    }
     Ok(error.into_value())
 }
 
@@ -100,7 +133,7 @@ fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
         text(&written).ok()
     };
     let is_plain = value.is_object() && !value.is_error();
-    if value.is_null() {
+    if value.is_null() && ctx.userdata::<KnownMemory>().is_some_and(|known| known.0.take_refused()) {
         // QuickJS throws null when it has no memory left for an error.
         return OUT_OF_MEMORY.to_owned();
     }

@@ -1,7 +1,7 @@
 //! Global objects of a context besides those of ECMAScript: bounded builtins, and `nkruntime` with the codes of errors.
 
 use muster_wire::code::Code;
-use rquickjs::{Ctx, Function, Object, Result};
+use rquickjs::{Array, Ctx, Function, Object, Result};
 
 use super::host::Means;
 
@@ -9,17 +9,20 @@ use super::host::Means;
 /// assignment fails where a prototype has a read-only property of the name, which breaks code that compilers make: the
 /// generators of TypeScript set `Symbol.iterator` on an object whose prototype may be `Iterator.prototype`. As
 /// accessors these properties read as before, and a write defines the property on the object itself.
-const OVERRIDABLE: &str = "(() => {
+const OVERRIDABLE: &str = "((isAllFrozen) => {
     const { defineProperty, getOwnPropertyDescriptor } = Reflect;
     const names = [
-        [Object.prototype, ['constructor', 'hasOwnProperty', 'toString', 'toLocaleString', 'valueOf']],
+        [Object.prototype, ['constructor', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable', 'toString', 'toLocaleString', 'valueOf']],
         [Function.prototype, ['constructor', 'toString']],
         [Array.prototype, ['constructor', 'toString', 'toLocaleString']],
         [Date.prototype, ['constructor', 'toJSON', 'toString']],
         [Promise.prototype, ['constructor']],
         [Iterator.prototype, [Symbol.iterator]],
     ];
+    const { prototype: objects } = Object;
+    const { prototype: functions } = Function;
     for (const [prototype, keys] of names) {
+        if (!isAllFrozen && prototype !== objects && prototype !== functions) continue;
         for (const key of keys) {
             const descriptor = getOwnPropertyDescriptor(prototype, key);
             if (!descriptor || !('value' in descriptor)) continue;
@@ -36,7 +39,7 @@ const OVERRIDABLE: &str = "(() => {
             defineProperty(prototype, key, { get: accessor.get, set: accessor.set, enumerable, configurable: true });
         }
     }
-})()";
+})";
 
 /// Script that makes `console`, and functions in the place of those that browsers have and this server lacks.
 const CONSOLE: &str = "(logger) => {
@@ -62,16 +65,32 @@ const CONSOLE: &str = "(logger) => {
     }
 }";
 
-/// Script that freezes the global object, its values and their prototypes after the modules have run, as deeply as the
-/// original does. Prototypes of errors stay open, so that errors can be given names and messages of their own.
-const FREEZE: &str = "(() => {
+/// Script whose value is a function that freezes what all calls of a machine share, after the modules have run. That is
+/// as much as the original freezes: the values of the names that the modules have declared, and the prototypes of all
+/// objects and functions. Builtins and the names themselves may be written to, which later calls in the same machine
+/// see. `Object.freeze` refuses some values, such as typed arrays: these stay as they are.
+const FREEZE: &str = "((builtin) => {
+    const { freeze } = Object;
+    for (const name of Reflect.ownKeys(globalThis)) {
+        if (builtin.includes(name)) continue;
+        const value = globalThis[name];
+        if (value === null || (typeof value !== 'object' && typeof value !== 'function')) continue;
+        try { freeze(value); } catch {}
+    }
+    freeze(Object.prototype);
+    freeze(Function.prototype);
+})";
+
+/// Script that freezes the global object, its values and their prototypes. Prototypes of errors stay open, so that
+/// errors can be given names and messages of their own.
+const FREEZE_ALL: &str = "(() => {
     for (const name of Reflect.ownKeys(globalThis)) {
         const value = globalThis[name];
         if (!value) continue;
         const isError = value === Error || value.__proto__ === Error;
-        Object.freeze(value);
-        value.prototype && !isError && Object.freeze(value.prototype);
-        value.__proto__ && Object.freeze(value.__proto__);
+        for (const shared of [value, !isError && value.prototype, value.__proto__]) {
+            try { shared && Object.freeze(shared); } catch {}
+        }
     }
 })()";
 
@@ -118,10 +137,26 @@ pub(super) fn add_console<'js>(ctx: &Ctx<'js>, logger: Object<'js>) -> Result<()
     ctx.eval::<Function<'js>, _>(CONSOLE)?.call((logger,))
 }
 
-/// Freezes a context's globals, see [`FREEZE`] and [`OVERRIDABLE`].
-pub(super) fn freeze(ctx: &Ctx<'_>) -> Result<()> {
-    ctx.eval::<(), _>(OVERRIDABLE)?;
-    ctx.eval(FREEZE)
+/// The names of all global objects, in an array. Before the modules run these are the builtins.
+pub(super) fn names<'js>(ctx: &Ctx<'js>) -> Result<Array<'js>> {
+    ctx.eval("Reflect.ownKeys(globalThis)")
+}
+
+/// Freezes what all calls of a machine share, see [`FREEZE`] and [`OVERRIDABLE`].
+pub(super) fn freeze<'js>(ctx: &Ctx<'js>, builtin: Array<'js>) -> Result<()> {
+    let freeze: Function<'js> = ctx.eval(FREEZE)?;
+    ctx.eval::<Function<'js>, _>(OVERRIDABLE)?.call::<_, ()>((false,))?;
+    freeze.call((builtin,))
+}
+
+/// Freezes everything but the match's state in the machine of a recorded match: what such a match keeps anywhere else
+/// would be lost when it goes on at another place.
+pub(super) fn freeze_all<'js>(ctx: &Ctx<'js>, nk: &Object<'js>) -> Result<()> {
+    ctx.eval::<Function<'js>, _>(OVERRIDABLE)?.call::<_, ()>((true,))?;
+    ctx.eval::<(), _>(FREEZE_ALL)?;
+    let promises: Object<'js> = nk.get("promises")?;
+    freeze_object(&promises)?;
+    freeze_object(nk)
 }
 
 /// Freezes an object, but not the objects in its properties.

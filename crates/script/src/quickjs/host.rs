@@ -8,12 +8,12 @@ use muster_wire::code::Code;
 use rquickjs::function::{Func, Opt, Rest};
 use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsValue};
 
+use super::binary;
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::init::Init;
 use super::promises::Promises;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
-use super::{binary, globals};
 use crate::host::{Host, HostAnswer, HostFunction, Type, Unfit, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
@@ -73,7 +73,6 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
     for function in pending_functions().filter(|function| !function.name.starts_with("register_")) {
         put(&nk, &names(function), pending(ctx, format!("nk.{}", camel_case(function.name)))?)?;
     }
-    globals::freeze_object(&promises)?;
     nk.set("promises", promises)?;
     let its = means.clone();
     nk.set(
@@ -85,7 +84,6 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
         "stringToBinary",
         Func::from(move |ctx: Ctx<'js>, text: Opt<JsValue<'js>>| string_to_binary(ctx, &its, text)),
     )?;
-    globals::freeze_object(&nk)?;
     Ok(nk)
 }
 

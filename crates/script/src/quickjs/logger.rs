@@ -65,15 +65,18 @@ fn with_fields<'js>(ctx: &Ctx<'js>, means: &Means, fields: Fields) -> Result<Obj
         with_fields(&ctx, &its, joined(&ctx, &known, added)?)
     };
     logger.set("withFields", Func::from(several))?;
-    let get = move |ctx: Ctx<'js>| {
-        let object = Object::new(ctx.clone())?;
-        for (name, value) in fields.iter() {
-            values::put(&object, name, values::write(&ctx, Value::text(value.as_str()))?)?;
-        }
-        Ok::<_, rquickjs::Error>(object)
-    };
+    logger.set("fields", object_of(ctx, &fields)?)?;
+    let get = move |ctx: Ctx<'js>| object_of(&ctx, &fields);
     logger.set("getFields", Func::from(get))?;
     Ok(logger)
+}
+
+fn object_of<'js>(ctx: &Ctx<'js>, fields: &Fields) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for (name, value) in fields.iter() {
+        values::put(&object, name, values::write(ctx, Value::text(value.as_str()))?)?;
+    }
+    Ok(object)
 }
 
 fn joined(ctx: &Ctx<'_>, known: &Fields, added: Vec<(String, String)>) -> Result<Fields> {

@@ -17,6 +17,7 @@ mod init;
 pub(crate) mod language;
 mod logger;
 pub mod matches;
+mod memory;
 mod modules;
 mod places;
 pub mod program;

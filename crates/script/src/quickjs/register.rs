@@ -12,7 +12,6 @@ use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
 
 use super::errors::throw;
-use super::globals;
 use super::host::{Means, pending};
 use super::surface::camel_case;
 use super::values::{self, kind, text};
@@ -107,7 +106,6 @@ pub(super) fn initializer<'js>(
         initializer.set(method.clone(), pending(ctx, format!("initializer.{method}"))?)?;
     }
     initializer.set("getConfig", get_config(ctx, means.clone())?)?;
-    globals::freeze_object(&initializer)?;
     Ok(initializer)
 }
 

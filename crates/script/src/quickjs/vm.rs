@@ -13,10 +13,11 @@ use rquickjs::function::Args;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Result, Runtime, Value as JsValue, qjs};
 
 use super::context::{Contexts, context_of};
-use super::errors::{place, raised, stack, thrown};
+use super::errors::{self, place, raised, stack, thrown};
 use super::host::{Means, nk};
 use super::init::{Init, InitAnswers};
 use super::logger::logger;
+use super::memory::{MachineAllocator, Memory};
 use super::modules::Imports;
 use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
@@ -30,8 +31,13 @@ use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
 use crate::process::clock::SliceAlarm;
 
-/// Bytes of the machine's native stack that JavaScript may use; the rest is for functions of the host.
-const STACK_BYTES: usize = 512 << 10;
+/// Bytes of a call's native stack that JavaScript may use. QuickJS keeps the frames of nested calls there: there is
+/// room for many thousand functions that call each other, and for some thousand callbacks of builtins.
+const STACK_BYTES: usize = 24 << 20;
+/// Bytes of a call's native stack for functions of the host.
+const HOST_STACK_BYTES: usize = 512 << 10;
+/// Bytes of the thread's own stack that JavaScript may use. Only brief code without calls of modules runs there.
+const BRIEF_STACK_BYTES: usize = 512 << 10;
 
 /// Limit on the jobs of promises that run in one turn, because an endless chain of jobs would hold up all other calls.
 const JOBS_MAX: usize = 100_000;
@@ -54,6 +60,8 @@ pub(super) struct Engine {
     pub(super) context: Context,
     pub(super) means: Means,
     globals_are_read_only: bool,
+    is_recorded: bool,
+    memory: Rc<Memory>,
     bytes_max: usize,
     is_spent: Cell<bool>,
 }
@@ -81,12 +89,20 @@ impl Drop for BriefTurn<'_> {
     }
 }
 
-/// Runs a function in a context, on the caller's stack.
-#[expect(unsafe_code, reason = "the library assumes that a runtime stays on the stack on which it was made")]
+/// Runs a function in a context, on the machine's native stack, at its beginning.
 pub(super) fn enter<T>(context: &Context, run: impl FnOnce(Ctx<'_>) -> T) -> T {
+    enter_with(context, STACK_BYTES, run)
+}
+
+/// Runs a function in a context, on the caller's stack, of which JavaScript may use so many bytes.
+#[expect(unsafe_code, reason = "the library assumes that a runtime stays on the stack on which it was made")]
+fn enter_with<T>(context: &Context, stack_bytes: usize, run: impl FnOnce(Ctx<'_>) -> T) -> T {
     // SAFETY: the context keeps its runtime alive, and the runtime stays on this thread, so no code of it runs
     // elsewhere.
-    unsafe { qjs::JS_UpdateStackTop(context.get_runtime_ptr()) };
+    unsafe {
+        qjs::JS_SetMaxStackSize(context.get_runtime_ptr(), stack_bytes as _);
+        qjs::JS_UpdateStackTop(context.get_runtime_ptr());
+    }
     context.with(run)
 }
 
@@ -100,13 +116,12 @@ impl Engine {
     /// # Errors
     /// When there is no memory for it.
     pub(super) fn new(host: &Rc<Host>, limits: &Limits, is_recorded: bool) -> std::result::Result<Rc<Self>, LoadError> {
-        let runtime = Runtime::new().map_err(|error| unstarted(&error))?;
-        runtime.set_memory_limit(limits.machine_bytes);
-        runtime.set_max_stack_size(STACK_BYTES);
+        let memory = Memory::new(limits.machine_bytes);
+        let runtime = Runtime::new_with_alloc(MachineAllocator(memory.clone())).map_err(|error| unstarted(&error))?;
         let imports = Imports::default();
         runtime.set_loader(imports.clone(), imports.clone());
         let budget = Budget::watched(&host.process, Arc::new(NoAlarm));
-        let (fiber, budget) = (Rc::new(Fiber::default()), Rc::new(budget));
+        let (fiber, budget) = (Rc::new(Fiber::new(STACK_BYTES + HOST_STACK_BYTES)), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
         runtime.set_interrupt_handler(Some(Box::new(move || {
             match asked.look() {
@@ -128,8 +143,9 @@ impl Engine {
         let means = Means { host, fiber, budget, init, promises: weakly };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
-        let made = enter(&context, |ctx| {
+        let made = enter_with(&context, BRIEF_STACK_BYTES, |ctx| {
             let make = || -> Result<_> {
+                errors::know_memory(&ctx, &memory)?;
                 globals::add(&ctx, &means)?;
                 if is_recorded {
                     deterministic::replace(&ctx, &means.host.current)?;
@@ -159,6 +175,8 @@ impl Engine {
             context,
             means,
             globals_are_read_only,
+            is_recorded,
+            memory,
             bytes_max,
             is_spent,
         }))
@@ -170,7 +188,7 @@ impl Engine {
         self.means.budget.begin(limit);
         self.means.budget.resume(false);
         let _turn = BriefTurn(&self.means.budget);
-        enter(&self.context, run)
+        enter_with(&self.context, BRIEF_STACK_BYTES, run)
     }
 
     /// Runs the modules and `InitModule`, and returns the host's answers to it. `answers` are those of the first run,
@@ -189,10 +207,14 @@ impl Engine {
         if sources.are_translated() {
             name_written_places(ctx, sources).map_err(|error| unloaded(ctx, &error))?;
         }
+        let builtin = globals::names(ctx).map_err(|error| unloaded(ctx, &error))?;
         let exported = self.run(ctx, sources)?;
-        if self.globals_are_read_only {
-            globals::freeze(ctx).map_err(|error| unloaded(ctx, &error))?;
-        }
+        let frozen = match (self.globals_are_read_only, self.is_recorded) {
+            (false, _) => Ok(()),
+            (true, false) => globals::freeze(ctx, builtin),
+            (true, true) => self.nk.clone().restore(ctx).and_then(|nk| globals::freeze_all(ctx, &nk)),
+        };
+        frozen.map_err(|error| unloaded(ctx, &error))?;
         let function = match exported {
             Some(function) => Some(function),
             None => ctx.eval::<JsValue<'_>, _>(INIT_MODULE).map_err(|error| unloaded(ctx, &error))?.into_function(),
@@ -280,6 +302,7 @@ impl Engine {
         function: &Function<'js>,
         arguments: Args<'js>,
     ) -> std::result::Result<JsValue<'js>, Failure> {
+        self.memory.take_refused();
         let returned = arguments.apply::<JsValue<'js>>(function).map_err(|error| reported(ctx, &error));
         self.run_jobs(ctx)?;
         returned
@@ -311,9 +334,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Bytes that the machine has allocated. QuickJS visits all of its memory to count them.
+    /// Bytes that the machine has allocated, including garbage that is not yet collected.
     pub(super) fn bytes(&self) -> usize {
-        usize::try_from(self.context.runtime().memory_usage().malloc_size).unwrap_or_default()
+        self.memory.bytes()
     }
 
     /// Whether the machine can serve calls again after one found no memory.

@@ -139,7 +139,7 @@ fn wallets_and_accounts() {
 fn storage_as_the_original_has_it() {
     let functions = functions();
     block_on(async {
-        let told = "Storage write or delete rejected: an object's version is not the expected one.";
+        let told = "Storage write or delete rejected: version check failed, an object is at another version.";
         let answer = call(&functions, "storage", "").await.unwrap();
         assert_eq!(answer, format!(r#"[false,"{told}",1,1,true]"#));
         let (code, message) = call(&functions, "unfit", "").await.unwrap_err();

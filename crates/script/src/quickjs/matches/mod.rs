@@ -80,7 +80,7 @@ enum Beginning {
     Thaw { tick_rate: u32, state: Vec<u8> },
 }
 
-/// Callbacks between two measurements of memory: QuickJS visits all of its memory to count it.
+/// Callbacks between two looks at the memory of a match. A match that holds much is collected at each look.
 const CALLS_PER_LOOK: u32 = 64;
 
 /// A result, or a sentence on why the match's code failed.

@@ -1,5 +1,5 @@
-//! Every builtin that JavaScript can reach, called with huge arguments: each answers or fails within its call's budget.
-//! Time is the CPU time of the thread.
+//! Every builtin that JavaScript can reach, called with huge arguments: each comes to an end, and its machine takes
+//! further calls. A builtin whose work has no bound holds up the test, too; `bounds.rs` shows where the bounds lie.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use muster_api::hooks::{HookSubject, Hooks as _};
 use muster_script::value::Value as GameValue;
 use muster_script::{JsFunctions, Limits};
 use muster_wire::code::Code;
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::load;
@@ -16,10 +15,7 @@ use super::matches::{hall, script as with_match};
 use crate::matches::run;
 use crate::world::{block_on, call};
 
-/// Limit on the time of a call, as a multiple of the time of a loop of a million additions on the same computer at the
-/// same moment. The budget of the call is a small part of that.
-const LOOPS_MAX: u32 = 8;
-
+/// The budget of a call. Most calls use it up, so it is short.
 const BUDGET: Duration = Duration::from_millis(8);
 
 /// The builtins by name, the objects that they are called on, and the largest possible arguments of every kind.
@@ -31,20 +27,8 @@ fn functions(call_time: Duration) -> JsFunctions {
     load(&[("index.js", SCRIPT)], limits).unwrap()
 }
 
-fn used_by_thread() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
-}
-
-/// The time of the loop that calls are compared with.
-async fn loop_time(functions: &JsFunctions) -> Duration {
-    let before = used_by_thread();
-    let sum = call(functions, "spin", "").await;
-    assert_eq!(sum, Ok::<_, (Code, String)>("2999997".to_owned()));
-    used_by_thread() - before
-}
-
 #[test]
-fn no_builtin_goes_on_beyond_its_budget() {
+fn every_builtin_ends_and_leaves_its_machine_fit_for_others() {
     let (functions, patient) = (functions(BUDGET), functions(Duration::from_secs(60)));
     block_on(async {
         let walked = call(&patient, "names", "").await.unwrap();
@@ -54,27 +38,15 @@ fn no_builtin_goes_on_beyond_its_budget() {
             assert_eq!(call(&patient, "make", &value).await, Ok::<_, (Code, String)>(String::new()), "{value}");
         }
         assert!(walked.len() > 300, "{}", walked.len());
-        let mut slow = Vec::new();
-        let shortest = loop_time(&patient).await;
         for (name, selves, tries) in &walked {
             for of in selves {
                 for given in tries {
                     let asked = json!({ "name": name, "of": of, "given": given }).to_string();
-                    let before = used_by_thread();
                     let _ = call(&functions, "run", &asked).await;
-                    let took = used_by_thread() - before;
-                    if took > LOOPS_MAX * shortest {
-                        // The computer may have become slower meanwhile.
-                        let now = loop_time(&patient).await;
-                        if took > LOOPS_MAX * now {
-                            slow.push(format!("{asked}: {took:?}, a loop {now:?}"));
-                        }
-                    }
                 }
             }
             assert_eq!(call(&functions, "fine", "").await, Ok::<_, (Code, String)>("fine".to_owned()), "{name}");
         }
-        assert!(slow.is_empty(), "{slow:#?}");
     });
 }
 

@@ -204,33 +204,33 @@ fn what_cannot_be_registered_is_refused_with_its_place() {
         ("initializer.registerRpc('f', missing.f);", "TypeError: cannot read property 'f' of undefined"),
         (
             "initializer.registerRpc('f', missing);",
-            "Error: registerRpc expects a function, got undefined: is it defined where it is used?",
+            "TypeError: registerRpc expects a function, got undefined: is it defined where it is used?",
         ),
         (
             "initializer.registerRpc(missing, f);",
-            "Error: registerRpc expects a string as its first argument, got undefined",
+            "TypeError: registerRpc expects a string as its first argument, got undefined",
         ),
-        ("initializer.registerRpc('', f);", "Error: registerRpc expects an id that is not empty"),
-        ("initializer.registerRpc('muster.x', f);", "Error: registerRpc: ids that begin with muster. are built in"),
+        ("initializer.registerRpc('', f);", "TypeError: registerRpc expects an id that is not empty"),
+        ("initializer.registerRpc('muster.x', f);", "TypeError: registerRpc: ids that begin with muster. are built in"),
         (
             "initializer.registerRtBefore('GetAccount', f);",
-            "Error: registerRtBefore: GetAccount is an operation: registerBeforeGetAccount takes it",
+            "TypeError: registerRtBefore: GetAccount is an operation: registerBeforeGetAccount takes it",
         ),
         (
             "initializer.registerRtAfter('StatusUpdat', f);",
-            "Error: registerRtAfter: there is no message 'StatusUpdat' that takes hooks; did you mean StatusUpdate?",
+            "TypeError: registerRtAfter: there is no message 'StatusUpdat' that takes hooks; did you mean StatusUpdate?",
         ),
         (
             "initializer.registerMatch('m', { matchInit: f });",
-            "Error: registerMatch: the match 'm' needs a function matchJoinAttempt, got undefined",
+            "TypeError: registerMatch: the match 'm' needs a function matchJoinAttempt, got undefined",
         ),
         (
             "initializer.registerMatch('m', 5);",
-            "Error: registerMatch expects an object of functions as its second argument",
+            "TypeError: registerMatch expects an object of functions as its second argument",
         ),
         (
             "initializer.registerTournamentEnd(f);",
-            "Error: initializer.registerTournamentEnd is not available on this server yet.",
+            "GoError: initializer.registerTournamentEnd is not available on this server yet.",
         ),
         ("initializer.registerBeforeNothing(f);", "TypeError: not a function"),
     ] {

@@ -195,5 +195,5 @@ fn refusals_are_errors_with_a_code_that_callers_are_not_told() {
     check("(() => { try { nk.accountGetId('x'); } catch (e) { return e instanceof Error; } })()", "true");
     let (code, message) = answer("nk.accountGetId('nobody');", "").unwrap_err();
     assert_eq!(code, Code::Internal);
-    assert!(message.starts_with("Error: "), "{message}");
+    assert!(message.starts_with("TypeError: "), "{message}");
 }

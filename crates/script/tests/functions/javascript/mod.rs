@@ -4,6 +4,7 @@ mod bounds;
 mod budgets;
 mod builtins;
 mod calls;
+mod depth;
 mod habits;
 mod host;
 mod imports;

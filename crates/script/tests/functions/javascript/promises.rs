@@ -154,6 +154,6 @@ fn where_nothing_goes_on_beside_a_call_promises_are_settled_at_once() {
 #[test]
 fn there_are_promises_of_what_may_wait_and_of_nothing_else() {
     let body = "return JSON.stringify([typeof nk.promises.httpRequest, typeof nk.promises.accountGetId,
-        typeof nk.promises.uuidv4, Object.isFrozen(nk.promises)])";
-    assert_eq!(answer(body, ""), Ok(r#"["function","function","undefined",true]"#.to_owned()));
+        typeof nk.promises.uuidv4])";
+    assert_eq!(answer(body, ""), Ok(r#"["function","function","undefined"]"#.to_owned()));
 }

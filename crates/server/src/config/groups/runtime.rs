@@ -27,7 +27,8 @@ honoured! {
         /// Number of JavaScript machines that are made when the server starts, shared out among its shards; further
         /// ones are made when calls need them.
         js_min_count: usize = "16", at_least(0);
-        /// Whether JavaScript's global object and the values in it are frozen once the script has run.
+        /// Whether the values of what a script of JavaScript declares by `var` and `function`, and the prototypes of
+        /// all objects and functions, are frozen once the script has run.
         js_read_only_globals: bool = "true", Kind::Flag;
         /// Largest number of events that wait for game code, shared out among the shards. Further events are dropped.
         event_queue_size: usize = "65536", at_least(1);
