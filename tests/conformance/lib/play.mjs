@@ -236,7 +236,8 @@ export class Play {
     const authorization = as
       ? `Bearer ${this.variables.get(`${as}.token`)}`
       : { server_key: basic(SERVER_KEY), http_key: basic(HTTP_KEY) }[auth] ?? this.variables.resolve(auth);
-    const plain = text !== undefined ? this.variables.resolve(text) : body && JSON.stringify(this.variables.resolve(body));
+    const resolved = this.variables.resolve(text ?? body);
+    const plain = text === undefined && body ? JSON.stringify(resolved) : resolved;
     const request = {
       method,
       headers: {

@@ -12,7 +12,12 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const TESTS = fileURLToPath(new URL("../rows.yaml", import.meta.url));
 
 /** How tests are declared: in Rust, in Go, and in JavaScript with a text or a template. */
-const DECLARATIONS = [(name) => `fn ${name}(`, (name) => `func ${name}(`, (name) => `"${name}"`, (name) => `\`${name}\``];
+const DECLARATIONS = [
+  (name) => `fn ${name}(`,
+  (name) => `func ${name}(`,
+  (name) => `"${name}"`,
+  (name) => `\`${name}\``,
+];
 
 const FIRST_HEADING = "## Differences on purpose";
 const END_HEADING = "## Not there";
