@@ -175,10 +175,15 @@ for (const [page, { samples }] of all) {
       const declares = (name) => new RegExp(`^\\s*const ${name} = `, "m").test(program);
       const signIn = `${declares("client") ? "" : SIGN_IN}${declares("socket") || declares("client") ? "" : CONNECT}`;
       const file = join(E2E, `.sample-${process.pid}-${where.replace(/\W/g, "_")}.mjs`);
-      const whole = `${PRELUDE}${imports}\n${signIn}${program}\nsetTimeout(() => process.exit(), 0);\n`;
+      // A program of tests ends by its runner. Others are done when they have come to their end.
+      const isTest = text.includes('from "node:test"');
+      const end = isTest ? "" : "setTimeout(() => process.exit(), 0);\n";
+      const whole = `${PRELUDE}${imports}\n${signIn}${program}\n${end}`;
       await writeFile(file, whole.replaceAll('"7350"', `"${server.port}"`).replaceAll(...ofServer()));
       try {
-        await run("node", [file], { cwd: E2E });
+        const { NODE_TEST_CONTEXT, ...env } = process.env;
+        const port = { MUSTER_SOCKET__PORT: String(server.port) };
+        await run("node", [...(isTest ? ["--test", "--test-force-exit"] : []), file], { cwd: E2E, env: { ...env, ...port } });
       } finally {
         await rm(file);
       }
