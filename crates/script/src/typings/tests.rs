@@ -118,14 +118,8 @@ fn comments_are_wrapped() {
 
 /// The samples in guides and examples, by the endings of their languages: file, language, text.
 fn samples() -> Vec<(String, String, String)> {
-    const LANGUAGES: [(&str, &str); 6] = [
-        ("lua", "lua"),
-        ("javascript", "js"),
-        ("js", "js"),
-        ("typescript", "ts"),
-        ("ts", "ts"),
-        ("mjs", "js"),
-    ];
+    const LANGUAGES: [(&str, &str); 6] =
+        [("lua", "lua"), ("javascript", "js"), ("js", "js"), ("typescript", "ts"), ("ts", "ts"), ("mjs", "js")];
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("docs/guide"), root.join("examples")];
     let mut samples = Vec::new();
