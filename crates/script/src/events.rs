@@ -97,7 +97,8 @@ impl<M: Machine> Worker<M> {
             let callee = Callee::Listener(occasion, index);
             let told = pool.run(callee, input, ResultType::Nothing).await;
             // Failures with a trace are in the log already.
-            if let Err(failure) = told.or_else(|failure| if failure.trace.is_some() { Ok(None) } else { Err(failure) }) {
+            if let Err(failure) = told.or_else(|failure| if failure.trace.is_some() { Ok(None) } else { Err(failure) })
+            {
                 let (code, told) = (failure.code.number(), failure.message);
                 tracing::warn!(event = event.name, code, told, "game code failed when it was told of an event");
             }

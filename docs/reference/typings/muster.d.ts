@@ -103,6 +103,9 @@ declare namespace nkruntime {
     broadcastMessageDeferred(opCode: number, data?: string | ArrayBuffer | Uint8Array | null, presences?: Presence[] | null, sender?: Presence | null, reliable?: boolean): void;
     matchKick(presences: Presence[]): void;
     matchLabelUpdate(label: string): void;
+    /** Has `matchTimer` called before the loop of the first tick that is so late. A timer of the same name is replaced. */
+    setTimer(name: string, milliseconds: number, data?: string | null): void;
+    cancelTimer(name: string): void;
   }
 
   type MatchState = { [key: string]: any };
@@ -121,7 +124,14 @@ declare namespace nkruntime {
   type MatchSignalFunction<T = MatchState> =
     (ctx: Context, logger: Logger, nk: Nakama, dispatcher: MatchDispatcher, tick: number, state: T, data: string) => { state: T; data?: string } | null;
 
+  type MatchTimerFunction<T = MatchState> =
+    (ctx: Context, logger: Logger, nk: Nakama, dispatcher: MatchDispatcher, tick: number, state: T, name: string, data: string) => { state: T } | null;
+  type MatchMigrateFunction<T = MatchState> =
+    (ctx: Context, logger: Logger, nk: Nakama, state: any, fromGeneration: number) => { state: T } | null;
+
   interface MatchHandler<T = MatchState> {
+    /** Whether matches go on when their process has ended. */
+    durable?: boolean;
     matchInit: MatchInitFunction<T>;
     matchJoinAttempt: MatchJoinAttemptFunction<T>;
     matchJoin: MatchJoinFunction<T>;
@@ -129,6 +139,9 @@ declare namespace nkruntime {
     matchLoop: MatchLoopFunction<T>;
     matchTerminate: MatchTerminateFunction<T>;
     matchSignal: MatchSignalFunction<T>;
+    matchTimer?: MatchTimerFunction<T>;
+    /** Takes over the state of a match that began with older code. */
+    matchMigrate?: MatchMigrateFunction<T>;
   }
 
   interface Initializer extends HookRegistrations {

@@ -86,12 +86,7 @@ pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: MatchJoin)
 }
 
 /// Asks the handler of a match to let a session in.
-async fn enter(
-    session: Rc<SocketSession>,
-    cid: String,
-    stream: StreamKey,
-    joiner: Arc<Joiner>,
-) -> MessageAnswer {
+async fn enter(session: Rc<SocketSession>, cid: String, stream: StreamKey, joiner: Arc<Joiner>) -> MessageAnswer {
     let key = session.key;
     let name = stream.clone();
     let ask = |plane: &mut Plane, now, request, out: &mut Effects| {

@@ -8,8 +8,8 @@ use muster_domain::Timestamp;
 use muster_domain::query::Query;
 use muster_live::StreamKey;
 use muster_live::matches::{
-    CarriedMatch, Creation, Entered, Joiner, ListQuery, Listed, MatchAnswer, MatchAsk, MatchId, MatchPart, MatchesAnswer,
-    MatchesAsk,
+    CarriedMatch, Creation, Entered, Joiner, ListQuery, Listed, MatchAnswer, MatchAsk, MatchId, MatchPart,
+    MatchesAnswer, MatchesAsk,
 };
 use muster_live::party::Member;
 use muster_live::plane::RequestRef;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use muster_domain::query::Query;
 use muster_live::Presence;
 use muster_live::matches::{
-    Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, Joiner, LeaveReason, Left, ListQuery, Listed,
-    MatchAnswer, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
+    Broadcast, CarriedMatch, CarriedWaiting, Chain, Creation, Entered, Input, Joiner, LeaveReason, Left, ListQuery,
+    Listed, MatchAnswer, MatchAsk, MatchId, Outline, Seated, Sender, Timer, Timers,
 };
 
 use crate::every::{every, fields};

@@ -267,7 +267,9 @@ fn of_record(mut new: Record) -> Result<NewNotification> {
     Ok(NewNotification {
         user_id: new.user_id("user_id")?,
         subject: new.text("subject")?,
-        content: new.object("content")?.ok_or_else(|| Error::invalid("expects the content of each notification to be a table"))?,
+        content: new
+            .object("content")?
+            .ok_or_else(|| Error::invalid("expects the content of each notification to be a table"))?,
         code: notifications::check_code(new.integer("code")?.unwrap_or_default(), false)?,
         sender_id: sender(&new.text("sender_id")?)?,
         persistent: new.flag("persistent")?.unwrap_or(false),

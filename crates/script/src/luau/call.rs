@@ -162,7 +162,9 @@ pub(super) fn raised_with_stack(lua: &Lua, value: LuaValue, stack: Option<LuaVal
 fn without_place(mut failure: Failure) -> Failure {
     let is_place = |place: &str| {
         let Some((file, line)) = place.rsplit_once(':') else { return false };
-        (file.ends_with(".lua") || file.ends_with(']')) && !line.is_empty() && line.bytes().all(|it| it.is_ascii_digit())
+        (file.ends_with(".lua") || file.ends_with(']'))
+            && !line.is_empty()
+            && line.bytes().all(|it| it.is_ascii_digit())
     };
     if let Some((place, told)) = failure.message.split_once(": ")
         && is_place(place)

@@ -137,7 +137,8 @@ impl Vm {
             deterministic::replace(&lua, &host.current)?;
         }
         let seats = Seats::new(limits.deferred_max);
-        let prelude: Table = lua.load(PRELUDE).set_name("=prelude").call((MOVE_MAX, say(&lua, host)?, catching::traced_call(&lua)?))?;
+        let prelude: Table =
+            lua.load(PRELUDE).set_name("=prelude").call((MOVE_MAX, say(&lua, host)?, catching::traced_call(&lua)?))?;
         catching::replace(&lua)?;
         let prelude = Prelude {
             bind: prelude.raw_get("bind")?,

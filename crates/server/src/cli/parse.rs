@@ -150,7 +150,8 @@ fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
         [word, id] if word == "forget" => {
             // The public id names the cluster or server behind a dot.
             let uuid = id.split('.').next().unwrap_or_default();
-            let id = uuid.parse().map_err(|_| UsageError(format!("`{id}` is no match id; `muster match list` has them")))?;
+            let id =
+                uuid.parse().map_err(|_| UsageError(format!("`{id}` is no match id; `muster match list` has them")))?;
             return Ok(Command::ForgetMatch { id, flags });
         }
         [word, _, ..] if word == "replay" => MatchAction::Replay,

@@ -13,8 +13,8 @@ use super::match_logs::Rests;
 use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::matches::{
-    self, CallRef, CarriedMatch, Joiner, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches, MatchesAnswer,
-    MatchesAsk, Outline, Return, ended_error,
+    self, CallRef, CarriedMatch, Joiner, LeaveReason, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches,
+    MatchesAnswer, MatchesAsk, Outline, Return, ended_error,
 };
 use crate::outbox::Delivery;
 use crate::party::Member;

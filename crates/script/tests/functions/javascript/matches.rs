@@ -95,9 +95,35 @@ fn a_match_lives_from_its_creation_to_its_end() {
         let id = "00000000-0000-0000-0000-000000000001";
         let expect = serde_json::json!([
             ["match", format!("{id}.muster"), "muster", null],
-            ["attempt", "user-1", "red", 10, true, true, true, "user-1", "10.0.0.1", "5000", crate::world::NOW_SEC + 60, "b"],
+            [
+                "attempt",
+                "user-1",
+                "red",
+                10,
+                true,
+                true,
+                true,
+                "user-1",
+                "10.0.0.1",
+                "5000",
+                crate::world::NOW_SEC + 60,
+                "b"
+            ],
             ["join", id, "muster", 0, true],
-            ["attempt", "user-2", "red", 10, true, true, true, "user-2", "10.0.0.1", "5000", crate::world::NOW_SEC + 60, "b"],
+            [
+                "attempt",
+                "user-2",
+                "red",
+                10,
+                true,
+                true,
+                true,
+                "user-2",
+                "10.0.0.1",
+                "5000",
+                crate::world::NOW_SEC + 60,
+                "b"
+            ],
             ["join", "00000000-0000-0000-0000-000000000002", "muster", 0, true],
             ["message", 7, "hello", "user-1", true, crate::world::NOW_SEC * 1000],
             ["message", 7, "kick me", "user-2", true, crate::world::NOW_SEC * 1000],

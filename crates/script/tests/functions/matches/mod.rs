@@ -21,8 +21,8 @@ use muster_api::live::MatchEngines as _;
 use muster_domain::ids::{SessionId, Uuid};
 use muster_domain::{Timestamp, UserId};
 use muster_live::matches::{
-    CallRef, Chain, Creation, Joiner, ListQuery, Listed, MatchAnswer, MatchAsk, MatchEffect, MatchEvent, MatchId, Matches,
-    MatchesConfig, Return,
+    CallRef, Chain, Creation, Joiner, ListQuery, Listed, MatchAnswer, MatchAsk, MatchEffect, MatchEvent, MatchId,
+    Matches, MatchesConfig, Return,
 };
 use muster_live::party::Member;
 use muster_live::plane::{HandlerOrder, Listener, RequestRef};

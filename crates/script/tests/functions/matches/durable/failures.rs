@@ -265,7 +265,11 @@ fn libraries_cannot_be_written_to_once_the_modules_of_a_durable_match_have_run()
     run(async {
         let node = Node::start(&files, &Shelf::new(), &Disk::dying(u64::MAX)).await;
         node.make(1, "game").await.unwrap();
-        assert_eq!(node.tick(match_id(1)).await, Some(Outcome::GoesOn), "what modules wrote while they loaded is there");
+        assert_eq!(
+            node.tick(match_id(1)).await,
+            Some(Outcome::GoesOn),
+            "what modules wrote while they loaded is there"
+        );
         let Some(Outcome::Failed(why)) = node.tick(match_id(1)).await else { panic!("it wrote to a library") };
         assert!(why.contains("attempt to modify a readonly table"), "{why}");
     });

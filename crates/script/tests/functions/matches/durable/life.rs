@@ -15,8 +15,8 @@ use muster_domain::ports::storage::{Authority, ObjectQuery};
 use muster_domain::ports::store::Store;
 use muster_domain::wallet;
 use muster_live::matches::{
-    Act, Broadcast, Call, CallRef, Callback, Chain, Input, Joiner, LeaveReason, Left, MatchId, MatchLog, Outcome, Outline,
-    Return, Timers,
+    Act, Broadcast, Call, CallRef, Callback, Chain, Input, Joiner, LeaveReason, Left, MatchId, MatchLog, Outcome,
+    Outline, Return, Timers,
 };
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
