@@ -17,7 +17,7 @@ const MODULE: &str = "local nk = require('nakama')
     nk.register_rpc(function(_, payload)
         nk.metrics_counter_add('asked', { mode = 'test' }, 2)
         nk.sql_exec('INSERT INTO score (name, points) VALUES ($1, $2)', { 'ann', 5 })
-        local sum = nk.sql_query('SELECT sum(points) AS sum FROM score')[1].sum
+        local sum = nk.sql_query('SELECT sum(points)::bigint AS sum FROM score')[1].sum
         local ok, code, _, body = pcall(nk.http_request, nk.json_decode(payload).url, 'GET')
         return nk.json_encode({ ok = ok, code = code, body = body, sum = sum,
             runs = nk.localcache_get('runs'), name = nk.get_config().name, text = nk.file_read('notes.txt') })

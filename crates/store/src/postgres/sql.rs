@@ -154,11 +154,18 @@ impl<'a> FromSql<'a> for Cell {
             Type::JSONB => text(raw.get(1..).unwrap_or_default())?,
             Type::BYTEA => SqlValue::Bytes(raw.to_vec()),
             Type::TIMESTAMPTZ | Type::TIMESTAMP => {
-                SqlValue::Time(Timestamp(i64::from_be_bytes(raw.try_into()?).saturating_add(EPOCH_US)))
+                let micros = i64::from_be_bytes(raw.try_into()?);
+                match endless(micros, i64::MIN, i64::MAX) {
+                    Some(word) => word,
+                    None => moment(micros)?,
+                }
             }
             Type::DATE => {
-                let days = i64::from(i32::from_be_bytes(raw.try_into()?));
-                SqlValue::Time(Timestamp(days * MICROS_PER_DAY + EPOCH_US))
+                let days = i32::from_be_bytes(raw.try_into()?);
+                match endless(days, i32::MIN, i32::MAX) {
+                    Some(word) => word,
+                    None => moment(i64::from(days).checked_mul(MICROS_PER_DAY).ok_or(TOO_FAR)?)?,
+                }
             }
             Type::VOID => SqlValue::Null,
             Type::TEXT
@@ -183,6 +190,23 @@ impl<'a> FromSql<'a> for Cell {
     }
 }
 
+/// The error for dates that lie beyond all points in time of 64 bits of microseconds.
+const TOO_FAR: &str = "a date is too far away to be read: cast it to text";
+
+/// A point in time, from microseconds since 2000.
+fn moment(micros: i64) -> Result<SqlValue, Failed> {
+    Ok(SqlValue::Time(Timestamp(micros.checked_add(EPOCH_US).ok_or(TOO_FAR)?)))
+}
+
+/// The word for a point in time that never comes or has always been; PostgreSQL has the first and last number for them.
+fn endless<T: PartialEq>(number: T, first: T, last: T) -> Option<SqlValue> {
+    match number {
+        number if number == last => Some(SqlValue::Text("infinity".to_owned())),
+        number if number == first => Some(SqlValue::Text("-infinity".to_owned())),
+        _ => None,
+    }
+}
+
 /// The text of a `numeric`. Its binary form has two bytes for each number: the count of groups of four digits, the
 /// place of the first group, the sign, the number of digits behind the point, and then the groups.
 fn decimal(raw: &[u8]) -> Result<String, Failed> {
@@ -192,7 +216,14 @@ fn decimal(raw: &[u8]) -> Result<String, Failed> {
     let (_, weight, sign, scale) = (next()?, next()?, next()?, next()?);
     match sign {
         0 | NEGATIVE => {}
-        _ => return Ok(if sign as u16 == 0xC000 { "NaN" } else { "Infinity" }.to_owned()),
+        _ => {
+            return match sign as u16 {
+                0xC000 => Ok("NaN".to_owned()),
+                0xD000 => Ok("Infinity".to_owned()),
+                0xF000 => Ok("-Infinity".to_owned()),
+                _ => Err("a decimal has an unknown sign".into()),
+            };
+        }
     }
     let groups: Vec<i16> = numbers.collect();
     let group =

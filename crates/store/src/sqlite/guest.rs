@@ -1,5 +1,5 @@
-//! Statements of game code, on a thread and a connection of their own. Statements that are not allowed are refused
-//! while SQLite prepares them. Statements that take too long are interrupted, and the writer's batch is not affected. A
+//! Statements of game code, on a thread and a connection of their own. They are written for PostgreSQL, and `dialect`
+//! translates them. Statements that are not allowed are refused while SQLite prepares them. Statements that take too long are interrupted, and the writer's batch is not affected. A
 //! statement that writes stops the writer for no longer than [`WRITE_TIME_MAX`].
 //!
 //! The thread does not take the gate of the checkpoints, because the writer would have to wait for it. So the log
@@ -13,14 +13,11 @@ use muster_domain::ports::PortFuture;
 use muster_domain::ports::sql::{SqlRows, SqlStore, SqlValue};
 use muster_domain::ports::store::StoreError;
 use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX, SQL_STATEMENT_BYTES_MAX, bytes_of};
-use muster_domain::time::Timestamp;
-use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Statement};
-use uuid::Uuid;
 
+use super::dialect::{Dialect, Translation, Untranslated, of_parameter, of_result};
 use super::error::translate;
 use super::job::{BoxedJob, job};
 use super::queue::Queue;
@@ -45,15 +42,26 @@ pub(super) const GUESTS_WAITING_MAX: usize = 1_024;
 /// Page cache of the connection, KiB.
 pub(super) const GUEST_CACHE_KB: u32 = 2 * 1024;
 
-const MICROS_PER_SEC: f64 = 1e6;
+/// Stack of the thread. The deepest statement that is not refused takes a small part of it.
+pub(super) const GUEST_STACK_BYTES: usize = 32 << 20;
+
+/// Statements that SQLite keeps prepared.
+const PREPARED_MAX: usize = 64;
 
 const INTERRUPTED: &str = "The statement took too long and was interrupted.";
 
-/// The pragmas that game code may use: those that describe tables and indexes.
-const PRAGMAS: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
+/// The pragmas that describe tables. The translation reads them; game code itself sends none.
+const PRAGMAS: [&str; 2] = ["table_xinfo", "foreign_key_list"];
 
 /// The time at which the present statement is interrupted; `None` while no statement runs.
-pub(super) type Deadline = Arc<Mutex<Option<Instant>>>;
+type Deadline = Arc<Mutex<Option<Instant>>>;
+
+/// What the thread shares with those who ask it.
+pub(super) struct Hands {
+    deadline: Deadline,
+    /// Only the thread locks it, so it waits for nobody.
+    dialect: Mutex<Dialect>,
+}
 
 /// The things that the thread owns or shares.
 pub(super) struct Guest {
@@ -75,8 +83,8 @@ impl Guest {
     }
 }
 
-/// Limits a connection to the things that game code may do. Answers the deadline that interrupts its statements.
-pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Deadline> {
+/// Limits a connection to the things that game code may do, and adds the functions of translated statements.
+pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Hands> {
     connection.pragma_update(None, "temp_store", "default")?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
     connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_STATEMENT_BYTES_MAX as i32)?;
@@ -86,16 +94,8 @@ pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Deadli
     let looked_at = Arc::clone(&deadline);
     let is_over = move || looked_at.lock().is_ok_and(|deadline| deadline.is_some_and(|end| Instant::now() >= end));
     connection.progress_handler(STEPS_PER_LOOK, Some(is_over))?;
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    connection.create_scalar_function("uuid", 1, flags, |context| {
-        let id = context.get_raw(0).as_str_or_null()?.map(Uuid::parse_str).transpose();
-        let id = id.map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
-        Ok(id.map(|id| id.as_bytes().to_vec()))
-    })?;
-    connection.create_scalar_function("to_timestamp", 1, flags, |context| {
-        Ok(context.get::<Option<f64>>(0)?.map(|seconds| (seconds * MICROS_PER_SEC) as i64))
-    })?;
-    Ok(deadline)
+    connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
+    Ok(Hands { deadline, dialect: Mutex::new(Dialect::new(connection)?) })
 }
 
 /// Refuses statements that would reach other files, the connection's own state, Muster's own tables, or that create
@@ -111,6 +111,7 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
         AuthAction::AlterTable { table_name, .. } => !is_ours(table_name),
         AuthAction::CreateView { .. } | AuthAction::DropView { .. } => true,
         AuthAction::Analyze { .. } | AuthAction::Reindex { .. } => true,
+        AuthAction::Pragma { pragma_name: "schema_version", pragma_value } => pragma_value.is_none(),
         AuthAction::Pragma { pragma_name, .. } => PRAGMAS.contains(&pragma_name),
         AuthAction::Function { function_name } => !matches!(function_name, "load_extension" | "fts3_tokenizer"),
         _ => false,
@@ -120,12 +121,12 @@ fn authorize(context: AuthContext<'_>) -> Authorization {
 
 impl SqliteStore {
     async fn as_guest(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<Outcome, StoreError> {
-        let (statement, deadline) = (statement.to_owned(), Arc::clone(&self.inner.deadline));
+        let (statement, hands) = (statement.to_owned(), Arc::clone(&self.inner.hands));
         let metrics = Arc::clone(&self.inner.metrics);
         let (job, answer) = job(move |connection| {
             let started = Instant::now();
-            let outcome = run(connection, &deadline, &statement, &parameters);
-            set(&deadline, None);
+            let outcome = run(connection, &hands, &statement, &parameters);
+            set(&hands.deadline, None);
             add(&metrics.game_statements, 1);
             add(&metrics.game_statement_us, micros_since(started));
             let is_interrupted = matches!(&outcome, Err(StoreError::Invalid(told)) if told == INTERRUPTED);
@@ -169,25 +170,32 @@ fn set(deadline: &Deadline, time: Option<Duration>) {
 
 fn run(
     connection: &Connection,
-    deadline: &Deadline,
+    hands: &Hands,
     statement: &str,
     parameters: &[SqlValue],
 ) -> Result<Outcome, StoreError> {
-    set(deadline, Some(READ_TIME_MAX));
-    let mut statement = connection.prepare(statement).map_err(told)?;
+    set(&hands.deadline, Some(READ_TIME_MAX));
+    let (translation, state) = {
+        let mut dialect = hands.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+        (dialect.translation(connection, statement).map_err(untranslated)?, Arc::clone(&dialect.run))
+    };
+    state.begin();
+    let mut statement = connection.prepare_cached(&translation.sql).map_err(told)?;
     let has_written = !statement.readonly();
     let time = if has_written { WRITE_TIME_MAX } else { READ_TIME_MAX };
-    set(deadline, Some(time));
-    bind(&mut statement, parameters)?;
-    let columns: Vec<_> =
-        statement.columns().map(|column| (column.name().to_owned(), kind(column.decl_type()))).collect();
+    set(&hands.deadline, Some(time));
+    bind(&mut statement, &translation, parameters)?;
+    let columns = &translation.columns;
     let before = connection.total_changes();
     let mut found = SqlRows { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows: Vec::new() };
     let mut bytes = 0;
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(told)? {
-        let value = |(index, (_, kind)): (usize, &(String, Kind))| Ok(of_value(row.get_ref(index)?, *kind));
-        let values = columns.iter().enumerate().map(value).collect::<rusqlite::Result<Vec<_>>>().map_err(told)?;
+        let mut values = Vec::with_capacity(columns.len());
+        for (index, (_, kind)) in columns.iter().enumerate() {
+            let value = of_result(row.get_ref(index).map_err(told)?, *kind);
+            values.push(value.map_err(|refusal| StoreError::Invalid(refusal.to_string()))?);
+        }
         bytes += values.iter().map(bytes_of).sum::<usize>();
         if found.rows.len() >= SQL_ROWS_MAX || bytes > SQL_ROWS_BYTES_MAX {
             return Err(crate::too_many_rows());
@@ -203,67 +211,27 @@ fn run(
     Ok(Outcome { rows: found, changed, has_written })
 }
 
-/// Binds `$2` to the second parameter wherever it stands. SQLite itself takes `$2` for a name, and numbers parameters
-/// in the order in which it meets them.
-fn bind(statement: &mut Statement<'_>, parameters: &[SqlValue]) -> Result<(), StoreError> {
-    for index in 1..=statement.parameter_count() {
-        let name = statement.parameter_name(index).map(str::to_owned);
-        let number = name.as_deref().map_or(Some(index), |name| name.get(1..)?.parse().ok());
-        let value = number.and_then(|number: usize| parameters.get(number.checked_sub(1)?));
-        let Some(value) = value else {
-            let name = name.unwrap_or_else(|| index.to_string());
-            return Err(StoreError::Invalid(format!("The statement has no value for its parameter {name}.")));
+fn untranslated(error: Untranslated) -> StoreError {
+    match error {
+        Untranslated::Refused(refusal) => StoreError::Invalid(refusal.to_string()),
+        Untranslated::Failed(error) => told(error),
+    }
+}
+
+/// Gives each parameter its value, in the form of its type. Parameters that the statement does not have are ignored.
+fn bind(statement: &mut Statement<'_>, translation: &Translation, parameters: &[SqlValue]) -> Result<(), StoreError> {
+    for (index, kind) in translation.parameters.iter().enumerate() {
+        let number = index + 1;
+        let Some(value) = parameters.get(index) else {
+            return Err(StoreError::Invalid(format!("The statement has no value for its parameter ${number}.")));
         };
-        statement.raw_bind_parameter(index, to_value(value)).map_err(told)?;
+        let value = of_parameter(value, *kind)
+            .map_err(|refusal| StoreError::Invalid(format!("The parameter ${number}: {refusal}")))?;
+        if number <= statement.parameter_count() {
+            statement.raw_bind_parameter(number, value).map_err(told)?;
+        }
     }
     Ok(())
-}
-
-fn to_value(value: &SqlValue) -> ToSqlOutput<'_> {
-    match value {
-        SqlValue::Null => ToSqlOutput::Owned(Value::Null),
-        SqlValue::Flag(flag) => ToSqlOutput::Owned(Value::Integer((*flag).into())),
-        SqlValue::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
-        SqlValue::Number(number) => ToSqlOutput::Owned(Value::Real(*number)),
-        SqlValue::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-        SqlValue::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-        SqlValue::Time(time) => ToSqlOutput::Owned(Value::Integer(time.0)),
-    }
-}
-
-/// The meaning of a column's declared type, where SQLite's own types say less.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Plain,
-    Id,
-    Time,
-    Flag,
-}
-
-fn kind(declared: Option<&str>) -> Kind {
-    let first = declared.and_then(|declared| declared.split_whitespace().next()).unwrap_or_default();
-    match first.to_ascii_uppercase().as_str() {
-        "UUID" => Kind::Id,
-        "TIME" | "TIMESTAMP" | "TIMESTAMPTZ" => Kind::Time,
-        "BOOLEAN" | "BOOL" => Kind::Flag,
-        _ => Kind::Plain,
-    }
-}
-
-fn of_value(value: ValueRef<'_>, kind: Kind) -> SqlValue {
-    match (value, kind) {
-        (ValueRef::Null, _) => SqlValue::Null,
-        (ValueRef::Integer(number), Kind::Time) => SqlValue::Time(Timestamp(number)),
-        (ValueRef::Integer(number @ (0 | 1)), Kind::Flag) => SqlValue::Flag(number == 1),
-        (ValueRef::Integer(number), _) => SqlValue::Integer(number),
-        (ValueRef::Real(number), _) => SqlValue::Number(number),
-        (ValueRef::Text(text), _) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
-        (ValueRef::Blob(bytes), Kind::Id) => match Uuid::from_slice(bytes) {
-            Ok(id) => SqlValue::Text(id.to_string()),
-            Err(_) => SqlValue::Bytes(bytes.to_vec()),
-        },
-        (ValueRef::Blob(bytes), _) => SqlValue::Bytes(bytes.to_vec()),
-    }
 }
 
 /// The error in the words of SQLite, which the author of the statement reads.

@@ -8,6 +8,7 @@ pub mod backup;
 pub(crate) mod chat;
 mod checkpoint;
 mod deletion;
+mod dialect;
 mod error;
 mod export;
 mod guest;
@@ -37,7 +38,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use self::checkpoint::Checkpointer;
-use self::guest::{Deadline, GUEST_CACHE_KB, GUESTS_WAITING_MAX, Guest};
+use self::guest::{GUEST_CACHE_KB, GUEST_STACK_BYTES, GUESTS_WAITING_MAX, Guest, Hands};
 use self::job::{BoxedJob, job};
 use self::newcomers::Newcomers;
 use self::queue::{Queue, Refused, Wake};
@@ -94,8 +95,8 @@ struct Inner {
     writes: Arc<Queue<BoxedJob>>,
     reads: Arc<Queue<BoxedJob>>,
     guests: Arc<Queue<BoxedJob>>,
-    /// The deadline of the statement that the guest's thread runs.
-    deadline: Deadline,
+    /// What the guest's thread and those who ask it share.
+    hands: Arc<Hands>,
     metrics: Arc<StoreMetrics>,
     newcomers: Newcomers,
     readers: Vec<JoinHandle<()>>,
@@ -127,13 +128,13 @@ impl SqliteStore {
         let (checkpointer, checkpoints) = Checkpointer::new(path, options, Arc::clone(&gate), Arc::clone(&metrics))?;
         report_log_length(&mut connection, &checkpointer)?;
         let mut guest = connect(GUEST_CACHE_KB)?;
-        let deadline = guest::bind_hands(&mut guest).map_err(error::opening(path))?;
+        let hands = guest::bind_hands(&mut guest).map_err(error::opening(path))?;
         report_log_length(&mut guest, &checkpointer)?;
         let mut inner = Inner {
             writes,
             reads,
             guests: Arc::new(Queue::new(GUESTS_WAITING_MAX)),
-            deadline,
+            hands: Arc::new(hands),
             metrics: Arc::clone(&metrics),
             newcomers: Newcomers::default(),
             readers: Vec::new(),
@@ -147,7 +148,7 @@ impl SqliteStore {
             inner.readers.push(spawn("muster-db-read", move || reader.run())?);
         }
         let guest = Guest { connection: guest, queue: Arc::clone(&inner.guests) };
-        inner.readers.push(spawn("muster-db-guest", move || guest.run())?);
+        inner.readers.push(spawn_with("muster-db-guest", GUEST_STACK_BYTES, move || guest.run())?);
         inner.writers.push(spawn("muster-db-log", move || checkpoints.run())?);
         let writer = Writer { connection, queue: Arc::clone(&inner.writes), checkpointer, metrics };
         inner.writers.push(spawn("muster-db-write", move || writer.run())?);
@@ -266,7 +267,16 @@ impl Store for SqliteStore {
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
-    let thread = std::thread::Builder::new().name(name.to_owned());
+    const USUAL_STACK_BYTES: usize = 2 << 20;
+    spawn_with(name, USUAL_STACK_BYTES, run)
+}
+
+fn spawn_with(
+    name: &str,
+    stack_bytes: usize,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, OpenError> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(stack_bytes);
     thread.spawn(run).map_err(OpenError::because("cannot start a database thread"))
 }
 

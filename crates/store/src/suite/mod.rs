@@ -6,6 +6,7 @@ mod adoption;
 mod chat;
 mod connections;
 mod deletion;
+pub(crate) mod dialect;
 pub(crate) mod fixture;
 mod folders;
 mod keyed_writes;
