@@ -85,9 +85,7 @@ pub(super) fn of_result(value: ValueRef<'_>, kind: Type) -> Result<SqlValue> {
         (ValueRef::Real(number), Type::Float8) => SqlValue::Number(number),
         (ValueRef::Text(bytes), Type::Text | Type::Numeric) => SqlValue::Text(text(bytes)),
         (ValueRef::Text(bytes), Type::Jsonb) => SqlValue::Text(values::jsonb::Json::read(&text(bytes))?.write()),
-        (ValueRef::Blob(bytes), Type::Uuid) => {
-            SqlValue::Text(values::write(&Value::Blob(bytes.to_vec()), Type::Uuid)?)
-        }
+        (ValueRef::Blob(bytes), Type::Uuid) => SqlValue::Text(values::write(&Value::Blob(bytes.to_vec()), Type::Uuid)?),
         (ValueRef::Blob(bytes), Type::Bytea) => SqlValue::Bytes(bytes.to_vec()),
         _ => return values::broken(kind),
     })
