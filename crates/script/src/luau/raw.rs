@@ -348,8 +348,8 @@ impl Reader<'_> {
     pub(super) fn extent(&self, at: c_int) -> usize {
         let (at, length) = (self.absolute(at), self.length(at));
         let mut extent = length;
-        // SAFETY: a table lies at the place and is not changed; `absolute` made room for a name and a value. The element
-        // at `length` exists, so iteration may begin behind it, and everything that is pushed is popped.
+        // SAFETY: a table lies at the place and is not changed; `absolute` made room for a name and a value. The
+        // element at `length` exists, so iteration may begin behind it, and everything that is pushed is popped.
         unsafe {
             match length {
                 0 => ffi::lua_pushnil(self.state),

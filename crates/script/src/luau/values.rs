@@ -6,8 +6,8 @@ use super::raw;
 use crate::value::Value;
 use crate::value::allowance::Allowance;
 
-/// Reads a value. A table with a positive index is read as a list, as in the original. Names of other tables are read as
-/// the texts that they print as.
+/// Reads a value. A table with a positive index is read as a list, as in the original. Names of other tables are read
+/// as the texts that they print as.
 ///
 /// # Errors
 /// For functions, threads and userdata, and for tables nested too deeply or within themselves.

@@ -12,7 +12,8 @@ use super::host::Means;
 const OVERRIDABLE: &str = "((isAllFrozen) => {
     const { defineProperty, getOwnPropertyDescriptor } = Reflect;
     const names = [
-        [Object.prototype, ['constructor', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable', 'toString', 'toLocaleString', 'valueOf']],
+        [Object.prototype, ['constructor', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable', 'toString',
+            'toLocaleString', 'valueOf']],
         [Function.prototype, ['constructor', 'toString']],
         [Array.prototype, ['constructor', 'toString', 'toLocaleString']],
         [Date.prototype, ['constructor', 'toJSON', 'toString']],

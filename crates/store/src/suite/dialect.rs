@@ -19,7 +19,8 @@ pub(crate) const SETUP: &[&str] = &[
         ('b0000000-0000-4000-8000-000000000002', 'bob', NULL, '{}', '2024-02-29 23:59:59.123456+00', now()),
         ('c0000000-0000-4000-8000-000000000003', 'Cat', 'cat', '{\"level\": 10}', '1969-12-31 23:59:59+00', now())",
     "INSERT INTO public.storage (collection, key, user_id, value, version, read, write) VALUES
-        ('saves', 'one', 'a0000000-0000-4000-8000-000000000001', '{\"b\": {\"c\": [1, 2.50, null]}, \"a\": true}', 'v1', 2, 1),
+        ('saves', 'one', 'a0000000-0000-4000-8000-000000000001', '{\"b\": {\"c\": [1, 2.50, null]}, \"a\": true}',
+            'v1', 2, 1),
         ('saves', 'two', 'a0000000-0000-4000-8000-000000000001', '{\"n\": 7}', 'v2', 1, 0),
         ('decks', 'one', 'b0000000-0000-4000-8000-000000000002', '{\"n\": null}', 'v3', 0, 0)",
     "INSERT INTO wallet_ledger (id, user_id, changeset, metadata, create_time, update_time) VALUES
@@ -30,7 +31,8 @@ pub(crate) const SETUP: &[&str] = &[
     "INSERT INTO notification (id, user_id, subject, content, code, sender_id, create_time) VALUES
         ('e0000000-0000-4000-8000-000000000001', 'a0000000-0000-4000-8000-000000000001', 'hi', '{}', 7,
             'b0000000-0000-4000-8000-000000000002', '2024-03-01 12:00:00')",
-    "INSERT INTO message (id, sender_id, username, stream_mode, stream_subject, stream_descriptor, stream_label, content,
+    "INSERT INTO message (id, sender_id, username, stream_mode, stream_subject, stream_descriptor, stream_label,
+            content,
             create_time, update_time) VALUES
         ('f0000000-0000-4000-8000-000000000001', 'a0000000-0000-4000-8000-000000000001', 'ann', 2,
             '00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000000', 'lobby',
@@ -131,7 +133,8 @@ const PLAIN: &[&str] = &[
         coalesce(1, 2), (SELECT 5 AS five), EXISTS (SELECT 1), extract(year FROM date '2024-01-01'), 1 + 1",
     "SELECT max(points), name::text, upper(name)::varchar FROM guild GROUP BY name, upper(name) ORDER BY name",
     // Types of values.
-    "SELECT * FROM (SELECT id, key, owner, name, open, rank, points, rate, price, data, blob, born, made, kind FROM guild) g
+    "SELECT * FROM (SELECT id, key, owner, name, open, rank, points, rate, price, data, blob, born, made,
+            kind FROM guild) g
         ORDER BY id",
     "SELECT 1.5 AS a, 1.50 AS b, 2147483648 AS c, 1e3 AS d, -7 AS e, - 1.5 AS f, .5 AS g",
     "SELECT 7 / 2 AS a, -7 / 2 AS b, 7 % 3 AS c, -7 % 3 AS d, 7 / 2.0 AS e, 1.5 * 1.5 AS f, 0.1 + 0.2 AS g",
@@ -139,7 +142,8 @@ const PLAIN: &[&str] = &[
     "SELECT '12'::int AS a, 12::text AS b, 1.5::int AS c, 2.5::int AS d, 2.5::float8::int AS e, -2.5::int AS f,
         true::text AS g, 't'::boolean AS h, 1::boolean AS i, true::int AS j",
     "SELECT 12.345::numeric(5, 1) AS a, 7::numeric AS b, '1.10'::numeric AS c, 1.10 = 1.1 AS d, 3.0::bigint AS e",
-    "SELECT '{\"b\":1,\"a\":[1e2,\"x\"]}'::jsonb AS a, '[]'::jsonb AS b, '\"\\u00e9\"'::jsonb AS c, '1.0'::jsonb = '1.00'::jsonb AS d",
+    "SELECT '{\"b\":1,\"a\":[1e2,\"x\"]}'::jsonb AS a, '[]'::jsonb AS b, '\"\\u00e9\"'::jsonb AS c,
+            '1.0'::jsonb = '1.00'::jsonb AS d",
     "SELECT '2024-02-29'::date AS a, '2024-02-29 10:00:00+02'::timestamptz AS b, timestamp '2024-02-29 10:00:00' AS c,
         '2024-02-29 10:00:00.5+00'::timestamptz::text AS d, date '2024-02-29'::text AS e",
     "SELECT 'abcdef'::varchar(3) AS a, CAST('5' AS bigint) AS b, cast(5 as double precision) AS c",
@@ -147,8 +151,10 @@ const PLAIN: &[&str] = &[
     // Texts.
     "SELECT 'Abc' LIKE 'a%' AS a, 'Abc' ILIKE 'a%' AS b, 'a_c' LIKE 'a\\_c' AS c, 'abc' LIKE 'a\\_c' AS d,
         'a%c' LIKE 'a!%c' ESCAPE '!' AS e, 'ÄB' ILIKE 'äb' AS f, 'x' NOT LIKE 'y' AS g, NULL LIKE 'x' AS h",
-    "SELECT lower('ÀB') AS a, upper('straße') AS b, length('né') AS c, octet_length('né') AS d, substr('hello', 2, 3) AS e,
-        substring('hello' FROM 2 FOR 3) AS f, substr('hello', -1, 3) AS g, left('hello', -2) AS h, right('hello', 2) AS i",
+    "SELECT lower('ÀB') AS a, upper('straße') AS b, length('né') AS c, octet_length('né') AS d, substr('hello', 2,
+            3) AS e,
+        substring('hello' FROM 2 FOR 3) AS f, substr('hello', -1, 3) AS g, left('hello', -2) AS h, right('hello',
+            2) AS i",
     "SELECT trim('  x ') AS a, ltrim('xxy', 'x') AS b, trim(both 'x' from 'xyx') AS c, replace('aXa', 'a', 'b') AS d,
         strpos('hello', 'l') AS e, position('z' in 'hello') AS f, split_part('a,b,c', ',', 2) AS g, reverse('abc') AS h,
         lpad('7', 3, '0') AS i, rpad('ab', 1) AS j, repeat('ab', 2) AS k, starts_with('abc', 'ab') AS l",
@@ -159,7 +165,8 @@ const PLAIN: &[&str] = &[
     // Numbers.
     "SELECT abs(-3) AS a, abs(-1.5) AS b, floor(1.5) AS c, ceil(-1.5) AS d, round(2.5) AS e, round(2.5::float8) AS f,
         round(1.255, 2) AS g, trunc(-1.7) AS h, sqrt(16) AS i, mod(7, 4) AS j, floor(7) AS k, power(2, 10) AS l",
-    "SELECT greatest(1, 3, 2) AS a, least(1, NULL, 0) AS b, greatest('a', 'b') AS c, nullif(1, 1) AS d, nullif(2, 1) AS e,
+    "SELECT greatest(1, 3, 2) AS a, least(1, NULL, 0) AS b, greatest('a', 'b') AS c, nullif(1, 1) AS d, nullif(2,
+            1) AS e,
         coalesce(NULL, NULL, 5) AS f, greatest(1.5, 2) AS g",
     // NULL.
     "SELECT NULL = 1 AS a, NULL IS NULL AS b, 1 IS DISTINCT FROM NULL AS c, NULL IS NOT DISTINCT FROM NULL AS d,
@@ -168,7 +175,8 @@ const PLAIN: &[&str] = &[
     "SELECT rank FROM guild ORDER BY rank DESC",
     "SELECT rank FROM guild ORDER BY rank NULLS FIRST",
     "SELECT rank AS r, name FROM guild ORDER BY r DESC NULLS LAST, 2",
-    "SELECT 1 IN (1, NULL) AS a, 2 IN (1, NULL) AS b, 2 NOT IN (1, 3) AS c, 5 BETWEEN 1 AND 5 AS d, 5 NOT BETWEEN 6 AND 7 AS e",
+    "SELECT 1 IN (1, NULL) AS a, 2 IN (1, NULL) AS b, 2 NOT IN (1, 3) AS c, 5 BETWEEN 1 AND 5 AS d,
+            5 NOT BETWEEN 6 AND 7 AS e",
     "SELECT name FROM guild WHERE open",
     "SELECT name FROM guild WHERE NOT open",
     "SELECT name FROM guild WHERE open IS NOT TRUE ORDER BY name",
@@ -181,7 +189,8 @@ const PLAIN: &[&str] = &[
     "SELECT string_agg(name, ', ' ORDER BY name DESC) FROM guild",
     "SELECT count(*) FILTER (WHERE points > 15) AS many, sum(points)::bigint AS all FROM guild",
     "SELECT guild, sum(score) AS total FROM member GROUP BY guild HAVING count(score) > 0 ORDER BY total, guild",
-    "SELECT g.name, sum(m.score) FROM guild g JOIN member m ON m.guild = g.id GROUP BY g.id, g.name ORDER BY sum(m.score) DESC, 1",
+    "SELECT g.name, sum(m.score) FROM guild g JOIN member m ON m.guild = g.id GROUP BY g.id,
+            g.name ORDER BY sum(m.score) DESC, 1",
     "SELECT points > 15 AS rich, count(*) FROM guild GROUP BY 1 ORDER BY 1",
     "SELECT lower(left(name, 1)) AS initial, count(*) FROM guild GROUP BY initial ORDER BY initial",
     "SELECT DISTINCT score FROM member ORDER BY score",
@@ -192,7 +201,8 @@ const PLAIN: &[&str] = &[
     "SELECT * FROM member JOIN (VALUES (1, 'one'), (2, 'two')) AS t (guild, word) USING (guild) ORDER BY guild, name",
     "SELECT a.name, b.name AS other FROM member a FULL JOIN member b ON a.score = b.score AND a.guild < b.guild
         ORDER BY a.name, other, a.guild, b.guild",
-    "SELECT m.name, g.name AS guild FROM guild g RIGHT JOIN member m ON g.id = m.guild AND g.open ORDER BY m.guild, m.name",
+    "SELECT m.name, g.name AS guild FROM guild g RIGHT JOIN member m ON g.id = m.guild AND g.open ORDER BY m.guild,
+            m.name",
     "SELECT count(*) FROM guild CROSS JOIN member",
     "SELECT name FROM member WHERE guild IN (SELECT id FROM guild WHERE points > 15) ORDER BY name",
     "SELECT name FROM member WHERE (guild, name) IN ((1, 'y'), (2, 'x')) ORDER BY name",
@@ -229,27 +239,35 @@ const PLAIN: &[&str] = &[
     "SELECT CURRENT_TIMESTAMP = now() AS a, current_date = now()::date AS b, gen_random_uuid() IS NOT NULL AS c,
         random() < 1 AS d",
     // Documents.
-    "SELECT data || '{\"z\": 1}' AS a, data - 'x'::text AS b, jsonb_set(data, '{x}', '9') AS c FROM guild WHERE id <= 2 ORDER BY id",
-    "SELECT jsonb_build_object('id', id, 'name', name, 'rate', rate, 'open', open) AS a, jsonb_build_array(1, 'x', NULL) AS b,
+    "SELECT data || '{\"z\": 1}' AS a, data - 'x'::text AS b, jsonb_set(data, '{x}',
+            '9') AS c FROM guild WHERE id <= 2 ORDER BY id",
+    "SELECT jsonb_build_object('id', id, 'name', name, 'rate', rate, 'open', open) AS a, jsonb_build_array(1, 'x',
+            NULL) AS b,
         to_jsonb(points) AS c FROM guild ORDER BY id",
     "SELECT name FROM guild WHERE data = '{\"x\":1}'",
     "SELECT data -> 'y' @> '[1]' AS a, data -> 'y' -> 0 AS b, data -> 'none' ->> 'x' AS c FROM guild ORDER BY id",
     // Changes.
-    "INSERT INTO guild (key, name) VALUES ('40000000-0000-4000-8000-000000000004', 'four') RETURNING id, key, open, points, data, rank",
-    "INSERT INTO guild (key, name, kind) VALUES ('40000000-0000-4000-8000-000000000004', 'x', 'a') ON CONFLICT DO NOTHING RETURNING id",
+    "INSERT INTO guild (key, name) VALUES ('40000000-0000-4000-8000-000000000004', 'four') RETURNING id, key, open,
+            points, data, rank",
+    "INSERT INTO guild (key, name, kind) VALUES ('40000000-0000-4000-8000-000000000004', 'x',
+            'a') ON CONFLICT DO NOTHING RETURNING id",
     "UPDATE guild SET points = points + 5, rank = DEFAULT, data = jsonb_set(data, '{n}', to_jsonb(points)) WHERE id = 1
         RETURNING points, rank, data",
-    "UPDATE guild AS g SET (name, open) = (upper(g.name), NOT g.open) WHERE g.key = '20000000-0000-4000-8000-000000000002'
+    "UPDATE guild AS g SET (name, open) = (upper(g.name), NOT g.open) WHERE g.key =
+            '20000000-0000-4000-8000-000000000002'
         RETURNING g.name, open, *",
     "UPDATE guild SET price = price * 2, rate = points, made = NULL WHERE price IS NOT NULL RETURNING price, rate",
-    "INSERT INTO member (guild, name, score) SELECT id, 'new', points FROM guild WHERE id <= 2 RETURNING guild, name, score, remark",
+    "INSERT INTO member (guild, name, score) SELECT id, 'new', points FROM guild WHERE id <= 2 RETURNING guild, name,
+            score, remark",
     "INSERT INTO member (guild, name, score) VALUES (1, 'x', 1), (1, 'q', 1)
         ON CONFLICT (guild, name) DO UPDATE SET score = excluded.score WHERE member.score > 100 RETURNING name",
-    "INSERT INTO storage (collection, key, user_id, version) VALUES ('c', 'k', 'a0000000-0000-4000-8000-000000000001', 'v')
+    "INSERT INTO storage (collection, key, user_id, version) VALUES ('c', 'k',
+            'a0000000-0000-4000-8000-000000000001', 'v')
         ON CONFLICT (collection, key, user_id) DO UPDATE SET version = excluded.version || '2'
         RETURNING value, read, write, version, create_time = update_time AS same",
     "DELETE FROM member WHERE score IS NULL RETURNING guild, name",
-    "DELETE FROM member m WHERE m.guild = 1 AND NOT EXISTS (SELECT 1 FROM guild g WHERE g.id = m.guild AND g.points > 1000)",
+    "DELETE FROM member m WHERE m.guild = 1 AND NOT EXISTS (SELECT 1 FROM guild g WHERE g.id = m.guild AND g.points >
+            1000)",
     "SELECT guild, name, score FROM member ORDER BY guild, name",
     "ALTER TABLE member DROP COLUMN remark",
     "SELECT * FROM member ORDER BY guild, name",
@@ -257,7 +275,7 @@ const PLAIN: &[&str] = &[
     "DROP INDEX guild_points",
 ];
 
-/// What a database answers to a statement.
+/// The answer of a database to a statement.
 type Answer = (Result<u64, StoreError>, Result<SqlRows, StoreError>);
 
 async fn answers(fixture: &Fixture) -> Vec<Answer> {
@@ -293,7 +311,8 @@ fn statements_have_equal_answers_on_both_databases() {
 const WRONG: &[&str] = &[
     "SELECT nothing FROM users",
     "SELECT * FROM nowhere",
-    "SELECT id FROM users u JOIN storage s ON s.user_id = u.id JOIN wallet_ledger w ON w.user_id = u.id WHERE create_time IS NULL",
+    "SELECT id FROM users u JOIN storage s ON s.user_id = u.id JOIN wallet_ledger w ON w.user_id = u.id WHERE
+            create_time IS NULL",
     "SELECT username, count(*) FROM users",
     "SELECT name FROM guild GROUP BY open",
     "SELECT id FROM users WHERE id = 'ann'",
@@ -325,7 +344,8 @@ const WRONG: &[&str] = &[
     "INSERT INTO guild (key) VALUES ('50000000-0000-4000-8000-000000000005')",
     "INSERT INTO guild (key, name) VALUES ('10000000-0000-4000-8000-000000000001', 'again')",
     "INSERT INTO member (guild, name) VALUES (3, 'd'), (3, 'd') ON CONFLICT (guild, name) DO UPDATE SET score = 1",
-    "INSERT INTO member (guild, name, score) VALUES (3, 'z', 1) ON CONFLICT (guild, name) DO UPDATE SET score = score + 1",
+    "INSERT INTO member (guild, name, score) VALUES (3, 'z', 1) ON CONFLICT (guild,
+            name) DO UPDATE SET score = score + 1",
     "INSERT INTO member (guild, name) VALUES (1, 'a', 2)",
     "UPDATE guild SET nothing = 1",
     "UPDATE guild SET name = NULL",

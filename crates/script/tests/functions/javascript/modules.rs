@@ -103,7 +103,7 @@ fn scripts_of_the_originals_template_run() {
     assert_eq!(told, "Error: No user ID in context");
 }
 
-/// What comes of a piece of code in a function, in a script that has declared some names.
+/// The outcome of a piece of code in a function, in a script that has declared some names.
 fn tried(code: &str, limits: Limits) -> String {
     let text = format!(
         "var declared = {{ count: 0 }}; var replaced = 0; let inner = 0; var bytes = new Uint8Array(2);

@@ -1,6 +1,6 @@
-//! Game code's SQL on SQLite. It is written in PostgreSQL's dialect; a statement is translated to one of SQLite that has
-//! the same answer, and refused where the translation cannot promise that. The answers are those of a PostgreSQL whose
-//! time zone is UTC and whose collation is C.UTF-8.
+//! Game code's SQL on SQLite. It is written in PostgreSQL's dialect; a statement is translated to one of SQLite that
+//! has the same answer, and refused where the translation cannot promise that. The answers are those of a PostgreSQL
+//! whose time zone is UTC and whose collation is C.UTF-8.
 //!
 //! `words` and `parser` make a tree of a text, `translate` gives each expression its type and writes SQLite's text, and
 //! `runtime` holds the functions that such texts call. `values` has the values' forms in both databases.
