@@ -135,7 +135,8 @@ fn samples() -> Vec<(String, String, String)> {
             } else if ending == "md" {
                 let text = std::fs::read_to_string(&path).unwrap();
                 for block in text.split("\n```").skip(1).step_by(2) {
-                    let (name, code) = block.split_once('\n').unwrap_or((block, ""));
+                    let (about, code) = block.split_once('\n').unwrap_or((block, ""));
+                    let name = about.split_whitespace().next().unwrap_or_default();
                     if let Some((_, language)) = LANGUAGES.iter().find(|(known, _)| *known == name) {
                         samples.push((file.clone(), (*language).to_owned(), code.to_owned()));
                     }

@@ -45,7 +45,8 @@ fn sessions_come_to_a_stream_are_seen_and_go() {
         scene.connected.sent(at_ann);
         scene.run("stream_user_update", json!([bob, id(12), table(), false, true, "here"])).await;
         let sent = scene.connected.sent(at_ann);
-        assert_eq!(sent[0]["stream_presence_event"]["joins"][0]["status"], "here", "{sent:?}");
+        assert_eq!(sent[0]["stream_presence_event"]["joins"][0]["persistence"], true, "{sent:?}");
+        assert_eq!(scene.run("stream_user_get", json!([bob, id(12), table()])).await.0["status"], "here");
         scene.run("stream_user_kick", json!([{ "user_id": bob, "session_id": id(12) }, table()])).await;
         let sent = scene.connected.sent(at_ann);
         assert_eq!(sent[0]["stream_presence_event"]["leaves"][0]["user_id"], json!(bob));

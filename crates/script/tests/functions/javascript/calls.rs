@@ -129,7 +129,10 @@ fn a_hook_changes_switches_off_or_refuses() {
         initializer.registerBeforeGetAccount(() => 5);",
     ));
     let ids = DeleteNotificationsRequest { ids: vec!["a".to_owned()] };
-    let check = |name, expect| assert_eq!(before(&functions, name, Some(&ids)), expect, "{name}");
+    let without_trace = |failure| Failure { trace: None, ..failure };
+    let check = |name, expect| {
+        assert_eq!(before(&functions, name, Some(&ids)).map_err(without_trace), expect, "{name}");
+    };
     check("DeleteNotifications", Ok(json!({ "ids": ["b"] })));
     check("GetUsers", Ok(Value::Null));
     check("UpdateAccount", Err(Failure::new(Code::Aborted, "not today")));

@@ -52,7 +52,7 @@ fn what_is_declared_is_what_there_is() {
                 return true;
             };
             const built = (holder) => Object.keys(holder).filter((name) => typeof holder[name] === 'function').filter(is_built(holder));
-            const list = { nk: built(nk), logger: Object.keys(logger), initializer: built(initializer) };
+            const list = { nk: built(nk), logger: Object.keys(logger).filter((name) => typeof logger[name] === 'function'), initializer: built(initializer) };
             initializer.registerRpc('f', () => JSON.stringify(list));
         }";
     let there: serde_json::Map<String, Value> =
