@@ -300,7 +300,7 @@ func (m module) WalletLedgerList(ctx context.Context, userID string, limit int, 
 }
 
 func (m module) StorageList(ctx context.Context, callerID string, userID string, collection string, limit int, cursor string) (r0 []*api.StorageObject, r1 string, err error) {
-	answered, err := m.ask(ctx, "storage_list", optional(userID), collection, limit, optional(cursor), optional(callerID))
+	answered, err := m.ask(ctx, "storage_list", optional(userID), optional(collection), limit, optional(cursor), optional(callerID))
 	if err != nil {
 		return
 	}
@@ -360,7 +360,7 @@ func (m module) ChannelIdBuild(ctx context.Context, sender string, target string
 }
 
 func (m module) ChannelMessageSend(ctx context.Context, channelID string, content map[string]interface{}, senderId string, senderUsername string, persist bool) (r0 *rtapi.ChannelMessageAck, err error) {
-	answered, err := m.ask(ctx, "channel_message_send", channelID, someTable(content), optional(senderId), optional(senderUsername), persist)
+	answered, err := m.ask(ctx, "channel_message_send", channelID, table(content), optional(senderId), optional(senderUsername), persist)
 	if err != nil {
 		return
 	}
@@ -368,7 +368,7 @@ func (m module) ChannelMessageSend(ctx context.Context, channelID string, conten
 }
 
 func (m module) ChannelMessageUpdate(ctx context.Context, channelID string, messageID string, content map[string]interface{}, senderId string, senderUsername string, persist bool) (r0 *rtapi.ChannelMessageAck, err error) {
-	answered, err := m.ask(ctx, "channel_message_update", channelID, messageID, someTable(content), optional(senderId), optional(senderUsername), persist)
+	answered, err := m.ask(ctx, "channel_message_update", channelID, messageID, table(content), optional(senderId), optional(senderUsername), persist)
 	if err != nil {
 		return
 	}
@@ -388,7 +388,7 @@ func (m module) ChannelMessagesList(ctx context.Context, channelId string, limit
 	if err != nil {
 		return
 	}
-	results := resultsOf(answered, 4)
+	results := resultsOf(answered, 3)
 	return each(results[0], readApiChannelMessage), textOf(results[1]), textOf(results[2]), nil
 }
 
