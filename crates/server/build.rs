@@ -1,5 +1,4 @@
 //! Has the release linked by way of `split-symbols.sh`, which puts the symbols of the program into a file beside it.
-#![expect(clippy::print_stdout, reason = "a build script talks to Cargo on standard output")]
 
 use std::env;
 use std::process::Command;

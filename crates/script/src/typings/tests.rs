@@ -163,7 +163,8 @@ fn samples_can_be_read_and_name_only_what_the_declarations_have() {
     let samples = samples();
     assert!(samples.iter().filter(|(_, language, _)| language == "lua").count() > 5, "samples are found");
     for (file, language, text) in samples {
-        let objects: [(&str, &str, fn(&str) -> String); 3] = if language == "lua" {
+        type Declaration = fn(&str) -> String;
+        let objects: [(&str, &str, Declaration); 3] = if language == "lua" {
             let field = |name: &str| format!("\n    {name}: (");
             [("nk.", &luau, field), ("dispatcher.", &luau, field), ("nkruntime.", &luau, field)]
         } else {

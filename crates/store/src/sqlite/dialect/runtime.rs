@@ -235,7 +235,7 @@ const STRICT: &[Function] = &[
         (base, exponent) => finite(base.powf(exponent)),
     }),
     ("pg_sign", 1, |a| match real(&a[0])? {
-        number if number == 0.0 => Ok(Value::Real(0.0)),
+        0.0 => Ok(Value::Real(0.0)),
         number => Ok(Value::Real(number.signum())),
     }),
     ("pg_like", 4, |a| {

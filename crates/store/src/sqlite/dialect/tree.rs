@@ -6,7 +6,7 @@ use super::types::Type;
 #[derive(Clone, Debug)]
 pub(super) enum Statement {
     Query(Query),
-    Insert(Insert),
+    Insert(Box<Insert>),
     Update(Update),
     Delete(Delete),
     CreateTable(CreateTable),

@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
     fn sign(&mut self) -> Result<Word> {
         if let Some(sign) = PUNCTUATION.iter().find(|sign| self.rest.starts_with(**sign)) {
             self.take_char();
-            return Ok(Word::Sign(*sign));
+            return Ok(Word::Sign(sign));
         }
         if self.rest.starts_with("::") {
             self.rest = &self.rest[2..];
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         self.rest = &self.rest[sign.len()..];
         let known = if sign == "!=" { "<>" } else { sign };
         match OPERATORS.iter().find(|operator| **operator == known) {
-            Some(operator) => Ok(Word::Sign(*operator)),
+            Some(operator) => Ok(Word::Sign(operator)),
             None => refuse(format!("The operator {sign} is not translated for SQLite: use PostgreSQL.")),
         }
     }

@@ -21,7 +21,7 @@ impl Parser {
         let source = if self.takes(&["default", "values"]) { None } else { Some(self.query()?) };
         let conflict = if self.takes(&["on", "conflict"]) { Some(self.conflict()?) } else { None };
         let returning = self.returning()?;
-        Ok(Statement::Insert(Insert { table, alias, columns, source, conflict, returning }))
+        Ok(Statement::Insert(Box::new(Insert { table, alias, columns, source, conflict, returning })))
     }
 
     fn conflict(&mut self) -> Result<Conflict> {

@@ -141,7 +141,7 @@ impl Parser {
             let Some(sign) = signs.iter().find(|sign| self.sees_sign(sign)) else { return Ok(left) };
             self.at += 1;
             self.count_operator()?;
-            left = Expression::Operation(*sign, Box::new(left), Box::new(operand(self)?));
+            left = Expression::Operation(sign, Box::new(left), Box::new(operand(self)?));
         }
     }
 

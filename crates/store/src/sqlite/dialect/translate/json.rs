@@ -74,7 +74,7 @@ impl Translator<'_> {
     }
 
     /// A term as a document, as `to_jsonb` makes it.
-    pub(super) fn to_json(&mut self, term: Term) -> Result<String> {
+    pub(super) fn json_of(&mut self, term: Term) -> Result<String> {
         let typed = match term {
             Term::Typed(typed) => typed,
             Term::Null => return Ok("'null'".to_owned()),
@@ -94,7 +94,7 @@ impl Translator<'_> {
         let typed = match (name, count) {
             ("to_jsonb", 1) => match next() {
                 Term::Typed(typed) => {
-                    let sql = self.to_json(typed.clone().term())?;
+                    let sql = self.json_of(typed.clone().term())?;
                     // Unlike in a list or an object, NULL stays NULL.
                     Typed::new(format!("(CASE WHEN {} IS NULL THEN NULL ELSE {sql} END)", typed.sql), Type::Jsonb)
                 }
@@ -109,7 +109,7 @@ impl Translator<'_> {
                 let mut all = Vec::new();
                 for index in 0..count {
                     let one = next();
-                    all.push(if index % 2 == 0 { self.as_text(one)?.sql } else { self.to_json(one)? });
+                    all.push(if index % 2 == 0 { self.as_text(one)?.sql } else { self.json_of(one)? });
                 }
                 let all: Vec<&str> = all.iter().map(String::as_str).collect();
                 Typed::new(self.call("pg_json_object", &all), Type::Jsonb)
@@ -118,7 +118,7 @@ impl Translator<'_> {
                 let mut all = Vec::new();
                 for _ in 0..count {
                     let one = next();
-                    all.push(self.to_json(one)?);
+                    all.push(self.json_of(one)?);
                 }
                 let all: Vec<&str> = all.iter().map(String::as_str).collect();
                 Typed::new(self.call("pg_json_list", &all), Type::Jsonb)
