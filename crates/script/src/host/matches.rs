@@ -110,7 +110,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             (ErrorKind::Unavailable, "the server stops or has lost its cluster"),
         ],
         effect: EffectClass::Writes,
-        lua: LuaShape::taking(ArgumentRules { required: &["params"], ..ArgumentRules::BY_RULE }),
         go: GoShape::by_hand("MatchCreate"),
         run: Run::Later(|host, mut arguments| {
             let chain = host.current.chain();
