@@ -377,8 +377,8 @@ declare namespace nkruntime {
      */
     accountUpdateId(userId: string, username?: string | null, displayName?: string | null, timezone?: string | null, location?: string | null, langTag?: string | null, avatarUrl?: string | null, metadata?: { [key: string]: any } | null): void;
     /**
-     * Deletes an account and all data that names its player, and closes the player's sockets. With recorded, the server
-     * keeps the account's id and the time of the deletion.
+     * Deletes an account and all that its player wrote or owned, and closes the player's sockets. With recorded, the
+     * server keeps the account's id and the time of the deletion.
      */
     accountDeleteId(userId: string, recorded?: boolean | null): void;
     /**
@@ -854,8 +854,8 @@ declare namespace nkruntime {
      */
     accountUpdateId(userId: string, username?: string | null, displayName?: string | null, timezone?: string | null, location?: string | null, langTag?: string | null, avatarUrl?: string | null, metadata?: { [key: string]: any } | null): Promise<void>;
     /**
-     * Deletes an account and all data that names its player, and closes the player's sockets. With recorded, the server
-     * keeps the account's id and the time of the deletion.
+     * Deletes an account and all that its player wrote or owned, and closes the player's sockets. With recorded, the
+     * server keeps the account's id and the time of the deletion.
      */
     accountDeleteId(userId: string, recorded?: boolean | null): Promise<void>;
     /**
