@@ -73,7 +73,7 @@ fn temporary_folder() -> Result<TempDir, StartError> {
     tempfile::tempdir().map_err(StartError::because("cannot make a folder for a moment"))
 }
 
-/// All that shards would share, over an empty database in `folder`.
+/// The state that all shards would share, over an empty database in `folder`.
 async fn over_empty_database(
     config: &Config,
     folder: &TempDir,

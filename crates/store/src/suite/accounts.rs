@@ -234,7 +234,7 @@ pub(super) async fn finds_bans_by_their_time(fixture: &Fixture) {
     assert_eq!(banned(NOW).await, [(bob, later)]);
     assert_eq!(banned(later).await, []);
     let plan = fixture.plan(sqlite::accounts::BANNED_SINCE, postgres::accounts::BANNED_SINCE, &[Time(NOW.0)]).await;
-    assert!(plan.contains("USING INDEX users_disable_time_idx") || plan.contains("Seq Scan on users"), "{plan}");
+    assert!(plan.contains("INDEX users_disable_time_idx") || plan.contains("Seq Scan on users"), "{plan}");
 }
 
 pub(super) async fn answers_a_ping(fixture: &Fixture) {

@@ -186,7 +186,7 @@ pub(super) async fn leaves_no_trace(fixture: &Fixture) {
     assert!(naming(&id).await.len() > 20, "there is something to be found");
 
     assert!(store.delete_account(ann, false, &revocation(ann), NOW).await.unwrap());
-    // Bob's messages to Ann are his own: they stay, in a conversation that is named after both.
+    // The messages of Bob to Ann are Bob's: they stay, in a conversation that is named after both.
     let is_of_ann = |(table, row): &(String, String)| table != "message" || !row.contains(&bob.to_string());
     for trace in &traces {
         let left: Vec<_> = naming(trace).await.into_iter().filter(is_of_ann).collect();

@@ -33,8 +33,8 @@ fn values_that_do_not_fit_their_type() {
     );
     for text in ["X", "=x", "a b=c", "X=\n", "Content-Length=5", "date=now", "Transfer-Encoding=chunked"] {
         let expected = format!(
-            "`socket.response_headers` cannot be `{text}`: expected NAME=value pairs that are headers of HTTP, and none of \
-             those by which the server frames its answers: Connection, Content-Encoding, Content-Length, \
+            "`socket.response_headers` cannot be `{text}`: expected NAME=value pairs that are headers of HTTP, and \
+             none of those by which the server frames its answers: Connection, Content-Encoding, Content-Length, \
              Content-Type, Date, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade"
         );
         check("socket.response_headers", text, &expected);
