@@ -185,10 +185,9 @@ declare namespace nkruntime {
   }
 
   interface Account {
-    userId: string;
     user: User;
     wallet: { [key: string]: number };
-    devices: AccountDevice[];
+    devices?: AccountDevice[];
     email?: string;
     customId?: string;
     verifyTime?: number;
@@ -198,11 +197,11 @@ declare namespace nkruntime {
   interface ChannelMessageAck {
     channelId: string;
     messageId: string;
-    code: number;
+    code: { Value: number };
     username: string;
     createTime: number;
     updateTime: number;
-    persistent: boolean;
+    persistent: { Value: boolean };
   }
 
   interface ChannelMessage {
@@ -215,10 +214,10 @@ declare namespace nkruntime {
     createTime: number;
     updateTime: number;
     persistent: boolean;
-    roomName?: string;
-    groupId?: string;
-    userIdOne?: string;
-    userIdTwo?: string;
+    roomName: string;
+    groupId: string;
+    userIdOne: string;
+    userIdTwo: string;
   }
 
   interface Match {
@@ -226,8 +225,6 @@ declare namespace nkruntime {
     authoritative: boolean;
     label?: string;
     size: number;
-    tickRate: number;
-    handlerName: string;
   }
 
   interface NotificationRequest {
@@ -239,19 +236,29 @@ declare namespace nkruntime {
     persistent?: boolean;
   }
 
-  interface Notification {
+  interface ListedNotification {
     id: string;
-    userId: string;
     subject: string;
-    content: { [key: string]: any };
+    content: string;
     code: number;
     senderId: string;
     createTime: number;
     persistent: boolean;
   }
 
-  interface NotificationDeleteRequest {
+  interface Notification {
+    id: string;
     userId: string;
+    subject: string;
+    content: { [key: string]: any };
+    code: number;
+    sender: string;
+    createTime: number;
+    persistent: boolean;
+  }
+
+  interface NotificationDeleteRequest {
+    userId?: string;
     notificationId: string;
   }
 
@@ -303,8 +310,6 @@ declare namespace nkruntime {
     key: string;
     userId: string;
     version: string;
-    createTime: number;
-    updateTime: number;
   }
 
   interface StorageDeleteRequest {
@@ -315,7 +320,7 @@ declare namespace nkruntime {
   }
 
   interface Stream {
-    mode: number;
+    mode?: number;
     subject?: string;
     subcontext?: string;
     label?: string;
@@ -325,12 +330,18 @@ declare namespace nkruntime {
     userId: string;
     sessionId: string;
     username: string;
-    node: string;
     nodeId?: string;
     hidden?: boolean;
     persistence?: boolean;
     status?: string;
     reason?: number;
+  }
+
+  interface PresenceOnStream {
+    username: string;
+    hidden: boolean;
+    persistence: boolean;
+    status: string;
   }
 
   interface PresenceOfUser {
@@ -377,16 +388,17 @@ declare namespace nkruntime {
     /** The functions that may have to wait, as promises: for functions that are `async`. */
     promises: NakamaPromises;
     /**
-     * Reads an account. Answers the account: user, user_id, wallet, devices, and where there are any email, custom_id,
-     * verify_time, disable_time.
+     * Reads an account. Answers the account: user, wallet, and where there are any devices, email, custom_id, verify_time,
+     * disable_time.
      */
     accountGetId(userId: string): Account;
     /**
-     * Reads accounts. Answers the accounts that exist, each as account_get_id answers it.
+     * Reads accounts. Answers the accounts that exist, each once and as account_get_id answers it.
      */
-    accountsGetId(userIds: string[]): Account[];
+    accountsGetId(userIds?: string[] | null): Account[];
     /**
-     * Changes an account. Arguments that are left out leave their part of the account as it is.
+     * Changes an account. Arguments that are left out leave their part of the account as it is. Nothing happens if there
+     * is no such account.
      */
     accountUpdateId(userId: string, username?: string | null, displayName?: string | null, timezone?: string | null, location?: string | null, langTag?: string | null, avatarUrl?: string | null, metadata?: { [key: string]: any } | null): void;
     /**
@@ -427,7 +439,8 @@ declare namespace nkruntime {
     authenticateEmail(email: string, password: string, username?: string | null, create?: boolean | null): { userId: string; username: string; created: boolean };
     /**
      * Makes a session token for a user. Without a username the token has the account's username. Without expires_at the
-     * token expires as one of a player who signs in. Answers a session token, and the moment at which it expires.
+     * token expires as one of a player who signs in. A time that is over makes a token that is void. Answers a session
+     * token, and the moment at which it expires.
      */
     authenticateTokenGenerate(userId: string, username?: string | null, expiresAt?: number | null, vars?: { [key: string]: string } | null): { token: string; exp: number };
     /**
@@ -441,23 +454,22 @@ declare namespace nkruntime {
      * comes from the server. The server stores the message unless persist is false. Answers channel_id, message_id, code,
      * username, create_time, update_time, persistent.
      */
-    channelMessageSend(channelId: string, content: { [key: string]: any }, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): ChannelMessageAck;
+    channelMessageSend(channelId: string, content?: { [key: string]: any } | null, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): ChannelMessageAck;
     /**
      * Changes a message that this sender sent to a channel. Answers channel_id, message_id, code, username, create_time,
      * update_time, persistent.
      */
-    channelMessageUpdate(channelId: string, messageId: string, content: { [key: string]: any }, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): ChannelMessageAck;
+    channelMessageUpdate(channelId: string, messageId: string, content?: { [key: string]: any } | null, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): ChannelMessageAck;
     /**
      * Removes a message that this sender sent to a channel. Answers channel_id, message_id, code, username, create_time,
      * update_time, persistent.
      */
     channelMessageRemove(channelId: string, messageId: string, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): ChannelMessageAck;
     /**
-     * Lists the stored messages of a channel, the oldest first unless forward is false. Answers the messages, the cursors
-     * of the next and the previous page if there are such pages, and a cursor by which newer messages can be asked for at
-     * any time.
+     * Lists the stored messages of a channel, the oldest first unless forward is false. Answers the messages, and the
+     * cursors of the next and the previous page if there are such pages.
      */
-    channelMessagesList(channelId: string, limit?: number | null, forward?: boolean | null, cursor?: string | null): { messages: ChannelMessage[]; nextCursor?: string; prevCursor?: string; cacheableCursor?: string };
+    channelMessagesList(channelId: string, limit?: number | null, forward?: boolean | null, cursor?: string | null): { messages: ChannelMessage[]; nextCursor?: string; prevCursor?: string };
     /**
      * Encrypts bytes by AES-128 in CFB mode, with a key of 16 bytes. Answers the encrypted bytes.
      */
@@ -488,11 +500,11 @@ declare namespace nkruntime {
      * Computes the MD5 digest of a text. MD5 is broken: the digest is no protection against attackers. Answers the digest
      * in hexadecimal.
      */
-    md5Hash(input: string | ArrayBuffer | Uint8Array): string;
+    md5Hash(input: string): string;
     /**
      * Computes the SHA-256 digest of a text. Answers the digest in hexadecimal.
      */
-    sha256Hash(input: string | ArrayBuffer | Uint8Array): string;
+    sha256Hash(input: string): string;
     /**
      * Computes the authentication code of a text under a key, by HMAC with SHA-256. Answers the code's 32 bytes.
      */
@@ -500,18 +512,18 @@ declare namespace nkruntime {
     /**
      * Adds the delta to a counter on the page of metrics.
      */
-    metricsCounterAdd(name: string, tags: { [key: string]: string } | null | undefined, delta: number): void;
+    metricsCounterAdd(name: string, tags: { [key: string]: string }, delta: number): void;
     /**
      * Sets a gauge on the page of metrics to the value.
      */
-    metricsGaugeSet(name: string, tags: { [key: string]: string } | null | undefined, value: number): void;
+    metricsGaugeSet(name: string, tags: { [key: string]: string }, value: number): void;
     /**
      * Adds a duration, given in nanoseconds, to a timer on the page of metrics, which shows seconds.
      */
-    metricsTimerRecord(name: string, tags: { [key: string]: string } | null | undefined, value: number): void;
+    metricsTimerRecord(name: string, tags: { [key: string]: string }, value: number): void;
     /**
-     * Writes a value as JSON. A table with a first element becomes a list, any other table an object. Answers the JSON
-     * text.
+     * Writes a value as JSON. A table with a positive index becomes a list up to its highest index, any other table an
+     * object. Answers the JSON text.
      */
     jsonEncode(value?: any | null): string;
     /**
@@ -531,7 +543,7 @@ declare namespace nkruntime {
      */
     base64Encode(input: string | ArrayBuffer | Uint8Array, padding?: boolean | null): string;
     /**
-     * Reads a text in base 64. The text must have padding, or must have none if padding is false. Answers the bytes.
+     * Reads a text in base 64. The text may be without padding unless padding is false. Answers the bytes.
      */
     base64Decode(input: string, padding?: boolean | null): ArrayBuffer;
     /**
@@ -540,8 +552,8 @@ declare namespace nkruntime {
      */
     base64UrlEncode(input: string | ArrayBuffer | Uint8Array, padding?: boolean | null): string;
     /**
-     * Reads a text in the form of base 64 that may stand in URLs. The text must have padding, or must have none if padding
-     * is false. Answers the bytes.
+     * Reads a text in the form of base 64 that may stand in URLs. With padding, the text must be padded. Answers the
+     * bytes.
      */
     base64UrlDecode(input: string, padding?: boolean | null): ArrayBuffer;
     /**
@@ -559,7 +571,7 @@ declare namespace nkruntime {
     /**
      * Reports an event to the functions that are registered for events. The caller does not wait for these functions.
      */
-    event(name: string, properties?: { [key: string]: string } | null, timestamp?: number | null, external?: boolean | null): void;
+    event(name: string, properties: { [key: string]: string }, timestamp?: number | null, external?: boolean | null): void;
     /**
      * Reads a file in the folder of the modules or below it. Answers the content of the file.
      */
@@ -609,7 +621,7 @@ declare namespace nkruntime {
      * Keeps a copy of a value under a key for all game code of this process. The copy is deleted after ttl seconds; a copy
      * with a ttl of 0 is kept as long as the process runs.
      */
-    localcachePut(key: string, value?: any | null, ttl?: number | null): void;
+    localcachePut(key: string, value: any, ttl?: number | null): void;
     /**
      * Deletes the value that this process keeps under a key.
      */
@@ -619,21 +631,21 @@ declare namespace nkruntime {
      */
     localcacheClear(): void;
     /**
-     * Writes a line to the log, for developers.
+     * Writes a line to the log, for developers. Answers the message.
      */
-    loggerDebug(message: string): void;
+    loggerDebug(message: string): string;
     /**
-     * Writes a line to the log.
+     * Writes a line to the log. Answers the message.
      */
-    loggerInfo(message: string): void;
+    loggerInfo(message: string): string;
     /**
-     * Writes a warning to the log.
+     * Writes a warning to the log. Answers the message.
      */
-    loggerWarn(message: string): void;
+    loggerWarn(message: string): string;
     /**
-     * Writes an error to the log.
+     * Writes an error to the log. Answers the message.
      */
-    loggerError(message: string): void;
+    loggerError(message: string): string;
     /**
      * Makes a match whose callbacks are in the module of this name. The match exists once its match_init has returned.
      * Answers the match's id.
@@ -670,17 +682,17 @@ declare namespace nkruntime {
      */
     notificationSendAll(subject: string, content: { [key: string]: any }, code: number, persistent?: boolean | null): void;
     /**
-     * Lists the persistent notifications of a user. The limit is 1 to 1,000. Answers the notifications, the oldest first,
-     * and the cursor of the next page if there is one.
+     * Lists the persistent notifications of a user. The limit is 1 to 1,000. Answers the notifications, the oldest first
+     * and with their content as JSON, and the cursor of the next page if there is one.
      */
-    notificationsList(userId: string, limit?: number | null, cursor?: string | null): { notifications: Notification[]; cursor?: string };
+    notificationsList(userId: string, limit?: number | null, cursor?: string | null): { notifications: ListedNotification[]; cursor?: string };
     /**
      * Reads the persistent notifications with these ids. If a user is given, only that user's notifications are read.
      * Answers the notifications that exist, in the order of their ids in the request.
      */
     notificationsGetId(ids: string[] | string, userId?: string | string[] | null): Notification[];
     /**
-     * Deletes notifications, each named by user_id and notification_id.
+     * Deletes notifications, each named by notification_id, and by user_id if it must be that user's.
      */
     notificationsDelete(notifications: NotificationDeleteRequest[]): void;
     /**
@@ -693,10 +705,10 @@ declare namespace nkruntime {
      */
     notificationsUpdate(updates: NotificationUpdate[]): void;
     /**
-     * Lists parties that are not hidden, the best match first. The limit is 1 to 100. Answers the parties: party_id, open,
-     * hidden, max_size, label; and the cursor of the next page if there is one.
+     * Lists parties that are not hidden, the best match first. The limit is 1 to 100. Hidden parties cannot be listed yet.
+     * Answers the parties: party_id, open, hidden, max_size, label; and the cursor of the next page if there is one.
      */
-    partyList(limit?: number | null, open?: boolean | null, query?: string | null, cursor?: string | null): { parties: Party[]; cursor?: string };
+    partyList(limit?: number | null, open?: boolean | null, showHidden?: boolean | null, query?: string | null, cursor?: string | null): { parties: Party[]; cursor?: string };
     /**
      * Hashes a password by bcrypt, with a random salt. The password has at most 72 bytes. Answers the hash.
      */
@@ -766,18 +778,19 @@ declare namespace nkruntime {
     /**
      * Lists the objects of a collection: the objects of a user, or of all users if none is given. If a caller is given,
      * only objects that this player may read are listed. Answers the objects, and the cursor of the next page if there is
-     * one.
+     * one; none without a collection.
      */
-    storageList(userId: string | null | undefined, collection: string, limit?: number | null, cursor?: string | null, callerId?: string | null): { objects: StorageObject[]; cursor?: string };
+    storageList(userId?: string | null, collection?: string | null, limit?: number | null, cursor?: string | null, callerId?: string | null): { objects: StorageObject[]; cursor?: string };
     /**
      * Lists the presences on a stream. Answers the presences: user_id, session_id, username, node, hidden, persistence,
      * status.
      */
     streamUserList(stream: Stream, includeHidden?: boolean | null, includeNotHidden?: boolean | null): Presence[];
     /**
-     * Finds the presence of a session on a stream. Answers the presence in the form of stream_user_list, or nil.
+     * Finds the presence of a session on a stream. Answers username, hidden, persistence and status of the presence, or
+     * nil.
      */
-    streamUserGet(userId: string, sessionId: string, stream: Stream): Presence | null;
+    streamUserGet(userId: string, sessionId: string, stream: Stream): PresenceOnStream | null;
     /**
      * Puts a session on a stream. Answers whether the session was not on the stream before.
      */
@@ -829,10 +842,10 @@ declare namespace nkruntime {
      * changes. The change is written into the ledger if update_ledger is true. Answers the wallet after the change, and
      * the wallet before it.
      */
-    walletUpdate(userId: string, changeset: { [key: string]: number }, metadata?: { [key: string]: any } | null, updateLedger?: boolean | null): { updated: { [key: string]: number }; previous: { [key: string]: number } };
+    walletUpdate(userId: string, changeset: { [key: string]: number }, metadata?: { [key: string]: any } | null, updateLedger?: boolean | null): { updated: { [key: string]: number }; previous: { [key: string]: number }; userId: string };
     /**
      * Changes wallets, all or none. Each update has user_id and changeset, and may have metadata. Answers user_id, updated
-     * and previous of each wallet.
+     * and previous of each wallet, and nothing without updates.
      */
     walletsUpdate(updates: WalletUpdate[], updateLedger?: boolean | null): WalletUpdateResult[];
     /**
@@ -854,16 +867,17 @@ declare namespace nkruntime {
   /** The functions of the server that may have to wait. */
   interface NakamaPromises {
     /**
-     * Reads an account. Answers the account: user, user_id, wallet, devices, and where there are any email, custom_id,
-     * verify_time, disable_time.
+     * Reads an account. Answers the account: user, wallet, and where there are any devices, email, custom_id, verify_time,
+     * disable_time.
      */
     accountGetId(userId: string): Promise<Account>;
     /**
-     * Reads accounts. Answers the accounts that exist, each as account_get_id answers it.
+     * Reads accounts. Answers the accounts that exist, each once and as account_get_id answers it.
      */
-    accountsGetId(userIds: string[]): Promise<Account[]>;
+    accountsGetId(userIds?: string[] | null): Promise<Account[]>;
     /**
-     * Changes an account. Arguments that are left out leave their part of the account as it is.
+     * Changes an account. Arguments that are left out leave their part of the account as it is. Nothing happens if there
+     * is no such account.
      */
     accountUpdateId(userId: string, username?: string | null, displayName?: string | null, timezone?: string | null, location?: string | null, langTag?: string | null, avatarUrl?: string | null, metadata?: { [key: string]: any } | null): Promise<void>;
     /**
@@ -904,7 +918,8 @@ declare namespace nkruntime {
     authenticateEmail(email: string, password: string, username?: string | null, create?: boolean | null): Promise<{ userId: string; username: string; created: boolean }>;
     /**
      * Makes a session token for a user. Without a username the token has the account's username. Without expires_at the
-     * token expires as one of a player who signs in. Answers a session token, and the moment at which it expires.
+     * token expires as one of a player who signs in. A time that is over makes a token that is void. Answers a session
+     * token, and the moment at which it expires.
      */
     authenticateTokenGenerate(userId: string, username?: string | null, expiresAt?: number | null, vars?: { [key: string]: string } | null): Promise<{ token: string; exp: number }>;
     /**
@@ -918,23 +933,22 @@ declare namespace nkruntime {
      * comes from the server. The server stores the message unless persist is false. Answers channel_id, message_id, code,
      * username, create_time, update_time, persistent.
      */
-    channelMessageSend(channelId: string, content: { [key: string]: any }, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
+    channelMessageSend(channelId: string, content?: { [key: string]: any } | null, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
     /**
      * Changes a message that this sender sent to a channel. Answers channel_id, message_id, code, username, create_time,
      * update_time, persistent.
      */
-    channelMessageUpdate(channelId: string, messageId: string, content: { [key: string]: any }, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
+    channelMessageUpdate(channelId: string, messageId: string, content?: { [key: string]: any } | null, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
     /**
      * Removes a message that this sender sent to a channel. Answers channel_id, message_id, code, username, create_time,
      * update_time, persistent.
      */
     channelMessageRemove(channelId: string, messageId: string, senderId?: string | null, senderUsername?: string | null, persist?: boolean | null): Promise<ChannelMessageAck>;
     /**
-     * Lists the stored messages of a channel, the oldest first unless forward is false. Answers the messages, the cursors
-     * of the next and the previous page if there are such pages, and a cursor by which newer messages can be asked for at
-     * any time.
+     * Lists the stored messages of a channel, the oldest first unless forward is false. Answers the messages, and the
+     * cursors of the next and the previous page if there are such pages.
      */
-    channelMessagesList(channelId: string, limit?: number | null, forward?: boolean | null, cursor?: string | null): Promise<{ messages: ChannelMessage[]; nextCursor?: string; prevCursor?: string; cacheableCursor?: string }>;
+    channelMessagesList(channelId: string, limit?: number | null, forward?: boolean | null, cursor?: string | null): Promise<{ messages: ChannelMessage[]; nextCursor?: string; prevCursor?: string }>;
     /**
      * Reads a file in the folder of the modules or below it. Answers the content of the file.
      */
@@ -1006,17 +1020,17 @@ declare namespace nkruntime {
      */
     notificationSendAll(subject: string, content: { [key: string]: any }, code: number, persistent?: boolean | null): Promise<void>;
     /**
-     * Lists the persistent notifications of a user. The limit is 1 to 1,000. Answers the notifications, the oldest first,
-     * and the cursor of the next page if there is one.
+     * Lists the persistent notifications of a user. The limit is 1 to 1,000. Answers the notifications, the oldest first
+     * and with their content as JSON, and the cursor of the next page if there is one.
      */
-    notificationsList(userId: string, limit?: number | null, cursor?: string | null): Promise<{ notifications: Notification[]; cursor?: string }>;
+    notificationsList(userId: string, limit?: number | null, cursor?: string | null): Promise<{ notifications: ListedNotification[]; cursor?: string }>;
     /**
      * Reads the persistent notifications with these ids. If a user is given, only that user's notifications are read.
      * Answers the notifications that exist, in the order of their ids in the request.
      */
     notificationsGetId(ids: string[] | string, userId?: string | string[] | null): Promise<Notification[]>;
     /**
-     * Deletes notifications, each named by user_id and notification_id.
+     * Deletes notifications, each named by notification_id, and by user_id if it must be that user's.
      */
     notificationsDelete(notifications: NotificationDeleteRequest[]): Promise<void>;
     /**
@@ -1029,10 +1043,10 @@ declare namespace nkruntime {
      */
     notificationsUpdate(updates: NotificationUpdate[]): Promise<void>;
     /**
-     * Lists parties that are not hidden, the best match first. The limit is 1 to 100. Answers the parties: party_id, open,
-     * hidden, max_size, label; and the cursor of the next page if there is one.
+     * Lists parties that are not hidden, the best match first. The limit is 1 to 100. Hidden parties cannot be listed yet.
+     * Answers the parties: party_id, open, hidden, max_size, label; and the cursor of the next page if there is one.
      */
-    partyList(limit?: number | null, open?: boolean | null, query?: string | null, cursor?: string | null): Promise<{ parties: Party[]; cursor?: string }>;
+    partyList(limit?: number | null, open?: boolean | null, showHidden?: boolean | null, query?: string | null, cursor?: string | null): Promise<{ parties: Party[]; cursor?: string }>;
     /**
      * Hashes a password by bcrypt, with a random salt. The password has at most 72 bytes. Answers the hash.
      */
@@ -1098,18 +1112,19 @@ declare namespace nkruntime {
     /**
      * Lists the objects of a collection: the objects of a user, or of all users if none is given. If a caller is given,
      * only objects that this player may read are listed. Answers the objects, and the cursor of the next page if there is
-     * one.
+     * one; none without a collection.
      */
-    storageList(userId: string | null | undefined, collection: string, limit?: number | null, cursor?: string | null, callerId?: string | null): Promise<{ objects: StorageObject[]; cursor?: string }>;
+    storageList(userId?: string | null, collection?: string | null, limit?: number | null, cursor?: string | null, callerId?: string | null): Promise<{ objects: StorageObject[]; cursor?: string }>;
     /**
      * Lists the presences on a stream. Answers the presences: user_id, session_id, username, node, hidden, persistence,
      * status.
      */
     streamUserList(stream: Stream, includeHidden?: boolean | null, includeNotHidden?: boolean | null): Promise<Presence[]>;
     /**
-     * Finds the presence of a session on a stream. Answers the presence in the form of stream_user_list, or nil.
+     * Finds the presence of a session on a stream. Answers username, hidden, persistence and status of the presence, or
+     * nil.
      */
-    streamUserGet(userId: string, sessionId: string, stream: Stream): Promise<Presence | null>;
+    streamUserGet(userId: string, sessionId: string, stream: Stream): Promise<PresenceOnStream | null>;
     /**
      * Puts a session on a stream. Answers whether the session was not on the stream before.
      */
@@ -1157,10 +1172,10 @@ declare namespace nkruntime {
      * changes. The change is written into the ledger if update_ledger is true. Answers the wallet after the change, and
      * the wallet before it.
      */
-    walletUpdate(userId: string, changeset: { [key: string]: number }, metadata?: { [key: string]: any } | null, updateLedger?: boolean | null): Promise<{ updated: { [key: string]: number }; previous: { [key: string]: number } }>;
+    walletUpdate(userId: string, changeset: { [key: string]: number }, metadata?: { [key: string]: any } | null, updateLedger?: boolean | null): Promise<{ updated: { [key: string]: number }; previous: { [key: string]: number }; userId: string }>;
     /**
      * Changes wallets, all or none. Each update has user_id and changeset, and may have metadata. Answers user_id, updated
-     * and previous of each wallet.
+     * and previous of each wallet, and nothing without updates.
      */
     walletsUpdate(updates: WalletUpdate[], updateLedger?: boolean | null): Promise<WalletUpdateResult[]>;
     /**

@@ -13,7 +13,9 @@ fn check(expression: &str, expect: &str) {
 fn refused(expression: &str, told: &str) {
     let body = format!("local nk = require('nakama') return tostring({expression})");
     let (_, message) = answer(&body, "").unwrap_err();
-    assert_eq!(message, format!("game.lua:3: {told}"), "{expression}");
+    let name = expression.strip_prefix("nk.").and_then(|rest| rest.split('(').next()).unwrap_or_default();
+    let name = if told.starts_with("expects ") { format!("{name} ") } else { String::new() };
+    assert_eq!(message, format!("{name}{told}"), "{expression}");
 }
 
 /// NIST SP 800-38A, F.3.13 and F.3.17: the initialisation vector and the first two blocks.

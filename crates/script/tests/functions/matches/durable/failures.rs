@@ -261,9 +261,9 @@ fn a_match_that_an_operator_wants_forgotten_does_not_go_on_and_leaves_nothing() 
 fn libraries_cannot_be_written_to_once_the_modules_of_a_durable_match_have_run() {
     let late = counting("if state.ticks == 2 then string.late = 1 end assert(('a'):twice() == 'aa')");
     let code = format!("function string.twice(text) return text .. text end\n{late}");
-    let files = [("game.lua", code.as_str())];
+    let (files, shelf) = ([("game.lua", code.as_str())], Shelf::new());
     run(async {
-        let node = Node::start(&files, &Shelf::new(), &Disk::dying(u64::MAX)).await;
+        let node = Node::start(&files, &shelf, &Disk::dying(u64::MAX)).await;
         node.make(1, "game").await.unwrap();
         assert_eq!(
             node.tick(match_id(1)).await,
