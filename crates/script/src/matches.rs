@@ -189,6 +189,11 @@ impl<M: MatchMachine> GameMatches<M> {
         if let Outcome::Failed(why) = &mut returned.outcome
             && let Some((told, stack)) = why.split_once(&format!("\n{STACK_LINE}"))
         {
+            // Errors of Lua begin with their place already.
+            let place =
+                stack.lines().map(str::trim).find(|line| !line.is_empty()).filter(|line| line.starts_with("at "));
+            let place = place.filter(|_| !is_want_of_memory(told)).map(|place| format!(" {place}"));
+            let told = format!("{told}{}", place.unwrap_or_default());
             self.stacks.borrow_mut().insert(call.id, format!("{STACK_LINE}{stack}"));
             *why = told.into();
         }

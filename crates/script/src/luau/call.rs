@@ -19,6 +19,9 @@ use crate::machine::matches::is_want_of_memory;
 use crate::machine::{LoadError, Machine};
 use crate::value::Value;
 
+/// The frames below game code in the stack of an error, which are those of the machine.
+const OUTER_FRAMES: &str = "\n\t[C]: in function 'call'\n\tprelude:";
+
 /// The arguments of a call behind its context. `written` is the argument that was written together with the context;
 /// messages are read here.
 fn arguments_behind_context(lua: &Lua, argument: CallArgument, written: LuaValue) -> Result<MultiValue> {
@@ -153,7 +156,10 @@ pub(super) fn outcome(lua: &Lua, results: MultiValue) -> std::result::Result<Lua
 pub(super) fn raised_with_stack(lua: &Lua, value: LuaValue, stack: Option<LuaValue>) -> Failure {
     let failure = raised(lua, value);
     match stack {
-        Some(LuaValue::String(stack)) => failure.with_stack(&stack.to_string_lossy()),
+        Some(LuaValue::String(stack)) => {
+            let stack = stack.to_string_lossy();
+            failure.with_stack(stack.split(OUTER_FRAMES).next().unwrap_or_default())
+        }
         _ => failure,
     }
 }

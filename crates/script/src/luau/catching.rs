@@ -11,7 +11,7 @@ use mlua::{Function, Lua, Result, ffi};
 
 use super::interrupt::end_if_over;
 
-/// Places on the stack for the results of a failed call, and for writing down its stack.
+/// Places on the stack for writing down the stack of an error.
 const STACK_PLACES: c_int = 20;
 
 type Body = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
@@ -33,7 +33,7 @@ pub(super) fn replace(lua: &Lua) -> Result<()> {
 /// error follows the error. The end of a call is caught, too.
 pub(super) fn traced_call(lua: &Lua) -> Result<Function> {
     // SAFETY: functions of C have stack room for one more value.
-    unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, pcall, c"call".as_ptr(), 0, Some(traced))) }
+    unsafe { lua.exec_raw((), |state| ffi::lua_pushcclosurek(state, call, c"call".as_ptr(), 0, Some(traced))) }
 }
 
 unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
@@ -78,8 +78,34 @@ unsafe extern "C-unwind" fn ended(state: *mut ffi::lua_State, status: c_int) -> 
     }
 }
 
+unsafe extern "C-unwind" fn call(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: as in `xpcall`. The error handler lies below the function, where `lua_pcallyieldable` expects it.
+    unsafe {
+        ffi::luaL_checkany(state, 1);
+        ffi::lua_pushcclosurek(state, note_stack, c"note_stack".as_ptr(), 0, None);
+        ffi::lua_insert(state, 1);
+        ffi::lua_pcallyieldable(state, ffi::lua_gettop(state) - 2, ffi::LUA_MULTRET, 1)
+    }
+}
+
+/// The error handler of `call`, which Luau calls on top of the stack of the error. It returns a list of the error and
+/// its stack.
+unsafe extern "C-unwind" fn note_stack(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: the stack holds the error, and room is made before values are pushed.
+    unsafe {
+        ffi::lua_rawcheckstack(state, STACK_PLACES);
+        ffi::lua_createtable(state, 2, 0);
+        ffi::lua_pushvalue(state, 1);
+        ffi::lua_rawseti(state, -2, 1);
+        ffi::luaL_traceback(state, state, ptr::null(), 1);
+        ffi::lua_rawseti(state, -2, 2);
+        1
+    }
+}
+
 unsafe extern "C-unwind" fn traced(state: *mut ffi::lua_State, status: c_int) -> c_int {
-    // SAFETY: as in `ended`. Luau runs this on top of the stack of the error, so that the stack can still be read.
+    // SAFETY: as in `ended`. Only errors of running code have passed through `note_stack`: an error for want of memory
+    // is a text.
     unsafe {
         ffi::lua_rawcheckstack(state, STACK_PLACES);
         ffi::lua_pushboolean(state, c_int::from(status == ffi::LUA_OK));
@@ -88,10 +114,12 @@ unsafe extern "C-unwind" fn traced(state: *mut ffi::lua_State, status: c_int) ->
             return ffi::lua_gettop(state);
         }
         ffi::lua_insert(state, -2);
-        if status == ffi::LUA_ERRMEM {
+        if status != ffi::LUA_ERRRUN || ffi::lua_type(state, -1) != ffi::LUA_TTABLE {
             return 2;
         }
-        ffi::luaL_traceback(state, state, ptr::null(), 0);
+        ffi::lua_rawgeti(state, -1, 1);
+        ffi::lua_rawgeti(state, -2, 2);
+        ffi::lua_remove(state, -3);
         3
     }
 }
