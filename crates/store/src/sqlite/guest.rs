@@ -1,6 +1,7 @@
 //! Statements of game code, on a thread and a connection of their own. They are written for PostgreSQL, and `dialect`
-//! translates them. Statements that are not allowed are refused while SQLite prepares them. Statements that take too long are interrupted, and the writer's batch is not affected. A
-//! statement that writes stops the writer for no longer than [`WRITE_TIME_MAX`].
+//! translates them. Statements that are not allowed are refused while SQLite prepares them. Statements that take too
+//! long are interrupted, and the writer's batch is not affected. A statement that writes stops the writer for no longer
+//! than [`WRITE_TIME_MAX`].
 //!
 //! The thread does not take the gate of the checkpoints, because the writer would have to wait for it. So the log
 //! cannot start over while a statement uses an older snapshot. After each statement that writes, the writer is asked

@@ -1,8 +1,8 @@
 //! Statements of game code that have the same answers on both databases, and those that SQLite refuses. The statements
 //! are written in PostgreSQL's dialect.
 
-use muster_domain::ports::sql::SqlValue::{self, Bytes, Flag, Integer, Null, Number, Text};
 use muster_domain::ports::sql::SqlRows;
+use muster_domain::ports::sql::SqlValue::{self, Bytes, Flag, Integer, Null, Number, Text};
 use muster_domain::ports::store::StoreError;
 
 use super::Fixture;
@@ -90,10 +90,15 @@ pub(crate) fn statements() -> Vec<(&'static str, Vec<SqlValue>)> {
         ("SELECT name FROM guild WHERE data @> $1", vec![text("{\"x\": 2}")]),
         ("SELECT data ->> $1 AS a FROM guild ORDER BY id", vec![text("x")]),
         ("UPDATE storage SET value = $1 WHERE key = $2 RETURNING value", vec![text("{\"n\": 8}"), text("two")]),
-        ("INSERT INTO member (guild, name, score) VALUES ($1, $2, $3)
+        (
+            "INSERT INTO member (guild, name, score) VALUES ($1, $2, $3)
             ON CONFLICT (guild, name) DO UPDATE SET score = member.score + excluded.score RETURNING score",
-            vec![Integer(1), text("x"), Integer(3)]),
-        ("SELECT now() - interval '1 day' < now() AS a, $1::int * interval '1 hour' < interval '1 day' AS b", vec![Integer(5)]),
+            vec![Integer(1), text("x"), Integer(3)],
+        ),
+        (
+            "SELECT now() - interval '1 day' < now() AS a, $1::int * interval '1 hour' < interval '1 day' AS b",
+            vec![Integer(5)],
+        ),
         ("SELECT 'x' || $1 AS a", vec![text("'; DROP TABLE guild; --")]),
     ];
     plain.chain(given).collect()

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use rusqlite::Connection;
 
+use super::parser;
 use super::tree::{Constraint, Declared, Expression, Statement};
 use super::types::Type;
-use super::parser;
 
 const SCHEMA: &str = include_str!("../../../migrations/postgres/0000_nakama.sql");
 

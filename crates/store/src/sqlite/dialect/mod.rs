@@ -1,6 +1,6 @@
-//! Game code's SQL on SQLite. It is written in PostgreSQL's dialect; a statement is translated to one of SQLite that has
-//! the same answer, and refused where the translation cannot promise that. The answers are those of a PostgreSQL whose
-//! time zone is UTC and whose collation is C.UTF-8.
+//! Game code's SQL on SQLite. It is written in PostgreSQL's dialect; a statement is translated to one of SQLite that
+//! has the same answer, and refused where the translation cannot promise that. The answers are those of a PostgreSQL
+//! whose time zone is UTC and whose collation is C.UTF-8.
 //!
 //! `words` and `parser` make a tree of a text, `translate` gives each expression its type and writes SQLite's text, and
 //! `runtime` holds the functions that such texts call. `values` has the values' forms in both databases.
@@ -85,9 +85,7 @@ pub(super) fn of_result(value: ValueRef<'_>, kind: Type) -> Result<SqlValue> {
         (ValueRef::Real(number), Type::Float8) => SqlValue::Number(number),
         (ValueRef::Text(bytes), Type::Text | Type::Numeric) => SqlValue::Text(text(bytes)),
         (ValueRef::Text(bytes), Type::Jsonb) => SqlValue::Text(values::jsonb::Json::read(&text(bytes))?.write()),
-        (ValueRef::Blob(bytes), Type::Uuid) => {
-            SqlValue::Text(values::write(&Value::Blob(bytes.to_vec()), Type::Uuid)?)
-        }
+        (ValueRef::Blob(bytes), Type::Uuid) => SqlValue::Text(values::write(&Value::Blob(bytes.to_vec()), Type::Uuid)?),
         (ValueRef::Blob(bytes), Type::Bytea) => SqlValue::Bytes(bytes.to_vec()),
         _ => return values::broken(kind),
     })

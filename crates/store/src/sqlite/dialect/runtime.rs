@@ -57,7 +57,8 @@ pub(in crate::sqlite) fn add_functions(connection: &Connection) -> rusqlite::Res
         })?;
     }
     for (name, count, function) in LENIENT {
-        connection.create_scalar_function(*name, *count, flags, move |context| failing(function(arguments(context)?)))?;
+        connection
+            .create_scalar_function(*name, *count, flags, move |context| failing(function(arguments(context)?)))?;
     }
     let run = Arc::new(Run::default());
     let volatile = FunctionFlags::SQLITE_UTF8;
@@ -541,7 +542,9 @@ impl Aggregate<Summed, Value> for Sum {
                 summed.float += number;
                 failing(finite(summed.float))?;
             }
-            ValueRef::Integer(number) => summed.exact = failing(summed.exact.add(failing(Decimal::whole(number.into()))?))?,
+            ValueRef::Integer(number) => {
+                summed.exact = failing(summed.exact.add(failing(Decimal::whole(number.into()))?))?
+            }
             ValueRef::Text(text) => {
                 let number = failing(Decimal::read(&String::from_utf8_lossy(text)))?;
                 summed.exact = failing(summed.exact.add(number))?;

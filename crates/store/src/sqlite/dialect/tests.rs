@@ -110,12 +110,10 @@ fn no_statement_panics_and_sqlite_understands_each_translation() {
 fn parameters_are_data() {
     let connection = database();
     let catalogue = Catalogue::read(&connection).unwrap();
-    let translation = translate("SELECT name FROM guild WHERE key = $1 AND name = $2 AND key <> $1", &catalogue).unwrap();
+    let translation =
+        translate("SELECT name FROM guild WHERE key = $1 AND name = $2 AND key <> $1", &catalogue).unwrap();
     assert_eq!(translation.parameters, [Type::Uuid, Type::Text]);
     assert!(!translation.sql.contains('$'));
-    let id = super::of_parameter(
-        &muster_domain::ports::sql::SqlValue::Text(Uuid::nil().to_string()),
-        Type::Uuid,
-    );
+    let id = super::of_parameter(&muster_domain::ports::sql::SqlValue::Text(Uuid::nil().to_string()), Type::Uuid);
     assert_eq!(id, Ok(rusqlite::types::Value::Blob(vec![0; 16])));
 }

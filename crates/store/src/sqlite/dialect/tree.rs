@@ -214,12 +214,21 @@ pub(super) enum Expression {
     IsFlag(Box<Expression>, Option<bool>, bool),
     /// `IS DISTINCT FROM`; the last field is true for `IS NOT`.
     IsDistinct(Box<Expression>, Box<Expression>, bool),
-    Between { value: Box<Expression>, low: Box<Expression>, high: Box<Expression>, is_not: bool },
+    Between {
+        value: Box<Expression>,
+        low: Box<Expression>,
+        high: Box<Expression>,
+        is_not: bool,
+    },
     InList(Box<Expression>, Vec<Expression>, bool),
     InQuery(Box<Expression>, Box<Query>, bool),
     Like(Box<Like>),
     Cast(Box<Expression>, Declared),
-    Case { operand: Option<Box<Expression>>, branches: Vec<(Expression, Expression)>, otherwise: Option<Box<Expression>> },
+    Case {
+        operand: Option<Box<Expression>>,
+        branches: Vec<(Expression, Expression)>,
+        otherwise: Option<Box<Expression>>,
+    },
     Exists(Box<Query>),
     Subquery(Box<Query>),
     Row(Vec<Expression>),

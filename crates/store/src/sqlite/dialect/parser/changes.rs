@@ -54,7 +54,9 @@ impl Parser {
                 self.takes(&["row"]);
                 self.expect_sign("(")?;
                 if self.sees(&["select"]) {
-                    return refuse("SET (…) = (SELECT …) is not translated for SQLite: write a subquery for each column.");
+                    return refuse(
+                        "SET (…) = (SELECT …) is not translated for SQLite: write a subquery for each column.",
+                    );
                 }
                 let values = self.list(Self::value)?;
                 self.expect_sign(")")?;

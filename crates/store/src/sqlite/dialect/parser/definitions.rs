@@ -1,8 +1,6 @@
 //! Statements that define tables and indexes, and the names of types.
 
-use super::super::tree::{
-    Alteration, ColumnDefinition, Constraint, CreateIndex, CreateTable, Declared, Statement,
-};
+use super::super::tree::{Alteration, ColumnDefinition, Constraint, CreateIndex, CreateTable, Declared, Statement};
 use super::super::types::Type;
 use super::super::words::Word;
 use super::super::{Result, refuse};
@@ -21,7 +19,9 @@ impl Parser {
         match self.peek() {
             Some(Word::Name(what)) => {
                 let what = what.to_ascii_uppercase();
-                refuse(format!("CREATE {what} is not translated for SQLite: only tables and indexes can be made there."))
+                refuse(format!(
+                    "CREATE {what} is not translated for SQLite: only tables and indexes can be made there."
+                ))
             }
             _ => self.unexpected(),
         }
@@ -311,10 +311,10 @@ impl Parser {
             "jsonb" => plain(Type::Jsonb),
             "bytea" => plain(Type::Bytea),
             "json" => refuse("The type json is not translated for SQLite: use JSONB."),
-            "real" | "float4" | "float" => {
-                refuse("The type real is not translated for SQLite: use DOUBLE PRECISION.")
+            "real" | "float4" | "float" => refuse("The type real is not translated for SQLite: use DOUBLE PRECISION."),
+            "serial" | "bigserial" | "smallserial" => {
+                refuse(format!("{name} is the type of a column that is created."))
             }
-            "serial" | "bigserial" | "smallserial" => refuse(format!("{name} is the type of a column that is created.")),
             other => refuse(format!(
                 "The type {other} is not translated for SQLite: use BOOLEAN, INTEGER, BIGINT, DOUBLE PRECISION, NUMERIC, \
                  TEXT, VARCHAR(n), UUID, TIMESTAMPTZ, DATE, JSONB or BYTEA, or use PostgreSQL."

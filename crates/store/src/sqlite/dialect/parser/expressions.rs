@@ -227,7 +227,9 @@ impl Parser {
             "null" => Some(Expression::Null),
             "true" => Some(Expression::Flag(true)),
             "false" => Some(Expression::Flag(false)),
-            "current_timestamp" | "current_date" if !is_call => Some(Expression::Call(Box::new(call(name, Vec::new())))),
+            "current_timestamp" | "current_date" if !is_call => {
+                Some(Expression::Call(Box::new(call(name, Vec::new()))))
+            }
             _ => None,
         };
         if simple.is_some() {

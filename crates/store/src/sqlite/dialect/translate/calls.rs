@@ -53,8 +53,11 @@ impl Translator<'_> {
         if AGGREGATES.contains(&name) {
             return self.aggregate(call);
         }
-        let is_plain =
-            !call.is_of_rows && !call.is_distinct && call.order.is_empty() && call.filter.is_none() && call.window.is_none();
+        let is_plain = !call.is_of_rows
+            && !call.is_distinct
+            && call.order.is_empty()
+            && call.filter.is_none()
+            && call.window.is_none();
         if !is_plain {
             return refuse(format!("The function {name} is not an aggregate that is translated for SQLite."));
         }
@@ -256,7 +259,9 @@ impl Translator<'_> {
         let name = call.name.as_str();
         let scope = self.scope();
         if !scope.allows_aggregates {
-            return refuse(format!("aggregate functions are not allowed here: {name} stands in the columns or in HAVING"));
+            return refuse(format!(
+                "aggregate functions are not allowed here: {name} stands in the columns or in HAVING"
+            ));
         }
         if scope.in_aggregate {
             return refuse("aggregate function calls cannot be nested");
@@ -289,13 +294,18 @@ impl Translator<'_> {
         let (function, kind) = match (call.name.as_str(), &terms[..]) {
             ("string_agg", [text, between]) if text.kind == Type::Text && between.kind == Type::Text => {
                 if call.is_distinct {
-                    return refuse("string_agg(DISTINCT …) is not translated for SQLite: write DISTINCT in a subquery.");
+                    return refuse(
+                        "string_agg(DISTINCT …) is not translated for SQLite: write DISTINCT in a subquery.",
+                    );
                 }
                 ("string_agg", Type::Text)
             }
             (name, [one]) => aggregate_of(name, one.kind)?,
             (name, terms) => {
-                return refuse(format!("The aggregate {name} of {} arguments is not translated for SQLite.", terms.len()));
+                return refuse(format!(
+                    "The aggregate {name} of {} arguments is not translated for SQLite.",
+                    terms.len()
+                ));
             }
         };
         if call.is_distinct && terms[0].kind == Type::Jsonb {
@@ -329,7 +339,9 @@ impl Translator<'_> {
 
     fn window_function(&mut self, call: &Call) -> Result<Term> {
         let name = call.name.as_str();
-        let Some(window) = &call.window else { return refuse(format!("window function {name} requires an OVER clause")) };
+        let Some(window) = &call.window else {
+            return refuse(format!("window function {name} requires an OVER clause"));
+        };
         if !self.scope().allows_windows || self.scope().in_aggregate {
             return refuse("window functions are not allowed here: they stand in the columns of a query");
         }
@@ -396,7 +408,9 @@ fn aggregate_of(name: &str, kind: Type) -> Result<(&'static str, Type)> {
         ("sum", Type::Float8) => ("pg_sum_float", Type::Float8),
         ("avg", Type::Float8) => ("pg_avg_float", Type::Float8),
         ("avg", kind) if kind.is_number() => ("pg_avg_exact", Type::Numeric),
-        (name, kind) => return refuse(format!("function {name}({}) does not exist on SQLite: write a cast", kind.name())),
+        (name, kind) => {
+            return refuse(format!("function {name}({}) does not exist on SQLite: write a cast", kind.name()));
+        }
     })
 }
 

@@ -74,9 +74,7 @@ impl Translator<'_> {
             return typed;
         }
         match (declared.length, declared.precision) {
-            (Some(length), _) => {
-                Typed::new(self.call("pg_varchar", &[&typed.sql, &length.to_string()]), declared.kind)
-            }
+            (Some(length), _) => Typed::new(self.call("pg_varchar", &[&typed.sql, &length.to_string()]), declared.kind),
             (_, Some((digits, behind))) => {
                 let (digits, behind) = (digits.to_string(), behind.to_string());
                 Typed::new(self.call("pg_fit", &[&typed.sql, &digits, &behind]), declared.kind)

@@ -121,7 +121,9 @@ impl<'a> Translator<'a> {
             given.iter().zip(&defaults).filter(|(_, is_default)| !**is_default).map(|(column, _)| *column).collect();
         if all.len() > 1 {
             if kept.is_empty() && missing.is_empty() {
-                return refuse("Several rows of DEFAULT alone are not translated for SQLite: send a statement for each.");
+                return refuse(
+                    "Several rows of DEFAULT alone are not translated for SQLite: send a statement for each.",
+                );
             }
             self.guard_keys(&mut all, &kept, conflict)?;
         }
@@ -161,7 +163,9 @@ impl<'a> Translator<'a> {
             return refuse("On SQLite an INSERT of several rows gives the columns of ON CONFLICT … DO UPDATE a value.");
         };
         if std::mem::take(&mut self.is_volatile) {
-            return refuse("Values that are new at each look stand in no INSERT of several rows with ON CONFLICT DO UPDATE.");
+            return refuse(
+                "Values that are new at each look stand in no INSERT of several rows with ON CONFLICT DO UPDATE.",
+            );
         }
         for row in rows {
             let keys: Vec<String> = places.iter().map(|place| row[*place].clone()).collect();
@@ -298,7 +302,9 @@ impl<'a> Translator<'a> {
         let (mut written, mut columns) = (Vec::new(), Vec::new());
         for (column, typed) in items? {
             if typed.sql.contains("SELECT") {
-                return refuse("A subquery in RETURNING is not translated for SQLite: read it with a statement of its own.");
+                return refuse(
+                    "A subquery in RETURNING is not translated for SQLite: read it with a statement of its own.",
+                );
             }
             written.push(format!("{} AS {}", typed.sql, name(&column)));
             columns.push((column, typed.kind));

@@ -1,9 +1,7 @@
 //! Statements that define tables and indexes.
 
 use super::super::catalogue::{Column, SERIAL_MARK, Table};
-use super::super::tree::{
-    Alteration, ColumnDefinition, Constraint, CreateIndex, CreateTable, Expression, Statement,
-};
+use super::super::tree::{Alteration, ColumnDefinition, Constraint, CreateIndex, CreateTable, Expression, Statement};
 use super::super::types::Type;
 use super::super::{Result, refuse};
 use super::scope::{Relation, Scope};
@@ -26,7 +24,9 @@ impl Translator<'_> {
                 }
                 self.of_game(table)?;
                 if let Some(other) = self.catalogue.referring_to(table).next() {
-                    return refuse(format!("cannot drop table {table} because {other} refers to it: drop {other} first"));
+                    return refuse(format!(
+                        "cannot drop table {table} because {other} refers to it: drop {other} first"
+                    ));
                 }
                 Ok(format!("DROP TABLE {}", name(table)))
             }
@@ -57,7 +57,9 @@ impl Translator<'_> {
         let relation = relation_of(table);
         let all = table.columns.iter().flat_map(|column| &column.constraints).chain(&table.constraints);
         let keys: Vec<_> = all
-            .filter_map(|(_, constraint)| if let Constraint::Primary(columns) = constraint { Some(columns) } else { None })
+            .filter_map(
+                |(_, constraint)| if let Constraint::Primary(columns) = constraint { Some(columns) } else { None },
+            )
             .collect();
         if keys.len() > 1 {
             return refuse(format!("multiple primary keys for table \"{}\" are not allowed", table.name));

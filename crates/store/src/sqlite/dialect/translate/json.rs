@@ -98,7 +98,9 @@ impl Translator<'_> {
                     // Unlike in a list or an object, NULL stays NULL.
                     Typed::new(format!("(CASE WHEN {} IS NULL THEN NULL ELSE {sql} END)", typed.sql), Type::Jsonb)
                 }
-                _ => return refuse("could not determine polymorphic type because input has type unknown: write a cast"),
+                _ => {
+                    return refuse("could not determine polymorphic type because input has type unknown: write a cast");
+                }
             },
             ("jsonb_build_object", _) => {
                 if count % 2 == 1 {

@@ -8,7 +8,12 @@ use super::{Term, Translator, Typed};
 
 impl Translator<'_> {
     /// A point in time and a span that is written out: its months are counted by the calendar.
-    pub(super) fn moment_and_months(&mut self, sign: &str, left: &Expression, right: &Expression) -> Result<Option<Term>> {
+    pub(super) fn moment_and_months(
+        &mut self,
+        sign: &str,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<Option<Term>> {
         let (moment, span) = match (sign, span_text(left), span_text(right)) {
             ("+" | "-", None, Some(span)) => (left, span),
             ("+", Some(span), None) => (right, span),
@@ -43,7 +48,9 @@ impl Translator<'_> {
             return Ok(None);
         }
         let (Term::Typed(left), Term::Typed(right)) = (left.clone(), right.clone()) else {
-            return refuse("The type of a value next to a moment or a span is not clear: write a cast, as in $1::interval.");
+            return refuse(
+                "The type of a value next to a moment or a span is not clear: write a cast, as in $1::interval.",
+            );
         };
         let days = |translator: &mut Self, count: Typed| -> Result<Typed> {
             let count = translator.cast(count, Type::Int8)?;

@@ -139,7 +139,10 @@ impl Translator<'_> {
             return Ok(Typed::new(sql, Type::Jsonb).term());
         }
         let is_text = |kind: Option<Type>| kind.is_none_or(|kind| kind == Type::Text);
-        if left_kind == Some(Type::Bytea) || right_kind == Some(Type::Bytea) || !(is_text(left_kind) || is_text(right_kind)) {
+        if left_kind == Some(Type::Bytea)
+            || right_kind == Some(Type::Bytea)
+            || !(is_text(left_kind) || is_text(right_kind))
+        {
             return refuse("The operator || is translated for texts and jsonb: cast one side to text.");
         }
         let (left, right) = (self.as_text(left)?, self.as_text(right)?);

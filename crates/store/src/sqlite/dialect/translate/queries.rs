@@ -20,7 +20,9 @@ impl Translator<'_> {
     pub(super) fn whole_query(&mut self, query: &Query) -> Result<(String, Columns)> {
         let (sql, columns) = self.query(query, Wanted::default())?;
         if let Some((name, _)) = columns.iter().find(|(_, kind)| *kind == Type::Interval) {
-            return refuse(format!("The column {name} is a span, which is not read on SQLite: write extract(epoch from …)."));
+            return refuse(format!(
+                "The column {name} is a span, which is not read on SQLite: write extract(epoch from …)."
+            ));
         }
         Ok((sql, columns))
     }
@@ -146,9 +148,8 @@ impl Translator<'_> {
                 }
                 let mut all = Vec::new();
                 for ((name, kind), (_, other)) in columns.into_iter().zip(others) {
-                    let has_one_form = kind == other
-                        || (kind.is_int() && other.is_int())
-                        || (kind.is_moment() && other.is_moment());
+                    let has_one_form =
+                        kind == other || (kind.is_int() && other.is_int()) || (kind.is_moment() && other.is_moment());
                     let (Some(common), true) = (kind.common(other), has_one_form) else {
                         return refuse(format!(
                             "{operator} types {} and {} cannot be matched: cast one to the type of the other",
@@ -272,11 +273,15 @@ impl Translator<'_> {
                 })
             };
             let expression = match group {
-                Expression::Number(number) => match number.parse::<usize>().ok().and_then(|at| select.items.get(at.wrapping_sub(1))) {
-                    Some(Item::One(expression, _)) => expression,
-                    _ => return refuse(format!("GROUP BY position {number} is not in select list")),
-                },
-                Expression::Column(None, column) if self.column(None, column).is_err() => named(column).unwrap_or(group),
+                Expression::Number(number) => {
+                    match number.parse::<usize>().ok().and_then(|at| select.items.get(at.wrapping_sub(1))) {
+                        Some(Item::One(expression, _)) => expression,
+                        _ => return refuse(format!("GROUP BY position {number} is not in select list")),
+                    }
+                }
+                Expression::Column(None, column) if self.column(None, column).is_err() => {
+                    named(column).unwrap_or(group)
+                }
                 other => other,
             };
             let term = self.expression(expression)?;
@@ -346,7 +351,9 @@ impl Translator<'_> {
         for order in orders {
             if let Some(place) = place(&order.expression, names)? {
                 if items[place].kind == Type::Jsonb {
-                    return refuse("The order of jsonb is not translated for SQLite: order by a text or a number in it.");
+                    return refuse(
+                        "The order of jsonb is not translated for SQLite: order by a text or a number in it.",
+                    );
                 }
                 if self.is_never_null(&items[place].sql) {
                     all.push(format!("{} {}", items[place].sql, if order.is_descending { "DESC" } else { "ASC" }));
@@ -384,7 +391,9 @@ impl Translator<'_> {
             sql += &self.source(&from.first)?;
             for join in &from.joins {
                 if index > 0 && matches!(join.kind, "RIGHT" | "FULL") {
-                    return refuse("RIGHT and FULL JOIN behind a comma are not translated for SQLite: write CROSS JOIN.");
+                    return refuse(
+                        "RIGHT and FULL JOIN behind a comma are not translated for SQLite: write CROSS JOIN.",
+                    );
                 }
                 sql += &self.join(join, first)?;
             }
@@ -501,7 +510,9 @@ fn orders_by_name(orders: &[Order], columns: &Columns) -> Result<String> {
             }
             Some(place) => all.push(format!("{} {}", place + 1, direction(order))),
             None => {
-                return refuse("Only names and numbers of columns stand in the ORDER BY of UNION and of VALUES: add them.");
+                return refuse(
+                    "Only names and numbers of columns stand in the ORDER BY of UNION and of VALUES: add them.",
+                );
             }
         }
     }

@@ -174,7 +174,9 @@ impl Decimal {
     pub(in crate::sqlite::dialect) fn fitted(self, digits: u32, behind: u32) -> Result<Self> {
         let rounded = self.rounded(behind)?;
         if rounded.mantissa.unsigned_abs() >= 10_u128.pow(digits) {
-            return refuse(format!("numeric field overflow: the column has {digits} digits, {behind} behind the point"));
+            return refuse(format!(
+                "numeric field overflow: the column has {digits} digits, {behind} behind the point"
+            ));
         }
         Ok(rounded)
     }

@@ -54,7 +54,11 @@ pub(super) fn read(text: &str, kind: Type) -> Result<Value> {
         }
         Type::Float8 => {
             let number: f64 = trimmed.parse().or_else(|_| wrong(text, kind))?;
-            let is_zero = !trimmed.split(['e', 'E']).next().unwrap_or_default().contains(|next: char| ('1'..='9').contains(&next));
+            let is_zero = !trimmed
+                .split(['e', 'E'])
+                .next()
+                .unwrap_or_default()
+                .contains(|next: char| ('1'..='9').contains(&next));
             if (number == 0.0 && !is_zero) || !number.is_finite() {
                 return refuse(format!("\"{}\" is out of range for type double precision", start_of(text)));
             }
@@ -213,9 +217,7 @@ pub(super) fn convert(value: Value, from: Type, to: Type) -> Result<Value> {
         (Value::Text(text), Type::Jsonb, to) => match (Json::read(&text)?, to) {
             (Json::Flag(flag), Type::Flag) => Value::Integer(flag.into()),
             (Json::Number(number), Type::Numeric) => Value::Text(number),
-            (Json::Number(number), to) if to.is_number() => {
-                convert(Value::Text(number), Type::Numeric, to)?
-            }
+            (Json::Number(number), to) if to.is_number() => convert(Value::Text(number), Type::Numeric, to)?,
             _ => return refuse(format!("cannot cast this jsonb value to type {}", to.name())),
         },
         (_, from, to) => return refuse(format!("cannot cast type {} to {}", from.name(), to.name())),

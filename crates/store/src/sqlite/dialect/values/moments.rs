@@ -312,9 +312,14 @@ mod tests {
         check("1.5 hours", Some((0, 5_400 * SECOND)));
         check("2 days 01:02:03.5", Some((0, 2 * DAY + 3_723_500_000)));
         check("3days", Some((0, 3 * DAY)));
-        for wrong in ["", "1", "day", "1 fortnight", "1.5 months", "P1D", "1 day ago", "1e9 days", "99999999999999 days"] {
+        for wrong in
+            ["", "1", "day", "1 fortnight", "1.5 months", "P1D", "1 day ago", "1e9 days", "99999999999999 days"]
+        {
             check(wrong, None);
         }
-        assert_eq!(add_span(read_moment("2024-01-31", Type::Date).unwrap(), 1, 0), read_moment("2024-02-29", Type::Date));
+        assert_eq!(
+            add_span(read_moment("2024-01-31", Type::Date).unwrap(), 1, 0),
+            read_moment("2024-02-29", Type::Date)
+        );
     }
 }
