@@ -57,7 +57,7 @@ const PRAGMAS: [&str; 2] = ["table_xinfo", "foreign_key_list"];
 /// The time at which the present statement is interrupted; `None` while no statement runs.
 type Deadline = Arc<Mutex<Option<Instant>>>;
 
-/// What the thread shares with those who ask it.
+/// State that the thread shares with those who ask it.
 pub(super) struct Hands {
     deadline: Deadline,
     /// Only the thread locks it, so it waits for nobody.

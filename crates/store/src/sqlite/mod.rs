@@ -95,7 +95,7 @@ struct Inner {
     writes: Arc<Queue<BoxedJob>>,
     reads: Arc<Queue<BoxedJob>>,
     guests: Arc<Queue<BoxedJob>>,
-    /// What the guest's thread and those who ask it share.
+    /// State that the guest's thread shares with those who ask it.
     hands: Arc<Hands>,
     metrics: Arc<StoreMetrics>,
     newcomers: Newcomers,

@@ -7,7 +7,7 @@ use super::calls::direction;
 use super::scope::{Relation, Scope};
 use super::{Columns, Term, Translator, Typed, name, names};
 
-/// What the place of a query asks of its columns.
+/// Wishes that the place of a query has for its columns.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted<'w> {
     /// Names of the columns, in place of those of the query.
