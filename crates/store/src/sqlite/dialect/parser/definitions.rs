@@ -316,8 +316,8 @@ impl Parser {
                 refuse(format!("{name} is the type of a column that is created."))
             }
             other => refuse(format!(
-                "The type {other} is not translated for SQLite: use BOOLEAN, INTEGER, BIGINT, DOUBLE PRECISION, NUMERIC, \
-                 TEXT, VARCHAR(n), UUID, TIMESTAMPTZ, DATE, JSONB or BYTEA, or use PostgreSQL."
+                "The type {other} is not translated for SQLite: use BOOLEAN, INTEGER, BIGINT, DOUBLE PRECISION, \
+                 NUMERIC, TEXT, VARCHAR(n), UUID, TIMESTAMPTZ, DATE, JSONB or BYTEA, or use PostgreSQL."
             )),
         }?;
         if self.sees_sign("[") || self.sees(&["array"]) {

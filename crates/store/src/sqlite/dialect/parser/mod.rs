@@ -203,7 +203,10 @@ impl Parser {
 
     /// Whether the next words are these keywords.
     fn sees(&self, keywords: &[&str]) -> bool {
-        let is = |(index, keyword): (usize, &&str)| matches!(self.words.get(self.at + index), Some(Word::Name(name)) if name == keyword);
+        let is = |(index, keyword): (usize, &&str)| {
+            let next = self.words.get(self.at + index);
+            matches!(next, Some(Word::Name(name)) if name == keyword)
+        };
         keywords.iter().enumerate().all(is)
     }
 

@@ -136,8 +136,8 @@ impl Parser {
         let is_distinct = self.takes(&["distinct"]);
         if is_distinct && self.sees(&["on"]) {
             return refuse(
-                "DISTINCT ON is not translated for SQLite: number the rows with row_number() OVER (PARTITION BY … ORDER \
-                 BY …) in a subquery, and take those that are 1.",
+                "DISTINCT ON is not translated for SQLite: number the rows with row_number() OVER (PARTITION BY … \
+                 ORDER BY …) in a subquery, and take those that are 1.",
             );
         }
         if !is_distinct {

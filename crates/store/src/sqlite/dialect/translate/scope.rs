@@ -1,4 +1,4 @@
-//! Which columns can be named at a place of a statement.
+//! Columns that can be named at a place of a statement.
 
 use std::collections::HashSet;
 
