@@ -31,7 +31,8 @@ pub struct SqlRows {
     pub rows: Vec<Vec<SqlValue>>,
 }
 
-/// Runs statements, each a transaction of its own, bounded in time, rows and bytes. Parameters are written `$1`, `$2`.
+/// Runs statements, each a transaction of its own, bounded in time, rows and bytes. They are written in PostgreSQL's
+/// dialect for either database, and parameters as `$1`, `$2`.
 /// The database's word on a wrong statement is [`super::store::StoreError::Invalid`].
 pub trait SqlStore {
     /// Runs a statement. Answers how many rows it changed.

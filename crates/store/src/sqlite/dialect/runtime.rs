@@ -204,6 +204,7 @@ const STRICT: &[Function] = &[
                     "floor" => number.whole_towards(-1),
                     "ceil" => number.whole_towards(1),
                     "trunc" => number.whole_towards(0),
+                    "sign" => number.sign(),
                     _ => number.rounded(0),
                 }?;
                 Ok(Value::Text(whole.write()))
@@ -214,6 +215,8 @@ const STRICT: &[Function] = &[
                     "floor" => number.floor(),
                     "ceil" => number.ceil(),
                     "trunc" => number.trunc(),
+                    "sign" if number == 0.0 => 0.0,
+                    "sign" => number.signum(),
                     _ => number.round_ties_even(),
                 }))
             }
@@ -232,11 +235,10 @@ const STRICT: &[Function] = &[
     }),
     ("pg_power", 2, |a| match (real(&a[0])?, real(&a[1])?) {
         (base, exponent) if base == 0.0 && exponent < 0.0 => refuse("zero raised to a negative power is undefined"),
-        (base, exponent) => finite(base.powf(exponent)),
-    }),
-    ("pg_sign", 1, |a| match real(&a[0])? {
-        0.0 => Ok(Value::Real(0.0)),
-        number => Ok(Value::Real(number.signum())),
+        (base, exponent) => match base.powf(exponent) {
+            outcome if outcome == 0.0 && base != 0.0 => refuse("value out of range: underflow"),
+            outcome => finite(outcome),
+        },
     }),
     ("pg_like", 4, |a| {
         let (all, fit, escape) = (text(&a[0])?, text(&a[1])?, text(&a[2])?);
@@ -528,11 +530,14 @@ struct Summed {
     count: u64,
     exact: Decimal,
     float: f64,
+    /// The sum of squares of the differences from the average. PostgreSQL keeps it beside the sum, and fails where it
+    /// overflows.
+    squares: f64,
 }
 
 impl Aggregate<Summed, Value> for Sum {
     fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<Summed> {
-        Ok(Summed { count: 0, exact: failing(Decimal::whole(0))?, float: 0.0 })
+        Ok(Summed { count: 0, exact: failing(Decimal::whole(0))?, float: 0.0, squares: 0.0 })
     }
 
     fn step(&self, context: &mut Context<'_>, summed: &mut Summed) -> rusqlite::Result<()> {
@@ -541,6 +546,12 @@ impl Aggregate<Summed, Value> for Sum {
             ValueRef::Real(number) if !self.is_exact => {
                 summed.float += number;
                 failing(finite(summed.float))?;
+                if self.is_average && summed.count > 0 {
+                    let (before, count) = (summed.count as f64, (summed.count + 1) as f64);
+                    let difference = number * count - summed.float;
+                    summed.squares += difference * difference / (count * before);
+                    failing(finite(summed.squares))?;
+                }
             }
             ValueRef::Integer(number) => {
                 summed.exact = failing(summed.exact.add(failing(Decimal::whole(number.into()))?))?

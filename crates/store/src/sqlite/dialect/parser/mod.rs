@@ -204,8 +204,8 @@ impl Parser {
     /// Whether the next words are these keywords.
     fn sees(&self, keywords: &[&str]) -> bool {
         let is = |(index, keyword): (usize, &&str)| {
-            let word = self.words.get(self.at + index);
-            matches!(word, Some(Word::Name(name)) if name == keyword)
+            let next = self.words.get(self.at + index);
+            matches!(next, Some(Word::Name(name)) if name == keyword)
         };
         keywords.iter().enumerate().all(is)
     }

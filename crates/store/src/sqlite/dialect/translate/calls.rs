@@ -173,15 +173,17 @@ impl Translator<'_> {
                 let sql = self.call("pg_abs", &[&one.sql, &one.kind.number().to_string()]);
                 Typed::new(sql, one.kind).term()
             }
+            ("trunc", [Term::Text(_) | Term::Parameter(_) | Term::Null]) => {
+                return refuse("function trunc(unknown) is not unique: write a cast");
+            }
+            ("sqrt", [Term::Typed(Typed { kind: Type::Numeric, .. })]) => {
+                return refuse("sqrt of numeric is not translated for SQLite: write sqrt(a::float8).");
+            }
             (name, [one]) if whole.contains(&name) => {
                 let one = match one.clone() {
                     Term::Typed(typed) if typed.kind == Type::Numeric => typed,
                     other => self.as_type(other, Type::Float8)?,
                 };
-                if name == "sign" {
-                    let one = self.as_type(one.term(), Type::Float8)?;
-                    return Ok(Some(Typed::new(self.call("pg_sign", &[&one.sql]), Type::Float8).term()));
-                }
                 let how = super::quoted(if name == "ceiling" { "ceil" } else { name }, '\'');
                 let sql = self.call("pg_whole", &[&one.sql, &how, &one.kind.number().to_string()]);
                 Typed::new(sql, one.kind).term()

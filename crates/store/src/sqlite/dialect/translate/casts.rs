@@ -32,6 +32,11 @@ impl Translator<'_> {
                 ),
             };
         }
+        if let (Expression::Number(number), Type::Float8) = (value, declared.kind) {
+            // The number may be larger than an exact decimal can be here.
+            let value = values::read(number, Type::Float8)?;
+            return Ok(Typed::new(self.literal(value), Type::Float8).term());
+        }
         let typed = match self.expression(value)? {
             Term::Typed(typed) => {
                 if !is_written_cast(typed.kind, declared.kind) {

@@ -101,7 +101,7 @@ impl Translator<'_> {
     fn minus(&mut self, inner: &Expression) -> Result<Term> {
         let term = match self.expression(inner)? {
             Term::Typed(typed) => typed,
-            other => self.as_type(other, Type::Float8)?,
+            _ => return refuse("operator is not unique: - unknown; write a cast"),
         };
         if matches!(inner, Expression::Number(_)) && term.kind.is_int() {
             return Ok(Typed::new(format!("-{}", term.sql), term.kind).term());

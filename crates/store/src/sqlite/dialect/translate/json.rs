@@ -22,7 +22,7 @@ impl Translator<'_> {
         match sign {
             "->" | "->>" => {
                 let step = match right {
-                    Term::Typed(typed) if typed.kind == Type::Text || typed.kind.is_int() => typed,
+                    Term::Typed(typed) if is_step(typed.kind) => typed,
                     Term::Typed(typed) => {
                         return refuse(format!("operator does not exist: jsonb {sign} {}", typed.kind.name()));
                     }
@@ -55,7 +55,7 @@ impl Translator<'_> {
     pub(super) fn without(&mut self, document: Term, step: Term) -> Result<Term> {
         let document = self.as_type(document, Type::Jsonb)?;
         let step = match step {
-            Term::Typed(typed) if typed.kind == Type::Text || typed.kind.is_int() => typed,
+            Term::Typed(typed) if is_step(typed.kind) => typed,
             Term::Typed(typed) => return refuse(format!("operator does not exist: jsonb - {}", typed.kind.name())),
             _ => return refuse("operator is not unique: jsonb - unknown; write a cast, as in 'key'::text"),
         };
@@ -142,4 +142,9 @@ impl Translator<'_> {
         };
         Ok(Some(typed.term()))
     }
+}
+
+/// Whether values of a type lead into a document: keys, and indexes of up to 32 bits.
+fn is_step(kind: Type) -> bool {
+    matches!(kind, Type::Text | Type::Int2 | Type::Int4)
 }

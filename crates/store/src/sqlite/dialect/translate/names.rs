@@ -17,7 +17,6 @@ fn found(expression: &Expression) -> Option<(String, bool)> {
             name => named(name, true),
         },
         Expression::Extract(..) => named("extract", true),
-        Expression::Flag(_) => named("bool", false),
         Expression::Cast(inner, declared) => match found(inner) {
             Some((name, true)) => Some((name, true)),
             _ if declared.kind == super::Type::Text && declared.length.is_some() => named("varchar", false),

@@ -166,6 +166,10 @@ impl Decimal {
         Self::new(whole, 0)
     }
 
+    pub(in crate::sqlite::dialect) fn sign(self) -> Result<Self> {
+        Self::new(self.mantissa.signum(), 0)
+    }
+
     pub(in crate::sqlite::dialect) fn to_whole(self) -> Result<i128> {
         self.rounded(0).map(|whole| whole.mantissa)
     }
