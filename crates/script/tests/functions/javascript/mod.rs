@@ -12,6 +12,7 @@ mod languages;
 mod matches;
 mod modules;
 mod promises;
+mod throwaway;
 
 use std::rc::Rc;
 use std::sync::Arc;
