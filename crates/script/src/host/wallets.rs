@@ -184,7 +184,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 Ok(Value::Results(vec![acks, of_changes(made.wallets)]))
             })
         }),
-        ..ROW
     },
 ];
 

@@ -56,10 +56,8 @@ fn hashes_of_passwords() {
     check("nk.bcrypt_compare('plain', 'plain')", "false");
     let costly = published.replace("$04$", "$31$");
     refused(&format!("nk.bcrypt_compare('{costly}', '123456')"), "expects hash to have a cost of at most 15");
-    for (expression, told) in [("nk.bcrypt_hash(string.rep('x', 73))", "cannot hash the input")] {
-        let (_, message) = answer(&format!("return tostring({expression})"), "").unwrap_err();
-        assert!(message.contains(told), "{message}");
-    }
+    let (_, message) = answer("return tostring(nk.bcrypt_hash(string.rep('x', 73)))", "").unwrap_err();
+    assert!(message.contains("cannot hash the input"), "{message}");
 }
 
 #[test]

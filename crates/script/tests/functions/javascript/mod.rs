@@ -12,7 +12,6 @@ mod languages;
 mod matches;
 mod modules;
 mod promises;
-mod throwaway;
 
 use std::rc::Rc;
 use std::sync::Arc;
