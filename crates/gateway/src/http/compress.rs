@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use flate2::Compression;
-use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use flate2::write::GzEncoder;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
@@ -21,7 +21,7 @@ pub enum Encoding {
     Identity,
     /// gzip (RFC 1952).
     Gzip,
-    /// zlib (RFC 1950), which HTTP calls deflate.
+    /// DEFLATE (RFC 1951), in the frame of zlib (RFC 1950) as HTTP means it, or bare as many clients send it.
     Deflate,
 }
 
@@ -66,12 +66,28 @@ pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<V
     match encoding {
         Encoding::Identity => Ok(body.to_vec()),
         Encoding::Gzip => read_capped(&mut MultiGzDecoder::new(body), bytes_max),
-        Encoding::Deflate => {
+        Encoding::Deflate if is_framed(body) => {
             let mut decoder = ZlibDecoder::new(body);
             let unfolded = read_capped(&mut decoder, bytes_max)?;
-            if decoder.into_inner().is_empty() { Ok(unfolded) } else { Err(DecompressError::Malformed) }
+            whole(unfolded, decoder.into_inner())
+        }
+        Encoding::Deflate => {
+            let mut decoder = DeflateDecoder::new(body);
+            let unfolded = read_capped(&mut decoder, bytes_max)?;
+            whole(unfolded, decoder.into_inner())
         }
     }
+}
+
+/// Whether a body begins with the two bytes of zlib's frame. Bare DEFLATE never does: its first byte would begin a block
+/// that is stored, with bits set that are always zero.
+fn is_framed(body: &[u8]) -> bool {
+    matches!(body, [method, flags, ..] if method & 0xf == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0)
+}
+
+/// What was decompressed, unless something stands behind it.
+fn whole(unfolded: Vec<u8>, rest: &[u8]) -> Result<Vec<u8>, DecompressError> {
+    if rest.is_empty() { Ok(unfolded) } else { Err(DecompressError::Malformed) }
 }
 
 fn read_capped(decoder: impl Read, bytes_max: usize) -> Result<Vec<u8>, DecompressError> {
@@ -90,6 +106,8 @@ pub fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use flate2::write::DeflateEncoder;
+
     use super::*;
 
     #[test]
@@ -100,6 +118,15 @@ mod tests {
         assert_eq!(decompress(Encoding::Gzip, &folded, body.len() - 1), Err(DecompressError::TooBig));
         assert_eq!(decompress(Encoding::Gzip, &folded[..folded.len() - 9], 1 << 20), Err(DecompressError::Malformed));
         assert_eq!(decompress(Encoding::Deflate, &folded, 1 << 20), Err(DecompressError::Malformed));
+        let bare = {
+            let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(&body).unwrap();
+            encoder.finish().unwrap()
+        };
+        assert_eq!(decompress(Encoding::Deflate, &bare, body.len()).unwrap(), body);
+        assert_eq!(decompress(Encoding::Deflate, &bare, body.len() - 1), Err(DecompressError::TooBig));
+        assert_eq!(decompress(Encoding::Deflate, &bare[..bare.len() - 9], 1 << 20), Err(DecompressError::Malformed));
+        assert_eq!(decompress(Encoding::Deflate, &[&bare[..], b"x"].concat(), 1 << 20), Err(DecompressError::Malformed));
         let bomb = gzip(&vec![0; 100 << 20]).unwrap();
         assert_eq!(decompress(Encoding::Gzip, &bomb, 1 << 20), Err(DecompressError::TooBig));
     }
