@@ -126,7 +126,10 @@ mod tests {
         assert_eq!(decompress(Encoding::Deflate, &bare, body.len()).unwrap(), body);
         assert_eq!(decompress(Encoding::Deflate, &bare, body.len() - 1), Err(DecompressError::TooBig));
         assert_eq!(decompress(Encoding::Deflate, &bare[..bare.len() - 9], 1 << 20), Err(DecompressError::Malformed));
-        assert_eq!(decompress(Encoding::Deflate, &[&bare[..], b"x"].concat(), 1 << 20), Err(DecompressError::Malformed));
+        assert_eq!(
+            decompress(Encoding::Deflate, &[&bare[..], b"x"].concat(), 1 << 20),
+            Err(DecompressError::Malformed)
+        );
         let bomb = gzip(&vec![0; 100 << 20]).unwrap();
         assert_eq!(decompress(Encoding::Gzip, &bomb, 1 << 20), Err(DecompressError::TooBig));
     }

@@ -5,11 +5,12 @@
 #![expect(unsafe_code, reason = "a function that catches errors must be a function of C, which works on Luau's stack")]
 
 use std::ffi::{CStr, c_int};
-use std::ptr;
+use std::{ptr, slice};
 
 use mlua::{Function, Lua, Result, ffi};
 
 use super::interrupt::end_if_over;
+use crate::machine::matches::NO_MEMORY;
 
 /// Places on the stack for writing down the stack of an error.
 const STACK_PLACES: c_int = 20;
@@ -89,10 +90,13 @@ unsafe extern "C-unwind" fn call(state: *mut ffi::lua_State) -> c_int {
 }
 
 /// The error handler of `call`, which Luau calls on top of the stack of the error. It returns a list of the error and
-/// its stack.
+/// its stack. An error for want of memory is returned as it is: nothing can be made beside it.
 unsafe extern "C-unwind" fn note_stack(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the stack holds the error, and room is made before values are pushed.
     unsafe {
+        if is_want_of_memory(state) {
+            return 1;
+        }
         ffi::lua_rawcheckstack(state, STACK_PLACES);
         ffi::lua_createtable(state, 2, 0);
         ffi::lua_pushvalue(state, 1);
@@ -100,6 +104,18 @@ unsafe extern "C-unwind" fn note_stack(state: *mut ffi::lua_State) -> c_int {
         ffi::luaL_traceback(state, state, ptr::null(), 1);
         ffi::lua_rawseti(state, -2, 2);
         1
+    }
+}
+
+/// Whether the value on top of the stack is the text of Luau's error for want of memory.
+unsafe fn is_want_of_memory(state: *mut ffi::lua_State) -> bool {
+    // SAFETY: a value lies on the stack, and the bytes of a text that lies there stay where they are.
+    unsafe {
+        let mut length = 0;
+        ffi::lua_type(state, -1) == ffi::LUA_TSTRING && {
+            let text = ffi::lua_tolstring(state, -1, &mut length);
+            slice::from_raw_parts(text.cast::<u8>(), length) == NO_MEMORY.as_bytes()
+        }
     }
 }
 

@@ -229,10 +229,27 @@ fn write_number(number: f64, out: &mut Vec<u8>) -> Result<(), String> {
     }
 }
 
-/// Appends a text. Bytes that are no UTF-8 become replacement characters.
+/// Appends a text. Each byte that is no UTF-8 becomes a replacement character.
 fn write_text(text: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    if let Ok(text) = str::from_utf8(text) {
+        return write_unicode(text, out);
+    }
+    out.push(b'"');
+    for chunk in text.utf8_chunks() {
+        let mut valid = Vec::new();
+        write_unicode(chunk.valid(), &mut valid)?;
+        out.extend_from_slice(&valid[1..valid.len() - 1]);
+        for _ in chunk.invalid() {
+            out.extend_from_slice(br"\ufffd");
+        }
+    }
+    out.push(b'"');
+    Ok(())
+}
+
+fn write_unicode(text: &str, out: &mut Vec<u8>) -> Result<(), String> {
     let begin = out.len();
-    serde_json::to_writer(&mut *out, &*String::from_utf8_lossy(text)).map_err(unwritten)?;
+    serde_json::to_writer(&mut *out, text).map_err(unwritten)?;
     let is_special = |bytes: &[u8]| bytes.iter().any(|byte| matches!(byte, b'<' | b'>' | b'&' | 0xe2));
     if is_special(&out[begin..]) {
         let written = out.split_off(begin);

@@ -12,7 +12,7 @@ use muster_live::matches::{
 use super::limits::Limits;
 
 /// Error of Luau when the memory of a machine is used up.
-const NO_MEMORY: &str = "not enough memory";
+pub(crate) const NO_MEMORY: &str = "not enough memory";
 
 /// Error of QuickJS when the memory of a machine is used up.
 pub(crate) const OUT_OF_MEMORY: &str = "out of memory";

@@ -204,7 +204,8 @@ fn a_machine_whose_modules_fill_it_is_replaced() {
     let functions = load(&[("game.lua", text)], Limits { machine_bytes: 8 << 20, ..Limits::default() }).unwrap();
     block_on(async {
         for _ in 0..3 {
-            assert!(call(&functions, "keep", "").await.unwrap_err().1.contains("not enough memory"));
+            let (_, told) = call(&functions, "keep", "").await.unwrap_err();
+            assert!(told.contains("not enough memory"), "{told}");
             assert_eq!(call(&functions, "count", "").await, Ok("0x".to_owned()));
         }
     });
