@@ -43,7 +43,7 @@ onEveryServer(
         const kept = await bob.client.listNotifications(bob.session, 10);
         assert.deepEqual(kept.notifications.map(({ subject }) => subject), ["a gift"]);
         const code = run(ann, "notification_send", bob.userId, "not a game's", {}, -8);
-        assert.match((await refusedWith(code, RUNTIME_FUNCTION_EXCEPTION)).message, /reach\.lua:\d+: The code/);
+        assert.match((await refusedWith(code, RUNTIME_FUNCTION_EXCEPTION)).message, /^The code/);
         for (const player of [ann, bob, carol]) {
           assert.deepEqual(player.unread("notification"), []);
         }
@@ -54,15 +54,15 @@ onEveryServer(
         const name = `room-${newId()}`;
         const channel = await bob.socket.joinChat(name, ROOM, true, false);
         assert.equal(await run(ann, "channel_id_build", "", name, ROOM), channel.id);
-        const said = await run(ann, "channel_message_send", channel.id, { from: "the server" });
+        const said = await run(ann, "channel_message_send", channel.id, { from: "the server" }, null, null, true);
         const heard = await bob.next("channelMessage");
-        assert.deepEqual([heard.message_id, heard.content], [said.message_id, { from: "the server" }]);
-        await run(ann, "channel_message_update", channel.id, said.message_id, { from: "again" });
+        assert.deepEqual([heard.message_id, heard.content], [said.messageId, { from: "the server" }]);
+        await run(ann, "channel_message_update", channel.id, said.messageId, { from: "again" }, null, null, true);
         assert.deepEqual((await bob.next("channelMessage")).content, { from: "again" });
         await bob.socket.writeChatMessage(channel.id, { from: "bob" });
         const list = await run(ann, "channel_messages_list", channel.id);
         assert.deepEqual(list.map(({ content }) => JSON.parse(content).from), ["again", "bob"]);
-        await run(ann, "channel_message_remove", channel.id, said.message_id);
+        await run(ann, "channel_message_remove", channel.id, said.messageId);
         const { messages } = await bob.client.listChannelMessages(bob.session, channel.id, 10, true);
         assert.deepEqual(messages.map(({ content }) => content.from), ["bob"]);
       });
@@ -90,7 +90,9 @@ onEveryServer(
         assert.equal((await bob.next("streamData")).data, "for bob");
         await run(carol, "stream_user_update", bob.userId, second.session_id, stream, false, false, "standing");
         const change = await ann.next("streamPresence");
-        assert.deepEqual(change.joins.map(({ status }) => status), ["standing"]);
+        assert.deepEqual(cameAndWent(change).came, [bob.userId]);
+        const updated = await run(carol, "stream_user_get", bob.userId, second.session_id, stream);
+        assert.equal(updated.status, "standing");
         await run(carol, "stream_user_kick", second, stream);
         assert.deepEqual(cameAndWent(await ann.next("streamPresence")), { came: [], went: [bob.userId] });
         await run(carol, "stream_send", stream, "without bob");
@@ -147,7 +149,7 @@ onEveryServer(
 
     test("a token that a function made is one", async () => {
       const [ann, bob] = await connectPlayers(holder.server, ["json"], 2);
-      const token = await run(ann, "authenticate_token_generate", bob.userId);
+      const token = await run(ann, "authenticate_token_generate", bob.userId, bob.session.username);
       const { user } = await bob.client.getAccount({ ...bob.session, token });
       assert.equal(user.id, bob.userId);
       await run(ann, "account_delete_id", bob.userId);

@@ -44,6 +44,7 @@ export class Machine {
       await symlink(program, inside(`bin/${name}`));
       await symlink(program, inside(`target/release/${name}`));
     }
+    await writeFile(inside("target/release/muster.debug"), "");
     await writeFile(inside("bin/cargo"), CARGO);
     await chmod(inside("bin/cargo"), 0o755);
     const { stdout } = await promisify(execFile)("git", ["ls-files", "--cached", "--others", "--exclude-standard", "examples"], { cwd: ROOT });

@@ -80,6 +80,9 @@ pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
             let party_id = format!("{}.{node}", stream.subject);
             Message::PartyPresenceEvent(PartyPresenceEvent { party_id, joins, leaves })
         }
+        mode::ROOM => {
+            Message::StreamPresenceEvent(StreamPresenceEvent { stream: Some(stream_name(stream)), joins, leaves })
+        }
         _ => {
             // Streams of game code tell no status, as in the original; listings do.
             let untold = |presences: Vec<UserPresence>| {
