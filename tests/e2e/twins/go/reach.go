@@ -201,7 +201,7 @@ func matchFind(c call, asked struct{ Query string }) (answer, error) {
 		return nil, err
 	}
 	labels := each(found, func(m *api.Match) answer {
-		return answer{"label": json.RawMessage(m.Label.GetValue()), "size": m.Size, "handler": m.HandlerName}
+		return answer{"label": json.RawMessage(m.Label.GetValue()), "size": m.Size}
 	})
 	isSame := false
 	if len(found) > 0 {

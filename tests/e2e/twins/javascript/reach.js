@@ -108,7 +108,7 @@ function matchMake(ctx, logger, nk, payload) {
 
 function matchFind(ctx, logger, nk, payload) {
   const found = nk.matchList(10, true, null, 0, 10, asked(payload).query);
-  const labels = found.map(({ label, size, handlerName }) => ({ label: JSON.parse(label), size, handler: handlerName }));
+  const labels = found.map(({ label, size }) => ({ label: JSON.parse(label), size }));
   const isSame = found.length > 0 && nk.matchGet(found[0].matchId).label === found[0].label;
   return JSON.stringify({ labels, is_same: isSame });
 }

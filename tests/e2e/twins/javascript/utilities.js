@@ -30,7 +30,7 @@ function encodings(ctx, logger, nk, payload) {
   const plain = nk.base64Encode(text);
   const bare = nk.base64Encode(text, false);
   const url = nk.base64UrlEncode(text);
-  const decoded = [nk.base16Decode(hex), nk.base64Decode(plain), nk.base64Decode(bare, false), nk.base64UrlDecode(url)];
+  const decoded = [nk.base16Decode(hex), nk.base64Decode(plain), nk.base64Decode(bare), nk.base64UrlDecode(url)];
   return JSON.stringify({ hex, plain, bare, url, back: decoded.map((bytes) => nk.binaryToString(bytes)) });
 }
 

@@ -107,7 +107,7 @@ rpc("match_find", function(asked)
     local found = nk.match_list(10, true, nil, 0, 10, asked.query)
     local labels = {}
     for index, match in ipairs(found) do
-        labels[index] = { label = nk.json_decode(match.label), size = match.size, handler = match.handler_name }
+        labels[index] = { label = nk.json_decode(match.label), size = match.size }
     end
     return { labels = labels, is_same = found[1] ~= nil and nk.match_get(found[1].match_id).label == found[1].label }
 end)

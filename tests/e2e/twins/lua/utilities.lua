@@ -31,7 +31,7 @@ rpc("encodings", function(asked)
         back = {
             nk.base16_decode(hex),
             nk.base64_decode(plain),
-            nk.base64_decode(bare, false),
+            nk.base64_decode(bare),
             nk.base64url_decode(url),
         },
     }
