@@ -124,6 +124,16 @@ function isLike(answer, expected, path) {
   }
 }
 
+const ackOf = ({ collection, key, user_id, version }) => ({ collection, key, user_id, version });
+
+/** What all languages answer, of functions whose answers have further parts in some: the scenarios of `conformance` tell. */
+const SHARED = {
+  account_change: ({ user, wallet, custom_id }) => ({ user, wallet, custom_id }),
+  storage_write: ({ acks }) => ({ acks: acks.map(ackOf) }),
+  wallet: ({ updated, previous }) => ({ updated, previous }),
+  multi: ({ acks, name, wallets }) => ({ acks: acks.map(ackOf), name, wallets }),
+};
+
 /** Calls a function, and answers what came of it in one form for all languages. */
 async function callTwin(twin, step) {
   const { ann, ids } = twin;
@@ -136,7 +146,8 @@ async function callTwin(twin, step) {
         ? await ann.socket.rpc(step.call, JSON.stringify(given))
         : await ann.client.rpc(ann.session, step.call, given);
     const answer = typeof payload === "string" ? JSON.parse(payload) : payload;
-    return { raw: answer, answer: normal(answer, ids) };
+    const told = normal(answer, ids);
+    return { raw: answer, answer: SHARED[step.call]?.(told) ?? told };
   } catch (refused) {
     if (!(refused instanceof Response)) {
       throw refused;

@@ -10,6 +10,7 @@ const OBJECTS = [
   { ...OBJECT, key: "two", value: { level: 4 } },
   { ...OBJECT, key: "three", value: { level: 5 }, version: "*" },
 ];
+const ACK = { ...OBJECT, version: "{version}" };
 const WHOLE = { ...OBJECT, version: "{version}", create_time: "{time}", update_time: "{time}" };
 
 /**
@@ -130,10 +131,8 @@ export const CALLS = [
         create_time: "{time}",
         update_time: "{time}",
       },
-      user_id: "{bob}",
       custom_id: "twins-bob",
       wallet: {},
-      devices: {},
     },
   },
   {
@@ -187,7 +186,7 @@ export const CALLS = [
   {
     call: "storage_write",
     given: { objects: OBJECTS },
-    answer: { acks: OBJECTS.map(({ key }) => ({ ...WHOLE, key })) },
+    answer: { acks: OBJECTS.map(({ key }) => ({ ...ACK, key })) },
   },
   {
     call: "storage_read",
@@ -249,7 +248,7 @@ export const CALLS = [
     call: "multi",
     given: { id: "{ann}" },
     answer: {
-      acks: [{ ...WHOLE, collection: "multi" }],
+      acks: [{ ...ACK, collection: "multi" }],
       wallets: [{ user_id: "{ann}", updated: { gold: 75, gems: 5 }, previous: { gold: 75, gems: 2 } }],
       name: "Multi",
     },
