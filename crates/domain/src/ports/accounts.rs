@@ -237,8 +237,8 @@ pub trait AccountStore {
 
     /// Removes an account and all that its player wrote or owned, in every table: own rows, edges of others to it
     /// (with their counts), group memberships, records, messages. Messages of others to the player stay. Purchases and
-    /// subscriptions stay under the nil user. With `recorded` a tombstone of id and time stays. `revocation` is stored in
-    /// the same transaction. `Ok(false)`: no such account, and nothing was stored.
+    /// subscriptions stay under the nil user. With `recorded` a tombstone of id and time stays. `revocation` is stored
+    /// in the same transaction. `Ok(false)`: no such account, and nothing was stored.
     fn delete_account<'a>(
         &'a self,
         user_id: UserId,

@@ -79,13 +79,13 @@ pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<V
     }
 }
 
-/// Whether a body begins with the two bytes of zlib's frame. Bare DEFLATE never does: its first byte would begin a block
-/// that is stored, with bits set that are always zero.
+/// Whether a body begins with the two bytes of zlib's frame. Bare DEFLATE never does: its first byte would begin a
+/// stored block, with bits set that are always zero.
 fn is_framed(body: &[u8]) -> bool {
     matches!(body, [method, flags, ..] if method & 0xf == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0)
 }
 
-/// What was decompressed, unless something stands behind it.
+/// The decompressed body, unless something stands behind it.
 fn whole(unfolded: Vec<u8>, rest: &[u8]) -> Result<Vec<u8>, DecompressError> {
     if rest.is_empty() { Ok(unfolded) } else { Err(DecompressError::Malformed) }
 }
