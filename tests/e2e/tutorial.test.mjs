@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { goModule } from "./support/go.mjs";
 import { onEveryServer } from "./support/matrix.mjs";
-import { connectPlayers, FORMAT_ORDERS } from "./support/player.mjs";
+import { connectPlayers, FORMAT_ORDERS, Player } from "./support/player.mjs";
 
 const OP = { board: 1, move: 2, refused: 3 };
 const text = (data) => Buffer.from(data ?? []).toString();
@@ -73,6 +73,24 @@ for (const language of ["lua", "javascript", "typescript", "go"]) {
         } while (!last.over);
         assert.equal(last.winner, 1);
         await ann.disconnect();
+      });
+
+      test("who loses the connection comes back to the same seat", async () => {
+        const [ann, bob, zoe] = await connectPlayers(holder.server, FORMAT_ORDERS[0], 3);
+        const id = await enter(ann);
+        await enter(bob);
+        const move = (player, cell) => player.socket.sendMatchState(id, OP.move, JSON.stringify({ cell }));
+        await move(ann, 4);
+        while ((await told(ann)).turn !== 2);
+        await bob.disconnect();
+        await assert.rejects(zoe.socket.joinMatch(id), ({ message }) => message === "two are playing already");
+        const back = await Player.connect(holder.server, FORMAT_ORDERS[0][1], { session: bob.session });
+        await back.socket.joinMatch(id);
+        const { board, players, turn, over } = await told(back);
+        assert.deepEqual([board, players, turn, over], [[0, 0, 0, 0, 1, 0, 0, 0, 0], [ann.username, bob.username], 2, false]);
+        await move(back, 0);
+        assert.deepEqual((await told(back)).board, [2, 0, 0, 0, 1, 0, 0, 0, 0]);
+        await Promise.all([ann.disconnect(), back.disconnect(), zoe.disconnect()]);
       });
     },
     flags,

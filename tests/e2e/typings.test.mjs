@@ -85,3 +85,67 @@ test("game code that uses functions as they are compiles, and other does not", a
     await rm(folder, { recursive: true });
   }
 });
+
+test("hooks get the messages that they are registered for", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "muster-typings-"));
+  try {
+    const check = async (body) => {
+      const file = join(folder, "index.ts");
+      await writeFile(file, `export function f(initializer: nkruntime.Initializer) {\n${body}\n}\n`);
+      return compile(file);
+    };
+    const good = `
+      initializer.registerBeforeUpdateAccount((ctx, logger, nk, data) => {
+        if (data.displayName?.includes("rude")) throw { message: "be kind", code: nkruntime.Codes.INVALID_ARGUMENT };
+        return { ...data, langTag: null };
+      });
+      const named: nkruntime.BeforeHookFunction<nkruntime.UpdateAccountRequest> = (ctx, logger, nk, data) => data;
+      initializer.registerBeforeUpdateAccount(named);
+      initializer.registerBeforeGetAccount(() => {});
+      initializer.registerAfterGetAccount((ctx, logger, nk, account) => logger.info(account.user?.metadata.trim() ?? ""));
+      initializer.registerAfterAuthenticateDevice((ctx, logger, nk, out: nkruntime.Session, { account }) => {
+        if (out.created && account?.id) nk.walletUpdate(ctx.userId, { gold: 100 });
+      });
+      initializer.registerRtBefore("ChannelMessageSend", (ctx, logger, nk, envelope) => {
+        envelope.channelMessageSend.content = "{}";
+        return envelope;
+      });
+      const joins: nkruntime.RtAfterHookFunction<nkruntime.EnvelopeChannelJoin> = (ctx, logger, nk, output, input) =>
+        logger.info(output.channel.id, input.channelJoin.target);
+      initializer.registerRtAfter("ChannelJoin", joins);
+      initializer.registerEvent((ctx, logger, nk, event) => logger.info(event.timestamp ?? event.name));
+      // The names that Nakama's declarations have.
+      initializer.registerBeforeUpdateAccount(null! as nkruntime.BeforeHookFunction<nkruntime.UserUpdateAccount>);
+      initializer.registerAfterGetAccount(null! as nkruntime.AfterHookFunction<nkruntime.Account, void>);
+      initializer.registerAfterListNotifications(null! as nkruntime.AfterHookFunction<nkruntime.ApiNotificationList, nkruntime.ListNotificationsRequest>);
+      initializer.registerRtBefore("MatchCreate", null! as nkruntime.RtBeforeHookFunction<nkruntime.EnvelopeMatchCreateMessage>);
+      initializer.registerRtBefore("Ping", null! as nkruntime.RtBeforeHookFunction<nkruntime.Envelope>);`;
+    assert.deepEqual(await check(good), { status: 0, stdout: "" });
+    for (const bad of [
+      "initializer.registerBeforeUpdateAccount((ctx, logger, nk, data) => { data.display_name; return data; });",
+      "initializer.registerBeforeUpdateAcount((ctx, logger, nk, data) => data);",
+      "initializer.registerAfterAuthenticateDevice((ctx, logger, nk, out) => logger.info(out.isCreated));",
+      'initializer.registerRtBefore("ChannelMessageSend", (ctx, logger, nk, { channelMessageSend }) => { channelMessageSend.text; });',
+      'initializer.registerRtBefore("ChannelMesageSend", (ctx, logger, nk, envelope) => envelope);',
+    ]) {
+      assert.notEqual((await check(bad)).status, 0, bad);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("presences have the name of their node", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "muster-typings-"));
+  try {
+    const file = join(folder, "index.ts");
+    await writeFile(file, `
+      export const nodes = (nk: nkruntime.Nakama, stream: nkruntime.Stream): string[] => nk.streamUserList(stream).map(({ node }) => node);
+      export const sender = ({ sender: { node } }: nkruntime.MatchMessage): string => node;
+      export const matched: nkruntime.MatchmakerMatchedFunction = (ctx, logger, nk, [first]) => first?.presence.node;
+    `);
+    assert.deepEqual(compile(file), { status: 0, stdout: "" });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -49,10 +49,17 @@ declare namespace nkruntime {
 
   type InitModule = (ctx: Context, logger: Logger, nk: Nakama, initializer: Initializer) => void | Promise<void>;
   type RpcFunction = (ctx: Context, logger: Logger, nk: Nakama, payload: string) => string | void | Promise<string | void>;
-  type BeforeHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, data: T) => T | void | null;
+  /** Returns the request to go on with, or nothing to switch the operation off. Members that are left out get their defaults. */
+  type BeforeHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, data: T) => Partial<T> | void | null;
   type AfterHookFunction<T, K> = (ctx: Context, logger: Logger, nk: Nakama, data: T, request: K) => void;
-  type RtBeforeHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, envelope: T) => T | void | null;
-  type RtAfterHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, output: T | null, input: T) => void;
+  type RtBeforeHookFunction<T extends Envelope> = (ctx: Context, logger: Logger, nk: Nakama, envelope: T) => T | void | null;
+  type RtAfterHookFunction<T extends Envelope> = (ctx: Context, logger: Logger, nk: Nakama, output: any, input: T) => void;
+  type RtHookMessage = keyof RtEnvelopes;
+  type Envelope = RtEnvelopes[RtHookMessage];
+  /** Other names, which Nakama's declarations have for the same messages. */
+  type ApiNotificationList = NotificationList;
+  type EnvelopeMatchCreateMessage = EnvelopeMatchCreate;
+
   type EventFunction = (ctx: Context, logger: Logger, nk: Nakama, event: Event) => void;
   type ScheduleFunction = (ctx: Context, logger: Logger, nk: Nakama, due: number) => void;
   type MatchmakerMatchedFunction = (ctx: Context, logger: Logger, nk: Nakama, matches: MatchmakerResult[]) => string | void;
@@ -77,16 +84,9 @@ declare namespace nkruntime {
 
   type RouteFunction = (ctx: Context, logger: Logger, nk: Nakama, request: RouteRequest) => RouteResponse | string | void | null;
 
-  interface Event {
-    name: string;
-    properties: { [key: string]: string };
-    timestamp?: number;
-    external: boolean;
-  }
-
   interface MatchmakerResult {
     presence: Presence;
-    partyId: string;
+    partyId?: string;
     properties: { [key: string]: any };
   }
 
@@ -148,8 +148,10 @@ declare namespace nkruntime {
     registerRpc(id: string, fn: RpcFunction): void;
     registerMatch<T = MatchState>(name: string, handler: MatchHandler<T>): void;
     registerMatchmakerMatched(fn: MatchmakerMatchedFunction): void;
-    registerRtBefore(message: string, fn: RtBeforeHookFunction<any>): void;
-    registerRtAfter(message: string, fn: RtAfterHookFunction<any>): void;
+    registerRtBefore<K extends RtHookMessage>(message: K, fn: RtBeforeHookFunction<RtEnvelopes[K]>): void;
+    registerRtBefore<T extends Envelope>(message: RtHookMessage, fn: RtBeforeHookFunction<T>): void;
+    registerRtAfter<K extends RtHookMessage>(message: K, fn: RtAfterHookFunction<RtEnvelopes[K]>): void;
+    registerRtAfter<T extends Envelope>(message: RtHookMessage, fn: RtAfterHookFunction<T>): void;
     registerEvent(fn: EventFunction): void;
     registerEventSessionStart(fn: EventFunction): void;
     registerEventSessionEnd(fn: EventFunction): void;
@@ -157,6 +159,13 @@ declare namespace nkruntime {
     registerHttp(path: string, fn: RouteFunction, ...methods: string[]): void;
     registerShutdown(fn: ShutdownFunction): void;
     getConfig(): { [key: string]: any };
+  }
+
+  /** Hooks as Nakama's declarations have them. The messages are the same; `UpdateAccountRequest` and `ApiAccount` say what they hold. */
+  interface HookRegistrations {
+    registerBeforeUpdateAccount(fn: BeforeHookFunction<UserUpdateAccount>): void;
+    registerAfterUpdateAccount(fn: AfterHookFunction<void, UserUpdateAccount>): void;
+    registerAfterGetAccount(fn: AfterHookFunction<Account, void>): void;
   }
 
   interface User {
@@ -330,6 +339,7 @@ declare namespace nkruntime {
     userId: string;
     sessionId: string;
     username: string;
+    node: string;
     nodeId?: string;
     hidden?: boolean;
     persistence?: boolean;
@@ -1194,172 +1204,1273 @@ declare namespace nkruntime {
     multiUpdate(accountUpdates?: UserUpdateAccount[] | null, storageWrites?: StorageWriteRequest[] | null, storageDeletes?: StorageDeleteRequest[] | null, walletUpdates?: WalletUpdate[] | null, updateLedger?: boolean | null): Promise<{ storageWriteAcks: StorageWriteAck[]; walletUpdateAcks: WalletUpdateResult[] }>;
   }
 
+  interface SessionRefreshRequest {
+    token: string;
+    vars: { [key: string]: string };
+  }
+
+  interface Session {
+    created: boolean;
+    token: string;
+    refreshToken: string;
+  }
+
+  interface SessionLogoutRequest {
+    token: string;
+    refreshToken: string;
+  }
+
+  interface AccountApple {
+    token: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateAppleRequest {
+    account: AccountApple | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface AccountCustom {
+    id: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateCustomRequest {
+    account: AccountCustom | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface ApiAccountDevice {
+    id: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateDeviceRequest {
+    account: ApiAccountDevice | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface AccountEmail {
+    email: string;
+    password: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateEmailRequest {
+    account: AccountEmail | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface AccountFacebook {
+    token: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateFacebookRequest {
+    account: AccountFacebook | null;
+    create: boolean | null;
+    username: string;
+    sync: boolean | null;
+  }
+
+  interface AccountFacebookInstantGame {
+    signedPlayerInfo: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateFacebookInstantGameRequest {
+    account: AccountFacebookInstantGame | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface AccountGameCenter {
+    playerId: string;
+    bundleId: string;
+    timestampSeconds: string;
+    salt: string;
+    signature: string;
+    publicKeyUrl: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateGameCenterRequest {
+    account: AccountGameCenter | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface AccountGoogle {
+    token: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateGoogleRequest {
+    account: AccountGoogle | null;
+    create: boolean | null;
+    username: string;
+  }
+
+  interface AccountSteam {
+    token: string;
+    vars: { [key: string]: string };
+  }
+
+  interface AuthenticateSteamRequest {
+    account: AccountSteam | null;
+    create: boolean | null;
+    username: string;
+    sync: boolean | null;
+  }
+
+  interface ApiUser {
+    id: string;
+    username: string;
+    displayName: string;
+    avatarUrl: string;
+    langTag: string;
+    location: string;
+    timezone: string;
+    metadata: string;
+    facebookId: string;
+    googleId: string;
+    gamecenterId: string;
+    steamId: string;
+    online: boolean;
+    edgeCount: number;
+    createTime: string | null;
+    updateTime: string | null;
+    facebookInstantGameId: string;
+    appleId: string;
+  }
+
+  interface ApiAccount {
+    user: ApiUser | null;
+    wallet: string;
+    email: string;
+    devices: ApiAccountDevice[];
+    customId: string;
+    verifyTime: string | null;
+    disableTime: string | null;
+  }
+
+  interface UpdateAccountRequest {
+    username: string | null;
+    displayName: string | null;
+    avatarUrl: string | null;
+    langTag: string | null;
+    location: string | null;
+    timezone: string | null;
+  }
+
+  interface GetUsersRequest {
+    ids: string[];
+    usernames: string[];
+    facebookIds: string[];
+  }
+
+  interface Users {
+    users: ApiUser[];
+  }
+
+  interface LinkFacebookRequest {
+    account: AccountFacebook | null;
+    sync: boolean | null;
+  }
+
+  interface LinkSteamRequest {
+    account: AccountSteam | null;
+    sync: boolean | null;
+  }
+
+  interface ListFriendsRequest {
+    limit: number | null;
+    state: number | null;
+    cursor: string;
+  }
+
+  interface Friend {
+    user: ApiUser | null;
+    state: number | null;
+    updateTime: string | null;
+    metadata: string;
+  }
+
+  interface FriendList {
+    friends: Friend[];
+    cursor: string;
+  }
+
+  interface ListFriendsOfFriendsRequest {
+    limit: number | null;
+    cursor: string;
+  }
+
+  interface FriendsOfFriendsListFriendOfFriend {
+    referrer: string;
+    user: ApiUser | null;
+  }
+
+  interface FriendsOfFriendsList {
+    friendsOfFriends: FriendsOfFriendsListFriendOfFriend[];
+    cursor: string;
+  }
+
+  interface AddFriendsRequest {
+    ids: string[];
+    usernames: string[];
+    metadata: string;
+  }
+
+  interface DeleteFriendsRequest {
+    ids: string[];
+    usernames: string[];
+  }
+
+  interface BlockFriendsRequest {
+    ids: string[];
+    usernames: string[];
+  }
+
+  interface ImportFacebookFriendsRequest {
+    account: AccountFacebook | null;
+    reset: boolean | null;
+  }
+
+  interface ImportSteamFriendsRequest {
+    account: AccountSteam | null;
+    reset: boolean | null;
+  }
+
+  interface ListGroupsRequest {
+    name: string;
+    cursor: string;
+    limit: number | null;
+    langTag: string;
+    members: number | null;
+    open: boolean | null;
+  }
+
+  interface Group {
+    id: string;
+    creatorId: string;
+    name: string;
+    description: string;
+    langTag: string;
+    metadata: string;
+    avatarUrl: string;
+    open: boolean | null;
+    edgeCount: number;
+    maxCount: number;
+    createTime: string | null;
+    updateTime: string | null;
+  }
+
+  interface GroupList {
+    groups: Group[];
+    cursor: string;
+  }
+
+  interface CreateGroupRequest {
+    name: string;
+    description: string;
+    langTag: string;
+    avatarUrl: string;
+    open: boolean;
+    maxCount: number;
+  }
+
+  interface UpdateGroupRequest {
+    groupId: string;
+    name: string | null;
+    description: string | null;
+    langTag: string | null;
+    avatarUrl: string | null;
+    open: boolean | null;
+  }
+
+  interface DeleteGroupRequest {
+    groupId: string;
+  }
+
+  interface JoinGroupRequest {
+    groupId: string;
+  }
+
+  interface LeaveGroupRequest {
+    groupId: string;
+  }
+
+  interface AddGroupUsersRequest {
+    groupId: string;
+    userIds: string[];
+  }
+
+  interface KickGroupUsersRequest {
+    groupId: string;
+    userIds: string[];
+  }
+
+  interface BanGroupUsersRequest {
+    groupId: string;
+    userIds: string[];
+  }
+
+  interface PromoteGroupUsersRequest {
+    groupId: string;
+    userIds: string[];
+  }
+
+  interface DemoteGroupUsersRequest {
+    groupId: string;
+    userIds: string[];
+  }
+
+  interface ListGroupUsersRequest {
+    groupId: string;
+    limit: number | null;
+    state: number | null;
+    cursor: string;
+  }
+
+  interface GroupUserListGroupUser {
+    user: ApiUser | null;
+    state: number | null;
+  }
+
+  interface GroupUserList {
+    groupUsers: GroupUserListGroupUser[];
+    cursor: string;
+  }
+
+  interface ListUserGroupsRequest {
+    userId: string;
+    limit: number | null;
+    state: number | null;
+    cursor: string;
+  }
+
+  interface UserGroupListUserGroup {
+    group: Group | null;
+    state: number | null;
+  }
+
+  interface UserGroupList {
+    userGroups: UserGroupListUserGroup[];
+    cursor: string;
+  }
+
+  interface ListChannelMessagesRequest {
+    channelId: string;
+    limit: number | null;
+    forward: boolean | null;
+    cursor: string;
+  }
+
+  interface ApiChannelMessage {
+    channelId: string;
+    messageId: string;
+    code: number | null;
+    senderId: string;
+    username: string;
+    content: string;
+    createTime: string | null;
+    updateTime: string | null;
+    persistent: boolean | null;
+    roomName: string;
+    groupId: string;
+    userIdOne: string;
+    userIdTwo: string;
+  }
+
+  interface ChannelMessageList {
+    messages: ApiChannelMessage[];
+    nextCursor: string;
+    prevCursor: string;
+    cacheableCursor: string;
+  }
+
+  interface ListNotificationsRequest {
+    limit: number | null;
+    cacheableCursor: string;
+  }
+
+  interface ApiNotification {
+    id: string;
+    subject: string;
+    content: string;
+    code: number;
+    senderId: string;
+    createTime: string | null;
+    persistent: boolean;
+  }
+
+  interface NotificationList {
+    notifications: ApiNotification[];
+    cacheableCursor: string;
+  }
+
+  interface DeleteNotificationsRequest {
+    ids: string[];
+  }
+
+  interface ReadStorageObjectId {
+    collection: string;
+    key: string;
+    userId: string;
+  }
+
+  interface ReadStorageObjectsRequest {
+    objectIds: ReadStorageObjectId[];
+  }
+
+  interface ApiStorageObject {
+    collection: string;
+    key: string;
+    userId: string;
+    value: string;
+    version: string;
+    permissionRead: number;
+    permissionWrite: number;
+    createTime: string | null;
+    updateTime: string | null;
+  }
+
+  interface StorageObjects {
+    objects: ApiStorageObject[];
+  }
+
+  interface WriteStorageObject {
+    collection: string;
+    key: string;
+    value: string;
+    version: string;
+    permissionRead: number | null;
+    permissionWrite: number | null;
+  }
+
+  interface WriteStorageObjectsRequest {
+    objects: WriteStorageObject[];
+  }
+
+  interface StorageObjectAck {
+    collection: string;
+    key: string;
+    version: string;
+    userId: string;
+    createTime: string | null;
+    updateTime: string | null;
+  }
+
+  interface StorageObjectAcks {
+    acks: StorageObjectAck[];
+  }
+
+  interface DeleteStorageObjectId {
+    collection: string;
+    key: string;
+    version: string;
+  }
+
+  interface DeleteStorageObjectsRequest {
+    objectIds: DeleteStorageObjectId[];
+  }
+
+  interface ListStorageObjectsRequest {
+    userId: string;
+    collection: string;
+    limit: number | null;
+    cursor: string;
+  }
+
+  interface StorageObjectList {
+    objects: ApiStorageObject[];
+    cursor: string;
+  }
+
+  interface ListLeaderboardRecordsRequest {
+    leaderboardId: string;
+    ownerIds: string[];
+    limit: number | null;
+    cursor: string;
+    expiry: string | null;
+  }
+
+  interface LeaderboardRecord {
+    leaderboardId: string;
+    ownerId: string;
+    username: string | null;
+    score: string;
+    subscore: string;
+    numScore: number;
+    metadata: string;
+    createTime: string | null;
+    updateTime: string | null;
+    expiryTime: string | null;
+    rank: string;
+    maxNumScore: number;
+  }
+
+  interface LeaderboardRecordList {
+    records: LeaderboardRecord[];
+    ownerRecords: LeaderboardRecord[];
+    nextCursor: string;
+    prevCursor: string;
+    rankCount: string;
+  }
+
+  interface ListLeaderboardRecordsAroundOwnerRequest {
+    leaderboardId: string;
+    limit: number | null;
+    ownerId: string;
+    expiry: string | null;
+    cursor: string;
+  }
+
+  interface WriteLeaderboardRecordRequestLeaderboardRecordWrite {
+    score: string;
+    subscore: string;
+    metadata: string;
+    operator: number;
+  }
+
+  interface WriteLeaderboardRecordRequest {
+    leaderboardId: string;
+    record: WriteLeaderboardRecordRequestLeaderboardRecordWrite | null;
+  }
+
+  interface DeleteLeaderboardRecordRequest {
+    leaderboardId: string;
+  }
+
+  interface ListTournamentsRequest {
+    categoryStart: number | null;
+    categoryEnd: number | null;
+    startTime: number | null;
+    endTime: number | null;
+    limit: number | null;
+    cursor: string;
+  }
+
+  interface Tournament {
+    id: string;
+    title: string;
+    description: string;
+    category: number;
+    sortOrder: number;
+    size: number;
+    maxSize: number;
+    maxNumScore: number;
+    canEnter: boolean;
+    endActive: number;
+    nextReset: number;
+    metadata: string;
+    createTime: string | null;
+    startTime: string | null;
+    endTime: string | null;
+    duration: number;
+    startActive: number;
+    prevReset: number;
+    operator: number;
+    authoritative: boolean;
+    joinRequired: boolean;
+  }
+
+  interface TournamentList {
+    tournaments: Tournament[];
+    cursor: string;
+  }
+
+  interface ListTournamentRecordsRequest {
+    tournamentId: string;
+    ownerIds: string[];
+    limit: number | null;
+    cursor: string;
+    expiry: string | null;
+  }
+
+  interface TournamentRecordList {
+    records: LeaderboardRecord[];
+    ownerRecords: LeaderboardRecord[];
+    nextCursor: string;
+    prevCursor: string;
+    rankCount: string;
+  }
+
+  interface ListTournamentRecordsAroundOwnerRequest {
+    tournamentId: string;
+    limit: number | null;
+    ownerId: string;
+    expiry: string | null;
+    cursor: string;
+  }
+
+  interface JoinTournamentRequest {
+    tournamentId: string;
+  }
+
+  interface WriteTournamentRecordRequestTournamentRecordWrite {
+    score: string;
+    subscore: string;
+    metadata: string;
+    operator: number;
+  }
+
+  interface WriteTournamentRecordRequest {
+    tournamentId: string;
+    record: WriteTournamentRecordRequestTournamentRecordWrite | null;
+  }
+
+  interface DeleteTournamentRecordRequest {
+    tournamentId: string;
+  }
+
+  interface ListMatchesRequest {
+    limit: number | null;
+    authoritative: boolean | null;
+    label: string | null;
+    minSize: number | null;
+    maxSize: number | null;
+    query: string | null;
+  }
+
+  interface ApiMatch {
+    matchId: string;
+    authoritative: boolean;
+    label: string | null;
+    size: number;
+    tickRate: number;
+    handlerName: string;
+  }
+
+  interface MatchList {
+    matches: ApiMatch[];
+  }
+
+  interface MatchmakerCompletionStats {
+    createTime: string | null;
+    completeTime: string | null;
+  }
+
+  interface MatchmakerStats {
+    ticketCount: number;
+    oldestTicketCreateTime: string | null;
+    completions: MatchmakerCompletionStats[];
+  }
+
+  interface ListPartiesRequest {
+    limit: number | null;
+    open: boolean | null;
+    query: string | null;
+    cursor: string | null;
+  }
+
+  interface ApiParty {
+    partyId: string;
+    open: boolean;
+    hidden: boolean;
+    maxSize: number;
+    label: string;
+  }
+
+  interface PartyList {
+    parties: ApiParty[];
+    cursor: string;
+  }
+
+  interface Event {
+    name: string;
+    properties: { [key: string]: string };
+    timestamp: string | null;
+    external: boolean;
+  }
+
+  interface ValidatePurchaseAppleRequest {
+    receipt: string;
+    persist: boolean | null;
+  }
+
+  interface ValidatedPurchase {
+    userId: string;
+    productId: string;
+    transactionId: string;
+    store: number;
+    purchaseTime: string | null;
+    createTime: string | null;
+    updateTime: string | null;
+    refundTime: string | null;
+    providerResponse: string;
+    environment: number;
+    seenBefore: boolean;
+  }
+
+  interface ValidatePurchaseResponse {
+    validatedPurchases: ValidatedPurchase[];
+  }
+
+  interface ValidatePurchaseGoogleRequest {
+    purchase: string;
+    persist: boolean | null;
+  }
+
+  interface ValidatePurchaseHuaweiRequest {
+    purchase: string;
+    signature: string;
+    persist: boolean | null;
+  }
+
+  interface ValidatePurchaseFacebookInstantRequest {
+    signedRequest: string;
+    persist: boolean | null;
+  }
+
+  interface ValidatePurchaseSamsungRequest {
+    purchaseId: string;
+    persist: boolean | null;
+  }
+
+  interface ValidateSubscriptionAppleRequest {
+    receipt: string;
+    persist: boolean | null;
+  }
+
+  interface ValidatedSubscription {
+    userId: string;
+    productId: string;
+    originalTransactionId: string;
+    store: number;
+    purchaseTime: string | null;
+    createTime: string | null;
+    updateTime: string | null;
+    environment: number;
+    expiryTime: string | null;
+    refundTime: string | null;
+    providerResponse: string;
+    providerNotification: string;
+    active: boolean;
+  }
+
+  interface ValidateSubscriptionResponse {
+    validatedSubscription: ValidatedSubscription | null;
+  }
+
+  interface ValidateSubscriptionGoogleRequest {
+    receipt: string;
+    persist: boolean | null;
+  }
+
+  interface ListSubscriptionsRequest {
+    limit: number | null;
+    cursor: string;
+  }
+
+  interface SubscriptionList {
+    validatedSubscriptions: ValidatedSubscription[];
+    cursor: string;
+    prevCursor: string;
+  }
+
+  interface GetSubscriptionRequest {
+    productId: string;
+  }
+
+  interface ChannelJoin {
+    target: string;
+    type: number;
+    persistence: boolean | null;
+    hidden: boolean | null;
+  }
+
+  interface ChannelLeave {
+    channelId: string;
+  }
+
+  interface ChannelMessageSend {
+    channelId: string;
+    content: string;
+  }
+
+  interface ChannelMessageUpdate {
+    channelId: string;
+    messageId: string;
+    content: string;
+  }
+
+  interface ChannelMessageRemove {
+    channelId: string;
+    messageId: string;
+  }
+
+  interface MatchCreate {
+    name: string;
+  }
+
+  interface UserPresence {
+    userId: string;
+    sessionId: string;
+    username: string;
+    persistence: boolean;
+    status: string | null;
+  }
+
+  interface MatchDataSend {
+    matchId: string;
+    opCode: string;
+    data: string;
+    presences: UserPresence[];
+    reliable: boolean;
+  }
+
+  interface MatchJoin {
+    matchId?: string;
+    token?: string;
+    metadata: { [key: string]: string };
+  }
+
+  interface MatchLeave {
+    matchId: string;
+  }
+
+  interface MatchmakerAdd {
+    minCount: number;
+    maxCount: number;
+    query: string;
+    stringProperties: { [key: string]: string };
+    numericProperties: { [key: string]: number };
+    countMultiple: number | null;
+  }
+
+  interface MatchmakerRemove {
+    ticket: string;
+  }
+
+  interface StatusFollow {
+    userIds: string[];
+    usernames: string[];
+  }
+
+  interface StatusUnfollow {
+    userIds: string[];
+  }
+
+  interface StatusUpdate {
+    status: string | null;
+  }
+
+  interface Ping {
+  }
+
+  interface Pong {
+  }
+
+  interface PartyCreate {
+    open: boolean;
+    maxSize: number;
+    label: string;
+    hidden: boolean;
+  }
+
+  interface PartyJoin {
+    partyId: string;
+  }
+
+  interface PartyLeave {
+    partyId: string;
+  }
+
+  interface PartyPromote {
+    partyId: string;
+    presence: UserPresence | null;
+  }
+
+  interface PartyAccept {
+    partyId: string;
+    presence: UserPresence | null;
+  }
+
+  interface PartyRemove {
+    partyId: string;
+    presence: UserPresence | null;
+  }
+
+  interface PartyClose {
+    partyId: string;
+  }
+
+  interface PartyJoinRequestList {
+    partyId: string;
+  }
+
+  interface PartyMatchmakerAdd {
+    partyId: string;
+    minCount: number;
+    maxCount: number;
+    query: string;
+    stringProperties: { [key: string]: string };
+    numericProperties: { [key: string]: number };
+    countMultiple: number | null;
+  }
+
+  interface PartyMatchmakerRemove {
+    partyId: string;
+    ticket: string;
+  }
+
+  interface PartyDataSend {
+    partyId: string;
+    opCode: string;
+    data: string;
+  }
+
+  interface PartyUpdate {
+    partyId: string;
+    label: string;
+    open: boolean;
+    hidden: boolean;
+  }
+
+  interface EnvelopeChannelJoin {
+    cid?: string;
+    channelJoin: ChannelJoin;
+  }
+
+  interface EnvelopeChannelLeave {
+    cid?: string;
+    channelLeave: ChannelLeave;
+  }
+
+  interface EnvelopeChannelMessageSend {
+    cid?: string;
+    channelMessageSend: ChannelMessageSend;
+  }
+
+  interface EnvelopeChannelMessageUpdate {
+    cid?: string;
+    channelMessageUpdate: ChannelMessageUpdate;
+  }
+
+  interface EnvelopeChannelMessageRemove {
+    cid?: string;
+    channelMessageRemove: ChannelMessageRemove;
+  }
+
+  interface EnvelopeMatchCreate {
+    cid?: string;
+    matchCreate: MatchCreate;
+  }
+
+  interface EnvelopeMatchDataSend {
+    cid?: string;
+    matchDataSend: MatchDataSend;
+  }
+
+  interface EnvelopeMatchJoin {
+    cid?: string;
+    matchJoin: MatchJoin;
+  }
+
+  interface EnvelopeMatchLeave {
+    cid?: string;
+    matchLeave: MatchLeave;
+  }
+
+  interface EnvelopeMatchmakerAdd {
+    cid?: string;
+    matchmakerAdd: MatchmakerAdd;
+  }
+
+  interface EnvelopeMatchmakerRemove {
+    cid?: string;
+    matchmakerRemove: MatchmakerRemove;
+  }
+
+  interface EnvelopeStatusFollow {
+    cid?: string;
+    statusFollow: StatusFollow;
+  }
+
+  interface EnvelopeStatusUnfollow {
+    cid?: string;
+    statusUnfollow: StatusUnfollow;
+  }
+
+  interface EnvelopeStatusUpdate {
+    cid?: string;
+    statusUpdate: StatusUpdate;
+  }
+
+  interface EnvelopePing {
+    cid?: string;
+    ping: Ping;
+  }
+
+  interface EnvelopePong {
+    cid?: string;
+    pong: Pong;
+  }
+
+  interface EnvelopePartyCreate {
+    cid?: string;
+    partyCreate: PartyCreate;
+  }
+
+  interface EnvelopePartyJoin {
+    cid?: string;
+    partyJoin: PartyJoin;
+  }
+
+  interface EnvelopePartyLeave {
+    cid?: string;
+    partyLeave: PartyLeave;
+  }
+
+  interface EnvelopePartyPromote {
+    cid?: string;
+    partyPromote: PartyPromote;
+  }
+
+  interface EnvelopePartyAccept {
+    cid?: string;
+    partyAccept: PartyAccept;
+  }
+
+  interface EnvelopePartyRemove {
+    cid?: string;
+    partyRemove: PartyRemove;
+  }
+
+  interface EnvelopePartyClose {
+    cid?: string;
+    partyClose: PartyClose;
+  }
+
+  interface EnvelopePartyJoinRequestList {
+    cid?: string;
+    partyJoinRequestList: PartyJoinRequestList;
+  }
+
+  interface EnvelopePartyMatchmakerAdd {
+    cid?: string;
+    partyMatchmakerAdd: PartyMatchmakerAdd;
+  }
+
+  interface EnvelopePartyMatchmakerRemove {
+    cid?: string;
+    partyMatchmakerRemove: PartyMatchmakerRemove;
+  }
+
+  interface EnvelopePartyDataSend {
+    cid?: string;
+    partyDataSend: PartyDataSend;
+  }
+
+  interface EnvelopePartyUpdate {
+    cid?: string;
+    partyUpdate: PartyUpdate;
+  }
+
+  /** The messages of sockets that take hooks, by the names under which hooks are registered. */
+  interface RtEnvelopes {
+    ChannelJoin: EnvelopeChannelJoin;
+    ChannelLeave: EnvelopeChannelLeave;
+    ChannelMessageSend: EnvelopeChannelMessageSend;
+    ChannelMessageUpdate: EnvelopeChannelMessageUpdate;
+    ChannelMessageRemove: EnvelopeChannelMessageRemove;
+    MatchCreate: EnvelopeMatchCreate;
+    MatchDataSend: EnvelopeMatchDataSend;
+    MatchJoin: EnvelopeMatchJoin;
+    MatchLeave: EnvelopeMatchLeave;
+    MatchmakerAdd: EnvelopeMatchmakerAdd;
+    MatchmakerRemove: EnvelopeMatchmakerRemove;
+    StatusFollow: EnvelopeStatusFollow;
+    StatusUnfollow: EnvelopeStatusUnfollow;
+    StatusUpdate: EnvelopeStatusUpdate;
+    Ping: EnvelopePing;
+    Pong: EnvelopePong;
+    PartyCreate: EnvelopePartyCreate;
+    PartyJoin: EnvelopePartyJoin;
+    PartyLeave: EnvelopePartyLeave;
+    PartyPromote: EnvelopePartyPromote;
+    PartyAccept: EnvelopePartyAccept;
+    PartyRemove: EnvelopePartyRemove;
+    PartyClose: EnvelopePartyClose;
+    PartyJoinRequestList: EnvelopePartyJoinRequestList;
+    PartyMatchmakerAdd: EnvelopePartyMatchmakerAdd;
+    PartyMatchmakerRemove: EnvelopePartyMatchmakerRemove;
+    PartyDataSend: EnvelopePartyDataSend;
+    PartyUpdate: EnvelopePartyUpdate;
+  }
+
   interface HookRegistrations {
-    registerBeforeSessionRefresh(fn: BeforeHookFunction<any>): void;
-    registerAfterSessionRefresh(fn: AfterHookFunction<any, any>): void;
-    registerBeforeSessionLogout(fn: BeforeHookFunction<any>): void;
-    registerAfterSessionLogout(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateApple(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateApple(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateCustom(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateCustom(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateDevice(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateDevice(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateEmail(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateEmail(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateFacebook(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateFacebook(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateFacebookInstantGame(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateFacebookInstantGame(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateGameCenter(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateGameCenter(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateGoogle(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateGoogle(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAuthenticateSteam(fn: BeforeHookFunction<any>): void;
-    registerAfterAuthenticateSteam(fn: AfterHookFunction<any, any>): void;
-    registerBeforeGetAccount(fn: BeforeHookFunction<any>): void;
-    registerAfterGetAccount(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUpdateAccount(fn: BeforeHookFunction<any>): void;
-    registerAfterUpdateAccount(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteAccount(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteAccount(fn: AfterHookFunction<any, any>): void;
-    registerBeforeGetUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterGetUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkApple(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkApple(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkCustom(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkCustom(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkDevice(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkDevice(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkEmail(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkEmail(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkFacebook(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkFacebook(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkFacebookInstantGame(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkFacebookInstantGame(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkGameCenter(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkGameCenter(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkGoogle(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkGoogle(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLinkSteam(fn: BeforeHookFunction<any>): void;
-    registerAfterLinkSteam(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkApple(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkApple(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkCustom(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkCustom(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkDevice(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkDevice(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkEmail(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkEmail(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkFacebook(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkFacebook(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkFacebookInstantGame(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkFacebookInstantGame(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkGameCenter(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkGameCenter(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkGoogle(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkGoogle(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUnlinkSteam(fn: BeforeHookFunction<any>): void;
-    registerAfterUnlinkSteam(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterListFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListFriendsOfFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterListFriendsOfFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAddFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterAddFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeBlockFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterBlockFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeImportFacebookFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterImportFacebookFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeImportSteamFriends(fn: BeforeHookFunction<any>): void;
-    registerAfterImportSteamFriends(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListGroups(fn: BeforeHookFunction<any>): void;
-    registerAfterListGroups(fn: AfterHookFunction<any, any>): void;
-    registerBeforeCreateGroup(fn: BeforeHookFunction<any>): void;
-    registerAfterCreateGroup(fn: AfterHookFunction<any, any>): void;
-    registerBeforeUpdateGroup(fn: BeforeHookFunction<any>): void;
-    registerAfterUpdateGroup(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteGroup(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteGroup(fn: AfterHookFunction<any, any>): void;
-    registerBeforeJoinGroup(fn: BeforeHookFunction<any>): void;
-    registerAfterJoinGroup(fn: AfterHookFunction<any, any>): void;
-    registerBeforeLeaveGroup(fn: BeforeHookFunction<any>): void;
-    registerAfterLeaveGroup(fn: AfterHookFunction<any, any>): void;
-    registerBeforeAddGroupUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterAddGroupUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforeKickGroupUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterKickGroupUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforeBanGroupUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterBanGroupUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforePromoteGroupUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterPromoteGroupUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDemoteGroupUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterDemoteGroupUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListGroupUsers(fn: BeforeHookFunction<any>): void;
-    registerAfterListGroupUsers(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListUserGroups(fn: BeforeHookFunction<any>): void;
-    registerAfterListUserGroups(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListChannelMessages(fn: BeforeHookFunction<any>): void;
-    registerAfterListChannelMessages(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListNotifications(fn: BeforeHookFunction<any>): void;
-    registerAfterListNotifications(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteNotifications(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteNotifications(fn: AfterHookFunction<any, any>): void;
-    registerBeforeReadStorageObjects(fn: BeforeHookFunction<any>): void;
-    registerAfterReadStorageObjects(fn: AfterHookFunction<any, any>): void;
-    registerBeforeWriteStorageObjects(fn: BeforeHookFunction<any>): void;
-    registerAfterWriteStorageObjects(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteStorageObjects(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteStorageObjects(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListStorageObjects(fn: BeforeHookFunction<any>): void;
-    registerAfterListStorageObjects(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListLeaderboardRecords(fn: BeforeHookFunction<any>): void;
-    registerAfterListLeaderboardRecords(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListLeaderboardRecordsAroundOwner(fn: BeforeHookFunction<any>): void;
-    registerAfterListLeaderboardRecordsAroundOwner(fn: AfterHookFunction<any, any>): void;
-    registerBeforeWriteLeaderboardRecord(fn: BeforeHookFunction<any>): void;
-    registerAfterWriteLeaderboardRecord(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteLeaderboardRecord(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteLeaderboardRecord(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListTournaments(fn: BeforeHookFunction<any>): void;
-    registerAfterListTournaments(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListTournamentRecords(fn: BeforeHookFunction<any>): void;
-    registerAfterListTournamentRecords(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListTournamentRecordsAroundOwner(fn: BeforeHookFunction<any>): void;
-    registerAfterListTournamentRecordsAroundOwner(fn: AfterHookFunction<any, any>): void;
-    registerBeforeJoinTournament(fn: BeforeHookFunction<any>): void;
-    registerAfterJoinTournament(fn: AfterHookFunction<any, any>): void;
-    registerBeforeWriteTournamentRecord(fn: BeforeHookFunction<any>): void;
-    registerAfterWriteTournamentRecord(fn: AfterHookFunction<any, any>): void;
-    registerBeforeDeleteTournamentRecord(fn: BeforeHookFunction<any>): void;
-    registerAfterDeleteTournamentRecord(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListMatches(fn: BeforeHookFunction<any>): void;
-    registerAfterListMatches(fn: AfterHookFunction<any, any>): void;
-    registerBeforeGetMatchmakerStats(fn: BeforeHookFunction<any>): void;
-    registerAfterGetMatchmakerStats(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListParties(fn: BeforeHookFunction<any>): void;
-    registerAfterListParties(fn: AfterHookFunction<any, any>): void;
-    registerBeforeEvent(fn: BeforeHookFunction<any>): void;
-    registerAfterEvent(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidatePurchaseApple(fn: BeforeHookFunction<any>): void;
-    registerAfterValidatePurchaseApple(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidatePurchaseGoogle(fn: BeforeHookFunction<any>): void;
-    registerAfterValidatePurchaseGoogle(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidatePurchaseHuawei(fn: BeforeHookFunction<any>): void;
-    registerAfterValidatePurchaseHuawei(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidatePurchaseFacebookInstant(fn: BeforeHookFunction<any>): void;
-    registerAfterValidatePurchaseFacebookInstant(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidatePurchaseSamsung(fn: BeforeHookFunction<any>): void;
-    registerAfterValidatePurchaseSamsung(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidateSubscriptionApple(fn: BeforeHookFunction<any>): void;
-    registerAfterValidateSubscriptionApple(fn: AfterHookFunction<any, any>): void;
-    registerBeforeValidateSubscriptionGoogle(fn: BeforeHookFunction<any>): void;
-    registerAfterValidateSubscriptionGoogle(fn: AfterHookFunction<any, any>): void;
-    registerBeforeListSubscriptions(fn: BeforeHookFunction<any>): void;
-    registerAfterListSubscriptions(fn: AfterHookFunction<any, any>): void;
-    registerBeforeGetSubscription(fn: BeforeHookFunction<any>): void;
-    registerAfterGetSubscription(fn: AfterHookFunction<any, any>): void;
+    registerBeforeSessionRefresh(fn: BeforeHookFunction<SessionRefreshRequest>): void;
+    registerAfterSessionRefresh(fn: AfterHookFunction<Session, SessionRefreshRequest>): void;
+    registerBeforeSessionLogout(fn: BeforeHookFunction<SessionLogoutRequest>): void;
+    registerAfterSessionLogout(fn: AfterHookFunction<void, SessionLogoutRequest>): void;
+    registerBeforeAuthenticateApple(fn: BeforeHookFunction<AuthenticateAppleRequest>): void;
+    registerAfterAuthenticateApple(fn: AfterHookFunction<Session, AuthenticateAppleRequest>): void;
+    registerBeforeAuthenticateCustom(fn: BeforeHookFunction<AuthenticateCustomRequest>): void;
+    registerAfterAuthenticateCustom(fn: AfterHookFunction<Session, AuthenticateCustomRequest>): void;
+    registerBeforeAuthenticateDevice(fn: BeforeHookFunction<AuthenticateDeviceRequest>): void;
+    registerAfterAuthenticateDevice(fn: AfterHookFunction<Session, AuthenticateDeviceRequest>): void;
+    registerBeforeAuthenticateEmail(fn: BeforeHookFunction<AuthenticateEmailRequest>): void;
+    registerAfterAuthenticateEmail(fn: AfterHookFunction<Session, AuthenticateEmailRequest>): void;
+    registerBeforeAuthenticateFacebook(fn: BeforeHookFunction<AuthenticateFacebookRequest>): void;
+    registerAfterAuthenticateFacebook(fn: AfterHookFunction<Session, AuthenticateFacebookRequest>): void;
+    registerBeforeAuthenticateFacebookInstantGame(fn: BeforeHookFunction<AuthenticateFacebookInstantGameRequest>): void;
+    registerAfterAuthenticateFacebookInstantGame(fn: AfterHookFunction<Session, AuthenticateFacebookInstantGameRequest>): void;
+    registerBeforeAuthenticateGameCenter(fn: BeforeHookFunction<AuthenticateGameCenterRequest>): void;
+    registerAfterAuthenticateGameCenter(fn: AfterHookFunction<Session, AuthenticateGameCenterRequest>): void;
+    registerBeforeAuthenticateGoogle(fn: BeforeHookFunction<AuthenticateGoogleRequest>): void;
+    registerAfterAuthenticateGoogle(fn: AfterHookFunction<Session, AuthenticateGoogleRequest>): void;
+    registerBeforeAuthenticateSteam(fn: BeforeHookFunction<AuthenticateSteamRequest>): void;
+    registerAfterAuthenticateSteam(fn: AfterHookFunction<Session, AuthenticateSteamRequest>): void;
+    registerBeforeGetAccount(fn: BeforeHookFunction<void>): void;
+    registerAfterGetAccount(fn: AfterHookFunction<ApiAccount, void>): void;
+    registerBeforeUpdateAccount(fn: BeforeHookFunction<UpdateAccountRequest>): void;
+    registerAfterUpdateAccount(fn: AfterHookFunction<void, UpdateAccountRequest>): void;
+    registerBeforeDeleteAccount(fn: BeforeHookFunction<void>): void;
+    registerAfterDeleteAccount(fn: AfterHookFunction<void, void>): void;
+    registerBeforeGetUsers(fn: BeforeHookFunction<GetUsersRequest>): void;
+    registerAfterGetUsers(fn: AfterHookFunction<Users, GetUsersRequest>): void;
+    registerBeforeLinkApple(fn: BeforeHookFunction<AccountApple>): void;
+    registerAfterLinkApple(fn: AfterHookFunction<void, AccountApple>): void;
+    registerBeforeLinkCustom(fn: BeforeHookFunction<AccountCustom>): void;
+    registerAfterLinkCustom(fn: AfterHookFunction<void, AccountCustom>): void;
+    registerBeforeLinkDevice(fn: BeforeHookFunction<ApiAccountDevice>): void;
+    registerAfterLinkDevice(fn: AfterHookFunction<void, ApiAccountDevice>): void;
+    registerBeforeLinkEmail(fn: BeforeHookFunction<AccountEmail>): void;
+    registerAfterLinkEmail(fn: AfterHookFunction<void, AccountEmail>): void;
+    registerBeforeLinkFacebook(fn: BeforeHookFunction<LinkFacebookRequest>): void;
+    registerAfterLinkFacebook(fn: AfterHookFunction<void, LinkFacebookRequest>): void;
+    registerBeforeLinkFacebookInstantGame(fn: BeforeHookFunction<AccountFacebookInstantGame>): void;
+    registerAfterLinkFacebookInstantGame(fn: AfterHookFunction<void, AccountFacebookInstantGame>): void;
+    registerBeforeLinkGameCenter(fn: BeforeHookFunction<AccountGameCenter>): void;
+    registerAfterLinkGameCenter(fn: AfterHookFunction<void, AccountGameCenter>): void;
+    registerBeforeLinkGoogle(fn: BeforeHookFunction<AccountGoogle>): void;
+    registerAfterLinkGoogle(fn: AfterHookFunction<void, AccountGoogle>): void;
+    registerBeforeLinkSteam(fn: BeforeHookFunction<LinkSteamRequest>): void;
+    registerAfterLinkSteam(fn: AfterHookFunction<void, LinkSteamRequest>): void;
+    registerBeforeUnlinkApple(fn: BeforeHookFunction<AccountApple>): void;
+    registerAfterUnlinkApple(fn: AfterHookFunction<void, AccountApple>): void;
+    registerBeforeUnlinkCustom(fn: BeforeHookFunction<AccountCustom>): void;
+    registerAfterUnlinkCustom(fn: AfterHookFunction<void, AccountCustom>): void;
+    registerBeforeUnlinkDevice(fn: BeforeHookFunction<ApiAccountDevice>): void;
+    registerAfterUnlinkDevice(fn: AfterHookFunction<void, ApiAccountDevice>): void;
+    registerBeforeUnlinkEmail(fn: BeforeHookFunction<AccountEmail>): void;
+    registerAfterUnlinkEmail(fn: AfterHookFunction<void, AccountEmail>): void;
+    registerBeforeUnlinkFacebook(fn: BeforeHookFunction<AccountFacebook>): void;
+    registerAfterUnlinkFacebook(fn: AfterHookFunction<void, AccountFacebook>): void;
+    registerBeforeUnlinkFacebookInstantGame(fn: BeforeHookFunction<AccountFacebookInstantGame>): void;
+    registerAfterUnlinkFacebookInstantGame(fn: AfterHookFunction<void, AccountFacebookInstantGame>): void;
+    registerBeforeUnlinkGameCenter(fn: BeforeHookFunction<AccountGameCenter>): void;
+    registerAfterUnlinkGameCenter(fn: AfterHookFunction<void, AccountGameCenter>): void;
+    registerBeforeUnlinkGoogle(fn: BeforeHookFunction<AccountGoogle>): void;
+    registerAfterUnlinkGoogle(fn: AfterHookFunction<void, AccountGoogle>): void;
+    registerBeforeUnlinkSteam(fn: BeforeHookFunction<AccountSteam>): void;
+    registerAfterUnlinkSteam(fn: AfterHookFunction<void, AccountSteam>): void;
+    registerBeforeListFriends(fn: BeforeHookFunction<ListFriendsRequest>): void;
+    registerAfterListFriends(fn: AfterHookFunction<FriendList, ListFriendsRequest>): void;
+    registerBeforeListFriendsOfFriends(fn: BeforeHookFunction<ListFriendsOfFriendsRequest>): void;
+    registerAfterListFriendsOfFriends(fn: AfterHookFunction<FriendsOfFriendsList, ListFriendsOfFriendsRequest>): void;
+    registerBeforeAddFriends(fn: BeforeHookFunction<AddFriendsRequest>): void;
+    registerAfterAddFriends(fn: AfterHookFunction<void, AddFriendsRequest>): void;
+    registerBeforeDeleteFriends(fn: BeforeHookFunction<DeleteFriendsRequest>): void;
+    registerAfterDeleteFriends(fn: AfterHookFunction<void, DeleteFriendsRequest>): void;
+    registerBeforeBlockFriends(fn: BeforeHookFunction<BlockFriendsRequest>): void;
+    registerAfterBlockFriends(fn: AfterHookFunction<void, BlockFriendsRequest>): void;
+    registerBeforeImportFacebookFriends(fn: BeforeHookFunction<ImportFacebookFriendsRequest>): void;
+    registerAfterImportFacebookFriends(fn: AfterHookFunction<void, ImportFacebookFriendsRequest>): void;
+    registerBeforeImportSteamFriends(fn: BeforeHookFunction<ImportSteamFriendsRequest>): void;
+    registerAfterImportSteamFriends(fn: AfterHookFunction<void, ImportSteamFriendsRequest>): void;
+    registerBeforeListGroups(fn: BeforeHookFunction<ListGroupsRequest>): void;
+    registerAfterListGroups(fn: AfterHookFunction<GroupList, ListGroupsRequest>): void;
+    registerBeforeCreateGroup(fn: BeforeHookFunction<CreateGroupRequest>): void;
+    registerAfterCreateGroup(fn: AfterHookFunction<Group, CreateGroupRequest>): void;
+    registerBeforeUpdateGroup(fn: BeforeHookFunction<UpdateGroupRequest>): void;
+    registerAfterUpdateGroup(fn: AfterHookFunction<void, UpdateGroupRequest>): void;
+    registerBeforeDeleteGroup(fn: BeforeHookFunction<DeleteGroupRequest>): void;
+    registerAfterDeleteGroup(fn: AfterHookFunction<void, DeleteGroupRequest>): void;
+    registerBeforeJoinGroup(fn: BeforeHookFunction<JoinGroupRequest>): void;
+    registerAfterJoinGroup(fn: AfterHookFunction<void, JoinGroupRequest>): void;
+    registerBeforeLeaveGroup(fn: BeforeHookFunction<LeaveGroupRequest>): void;
+    registerAfterLeaveGroup(fn: AfterHookFunction<void, LeaveGroupRequest>): void;
+    registerBeforeAddGroupUsers(fn: BeforeHookFunction<AddGroupUsersRequest>): void;
+    registerAfterAddGroupUsers(fn: AfterHookFunction<void, AddGroupUsersRequest>): void;
+    registerBeforeKickGroupUsers(fn: BeforeHookFunction<KickGroupUsersRequest>): void;
+    registerAfterKickGroupUsers(fn: AfterHookFunction<void, KickGroupUsersRequest>): void;
+    registerBeforeBanGroupUsers(fn: BeforeHookFunction<BanGroupUsersRequest>): void;
+    registerAfterBanGroupUsers(fn: AfterHookFunction<void, BanGroupUsersRequest>): void;
+    registerBeforePromoteGroupUsers(fn: BeforeHookFunction<PromoteGroupUsersRequest>): void;
+    registerAfterPromoteGroupUsers(fn: AfterHookFunction<void, PromoteGroupUsersRequest>): void;
+    registerBeforeDemoteGroupUsers(fn: BeforeHookFunction<DemoteGroupUsersRequest>): void;
+    registerAfterDemoteGroupUsers(fn: AfterHookFunction<void, DemoteGroupUsersRequest>): void;
+    registerBeforeListGroupUsers(fn: BeforeHookFunction<ListGroupUsersRequest>): void;
+    registerAfterListGroupUsers(fn: AfterHookFunction<GroupUserList, ListGroupUsersRequest>): void;
+    registerBeforeListUserGroups(fn: BeforeHookFunction<ListUserGroupsRequest>): void;
+    registerAfterListUserGroups(fn: AfterHookFunction<UserGroupList, ListUserGroupsRequest>): void;
+    registerBeforeListChannelMessages(fn: BeforeHookFunction<ListChannelMessagesRequest>): void;
+    registerAfterListChannelMessages(fn: AfterHookFunction<ChannelMessageList, ListChannelMessagesRequest>): void;
+    registerBeforeListNotifications(fn: BeforeHookFunction<ListNotificationsRequest>): void;
+    registerAfterListNotifications(fn: AfterHookFunction<NotificationList, ListNotificationsRequest>): void;
+    registerBeforeDeleteNotifications(fn: BeforeHookFunction<DeleteNotificationsRequest>): void;
+    registerAfterDeleteNotifications(fn: AfterHookFunction<void, DeleteNotificationsRequest>): void;
+    registerBeforeReadStorageObjects(fn: BeforeHookFunction<ReadStorageObjectsRequest>): void;
+    registerAfterReadStorageObjects(fn: AfterHookFunction<StorageObjects, ReadStorageObjectsRequest>): void;
+    registerBeforeWriteStorageObjects(fn: BeforeHookFunction<WriteStorageObjectsRequest>): void;
+    registerAfterWriteStorageObjects(fn: AfterHookFunction<StorageObjectAcks, WriteStorageObjectsRequest>): void;
+    registerBeforeDeleteStorageObjects(fn: BeforeHookFunction<DeleteStorageObjectsRequest>): void;
+    registerAfterDeleteStorageObjects(fn: AfterHookFunction<void, DeleteStorageObjectsRequest>): void;
+    registerBeforeListStorageObjects(fn: BeforeHookFunction<ListStorageObjectsRequest>): void;
+    registerAfterListStorageObjects(fn: AfterHookFunction<StorageObjectList, ListStorageObjectsRequest>): void;
+    registerBeforeListLeaderboardRecords(fn: BeforeHookFunction<ListLeaderboardRecordsRequest>): void;
+    registerAfterListLeaderboardRecords(fn: AfterHookFunction<LeaderboardRecordList, ListLeaderboardRecordsRequest>): void;
+    registerBeforeListLeaderboardRecordsAroundOwner(fn: BeforeHookFunction<ListLeaderboardRecordsAroundOwnerRequest>): void;
+    registerAfterListLeaderboardRecordsAroundOwner(fn: AfterHookFunction<LeaderboardRecordList, ListLeaderboardRecordsAroundOwnerRequest>): void;
+    registerBeforeWriteLeaderboardRecord(fn: BeforeHookFunction<WriteLeaderboardRecordRequest>): void;
+    registerAfterWriteLeaderboardRecord(fn: AfterHookFunction<LeaderboardRecord, WriteLeaderboardRecordRequest>): void;
+    registerBeforeDeleteLeaderboardRecord(fn: BeforeHookFunction<DeleteLeaderboardRecordRequest>): void;
+    registerAfterDeleteLeaderboardRecord(fn: AfterHookFunction<void, DeleteLeaderboardRecordRequest>): void;
+    registerBeforeListTournaments(fn: BeforeHookFunction<ListTournamentsRequest>): void;
+    registerAfterListTournaments(fn: AfterHookFunction<TournamentList, ListTournamentsRequest>): void;
+    registerBeforeListTournamentRecords(fn: BeforeHookFunction<ListTournamentRecordsRequest>): void;
+    registerAfterListTournamentRecords(fn: AfterHookFunction<TournamentRecordList, ListTournamentRecordsRequest>): void;
+    registerBeforeListTournamentRecordsAroundOwner(fn: BeforeHookFunction<ListTournamentRecordsAroundOwnerRequest>): void;
+    registerAfterListTournamentRecordsAroundOwner(fn: AfterHookFunction<TournamentRecordList, ListTournamentRecordsAroundOwnerRequest>): void;
+    registerBeforeJoinTournament(fn: BeforeHookFunction<JoinTournamentRequest>): void;
+    registerAfterJoinTournament(fn: AfterHookFunction<void, JoinTournamentRequest>): void;
+    registerBeforeWriteTournamentRecord(fn: BeforeHookFunction<WriteTournamentRecordRequest>): void;
+    registerAfterWriteTournamentRecord(fn: AfterHookFunction<LeaderboardRecord, WriteTournamentRecordRequest>): void;
+    registerBeforeDeleteTournamentRecord(fn: BeforeHookFunction<DeleteTournamentRecordRequest>): void;
+    registerAfterDeleteTournamentRecord(fn: AfterHookFunction<void, DeleteTournamentRecordRequest>): void;
+    registerBeforeListMatches(fn: BeforeHookFunction<ListMatchesRequest>): void;
+    registerAfterListMatches(fn: AfterHookFunction<MatchList, ListMatchesRequest>): void;
+    registerBeforeGetMatchmakerStats(fn: BeforeHookFunction<void>): void;
+    registerAfterGetMatchmakerStats(fn: AfterHookFunction<MatchmakerStats, void>): void;
+    registerBeforeListParties(fn: BeforeHookFunction<ListPartiesRequest>): void;
+    registerAfterListParties(fn: AfterHookFunction<PartyList, ListPartiesRequest>): void;
+    registerBeforeEvent(fn: BeforeHookFunction<Event>): void;
+    registerAfterEvent(fn: AfterHookFunction<void, Event>): void;
+    registerBeforeValidatePurchaseApple(fn: BeforeHookFunction<ValidatePurchaseAppleRequest>): void;
+    registerAfterValidatePurchaseApple(fn: AfterHookFunction<ValidatePurchaseResponse, ValidatePurchaseAppleRequest>): void;
+    registerBeforeValidatePurchaseGoogle(fn: BeforeHookFunction<ValidatePurchaseGoogleRequest>): void;
+    registerAfterValidatePurchaseGoogle(fn: AfterHookFunction<ValidatePurchaseResponse, ValidatePurchaseGoogleRequest>): void;
+    registerBeforeValidatePurchaseHuawei(fn: BeforeHookFunction<ValidatePurchaseHuaweiRequest>): void;
+    registerAfterValidatePurchaseHuawei(fn: AfterHookFunction<ValidatePurchaseResponse, ValidatePurchaseHuaweiRequest>): void;
+    registerBeforeValidatePurchaseFacebookInstant(fn: BeforeHookFunction<ValidatePurchaseFacebookInstantRequest>): void;
+    registerAfterValidatePurchaseFacebookInstant(fn: AfterHookFunction<ValidatePurchaseResponse, ValidatePurchaseFacebookInstantRequest>): void;
+    registerBeforeValidatePurchaseSamsung(fn: BeforeHookFunction<ValidatePurchaseSamsungRequest>): void;
+    registerAfterValidatePurchaseSamsung(fn: AfterHookFunction<ValidatePurchaseResponse, ValidatePurchaseSamsungRequest>): void;
+    registerBeforeValidateSubscriptionApple(fn: BeforeHookFunction<ValidateSubscriptionAppleRequest>): void;
+    registerAfterValidateSubscriptionApple(fn: AfterHookFunction<ValidateSubscriptionResponse, ValidateSubscriptionAppleRequest>): void;
+    registerBeforeValidateSubscriptionGoogle(fn: BeforeHookFunction<ValidateSubscriptionGoogleRequest>): void;
+    registerAfterValidateSubscriptionGoogle(fn: AfterHookFunction<ValidateSubscriptionResponse, ValidateSubscriptionGoogleRequest>): void;
+    registerBeforeListSubscriptions(fn: BeforeHookFunction<ListSubscriptionsRequest>): void;
+    registerAfterListSubscriptions(fn: AfterHookFunction<SubscriptionList, ListSubscriptionsRequest>): void;
+    registerBeforeGetSubscription(fn: BeforeHookFunction<GetSubscriptionRequest>): void;
+    registerAfterGetSubscription(fn: AfterHookFunction<ValidatedSubscription, GetSubscriptionRequest>): void;
   }
 }

@@ -2,9 +2,18 @@
 
 export enum Op { Board = 1, Move, Refused }
 
+export interface Player {
+    userId: string;
+    username: string;
+    /** The newest session of the player. */
+    sessionId: string;
+    /** The tick in which the connection was lost. */
+    lostAt?: number;
+}
+
 export interface State {
     board: number[];
-    players: nkruntime.Presence[];
+    players: Player[];
     /** Whose turn it is: 1 or 2, as marks on the board. */
     turn: number;
     moves: number;
@@ -16,6 +25,17 @@ const LINES = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8],
 
 export function begin(): State {
     return { board: Array(9).fill(0), players: [], turn: 1, moves: 0, winner: 0, over: false };
+}
+
+/** The index of a player's seat, or -1. */
+export function seatOf(state: State, userId: string): number {
+    return state.players.findIndex((player) => player.userId === userId);
+}
+
+/** Ends the game: the other player wins. */
+export function giveUp(state: State, index: number): void {
+    state.over = true;
+    state.winner = state.players.length === 2 ? 2 - index : 0;
 }
 
 /** Sets the mark of whose turn it is. */

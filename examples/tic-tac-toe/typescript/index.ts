@@ -1,5 +1,10 @@
 // Tic-tac-toe, decided by the server: two players, one board, a wallet that counts what they won.
-import { begin, move, Op, type State } from "./board";
+import { begin, giveUp, move, Op, seatOf, type State } from "./board";
+
+/** The reason of a presence that did not leave on purpose. */
+const CONNECTION_LOST = 4;
+/** For half a minute the seat of a player without a connection is kept. */
+const GRACE_TICKS = 300;
 
 function label(state: State): string {
     return JSON.stringify({ game: "tic-tac-toe", open: state.players.length < 2 ? 1 : 0 });
@@ -26,24 +31,30 @@ const matchInit: nkruntime.MatchInitFunction<State> = () => {
     return { state, tickRate: 10, label: label(state) };
 };
 
-const matchJoinAttempt: nkruntime.MatchJoinAttemptFunction<State> = (ctx, logger, nk, dispatcher, tick, state) => {
-    const accept = state.players.length < 2;
+const matchJoinAttempt: nkruntime.MatchJoinAttemptFunction<State> = (ctx, logger, nk, dispatcher, tick, state, presence) => {
+    const accept = state.players.length < 2 || seatOf(state, presence.userId) >= 0;
     return { state, accept, rejectMessage: accept ? undefined : "two are playing already" };
 };
 
 const matchJoin: nkruntime.MatchJoinFunction<State> = (ctx, logger, nk, dispatcher, tick, state, presences) => {
-    state.players.push(...presences);
+    for (const { userId, username, sessionId } of presences) {
+        // A player who comes back has the same user id, and another session id.
+        const index = seatOf(state, userId);
+        state.players[index >= 0 ? index : state.players.length] = { userId, username, sessionId };
+    }
     dispatcher.matchLabelUpdate(label(state));
     show(state, dispatcher);
     return { state };
 };
 
 const matchLeave: nkruntime.MatchLeaveFunction<State> = (ctx, logger, nk, dispatcher, tick, state, presences) => {
-    for (const { sessionId } of presences) {
-        const index = state.players.findIndex((player) => player.sessionId === sessionId);
-        if (index >= 0 && !state.over) {
-            state.over = true;
-            state.winner = state.players.length === 2 ? 2 - index : 0;
+    for (const { userId, sessionId, reason } of presences) {
+        const index = seatOf(state, userId);
+        const player = state.players[index];
+        // The session of a player who is back already may be seen to go later.
+        if (player?.sessionId === sessionId && !state.over) {
+            if (reason === CONNECTION_LOST) player.lostAt = tick;
+            else giveUp(state, index);
         }
     }
     show(state, dispatcher);
@@ -54,7 +65,7 @@ const matchLoop: nkruntime.MatchLoopFunction<State> = (ctx, logger, nk, dispatch
     for (const message of messages) {
         const cell = message.opCode === Op.Move ? cellOf(nk, state, message) : -1;
         const player = state.players[state.turn - 1];
-        if (state.over || state.players.length < 2 || player?.sessionId !== message.sender.sessionId) {
+        if (state.over || state.players.length < 2 || player?.userId !== message.sender.userId) {
             dispatcher.broadcastMessage(Op.Refused, "it is not your turn", [message.sender]);
         } else if (cell < 0) {
             dispatcher.broadcastMessage(Op.Refused, "that cell is not free", [message.sender]);
@@ -64,6 +75,12 @@ const matchLoop: nkruntime.MatchLoopFunction<State> = (ctx, logger, nk, dispatch
             show(state, dispatcher);
         }
     }
+    state.players.forEach(({ lostAt }, index) => {
+        if (lostAt !== undefined && tick - lostAt > GRACE_TICKS && !state.over) {
+            giveUp(state, index);
+            show(state, dispatcher);
+        }
+    });
     return state.over ? null : { state }; // null ends the match
 };
 

@@ -13,8 +13,8 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, JavaScriptShape,
-    LuaShape, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, only, optional, required,
+    AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, LuaShape,
+    Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
 
@@ -92,7 +92,6 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         errors: &[(ErrorKind::ResourceExhausted, "there are more than 100,000 presences")],
         effect: EffectClass::Reads,
         lua: LuaShape::answering(AnswerShape { without: &["node_id", "reason"], ..AnswerShape::BY_RULE }),
-        javascript: JavaScriptShape::with_tables(AnswerShape { without: &["node"], ..AnswerShape::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let stream = stream(&mut arguments)?;

@@ -49,10 +49,17 @@ declare namespace nkruntime {
 
   type InitModule = (ctx: Context, logger: Logger, nk: Nakama, initializer: Initializer) => void | Promise<void>;
   type RpcFunction = (ctx: Context, logger: Logger, nk: Nakama, payload: string) => string | void | Promise<string | void>;
-  type BeforeHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, data: T) => T | void | null;
+  /** Returns the request to go on with, or nothing to switch the operation off. Members that are left out get their defaults. */
+  type BeforeHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, data: T) => Partial<T> | void | null;
   type AfterHookFunction<T, K> = (ctx: Context, logger: Logger, nk: Nakama, data: T, request: K) => void;
-  type RtBeforeHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, envelope: T) => T | void | null;
-  type RtAfterHookFunction<T> = (ctx: Context, logger: Logger, nk: Nakama, output: T | null, input: T) => void;
+  type RtBeforeHookFunction<T extends Envelope> = (ctx: Context, logger: Logger, nk: Nakama, envelope: T) => T | void | null;
+  type RtAfterHookFunction<T extends Envelope> = (ctx: Context, logger: Logger, nk: Nakama, output: any, input: T) => void;
+  type RtHookMessage = keyof RtEnvelopes;
+  type Envelope = RtEnvelopes[RtHookMessage];
+  /** Other names, which Nakama's declarations have for the same messages. */
+  type ApiNotificationList = NotificationList;
+  type EnvelopeMatchCreateMessage = EnvelopeMatchCreate;
+
   type EventFunction = (ctx: Context, logger: Logger, nk: Nakama, event: Event) => void;
   type ScheduleFunction = (ctx: Context, logger: Logger, nk: Nakama, due: number) => void;
   type MatchmakerMatchedFunction = (ctx: Context, logger: Logger, nk: Nakama, matches: MatchmakerResult[]) => string | void;
@@ -77,16 +84,9 @@ declare namespace nkruntime {
 
   type RouteFunction = (ctx: Context, logger: Logger, nk: Nakama, request: RouteRequest) => RouteResponse | string | void | null;
 
-  interface Event {
-    name: string;
-    properties: { [key: string]: string };
-    timestamp?: number;
-    external: boolean;
-  }
-
   interface MatchmakerResult {
     presence: Presence;
-    partyId: string;
+    partyId?: string;
     properties: { [key: string]: any };
   }
 
@@ -148,8 +148,10 @@ declare namespace nkruntime {
     registerRpc(id: string, fn: RpcFunction): void;
     registerMatch<T = MatchState>(name: string, handler: MatchHandler<T>): void;
     registerMatchmakerMatched(fn: MatchmakerMatchedFunction): void;
-    registerRtBefore(message: string, fn: RtBeforeHookFunction<any>): void;
-    registerRtAfter(message: string, fn: RtAfterHookFunction<any>): void;
+    registerRtBefore<K extends RtHookMessage>(message: K, fn: RtBeforeHookFunction<RtEnvelopes[K]>): void;
+    registerRtBefore<T extends Envelope>(message: RtHookMessage, fn: RtBeforeHookFunction<T>): void;
+    registerRtAfter<K extends RtHookMessage>(message: K, fn: RtAfterHookFunction<RtEnvelopes[K]>): void;
+    registerRtAfter<T extends Envelope>(message: RtHookMessage, fn: RtAfterHookFunction<T>): void;
     registerEvent(fn: EventFunction): void;
     registerEventSessionStart(fn: EventFunction): void;
     registerEventSessionEnd(fn: EventFunction): void;
@@ -157,4 +159,11 @@ declare namespace nkruntime {
     registerHttp(path: string, fn: RouteFunction, ...methods: string[]): void;
     registerShutdown(fn: ShutdownFunction): void;
     getConfig(): { [key: string]: any };
+  }
+
+  /** Hooks as Nakama's declarations have them. The messages are the same; `UpdateAccountRequest` and `ApiAccount` say what they hold. */
+  interface HookRegistrations {
+    registerBeforeUpdateAccount(fn: BeforeHookFunction<UserUpdateAccount>): void;
+    registerAfterUpdateAccount(fn: AfterHookFunction<void, UserUpdateAccount>): void;
+    registerAfterGetAccount(fn: AfterHookFunction<Account, void>): void;
   }

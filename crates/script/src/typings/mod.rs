@@ -3,7 +3,9 @@
 
 mod go;
 mod luau;
+mod messages;
 mod page;
+mod payloads;
 mod shapes;
 mod types;
 mod typescript;

@@ -18,7 +18,8 @@ Game code may call these functions: in Lua they belong to `require(\"nakama\")`,
 `nk`. `muster types FOLDER` writes declarations of the functions for editors and compilers.
 
 Every function refuses arguments that are of another type, or break its rules, with code 3; its other errors are \
-listed with it. Arguments and fields that may be left out are in *italics*; a `null` or `nil` counts as left out. \
+listed with it. The code is for game code: in JavaScript it is the error's `code`, in Lua a caught error is a text. A \
+client gets code 13 for an error that game code does not catch. Arguments and fields that may be left out are in *italics*; a `null` or `nil` counts as left out. \
 Names in tables are written as here in Lua (`user_id`), and in camel case in JavaScript (`userId`), which may use \
 both. Moments are seconds since 1970. Bytes are a string in Lua; in JavaScript an `ArrayBuffer`, and a string may be \
 given instead. Where Lua gets several results, JavaScript gets them as one object, by their names.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use muster_api::hooks::HookSubject;
 
+use super::payloads::{of_operation, payloads};
 use super::shapes::{fields, shape_of};
 use super::types::records;
 use super::wrapped;
@@ -42,14 +43,24 @@ pub fn typescript() -> String {
         .push_str("  }\n\n  /** The functions of the server that may have to wait. */\n  interface NakamaPromises {\n");
     let waiting = FORMS.iter().filter(|form| form.function.may_wait());
     waiting.for_each(|form| declare(&mut written, form, |answer| format!("Promise<{answer}>")));
-    written.push_str("  }\n\n  interface HookRegistrations {\n");
+    written.push_str("  }\n\n");
+    written.push_str(&payloads(&is_taken));
+    written.push_str("  interface HookRegistrations {\n");
     for subject in HookSubject::operations() {
+        let HookSubject::Operation(operation) = subject else { continue };
         let name = subject.name();
-        let _ = writeln!(written, "    registerBefore{name}(fn: BeforeHookFunction<any>): void;");
-        let _ = writeln!(written, "    registerAfter{name}(fn: AfterHookFunction<any, any>): void;");
+        let (request, answer) = of_operation(operation, &is_taken);
+        let _ = writeln!(written, "    registerBefore{name}(fn: BeforeHookFunction<{request}>): void;");
+        let _ = writeln!(written, "    registerAfter{name}(fn: AfterHookFunction<{answer}, {request}>): void;");
     }
     written.push_str("  }\n}\n");
     written
+}
+
+/// Whether a type that is no message of the protocol has the name.
+fn is_taken(name: &str) -> bool {
+    let declared = |kind: &str| HEAD.contains(&format!("\n  {kind} {name} "));
+    declared("interface") || declared("type") || records().iter().any(|record| record.name == name)
 }
 
 /// Declares a method. `wrap` turns the type of the answer into that of a promise, for methods that answer promises.

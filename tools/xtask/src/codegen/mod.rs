@@ -1,13 +1,13 @@
 //! `cargo xtask codegen [--check]`: turns `crates/wire/proto` into the committed code of `muster-wire`.
 //!
 //! The output: the protobuf structs (by prost-build), our JSON and field code (`messages`), the value generator of the
-//! tests (`arbitrary`), the page of operations and the operations of COMPAT.md. `--check` writes nothing, and fails
-//! when
-//! a committed file is stale.
+//! tests (`arbitrary`), the messages of hooks (`payloads`), the page of operations and the operations of COMPAT.md.
+//! `--check` writes nothing, and fails when a committed file is stale.
 
 mod arbitrary;
 mod messages;
 mod model;
+mod payloads;
 pub mod protocol_check;
 
 use std::collections::BTreeMap;
@@ -50,6 +50,8 @@ const CLIENT_PACKAGE: &str = "nakama";
 const NODE_PACKAGE: &str = "muster";
 const PROTO_DIR: &str = "crates/wire/proto";
 const GENERATED_DIR: &str = "crates/wire/src/generated";
+/// The table of messages that hooks get.
+const PAYLOADS_FILE: &str = "crates/script/src/typings/messages.rs";
 const ARBITRARY_FILE: &str = "crates/wire/tests/wire/generated.rs";
 const OPERATIONS_PAGE: &str = "docs/reference/operations.md";
 const COMPATIBILITY_PAGE: &str = "COMPAT.md";
@@ -101,6 +103,7 @@ fn rust_files(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
         files.insert(PathBuf::from(path), rustfmt(root, &format!("{HEADER}{text}"))?);
         Ok(())
     };
+    add(PAYLOADS_FILE.to_owned(), &payloads::render(&set)?)?;
     let mut of_nodes = Vec::new();
     for ((package, module), text) in prost_files(set, &model)? {
         let doc = format!("//! Protobuf messages of package `{package}.{module}`.\n\n{text}");
