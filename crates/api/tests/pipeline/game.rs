@@ -91,7 +91,7 @@ fn sockets_call_functions_and_stay_open() {
     let player = world.device("0123456789");
     let session = register(&world, &player, Format::Json);
     for (rpc, answer) in [
-        (json!({ "id": "Echo", "payload": "hi" }), json!({ "rpc": { "id": "echo", "payload": "hi" } })),
+        (json!({ "id": "Echo", "payload": "hi" }), json!({ "rpc": { "id": "Echo", "payload": "hi" } })),
         (json!({ "id": "nothing" }), json!({ "rpc": { "id": "nothing" } })),
         (json!({ "id": "refuse" }), json!({ "error": { "code": 7, "message": "no chips" } })),
     ] {

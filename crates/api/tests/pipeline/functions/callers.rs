@@ -32,7 +32,7 @@ fn ids_may_be_written_in_any_case() {
     let world = World::new();
     let ann = Connected::new(&world, "ann-device");
     let reply = ann.ask("rpc", json!({ "id": "Muster.Rooms.FIND" }));
-    assert_eq!(reply, json!({ "rpc": { "id": "muster.rooms.find", "payload": r#"{"rooms":[]}"# } }));
+    assert_eq!(reply, json!({ "rpc": { "id": "Muster.Rooms.FIND", "payload": r#"{"rooms":[]}"# } }));
     let (status, body) = world.call("GET", "/v2/rpc/MUSTER.rooms.Find", &ann.player.bearer(), "");
     assert_eq!((status, body), (200, json!({ "payload": r#"{"rooms":[]}"# })));
 }
