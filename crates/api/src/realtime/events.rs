@@ -55,8 +55,8 @@ pub fn encoding(format: Format) -> Encoding {
 /// The event that tells members of a stream of joins and leaves; `None` for streams whose members are told nothing.
 pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
     let PresenceEvent { stream, .. } = event;
-    let joins: Vec<_> = event.joins.iter().map(user_presence).collect();
-    let leaves: Vec<_> = event.leaves.iter().map(user_presence).collect();
+    let mut joins: Vec<_> = event.joins.iter().map(user_presence).collect();
+    let mut leaves: Vec<_> = event.leaves.iter().map(user_presence).collect();
     Some(Push::new(match stream.mode {
         mode::NOTIFICATIONS => return None,
         mode::STATUS => Message::StatusPresenceEvent(StatusPresenceEvent { joins, leaves }),
@@ -80,15 +80,11 @@ pub fn presence_event(event: &PresenceEvent<'_>, node: &str) -> Option<Push> {
             let party_id = format!("{}.{node}", stream.subject);
             Message::PartyPresenceEvent(PartyPresenceEvent { party_id, joins, leaves })
         }
-        mode::ROOM => {
-            Message::StreamPresenceEvent(StreamPresenceEvent { stream: Some(stream_name(stream)), joins, leaves })
-        }
         _ => {
-            // Streams of game code tell no status, as in the original; listings do.
-            let untold = |presences: Vec<UserPresence>| {
-                presences.into_iter().map(|presence| UserPresence { status: None, ..presence }).collect()
-            };
-            let (joins, leaves) = (untold(joins), untold(leaves));
+            // Streams of game code tell no status, as in the original; listings do. Rooms show the seat there.
+            if stream.mode != mode::ROOM {
+                joins.iter_mut().chain(&mut leaves).for_each(|presence| presence.status = None);
+            }
             Message::StreamPresenceEvent(StreamPresenceEvent { stream: Some(stream_name(stream)), joins, leaves })
         }
     }))

@@ -17,21 +17,14 @@ use crate::http_message::code;
 /// The key in the error's context of the code that the same refusal has over HTTP.
 const CODE_KEY: &str = "code";
 
-/// The id of a function: as it is registered, and as the client wrote it, which the reply repeats.
-struct Named {
-    id: String,
-    asked: String,
-}
-
 pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handled {
     let id = rpc.id.to_ascii_lowercase();
     if id.is_empty() {
         return refuse_input(cid, "The id of a function is required.").into();
     }
-    let asked = rpc.id;
     if !functions::is_built_in(&id) {
         if session.app.game.has(&id) {
-            return call_game(session.clone(), cid, Named { id, asked }, rpc.payload);
+            return call_game(session.clone(), cid, id, rpc);
         }
         let text = "The game has no function of this id.";
         return refuse(cid, RealtimeCode::RuntimeFunctionNotFound, text).into();
@@ -40,29 +33,30 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
     Handled::later(async move {
         let asker = Asker::Player(session.caller());
         match functions::call(&session.app, &asker, &id, &rpc.payload).await {
-            // Without an id nobody could tell which call an answer is for: silence means that all went well.
-            Ok(_) if cid.is_empty() => MessageAnswer::Silence,
-            Ok(payload) => {
-                MessageAnswer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id: asked, payload, ..Rpc::default() })))
-            }
+            Ok(payload) => answer(cid, rpc.id, payload),
             Err(error) => refusal(cid, &error),
         }
     })
 }
 
 /// Calls a function of the game. All its failures have one realtime code; the socket stays open.
-fn call_game(session: Rc<SocketSession>, cid: String, Named { id, asked }: Named, payload: String) -> Handled {
+fn call_game(session: Rc<SocketSession>, cid: String, id: String, rpc: Rpc) -> Handled {
     Handled::later(async move {
-        let invocation = Invocation { payload, ..session.invocation(ExecutionMode::Rpc) };
+        let invocation = Invocation { payload: rpc.payload, ..session.invocation(ExecutionMode::Rpc) };
         match session.app.game.call(&id, invocation).await {
-            Ok(_) if cid.is_empty() => MessageAnswer::Silence,
-            Ok(payload) => {
-                let payload = payload.unwrap_or_default();
-                MessageAnswer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id: asked, payload, ..Rpc::default() })))
-            }
+            Ok(payload) => answer(cid, rpc.id, payload.unwrap_or_default()),
             Err(failure) => refuse(cid, RealtimeCode::RuntimeFunctionException, failure.message),
         }
     })
+}
+
+/// The answer of a function, with its id as the client wrote it. Without a `cid` nobody could tell which call an answer
+/// is for: silence means that all went well.
+fn answer(cid: String, id: String, payload: String) -> MessageAnswer {
+    if cid.is_empty() {
+        return MessageAnswer::Silence;
+    }
+    MessageAnswer::Reply(Envelope::reply(cid, Message::Rpc(Rpc { id, payload, ..Rpc::default() })))
 }
 
 fn refusal(cid: String, error: &Error) -> MessageAnswer {

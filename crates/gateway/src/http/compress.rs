@@ -66,15 +66,14 @@ pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<V
     match encoding {
         Encoding::Identity => Ok(body.to_vec()),
         Encoding::Gzip => read_capped(&mut MultiGzDecoder::new(body), bytes_max),
-        Encoding::Deflate if is_framed(body) => {
-            let mut decoder = ZlibDecoder::new(body);
-            let unfolded = read_capped(&mut decoder, bytes_max)?;
-            whole(unfolded, decoder.into_inner())
-        }
         Encoding::Deflate => {
-            let mut decoder = DeflateDecoder::new(body);
-            let unfolded = read_capped(&mut decoder, bytes_max)?;
-            whole(unfolded, decoder.into_inner())
+            let mut rest = body;
+            let unfolded = if is_framed(body) {
+                read_capped(ZlibDecoder::new(&mut rest), bytes_max)?
+            } else {
+                read_capped(DeflateDecoder::new(&mut rest), bytes_max)?
+            };
+            if rest.is_empty() { Ok(unfolded) } else { Err(DecompressError::Malformed) }
         }
     }
 }
@@ -83,11 +82,6 @@ pub fn decompress(encoding: Encoding, body: &[u8], bytes_max: usize) -> Result<V
 /// stored block, with bits set that are always zero.
 fn is_framed(body: &[u8]) -> bool {
     matches!(body, [method, flags, ..] if method & 0xf == 8 && u16::from_be_bytes([*method, *flags]) % 31 == 0)
-}
-
-/// The decompressed body, unless something stands behind it.
-fn whole(unfolded: Vec<u8>, rest: &[u8]) -> Result<Vec<u8>, DecompressError> {
-    if rest.is_empty() { Ok(unfolded) } else { Err(DecompressError::Malformed) }
 }
 
 fn read_capped(decoder: impl Read, bytes_max: usize) -> Result<Vec<u8>, DecompressError> {

@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn call(state: *mut ffi::lua_State) -> c_int {
 unsafe extern "C-unwind" fn note_stack(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the stack holds the error, and room is made before values are pushed.
     unsafe {
-        if is_want_of_memory(state) {
+        if is_memory_error(state) {
             return 1;
         }
         ffi::lua_rawcheckstack(state, STACK_PLACES);
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn note_stack(state: *mut ffi::lua_State) -> c_int {
 }
 
 /// Whether the value on top of the stack is the text of Luau's error for want of memory.
-unsafe fn is_want_of_memory(state: *mut ffi::lua_State) -> bool {
+unsafe fn is_memory_error(state: *mut ffi::lua_State) -> bool {
     // SAFETY: a value lies on the stack, and the bytes of a text that lies there stay where they are.
     unsafe {
         let mut length = 0;

@@ -26,7 +26,7 @@ const EPOCH: Epoch = Epoch(1);
 /// The logs that the configuration names. Those of a cluster need its connection for as long as they are read.
 enum Logs {
     Files { logs: FileLogs, handle: FileLog },
-    Cluster(Box<(JetLogs, Nats)>),
+    Cluster { logs: Box<JetLogs>, _nats: Box<Nats> },
 }
 
 impl Logs {
@@ -36,7 +36,7 @@ impl Logs {
             let options = nats_options(&config.cluster);
             let nats = Nats::connect(&options).await.map_err(|error| error.to_string())?;
             let logs = nats.match_logs(&options).await.map_err(|error| error.to_string())?;
-            return Ok(Some(Self::Cluster(Box::new((logs, nats)))));
+            return Ok(Some(Self::Cluster { logs: Box::new(logs), _nats: Box::new(nats) }));
         }
         if !MatchLogs::exist(&config.general.data_dir) {
             return Ok(None);
@@ -48,14 +48,14 @@ impl Logs {
     async fn partitions(&self) -> Result<Vec<Partition>, LogError> {
         match self {
             Self::Files { logs, .. } => Ok(logs.partitions()),
-            Self::Cluster(held) => Ok(held.0.partitions().await?.into_iter().collect()),
+            Self::Cluster { logs, .. } => Ok(logs.partitions().await?.into_iter().collect()),
         }
     }
 
     async fn read(&self, partition: Partition) -> Result<Vec<Bytes>, LogError> {
         match self {
             Self::Files { handle, .. } => handle.take_over(partition, EPOCH).await,
-            Self::Cluster(held) => held.0.read(partition).await,
+            Self::Cluster { logs, .. } => logs.read(partition).await,
         }
     }
 
@@ -77,8 +77,8 @@ impl Logs {
                 handle.synced(partition, Duration::ZERO).await?;
                 Ok(format!("{id} is forgotten"))
             }
-            Self::Cluster(held) => {
-                held.0.want_forgotten(id).await?;
+            Self::Cluster { logs, .. } => {
+                logs.want_forgotten(id).await?;
                 Ok(format!(
                     "{id} ends when a node takes its log over next: if it still runs, that is when its node drains or \
                      starts again"

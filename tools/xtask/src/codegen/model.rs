@@ -8,6 +8,9 @@ use anyhow::{Context as _, bail};
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 
+/// The prefix of the packages of messages to clients.
+pub const PACKAGES: &str = "nakama.";
+
 /// Highest field number that fits into the bit set that finds duplicate members.
 const FIELD_NUMBER_MAX: i32 = 63;
 
@@ -69,7 +72,7 @@ impl Model {
     pub fn read(set: &FileDescriptorSet) -> anyhow::Result<Self> {
         let mut model = Model { messages: Vec::new(), enums: BTreeSet::new() };
         for file in &set.file {
-            let Some(module) = file.package().strip_prefix("nakama.") else { continue };
+            let Some(module) = file.package().strip_prefix(PACKAGES) else { continue };
             for message in &file.message_type {
                 model.add(module, "", message)?;
             }
@@ -90,12 +93,17 @@ impl Model {
         }
         self.messages.push(Message { module: module.to_owned(), path, fields });
         for nested in &descriptor.nested_type {
-            if !nested.options.as_ref().is_some_and(|options| options.map_entry()) {
+            if !is_map_entry(nested) {
                 self.add(module, &inner, nested)?;
             }
         }
         Ok(())
     }
+}
+
+/// Whether a nested message is the entry of a map, which is no message of its own.
+pub fn is_map_entry(message: &DescriptorProto) -> bool {
+    message.options.as_ref().is_some_and(|options| options.map_entry())
 }
 
 fn read_field(inner: &str, owner: &DescriptorProto, field: &FieldDescriptorProto) -> anyhow::Result<Field> {

@@ -6,8 +6,7 @@ use anyhow::bail;
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 
-/// The prefix of the packages of messages to clients.
-const PACKAGES: &str = "nakama.";
+use super::model::{PACKAGES, is_map_entry};
 
 /// Renders the file: all messages of the packages, with the members that they have as JSON.
 pub fn render(set: &FileDescriptorSet) -> anyhow::Result<String> {
@@ -70,8 +69,4 @@ fn kind(field: &FieldDescriptorProto) -> anyhow::Result<String> {
         },
         (other, _) => bail!("field {}: {other:?} is not supported", field.name()),
     })
-}
-
-fn is_map_entry(message: &DescriptorProto) -> bool {
-    message.options.as_ref().is_some_and(|options| options.map_entry())
 }
