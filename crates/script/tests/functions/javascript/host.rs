@@ -35,13 +35,19 @@ fn every_function_of_the_host_and_of_the_original_is_there() {
     assert_eq!(thrown("nk.friendsList('x')"), "12 nk.friendsList is not available on this server yet.");
 }
 
-/// The names of the methods of an interface in the declarations.
+/// The names of the methods of an interface in the declarations, where several blocks may make up one interface.
 fn declared(interface: &str) -> BTreeSet<String> {
     let all = muster_script::typings::typescript();
-    let (_, from) = all.split_once(&format!("interface {interface} ")).unwrap();
-    let (body, _) = from.split_once("\n  }\n").unwrap();
-    let methods = body.lines().filter_map(|line| line.trim().split_once(['(', '<']));
-    methods.map(|(name, _)| name).filter(|name| name.chars().all(char::is_alphanumeric)).map(str::to_owned).collect()
+    let start = format!("interface {interface} ");
+    let blocks = all.split(&start).skip(1).map(|from| from.split_once("\n  }\n").unwrap().0);
+    let methods = blocks.flat_map(str::lines).filter_map(|line| line.trim().split_once(['(', '<']));
+    let names: BTreeSet<_> = methods
+        .map(|(name, _)| name)
+        .filter(|name| name.chars().all(char::is_alphanumeric))
+        .map(str::to_owned)
+        .collect();
+    assert!(!names.is_empty(), "{interface} is declared");
+    names
 }
 
 #[test]
