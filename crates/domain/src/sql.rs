@@ -61,9 +61,20 @@ fn check(statement: &str, parameters: &[SqlValue]) -> Result<()> {
     if VERBS.contains(&verb.as_str()) {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "Game code sends no statement that begins with \"{verb}\": each is a transaction of its own."
-    )))
+    Err(Error::invalid(match nearest(&verb, VERBS) {
+        Some(near) => format!("syntax error: no statement begins with \"{verb}\": did you mean {near}? (42601)"),
+        None => {
+            format!("Game code sends no statement that begins with \"{verb}\": each is a transaction of its own.")
+        }
+    }))
+}
+
+/// The known name that another name is probably a misspelling of: of three letters at most one is wrong, and at most
+/// two in all.
+pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    const WRONG_MAX: usize = 2;
+    let near = known.into_iter().map(|one| (strsim::damerau_levenshtein(name, one), one)).min()?;
+    ((1..=WRONG_MAX).contains(&near.0) && near.0 * 3 <= near.1.chars().count()).then_some(near.1)
 }
 
 /// The first word, behind comments and parentheses.
@@ -119,6 +130,11 @@ mod tests {
             "12",
         ] {
             assert!(check(statement, &[]).is_err(), "{statement}");
+        }
+        for (misspelt, told) in [("SELEC 1", "did you mean SELECT?"), ("/* x */ delte from t", "did you mean DELETE?")]
+        {
+            let Err(error) = check(misspelt, &[]) else { panic!("{misspelt}") };
+            assert!(error.message.contains(told), "{}", error.message);
         }
         assert!(check("SELECT 1", &vec![SqlValue::Null; SQL_PARAMETERS_MAX + 1]).is_err());
         assert!(check(&format!("SELECT {}", "1".repeat(SQL_STATEMENT_BYTES_MAX)), &[]).is_err());

@@ -11,9 +11,10 @@ use muster_domain::ports::sql::{SqlRows, SqlStore, SqlValue};
 use muster_domain::ports::store::StoreError;
 use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX, bytes_of};
 use muster_domain::time::Timestamp;
-use tokio_postgres::Client;
+use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{Format, FromSql, IsNull, Kind, ToSql, Type};
+use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -59,10 +60,15 @@ impl PostgresStore {
             // The lease is dropped without `ended`: that closes the connection, and discards the rows still under way.
             Ok(End::TooMany) => Err(crate::too_many_rows()),
             Err(Fault::Database(error)) => {
+                let mut advice = error.as_db_error().and_then(|error| advice(statement, error));
+                if error.code() == Some(&SqlState::UNDEFINED_TABLE) {
+                    let tables = connection.with_client(async |client| client.query(TABLES, &[]).await).await;
+                    advice = tables.ok().and_then(|tables| near_table(&error, &tables));
+                }
                 if error.as_db_error().is_some() {
                     connection.ended();
                 }
-                Err(told(&error))
+                Err(told(&error, advice))
             }
             Err(fault) => Err(fault.into_store_error()),
         }
@@ -93,12 +99,42 @@ async fn run(client: &Client, statement: &str, parameters: &[SqlValue]) -> Resul
     Ok(End::Whole(found, changed))
 }
 
-/// The error in the words of PostgreSQL, which the author of the statement reads.
-fn told(error: &tokio_postgres::Error) -> StoreError {
-    match translate(error) {
-        StoreError::Unavailable(why) => StoreError::Unavailable(why),
+/// The error in the words of PostgreSQL, which the author of the statement reads, and an advice.
+fn told(error: &tokio_postgres::Error, advice: Option<String>) -> StoreError {
+    match (translate(error), error.as_db_error(), advice) {
+        (StoreError::Unavailable(why), ..) => StoreError::Unavailable(why),
+        (_, Some(error), Some(advice)) => {
+            StoreError::Invalid(format!("{}{advice} ({})", error.message(), error.code().code()))
+        }
         _ => StoreError::Invalid(describe(error)),
     }
+}
+
+/// What the database itself advises, and more for syntax errors.
+fn advice(statement: &str, error: &DbError) -> Option<String> {
+    if *error.code() != SqlState::SYNTAX_ERROR {
+        return error.hint().map(|hint| format!(". {hint}"));
+    }
+    let Some(ErrorPosition::Original(position)) = error.position() else { return None };
+    let place = usize::try_from(*position).ok()?.checked_sub(1)?;
+    let at = statement.char_indices().nth(place).map_or(statement.len(), |(at, _)| at);
+    let (before, rest) = (statement[..at].trim_end(), &statement[at..]);
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    let last = before.rfind(is_other).map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+    let last = if last == before.len() { &before[before.len().saturating_sub(1)..] } else { &before[last..] };
+    let end = rest.find(is_other).unwrap_or(rest.len());
+    let first = if end == 0 { rest.get(..1).unwrap_or_default() } else { &rest[..end] };
+    crate::advice::of_syntax(last, first)
+}
+
+/// Tables that a statement may name without a schema.
+const TABLES: &str = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND pg_table_is_visible(oid) \
+                      AND relname NOT LIKE 'pg\\_%' LIMIT 1000";
+
+fn near_table(error: &tokio_postgres::Error, tables: &[Row]) -> Option<String> {
+    let missing = error.as_db_error()?.message().split('"').nth(1)?;
+    let tables: Vec<String> = tables.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    crate::advice::of_name(missing, tables.iter().map(String::as_str))
 }
 
 #[derive(Debug)]
