@@ -156,15 +156,18 @@ fn read_uniques(
             columns.extend(row.get::<_, Option<String>>(2)?);
             Ok(())
         })?;
-        let name = if origin == "u" { constraint_name(text, table, "UNIQUE", &columns, "key") } else { index };
-        if origin != "pk" {
-            uniques.push((name, columns));
+        match origin.as_str() {
+            "pk" => {}
+            "u" => {
+                let own = written_name(text, "UNIQUE", &columns);
+                uniques.push((own.unwrap_or_else(|| default_name(table, &columns, "key")), columns));
+            }
+            _ => uniques.push((index, columns)),
         }
     }
     if !key.is_empty() {
-        let written = constraint_name(text, table, "PRIMARY KEY", key, "");
-        let name = if written.is_empty() { default_name(table, &[], "pkey") } else { written };
-        uniques.push((name, key.to_vec()));
+        let own = written_name(text, "PRIMARY KEY", key);
+        uniques.push((own.unwrap_or_else(|| default_name(table, &[], "pkey")), key.to_vec()));
     }
     Ok(uniques)
 }
@@ -186,22 +189,19 @@ fn read_references(connection: &Connection, table: &str, text: &str) -> rusqlite
         Ok(())
     })?;
     let named = |(_, reference): (i64, Reference)| {
-        let name = constraint_name(text, table, "FOREIGN KEY", &reference.columns, "fkey");
+        let own = written_name(text, "FOREIGN KEY", &reference.columns);
+        let name = own.unwrap_or_else(|| default_name(table, &reference.columns, "fkey"));
         Reference { name, ..reference }
     };
     Ok(references.into_iter().map(named).collect())
 }
 
-/// The name of a constraint: the one in the text of its table, or else the one that PostgreSQL gives.
-fn constraint_name(text: &str, table: &str, kind: &str, columns: &[String], suffix: &str) -> String {
+/// The name of a constraint in the text of its table. A table that an older release made has none.
+fn written_name(text: &str, kind: &str, columns: &[String]) -> Option<String> {
     let quoted: Vec<_> = columns.iter().map(|column| format!("\"{}\"", column.replace('"', "\"\""))).collect();
-    let written = format!("\" {kind} ({})", quoted.join(", "));
-    let before = text.split_once(&written).map(|(before, _)| before);
-    match before.and_then(|before| before.rsplit_once("CONSTRAINT \"")) {
-        Some((_, name)) if !name.contains('"') => name.to_owned(),
-        _ if suffix.is_empty() => String::new(),
-        _ => default_name(table, columns, suffix),
-    }
+    let (before, _) = text.split_once(&format!("\" {kind} ({})", quoted.join(", ")))?;
+    let (_, name) = before.rsplit_once("CONSTRAINT \"")?;
+    (!name.contains('"')).then(|| name.to_owned())
 }
 
 /// The name that PostgreSQL gives to a constraint without one. Long names of table and columns are cut short.
