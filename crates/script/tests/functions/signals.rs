@@ -146,6 +146,7 @@ fn of_a_label_and_a_query_in_a_listing_the_query_counts() {
             (json!({}), "1"),
             (json!({ "label": label }), "1"),
             (json!({ "label": "another" }), "0"),
+            (json!({ "label": "" }), "0"),
             (json!({ "label": "another", "query": "+label.mode:duel" }), "1"),
             (json!({ "label": label, "query": "+label.mode:arena" }), "0"),
             (json!({ "label": "another", "query": "" }), "1"),
