@@ -340,10 +340,16 @@ fn serve_metrics(
     if config.metrics.prometheus_port == 0 {
         return Ok(None);
     }
-    let address = SocketAddr::new(config.socket.listen_address().ip(), config.metrics.prometheus_port);
+    let address = config.metrics.listen_address();
     let listener = bind(config, address)
         .map_err(StartError::because(format!("cannot listen on {address} for metrics (metrics.prometheus_port)")))?;
     let bound = listener.local_addr().map_err(StartError::because("cannot tell the address of metrics"))?;
-    tasks.spawn(text_page::serve(listener, METRICS_CONTENT_TYPE, Arc::new(move || telemetry.render())));
+    let token = Some(config.metrics.token.expose()).filter(|token| !token.is_empty());
+    let page = text_page::Page {
+        content_type: METRICS_CONTENT_TYPE,
+        authorization: token.map(|token| format!("Bearer {token}")),
+        text: Box::new(move || telemetry.render()),
+    };
+    tasks.spawn(text_page::serve(listener, page));
     Ok(Some(bound))
 }

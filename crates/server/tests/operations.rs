@@ -87,6 +87,20 @@ fn names_of_metrics_are_always_ones_that_prometheus_reads() {
 }
 
 #[test]
+fn metrics_are_this_machines_alone_and_a_token_may_be_demanded() {
+    let server = Setup::serve().flag("socket.address", "").flag("metrics.token", "let me read").start();
+    assert!(server.metrics_address.ip().is_loopback());
+    let status = |headers: &[&str]| {
+        let page = http::exchange(server.metrics_address, &http::request("GET", "/", headers, b""));
+        Response::only(&page).status
+    };
+    assert_eq!(status(&[]), 401);
+    assert_eq!(status(&["Authorization: Bearer let me rea"]), 401);
+    assert_eq!(status(&["Authorization: Bearer let me read"]), 200);
+    server.stop();
+}
+
+#[test]
 fn silent_readers_of_metrics_make_room_for_others() {
     const READERS_MAX: usize = 16;
     let server = Setup::dev().start();

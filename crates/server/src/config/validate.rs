@@ -12,8 +12,13 @@ use crate::keys::{GENERATED, is_well_known};
 
 /// Largest number of characters in the name of a node, as in the original. The name stands in ids and labels.
 const MAX_NAME_CHARACTERS: usize = 16;
-/// Number of bytes below which a signing key can be guessed.
+/// Number of bytes below which a signing key can be guessed in time.
 const SHORT_SECRET_BYTES: usize = 16;
+/// Least number of bytes of a signing key for players' servers: a shorter one can be guessed from one token.
+const SECRET_BYTES_MIN: usize = 8;
+/// Secrets that nobody but the servers knows.
+const SIGNING_KEYS: [&str; 4] =
+    ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key", "console.signing_key"];
 
 /// Faults of secrets that somebody set: empty ones, and under `serve` those that are publicly known.
 pub(super) fn given_secrets(mode: ServerMode, settings: &Settings) -> Vec<Problem> {
@@ -29,6 +34,15 @@ pub(super) fn given_secrets(mode: ServerMode, settings: &Settings) -> Vec<Proble
             "this value is published, so it protects nothing; leave the key out to have one generated, set one \
              of your own, or use `muster dev` on your own machine"
                 .to_owned()
+        } else if mode == ServerMode::Serve
+            && SIGNING_KEYS.contains(&generated.name)
+            && text.len() < SECRET_BYTES_MIN
+        {
+            format!(
+                "it has {} bytes and can be guessed: set one of {SHORT_SECRET_BYTES} bytes or more ({SECRET_BYTES_MIN} \
+                 at least), or leave the key out to have one generated",
+                text.len()
+            )
         } else {
             continue;
         };
@@ -155,6 +169,13 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
             &format!("names of Prometheus cannot hold all of its characters: the metrics begin with `{begin}`"),
         );
     }
+    let is_given = |name: &str| settings.get(name).is_some_and(|setting| setting.source().is_given());
+    warn(
+        !is_given("metrics.address") && !config.socket.listen_address().ip().is_loopback(),
+        "metrics.prometheus_port",
+        "only programs on this machine can read the metrics: for a Prometheus elsewhere set `metrics.address` to an \
+         interface that players cannot reach (empty for all), and perhaps `metrics.token`",
+    );
     warn(
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",
@@ -165,7 +186,7 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
         "database.address",
         "several addresses are set and only the first is used; to reach another server when one fails, let a name or a proxy lead to it",
     );
-    for name in ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key"] {
+    for name in SIGNING_KEYS {
         let given = settings.get(name).is_some_and(|setting| setting.source().is_given());
         warn(
             given && settings.text(name).len() < SHORT_SECRET_BYTES,

@@ -146,6 +146,16 @@ fn a_prefix_that_metrics_cannot_have_is_told() {
 }
 
 #[test]
+fn metrics_that_nobody_elsewhere_can_read_are_told() {
+    let notices = |case: Case| case.flag("metrics.prometheus_port", "9100").loaded().notices;
+    let told = notices(Case::new());
+    assert!(matches!(&*told, [one] if one.text.contains("set `metrics.address`")), "{told:?}");
+    assert_eq!(notices(Case::new().flag("metrics.address", "127.0.0.1")), []);
+    assert_eq!(notices(Case::new().flag("metrics.address", "")), []);
+    assert_eq!(notices(Case::new().dev()), []);
+}
+
+#[test]
 fn contradictions_between_keys() {
     let fault = |case: Case| case.faults();
     let ping = fault(Case::new().flag("socket.ping_period_ms", "25000"));
