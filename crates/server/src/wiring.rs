@@ -112,6 +112,10 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     read_revocations(&shared, &*store).await?;
     void_bans_of_others(&shared, &*store).await?;
     let gateway = Arc::new(gateway_config(config, connections_max).map_err(StartError)?);
+    // A port that is in use is known before the other nodes give anything to this one. Clients who come before the start
+    // is over wait in the system's queue.
+    let listener = listen(config)?;
+    let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
     let mut cluster = join_cluster(config, &*store).await?;
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
     let match_logs = match_logs(config, cluster.as_ref())?;
@@ -120,8 +124,6 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let StartedShards { handles: shards, threads } =
         start_shards(&shared, &game, &gateway, &metrics, cluster.as_mut()).await?;
 
-    let listener = listen(config)?;
-    let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
     let mut tasks = JoinSet::new();
     let telemetry = telemetry(&shared, &metrics, lost_log_lines, cluster.as_ref(), match_logs);
     let metrics_address = serve_metrics(config, telemetry, &mut tasks)?;

@@ -66,6 +66,7 @@ fn metrics_have_the_names_of_the_original_and_tell_what_happened() {
     check("socket_ws_opened", 1.0);
     check("socket_ws_closed", 0.0);
     check("panic_count", 0.0);
+    check(&format!("build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")), 1.0);
     drop(socket);
     wait_until("the socket is counted as closed", || server.metrics().value("socket_ws_closed") == 1.0);
     assert_eq!(server.metrics().value("sessions"), 0.0);

@@ -108,21 +108,7 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
             socket.listen_address().ip()
         ),
     );
-    let is_remote = matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_)));
-    let shards = config.live.shard_count();
-    let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
-    fault(
-        is_remote && connections < connections_min,
-        &format!(
-            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
-             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
-        ),
-    );
     let cluster = &config.cluster;
-    fault(
-        cluster.is_joined() && !is_remote,
-        "`cluster.nats` is set and the database is a file of this machine: all nodes need one PostgreSQL, set `database.address` to it",
-    );
     fault(
         !cluster.has_plain_name(),
         &format!(
@@ -139,6 +125,26 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         !cluster.nats_token.is_empty() && !cluster.nats_user.is_empty(),
         "`cluster.nats_token` and `cluster.nats_user` are two ways to log in at NATS: set one",
     );
+    faults.into_iter().map(Problem::Contradiction).collect()
+}
+
+/// Keys that contradict each other in a server, though not in a command that needs only some of them.
+pub(super) fn contradictions_of_servers(config: &Config) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    let is_remote = matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_)));
+    let shards = config.live.shard_count();
+    let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
+    if is_remote && connections < connections_min {
+        faults.push(format!(
+            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
+             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
+        ));
+    }
+    if config.cluster.is_joined() && !is_remote {
+        let text = "`cluster.nats` is set and the database is a file of this machine: all nodes need one PostgreSQL, \
+                    set `database.address` to it";
+        faults.push(text.to_owned());
+    }
     faults.into_iter().map(Problem::Contradiction).collect()
 }
 
