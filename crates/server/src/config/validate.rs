@@ -185,7 +185,7 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
     warn(
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",
-        "TLS ends in this process: certificates are read at start only, and a proxy in front does it better",
+        "TLS ends in this process, and a proxy in front does it better",
     );
     warn(
         config.database.address.len() > 1,
