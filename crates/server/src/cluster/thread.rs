@@ -161,6 +161,7 @@ impl ServedNode {
             }
             Some(NodeEvent::Online) => {
                 tell(&self.shards, |done| ShardCommand::Island(false, done)).await;
+                tracing::info!("connected to the cluster again");
             }
             Some(NodeEvent::Drained) => {
                 tracing::info!("everything that this node owned is another's now");
