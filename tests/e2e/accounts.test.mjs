@@ -283,11 +283,15 @@ for (const database of ["sqlite", "postgres"]) {
       }
     });
 
-    test("with single_session, signing in ends the sign-in before", async () => {
+    test("with single_session, signing in ends the sign-in before and its sockets", async () => {
       const server = await Server.start({ database, flags: { "session.single_session": true } });
       try {
         const { client, session, deviceId } = await newPlayer(server);
+        const socket = client.createSocket(server.ssl, false);
+        const closed = new Promise((resolve) => { socket.ondisconnect = resolve; });
+        await socket.connect(session, false);
         const next = await client.authenticateDevice(deviceId);
+        await closed;
         await refused(client.getAccount(session), 401, 16);
         assert.equal((await client.getAccount(next)).user.id, next.user_id);
       } finally {

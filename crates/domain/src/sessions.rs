@@ -87,7 +87,8 @@ impl SessionRules {
         }
     }
 
-    /// Voids the user's tokens older than the one just issued, if sessions are single. Open sockets stay.
+    /// Voids the user's tokens older than the one just issued, if sessions are single, and closes the sockets that they
+    /// opened.
     pub async fn keep_single(
         &self,
         store: &dyn Store,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Request, Response};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use muster_api::keys::is_key;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -22,8 +23,36 @@ const READERS_MAX: usize = 16;
 /// How long a reader may take to ask, and to ask again, so that silent ones don't keep the others waiting.
 const READER_WAIT: Duration = Duration::from_secs(2);
 
+/// What the listener answers.
+pub struct Page {
+    /// The type of the text.
+    pub content_type: &'static str,
+    /// The header `Authorization` that readers have to send, if not everybody may read.
+    pub authorization: Option<String>,
+    /// Makes the text.
+    pub text: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Page {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let is_wanted = |wanted: &String| given.is_some_and(|given| is_key(wanted.as_bytes(), given));
+        let is_reader = self.authorization.as_ref().is_none_or(is_wanted);
+        if !is_reader {
+            let mut response = Response::new(Full::new(Bytes::from_static(b"send `Authorization: Bearer <metrics.token>`\n")));
+            *response.status_mut() = StatusCode::UNAUTHORIZED;
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return response;
+        }
+        let mut response = Response::new(Full::new(Bytes::from((self.text)())));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        response
+    }
+}
+
 /// Serves until dropped.
-pub async fn serve(listener: TcpListener, content_type: &'static str, page: Arc<dyn Fn() -> String + Send + Sync>) {
+pub async fn serve(listener: TcpListener, page: Page) {
+    let page = Arc::new(page);
     let permits = Arc::new(Semaphore::new(READERS_MAX));
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
@@ -37,10 +66,8 @@ pub async fn serve(listener: TcpListener, content_type: &'static str, page: Arc<
         };
         let page = page.clone();
         tokio::spawn(async move {
-            let service = service_fn(move |_request: Request<Incoming>| {
-                let mut response = Response::new(Full::new(Bytes::from(page())));
-                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-                std::future::ready(Ok::<_, Infallible>(response))
+            let service = service_fn(move |request: Request<Incoming>| {
+                std::future::ready(Ok::<_, Infallible>(page.answer(&request)))
             });
             // Whoever reads metrics and goes away midway asks again.
             let _ = http1::Builder::new()

@@ -157,9 +157,6 @@ impl<T> Registry<T> {
 
     /// The sessions that a revocation ends.
     pub fn revoked(&self, revocation: &Revocation) -> Vec<SessionKey> {
-        if !revocation.reason.closes_sockets() {
-            return Vec::new();
-        }
         let keys = self.by_subject.get(&revocation.subject).map_or(&[][..], Vec::as_slice);
         keys.iter().copied().filter(|key| self.is_ended_by(*key, revocation)).collect()
     }
@@ -240,8 +237,6 @@ mod tests {
         assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(Some(token(60))))), [old]);
         assert_eq!(registry.revoked(&revocation(1, RevokedTokens::AllBut(None))), [old, kept]);
         assert_eq!(registry.revoked(&revocation(3, RevokedTokens::AllBut(None))), []);
-        let silent = Revocation { reason: RevocationReason::NewerSignIn, ..revocation(1, RevokedTokens::AllBut(None)) };
-        assert_eq!(registry.revoked(&silent), []);
     }
 
     #[test]

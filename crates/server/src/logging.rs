@@ -6,7 +6,6 @@
 mod writer;
 
 use std::{
-    fs::{File, OpenOptions},
     io::{self, IsTerminal as _},
     path::PathBuf,
 };
@@ -17,7 +16,7 @@ use tracing_subscriber::{Layer, Registry, filter::Targets, fmt, layer::Subscribe
 use crate::config::{LogFormat, LogLevel, Logger};
 
 pub use writer::LogGuard;
-use writer::RunningLog;
+use writer::{LogFile, RunningLog};
 
 /// Explains why logs cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -49,17 +48,16 @@ fn subscriber(
     stdout: Box<dyn io::Write + Send>,
     terminal: bool,
 ) -> Result<(impl Subscriber + Send + Sync + use<>, LogGuard), LoggingError> {
-    let file = logger.file.as_ref().map(|path| open(path.clone())).transpose()?;
+    let open = |path: &PathBuf| {
+        LogFile::open(path.clone()).map_err(|error| LoggingError::File { path: path.clone(), error })
+    };
+    let file = logger.file.as_ref().map(open).transpose()?;
     let has_file = file.is_some();
     let RunningLog { to_stdout, to_file, guard } = writer::start(stdout, file).map_err(LoggingError::Thread)?;
     let stdout_layer = logger.stdout.then(|| layer(stdout_style(logger.format, terminal), to_stdout));
     let file_layer = has_file.then(|| layer(file_style(logger.format), to_file));
     let subscriber = Registry::default().with(stdout_layer).with(file_layer).with(filter(logger.level));
     Ok((subscriber, guard))
-}
-
-fn open(path: PathBuf) -> Result<File, LoggingError> {
-    OpenOptions::new().append(true).create(true).open(&path).map_err(|error| LoggingError::File { path, error })
 }
 
 /// Format of lines.

@@ -112,6 +112,10 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     read_revocations(&shared, &*store).await?;
     void_bans_of_others(&shared, &*store).await?;
     let gateway = Arc::new(gateway_config(config, connections_max).map_err(StartError)?);
+    // A port that is in use is known before the other nodes give anything to this one. Clients who come before the start
+    // is over wait in the system's queue.
+    let listener = listen(config)?;
+    let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
     let mut cluster = join_cluster(config, &*store).await?;
     let jobs = cluster.as_ref().map_or_else(Jobs::of_one_server, Cluster::jobs);
     let match_logs = match_logs(config, cluster.as_ref())?;
@@ -120,8 +124,6 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let StartedShards { handles: shards, threads } =
         start_shards(&shared, &game, &gateway, &metrics, cluster.as_mut()).await?;
 
-    let listener = listen(config)?;
-    let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
     let mut tasks = JoinSet::new();
     let telemetry = telemetry(&shared, &metrics, lost_log_lines, cluster.as_ref(), match_logs);
     let metrics_address = serve_metrics(config, telemetry, &mut tasks)?;
@@ -340,10 +342,16 @@ fn serve_metrics(
     if config.metrics.prometheus_port == 0 {
         return Ok(None);
     }
-    let address = SocketAddr::new(config.socket.listen_address().ip(), config.metrics.prometheus_port);
+    let address = config.metrics.listen_address();
     let listener = bind(config, address)
         .map_err(StartError::because(format!("cannot listen on {address} for metrics (metrics.prometheus_port)")))?;
     let bound = listener.local_addr().map_err(StartError::because("cannot tell the address of metrics"))?;
-    tasks.spawn(text_page::serve(listener, METRICS_CONTENT_TYPE, Arc::new(move || telemetry.render())));
+    let token = Some(config.metrics.token.expose()).filter(|token| !token.is_empty());
+    let page = text_page::Page {
+        content_type: METRICS_CONTENT_TYPE,
+        authorization: token.map(|token| format!("Bearer {token}")),
+        text: Box::new(move || telemetry.render()),
+    };
+    tasks.spawn(text_page::serve(listener, page));
     Ok(Some(bound))
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use support::load::{self, Load, user_of};
 use support::program::{muster, word};
 use support::server::{SERVER_KEY, Server, Setup, free_port};
+use support::tls::Certificate;
 use support::{database, http, wait_until};
 
 const LOAD_CLIENTS: usize = 8;
@@ -257,10 +258,25 @@ fn healthcheck_asks_a_server_by_port_or_address() {
     server.stop();
     muster(&["healthcheck", &port]).failed(FAILED, "does not answer");
     muster(&["healthcheck", &free_port().to_string()]).failed(FAILED, "does not answer");
-    muster(&["healthcheck", &format!("https://127.0.0.1:{port}")]).failed(FAILED, "only http://");
+    muster(&["healthcheck", "ftp://127.0.0.1"]).failed(USAGE, "write `muster healthcheck`");
     for wrong in [&["0"][..], &["65536"], &["here"], &["1", "2"]] {
         assert_eq!(muster(&[&["healthcheck"], wrong].concat()).code, Some(USAGE), "{wrong:?}");
     }
+}
+
+#[test]
+fn healthcheck_asks_a_server_that_speaks_tls() {
+    let setup = Setup::dev();
+    let certificate = Certificate::create(setup.folder());
+    let server = setup
+        .flag("socket.ssl_certificate", certificate.certificate.display())
+        .flag("socket.ssl_private_key", certificate.private_key.display())
+        .start();
+    let port = server.address.port().to_string();
+    for target in [&port, &format!("https://127.0.0.1:{port}"), &format!("https://localhost:{port}/healthcheck")] {
+        assert!(muster(&["healthcheck", target]).succeeded().ends_with(" is ready\n"), "{target}");
+    }
+    server.stop();
 }
 
 #[test]

@@ -209,6 +209,22 @@ fn open_sockets_close_when_their_account_logs_out_or_is_deleted() {
 }
 
 #[test]
+fn a_log_that_was_moved_away_is_begun_anew_and_no_signal_of_users_ends_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let [log, moved] = ["muster.log", "muster.log.1"].map(|name| folder.path().join(name));
+    let server = Setup::dev().flag("logger.file", log.display()).start();
+    std::fs::rename(&log, &moved).unwrap();
+    server.signal(Signal::USR2);
+    server.signal(Signal::USR1);
+    wait_until("a new file is there", || log.exists());
+    assert_eq!(server.get("/readycheck").status, 200);
+    server.stop();
+    let text = |path| std::fs::read_to_string(path).unwrap();
+    assert!(text(&moved).contains("muster serves") && !text(&moved).contains("\"stopped\""));
+    assert!(text(&log).contains("\"stopped\""));
+}
+
+#[test]
 fn what_is_in_use_is_said() {
     let setup = Setup::dev();
     let server = setup.start();

@@ -66,6 +66,7 @@ fn metrics_have_the_names_of_the_original_and_tell_what_happened() {
     check("socket_ws_opened", 1.0);
     check("socket_ws_closed", 0.0);
     check("panic_count", 0.0);
+    check(&format!("build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")), 1.0);
     drop(socket);
     wait_until("the socket is counted as closed", || server.metrics().value("socket_ws_closed") == 1.0);
     assert_eq!(server.metrics().value("sessions"), 0.0);
@@ -83,6 +84,20 @@ fn names_of_metrics_are_always_ones_that_prometheus_reads() {
         let name = line.split('{').next().unwrap();
         assert!(name.chars().all(is_fit) && !name.starts_with(|first: char| first.is_ascii_digit()), "{line}");
     }
+    server.stop();
+}
+
+#[test]
+fn metrics_are_this_machines_alone_and_a_token_may_be_demanded() {
+    let server = Setup::serve().flag("socket.address", "").flag("metrics.token", "let me read").start();
+    assert!(server.metrics_address.ip().is_loopback());
+    let status = |headers: &[&str]| {
+        let page = http::exchange(server.metrics_address, &http::request("GET", "/", headers, b""));
+        Response::only(&page).status
+    };
+    assert_eq!(status(&[]), 401);
+    assert_eq!(status(&["Authorization: Bearer let me rea"]), 401);
+    assert_eq!(status(&["Authorization: Bearer let me read"]), 200);
     server.stop();
 }
 

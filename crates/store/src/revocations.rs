@@ -3,9 +3,10 @@
 
 use muster_domain::ports::revocations::RevocationReason;
 
-/// The values of the columns `close_sockets` and `banned`.
+/// The values of the columns `close_sockets` and `banned`. The first is false where a newer sign-in is the reason, whose
+/// sockets were once left open.
 pub(crate) fn reason_columns(reason: RevocationReason) -> (bool, bool) {
-    (reason.closes_sockets(), reason == RevocationReason::Banned)
+    (reason != RevocationReason::NewerSignIn, reason == RevocationReason::Banned)
 }
 
 /// The reason for the values of the columns `close_sockets` and `banned`.

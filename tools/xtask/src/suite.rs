@@ -61,6 +61,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
     summary.part("nats", || Ok(Outcome::Passed(muster_testenv::nats_server()?.display().to_string())));
     if parts != Parts::EndToEnd {
         summary.part("strace", strace);
+        summary.part("systemd unit", systemd_unit);
         summary.part("go", || go(&server));
         let mut counted = Counts::default();
         summary.part("cargo test", || cargo_test(&server, rest, &mut counted));
@@ -102,6 +103,23 @@ fn strace() -> Result<()> {
         muster_testenv::check_strace()?;
     }
     Ok(())
+}
+
+/// Checks the unit of systemd. The program that it starts need not be installed here.
+fn systemd_unit() -> Result<Outcome> {
+    const UNIT: &str = "examples/systemd/muster.service";
+    const PROGRAM: &str = "/usr/local/bin/muster";
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        return Ok(Outcome::Skipped("systemd-analyze is not installed".to_owned()));
+    }
+    let unit = std::fs::read_to_string(repository::root().join(UNIT)).context(UNIT)?;
+    ensure!(unit.contains(PROGRAM), "{UNIT} does not start {PROGRAM}");
+    let folder = tempfile::tempdir()?;
+    let copy = folder.path().join("muster.service");
+    let present = std::env::current_exe()?;
+    std::fs::write(&copy, unit.replace(PROGRAM, &present.display().to_string()))?;
+    run::check(Command::new("systemd-analyze").arg("verify").arg(&copy))?;
+    Ok(Outcome::Passed(String::new()))
 }
 
 /// Checks Go, which compiles game code in Go. The code must also compile outside of WebAssembly, for editors.

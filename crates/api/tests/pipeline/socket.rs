@@ -180,7 +180,7 @@ fn who_is_banned_is_told_before_the_sockets_close() {
         (ann.world.rim.sent.take(), ann.world.rim.closed.take())
     };
     let both = |reason| vec![(ann.session.key(), reason), (second.key(), reason)];
-    assert_eq!(end(RevocationReason::NewerSignIn), (vec![], vec![]));
+    assert_eq!(end(RevocationReason::NewerSignIn), (vec![], both(CloseReason::TokenRevoked)));
     assert_eq!(end(RevocationReason::SignedOut), (vec![], both(CloseReason::TokenRevoked)));
     let (told, closed) = end(RevocationReason::Banned);
     assert_eq!(closed, both(CloseReason::Banned));

@@ -21,7 +21,7 @@ use super::{LEAVE_WITHIN_MS, NodeAuthority, NodeClock, NodeCommand, NodeEvent, N
 use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 use crate::link::{LinkConfig, LinksStats};
 use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
-use crate::membership::{Action, Membership, MembershipEvent, RequestRef};
+use crate::membership::{Action, Membership, MembershipEvent, Node, RequestRef, View};
 use crate::registry::{Registry, RegistryError, Written};
 
 /// Largest number of frames, and of batches, that one turn of the loop takes in before other events get a turn.
@@ -58,6 +58,8 @@ pub(super) struct Driver<N: Bus + Registry> {
     metrics: Arc<NodeMetrics>,
     /// Latest time at which the node leaves. It leaves earlier if all sent batches have arrived.
     leaves_at: Option<Millis>,
+    /// Whether the server has asked to leave.
+    is_leaving: bool,
     has_left: bool,
     /// The reason for which the registry refused a write, kept so that it is logged once.
     refusal: Option<String>,
@@ -89,6 +91,7 @@ impl<N: Bus + Registry> Driver<N> {
             authority,
             metrics,
             leaves_at: None,
+            is_leaving: false,
             has_left: false,
             refusal: None,
         }
@@ -189,6 +192,7 @@ impl<N: Bus + Registry> Driver<N> {
             }
             Action::Probe { request, node } => self.probe(request, node),
             Action::ViewChanged { old, new } => {
+                self.log_changes(&old, &new);
                 match &mut self.member_links {
                     Some(member_links) if new.incarnation(member_links.me().incarnation).is_some() => {
                         member_links.follow(&new)
@@ -198,6 +202,8 @@ impl<N: Bus + Registry> Driver<N> {
                 self.tell(NodeEvent::View { old, new });
             }
             Action::Joined(me) => self.joined(me),
+            // A node that leaves is cut off by its own wish.
+            Action::BecameIsland if self.is_leaving => self.tell(NodeEvent::Island),
             Action::BecameIsland => {
                 tracing::warn!("this node is cut off from its cluster: what it owns rests until it is back");
                 self.metrics.islands.fetch_add(1, Ordering::Relaxed);
@@ -216,6 +222,26 @@ impl<N: Bus + Registry> Driver<N> {
             Action::Refused(reason) => self.tell(NodeEvent::Refused(reason)),
             Action::Drained => self.tell(NodeEvent::Drained),
             Action::Left => self.left(),
+        }
+    }
+
+    /// Logs which other nodes came and went, from the view with which this node joined on.
+    fn log_changes(&self, old: &View, new: &View) {
+        let Some(me) = self.member_links.as_ref().map(MemberLinks::me) else { return };
+        let is_in = |view: &View, node: &Node| view.incarnation(node.incarnation).is_some();
+        if old.incarnation(me.incarnation).is_none() || new.incarnation(me.incarnation).is_none() {
+            return;
+        }
+        for node in new.nodes().iter().filter(|node| !is_in(old, node)) {
+            tracing::info!(node = %node.name, number = node.number, "a node has joined the cluster");
+        }
+        for node in old.nodes().iter().filter(|node| !is_in(new, node)) {
+            let (name, number) = (&node.name, node.number);
+            if node.is_draining {
+                tracing::info!(node = %name, number, "a node has left the cluster");
+            } else {
+                tracing::warn!(node = %name, number, "a node is gone from the cluster: others own what it owned");
+            }
         }
     }
 
@@ -282,7 +308,10 @@ impl<N: Bus + Registry> Driver<N> {
             NodeCommand::HandedOver { partition, epoch } => self.step(MembershipEvent::HandedOver { partition, epoch }),
             NodeCommand::Busy(is_busy) => self.step(MembershipEvent::Busy(is_busy)),
             NodeCommand::Drain => self.step(MembershipEvent::Drain),
-            NodeCommand::Leave => self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS),
+            NodeCommand::Leave => {
+                self.is_leaving = true;
+                self.leaves_at = Some(self.clock.now() + LEAVE_WITHIN_MS);
+            }
             NodeCommand::Rejoin => self.step(MembershipEvent::Rejoin { incarnation: draw() }),
         }
     }

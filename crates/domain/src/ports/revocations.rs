@@ -17,19 +17,12 @@ pub enum RevokedTokens {
 /// Why tokens are void, which decides what becomes of the sockets that they opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevocationReason {
-    /// The user signed in again and may have one session: open sockets stay.
+    /// The user signed in again and may have one session.
     NewerSignIn,
-    /// The user logged out, or the account was deleted: sockets close.
+    /// The user logged out, or the account was deleted.
     SignedOut,
     /// The user was banned: sockets are told so and close.
     Banned,
-}
-
-impl RevocationReason {
-    /// Whether the user's open sockets of the void tokens close.
-    pub fn closes_sockets(self) -> bool {
-        self != Self::NewerSignIn
-    }
 }
 
 /// A revocation.

@@ -98,7 +98,6 @@ impl Exchange {
             _ if request.method() == Method::OPTIONS => preflight(),
             "/" if is_read => Response::new(Body::default()),
             "/readycheck" if is_read => self.readiness().await,
-            "/healthcheck" if self.shard.is_leaving() => error(Code::Unavailable, LEAVING),
             path if self.shard.is_leaving() && path.starts_with(SIGN_IN) => error(Code::Unavailable, LEAVING),
             "/ws" if is_read => self.open_socket(request),
             _ => self.call(request).await,

@@ -4,29 +4,38 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Services outside of the link-local ranges that hand out a machine's credentials to any program on it.
-const METADATA: [IpAddr; 4] = [
-    // AWS over IPv6.
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+const METADATA_V4: [Ipv4Addr; 3] = [
     // Alibaba.
-    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    Ipv4Addr::new(100, 100, 100, 200),
     // Oracle.
-    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    Ipv4Addr::new(192, 0, 0, 192),
     // Azure.
-    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    Ipv4Addr::new(168, 63, 129, 16),
+];
+/// The first 32 bits of the IPv6 addresses that a provider keeps for such services: some have several there.
+const METADATA_V6: [[u16; 2]; 2] = [
+    // AWS: instances, and the identities of pods.
+    [0xfd00, 0xec2],
+    // Google.
+    [0xfd20, 0xce],
 ];
 
 /// Whether requests may go to this address. A strict check allows the public internet only.
 pub(super) fn is_allowed(address: IpAddr, strict: bool) -> bool {
     let address = inner(address);
-    let is_nowhere = address.is_unspecified() || address.is_multicast();
-    if is_nowhere || METADATA.contains(&address) {
+    if address.is_unspecified() || address.is_multicast() {
         return false;
     }
     match address {
         IpAddr::V4(address) => {
-            !(address.is_link_local() || address.is_broadcast() || strict && is_internal_v4(address))
+            let is_never = address.is_link_local() || address.is_broadcast() || METADATA_V4.contains(&address);
+            !(is_never || strict && is_internal_v4(address))
         }
-        IpAddr::V6(address) => !(address.is_unicast_link_local() || strict && is_internal_v6(address)),
+        IpAddr::V6(address) => {
+            let [first, second, ..] = address.segments();
+            let is_never = address.is_unicast_link_local() || METADATA_V6.contains(&[first, second]);
+            !(is_never || strict && is_internal_v6(address))
+        }
     }
 }
 
@@ -86,6 +95,8 @@ mod tests {
             "fe80::1",
             "febf::1",
             "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd20:ce::254",
             "100.100.100.200",
             "168.63.129.16",
             "192.0.0.192",

@@ -82,17 +82,17 @@ fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n s
 
 fn start(mode: ServerMode, rest: Vec<String>) -> Result<Command, UsageError> {
     match split(rest, &[])? {
-        Split { help: true, .. } => Ok(overview()),
+        Split { help: true, .. } => Ok(help_of(if mode == ServerMode::Dev { "dev" } else { "serve" })),
         Split { flags, words, .. } => none_left(&words).map(|()| Command::Start { mode, flags }),
     }
 }
 
 fn check(rest: Vec<String>) -> Result<Command, UsageError> {
     let split = split(rest, &["dev", "keys"])?;
-    none_left(&split.words)?;
     if split.help {
-        return Ok(overview());
+        return Ok(help_of("check"));
     }
+    none_left(&split.words)?;
     if split.switches.contains(&"keys") {
         return Ok(Command::Print(reference::list()));
     }
@@ -103,7 +103,7 @@ fn check(rest: Vec<String>) -> Result<Command, UsageError> {
 fn migrate(rest: Vec<String>) -> Result<Command, UsageError> {
     let split = split(rest, &[])?;
     if split.help {
-        return Ok(overview());
+        return Ok(help_of("migrate"));
     }
     let action = match split.words.as_slice() {
         [word] if word == "up" => MigrateAction::Up,
@@ -126,7 +126,7 @@ fn one_folder(
 ) -> Result<Command, UsageError> {
     let split = split(rest, switches)?;
     match split.words.as_slice() {
-        _ if split.help => Ok(overview()),
+        _ if split.help => Ok(help_of(name)),
         [folder] => Ok(command(PathBuf::from(folder), !split.switches.is_empty(), split.flags)),
         _ => Err(UsageError(format!("write `muster {name} FOLDER`, with one folder"))),
     }
@@ -140,7 +140,7 @@ fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
         UsageError(told.to_owned())
     };
     let action = match words.as_slice() {
-        _ if help => return Ok(overview()),
+        _ if help => return Ok(help_of("match")),
         [word, folder] if word == "record" => {
             let key = keys::find("match.record_dir").ok_or_else(usage)?;
             flags.push(Setting::one(key, folder, Source::Flag));
@@ -165,7 +165,7 @@ fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
 fn account(rest: Vec<String>) -> Result<Command, UsageError> {
     let split = split(rest, &[])?;
     if split.help {
-        return Ok(overview());
+        return Ok(help_of("account"));
     }
     let usage = || UsageError("write `muster account export|ban|unban|delete ID`, with a user's id".to_owned());
     let [word, id] = split.words.as_slice() else { return Err(usage()) };
@@ -184,7 +184,7 @@ fn healthcheck(rest: Vec<String>) -> Result<Command, UsageError> {
     let split = split(rest, &[])?;
     let usage = || UsageError("write `muster healthcheck`, with a port (1 to 65535) or a URL if need be".to_owned());
     let target = match split.words.as_slice() {
-        _ if split.help => return Ok(overview()),
+        _ if split.help => return Ok(help_of("healthcheck")),
         [] => HealthTarget::Port(DEFAULT_PORT),
         [url] if url.starts_with("http://") || url.starts_with("https://") => HealthTarget::Url(url.clone()),
         [port] => HealthTarget::Port(port.parse().ok().filter(|port| *port != 0).ok_or_else(usage)?),
@@ -196,7 +196,7 @@ fn healthcheck(rest: Vec<String>) -> Result<Command, UsageError> {
 fn drain(rest: Vec<String>) -> Result<Command, UsageError> {
     let split = split(rest, &[])?;
     match split.words.as_slice() {
-        _ if split.help => Ok(overview()),
+        _ if split.help => Ok(help_of("drain")),
         [node] => Ok(Command::Drain { node: node.clone(), flags: split.flags }),
         _ => Err(UsageError("write `muster drain NODE`, with a node's name or number".to_owned())),
     }
@@ -205,7 +205,7 @@ fn drain(rest: Vec<String>) -> Result<Command, UsageError> {
 fn about(rest: Vec<String>) -> Result<Command, UsageError> {
     match rest.as_slice() {
         [] => Ok(overview()),
-        [name] if COMMANDS.contains(&name.as_str()) => Ok(overview()),
+        [name] if COMMANDS.contains(&name.as_str()) => Ok(help_of(name)),
         [name] => match keys::find(name) {
             Some(key) => Ok(Command::Print(super::help_for(key))),
             None => Err(unknown_flag(name)),
@@ -216,6 +216,10 @@ fn about(rest: Vec<String>) -> Result<Command, UsageError> {
 
 fn overview() -> Command {
     Command::Print(help::OVERVIEW.to_owned())
+}
+
+fn help_of(command: &str) -> Command {
+    Command::Print(help::of(command))
 }
 
 fn none_left(words: &[String]) -> Result<(), UsageError> {

@@ -70,8 +70,12 @@ fn commands() {
         read("account export 4c2ae592-b2a7-445e-98ec-697694478b1c"),
         "Account { action: Export, user_id: 4c2ae592-b2a7-445e-98ec-697694478b1c, flags: [] }"
     );
-    for line in ["help", "--help", "-h", "serve --help", "backup -h", "help serve"] {
+    for line in ["help", "--help", "-h"] {
         assert_eq!(read(line), "print Muster, a game server.", "{line}");
+    }
+    for line in ["serve --help", "backup -h", "help drain", "match --help", "restore FOLDER --help", "healthcheck -h"] {
+        let command = line.split(' ').find(|word| !["help"].contains(word)).unwrap_or_default();
+        assert!(read(line).starts_with(&format!("print muster {command} ")), "{line}: {}", read(line));
     }
     assert_eq!(read("--version"), format!("print muster {}", env!("CARGO_PKG_VERSION")));
     assert_eq!(read("help socket.port"), "print socket.port");

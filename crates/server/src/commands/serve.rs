@@ -2,8 +2,6 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
@@ -11,7 +9,7 @@ use tokio::task::LocalSet;
 use super::{Outcome, runtime};
 use crate::cluster::ClusterState;
 use crate::config::{self, Config, KeyFile, Loaded, ServerMode, Setting};
-use crate::logging;
+use crate::logging::{self, LogGuard};
 use crate::wiring::{self, Running};
 
 /// Starts a server and runs it until it is told to stop.
@@ -22,25 +20,46 @@ pub(super) fn start(mode: ServerMode, flags: &[Setting]) -> Outcome {
         tracing::warn!(key = notice.key, source = %notice.source, "{}", notice.text);
     }
     let runtime = runtime()?;
-    LocalSet::new().block_on(&runtime, serve(&loaded, logs.lost_lines()))
+    LocalSet::new().block_on(&runtime, serve(&loaded, &logs))
 }
 
 /// Starts the server, runs it and stops it; begins anew if the cluster voted this node out.
-async fn serve(loaded: &Loaded, lost_log_lines: Arc<AtomicU64>) -> Outcome {
+async fn serve(loaded: &Loaded, logs: &LogGuard) -> Outcome {
     let mut end_signals = EndSignals::watch()?;
-    // A hangup would end the process if no handler were installed.
+    // These would end the process if no handler were installed.
     let mut hangup = watch_signal(SignalKind::hangup())?;
+    let mut first_of_users = watch_signal(SignalKind::user_defined1())?;
+    let _second_of_users = watch_signal(SignalKind::user_defined2())?;
+    let reopen_log = async {
+        while first_of_users.recv().await.is_some() {
+            logs.reopen();
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        never = reopen_log => never,
+        outcome = serve_anew(loaded, logs, &mut end_signals, &mut hangup) => outcome,
+    }
+}
+
+/// Starts the server, runs it and stops it, until it has not to begin anew.
+async fn serve_anew(
+    loaded: &Loaded,
+    logs: &LogGuard,
+    end_signals: &mut EndSignals,
+    hangup: &mut Signal,
+) -> Outcome {
     loop {
         // The start may wait for a database for ever, so signals are watched meanwhile.
         let started = tokio::select! {
-            started = wiring::start(&loaded.config, lost_log_lines.clone()) => started,
+            started = wiring::start(&loaded.config, logs.lost_lines()) => started,
             () = end_signals.recv() => return Ok(ExitCode::SUCCESS),
         };
         let running = started.map_err(|error| error.to_string())?;
         announce(loaded, &running);
         let reason = tokio::select! {
-            never = reload_on_hangup(&running, &mut hangup) => never,
-            reason = reason_to_stop(&running, &mut end_signals) => reason,
+            never = reload_on_hangup(&running, hangup) => never,
+            reason = reason_to_stop(&running, end_signals) => reason,
         };
         tracing::info!("stopping; a second signal ends at once");
         tokio::select! {

@@ -178,6 +178,9 @@ fn finish(mode: ServerMode, key_file: KeyFile, mut settings: Settings) -> Result
     settings.lay_over(&keys.settings);
     let (config, mut problems) = typed(mode, &settings);
     problems.extend(validate::contradictions(&config, &settings));
+    if key_file != KeyFile::Ignore {
+        problems.extend(validate::contradictions_of_servers(&config));
+    }
     if !problems.is_empty() {
         return Err(Problems(problems));
     }

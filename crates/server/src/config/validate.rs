@@ -12,8 +12,13 @@ use crate::keys::{GENERATED, is_well_known};
 
 /// Largest number of characters in the name of a node, as in the original. The name stands in ids and labels.
 const MAX_NAME_CHARACTERS: usize = 16;
-/// Number of bytes below which a signing key can be guessed.
+/// Number of bytes below which a signing key can be guessed in time.
 const SHORT_SECRET_BYTES: usize = 16;
+/// Least number of bytes of a signing key for players' servers: a shorter one can be guessed from one token.
+const SECRET_BYTES_MIN: usize = 8;
+/// Secrets that nobody but the servers knows.
+const SIGNING_KEYS: [&str; 4] =
+    ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key", "console.signing_key"];
 
 /// Faults of secrets that somebody set: empty ones, and under `serve` those that are publicly known.
 pub(super) fn given_secrets(mode: ServerMode, settings: &Settings) -> Vec<Problem> {
@@ -29,6 +34,15 @@ pub(super) fn given_secrets(mode: ServerMode, settings: &Settings) -> Vec<Proble
             "this value is published, so it protects nothing; leave the key out to have one generated, set one \
              of your own, or use `muster dev` on your own machine"
                 .to_owned()
+        } else if mode == ServerMode::Serve
+            && SIGNING_KEYS.contains(&generated.name)
+            && text.len() < SECRET_BYTES_MIN
+        {
+            format!(
+                "it has {} bytes and can be guessed: set one of {SHORT_SECRET_BYTES} bytes or more ({SECRET_BYTES_MIN} \
+                 at least), or leave the key out to have one generated",
+                text.len()
+            )
         } else {
             continue;
         };
@@ -94,21 +108,7 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
             socket.listen_address().ip()
         ),
     );
-    let is_remote = matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_)));
-    let shards = config.live.shard_count();
-    let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
-    fault(
-        is_remote && connections < connections_min,
-        &format!(
-            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
-             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
-        ),
-    );
     let cluster = &config.cluster;
-    fault(
-        cluster.is_joined() && !is_remote,
-        "`cluster.nats` is set and the database is a file of this machine: all nodes need one PostgreSQL, set `database.address` to it",
-    );
     fault(
         !cluster.has_plain_name(),
         &format!(
@@ -125,6 +125,26 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         !cluster.nats_token.is_empty() && !cluster.nats_user.is_empty(),
         "`cluster.nats_token` and `cluster.nats_user` are two ways to log in at NATS: set one",
     );
+    faults.into_iter().map(Problem::Contradiction).collect()
+}
+
+/// Keys that contradict each other in a server, though not in a command that needs only some of them.
+pub(super) fn contradictions_of_servers(config: &Config) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    let is_remote = matches!(config.database.address.first(), Some(DatabaseAddress::Postgres(_)));
+    let shards = config.live.shard_count();
+    let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
+    if is_remote && connections < connections_min {
+        faults.push(format!(
+            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
+             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
+        ));
+    }
+    if config.cluster.is_joined() && !is_remote {
+        let text = "`cluster.nats` is set and the database is a file of this machine: all nodes need one PostgreSQL, \
+                    set `database.address` to it";
+        faults.push(text.to_owned());
+    }
     faults.into_iter().map(Problem::Contradiction).collect()
 }
 
@@ -155,17 +175,24 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
             &format!("names of Prometheus cannot hold all of its characters: the metrics begin with `{begin}`"),
         );
     }
+    let is_given = |name: &str| settings.get(name).is_some_and(|setting| setting.source().is_given());
+    warn(
+        !is_given("metrics.address") && !config.socket.listen_address().ip().is_loopback(),
+        "metrics.prometheus_port",
+        "only programs on this machine can read the metrics: for a Prometheus elsewhere set `metrics.address` to an \
+         interface that players cannot reach (empty for all), and perhaps `metrics.token`",
+    );
     warn(
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",
-        "TLS ends in this process: certificates are read at start only, and a proxy in front does it better",
+        "TLS ends in this process, and a proxy in front does it better",
     );
     warn(
         config.database.address.len() > 1,
         "database.address",
         "several addresses are set and only the first is used; to reach another server when one fails, let a name or a proxy lead to it",
     );
-    for name in ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key"] {
+    for name in SIGNING_KEYS {
         let given = settings.get(name).is_some_and(|setting| setting.source().is_given());
         warn(
             given && settings.text(name).len() < SHORT_SECRET_BYTES,

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::PermissionsExt as _,
     sync::{Arc, Mutex, mpsc},
 };
 
@@ -82,6 +83,22 @@ fn the_file_is_appended_to() {
     assert_eq!(lines.len(), 2, "{text}");
     assert_eq!(lines[0], "before");
     assert!(lines[1].starts_with('{'), "{text}");
+}
+
+#[test]
+fn a_file_that_was_moved_away_is_opened_anew() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [path, moved] = ["muster.log", "muster.log.1"].map(|name| folder.path().join(name));
+    let settings = logger(&[("logger.file", &path.display().to_string()), ("logger.stdout", "false")]);
+    let (subscriber, guard) = subscriber(&settings, Box::new(io::sink()), false).expect("is set up");
+    tracing::subscriber::with_default(subscriber, || tracing::info!("before"));
+    fs::rename(&path, &moved).expect("the file is there");
+    guard.reopen();
+    drop(guard);
+    assert!(fs::read_to_string(&moved).expect("is there").contains("before"));
+    assert_eq!(fs::read_to_string(&path).expect("a new file is there"), "");
+    let mode = fs::metadata(&path).expect("is there").permissions().mode();
+    assert_eq!(mode & 0o007, 0, "strangers on the machine do not read it: {mode:o}");
 }
 
 #[test]

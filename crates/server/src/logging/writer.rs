@@ -5,9 +5,11 @@
 //! game.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, Write},
     mem,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -22,11 +24,28 @@ use tracing_subscriber::fmt::MakeWriter;
 const MAX_WAITING_BYTES: usize = 4 << 20;
 /// Time that the end of the process waits for the last lines.
 const LAST_LINES_WAIT: Duration = Duration::from_secs(2);
+/// Mode of a new log file: it names players and addresses, so only its owner and group read it.
+const FILE_MODE: u32 = 0o640;
+
+/// The file that lines are appended to.
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl LogFile {
+    pub(super) fn open(path: PathBuf) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(&path)?;
+        Ok(Self { path, file })
+    }
+}
 
 #[derive(Default)]
 struct Queue {
     stdout: Vec<u8>,
     file: Vec<u8>,
+    /// Whether the file has to be opened anew by its name, because the file of before was moved away.
+    reopen: bool,
     /// Whether further lines are refused.
     closed: bool,
     /// Whether the thread has written everything and ended.
@@ -101,6 +120,12 @@ impl LogGuard {
     pub fn lost_lines(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.lost_lines)
     }
+
+    /// Has the file opened anew by its name, behind the lines that wait, so that tools may move it away and keep it.
+    pub fn reopen(&self) {
+        self.shared.lock().reopen = true;
+        self.shared.changed.notify_all();
+    }
 }
 
 impl Drop for LogGuard {
@@ -121,7 +146,7 @@ pub(super) struct RunningLog {
 }
 
 /// Starts the thread of the log.
-pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Result<RunningLog> {
+pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<LogFile>) -> io::Result<RunningLog> {
     let shared = Arc::new(Shared::default());
     let for_thread = Arc::clone(&shared);
     thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&for_thread, stdout, file))?;
@@ -131,15 +156,16 @@ pub(super) fn start(stdout: Box<dyn Write + Send>, file: Option<File>) -> io::Re
 }
 
 /// The thread: writes all waiting lines in one piece, again and again until the end.
-fn write_all(shared: &Shared, mut stdout: Box<dyn Write + Send>, mut file: Option<File>) {
+fn write_all(shared: &Shared, mut stdout: Box<dyn Write + Send>, mut file: Option<LogFile>) {
     let mut reported = 0;
     loop {
         let mut queue = shared.lock();
-        while queue.stdout.is_empty() && queue.file.is_empty() && !queue.closed {
+        while queue.stdout.is_empty() && queue.file.is_empty() && !queue.closed && !queue.reopen {
             queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         let (for_stdout, for_file) = (mem::take(&mut queue.stdout), mem::take(&mut queue.file));
-        let finished = queue.closed && for_stdout.is_empty() && for_file.is_empty();
+        let reopen = mem::take(&mut queue.reopen);
+        let finished = queue.closed && for_stdout.is_empty() && for_file.is_empty() && !reopen;
         queue.done = finished;
         drop(queue);
         if finished {
@@ -148,11 +174,28 @@ fn write_all(shared: &Shared, mut stdout: Box<dyn Write + Send>, mut file: Optio
         }
         // An output that fails cannot be reported on that output; the other one still gets its lines.
         let _ = stdout.write_all(&for_stdout).and_then(|()| stdout.flush());
-        if let Some(file) = &mut file {
+        if let Some(LogFile { path, file }) = &mut file {
             let _ = file.write_all(&for_file);
+            if reopen {
+                match LogFile::open(path.clone()) {
+                    Ok(anew) => *file = anew.file,
+                    Err(error) => report_unopened(path, &error, &mut stdout),
+                }
+            }
         }
         report_lost(shared, &mut reported, &mut stdout);
     }
+}
+
+/// Reports that the file could not be opened anew; lines go on into the file of before.
+fn report_unopened(path: &Path, error: &io::Error, stdout: &mut impl Write) {
+    let line = serde_json::json!({
+        "level": "WARN",
+        "message": "the log file cannot be opened anew: lines go on into the file of before",
+        "path": path.display().to_string(),
+        "error": error.to_string(),
+    });
+    let _ = writeln!(stdout, "{line}");
 }
 
 /// Reports dropped lines, once for each time that lines were dropped.

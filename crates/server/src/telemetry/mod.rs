@@ -4,6 +4,7 @@ pub mod cluster;
 mod custom;
 pub mod exposition;
 mod match_logs;
+mod process;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -75,6 +76,8 @@ impl Telemetry {
     pub fn render(&self) -> String {
         let labels = [("node_name", self.node_name.as_str()), ("namespace", self.namespace.as_str())];
         let mut page = Exposition::new(&self.prefix, &labels);
+        page.family("build_info", "gauge", "Always 1; the label says which Muster this is.");
+        page.labelled("build_info", &[("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())], 1.0);
         page.gauge("uptime_seconds", "Time since the server started.", self.started.elapsed().as_secs_f64());
         page.counter("log_lines_lost_count", "Log lines dropped because too many waited.", read(&self.lost_log_lines));
         self.render_operations(&mut page);
@@ -94,7 +97,9 @@ impl Telemetry {
         }
         let mut own = Exposition::new(&self.custom_prefix, &labels);
         custom::render(&self.custom, &mut own);
-        page.finish() + &own.finish()
+        let mut system = Exposition::new("", &labels);
+        process::render(&mut system);
+        page.finish() + &own.finish() + &system.finish()
     }
 
     fn render_operations(&self, page: &mut Exposition) {

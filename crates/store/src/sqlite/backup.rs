@@ -214,7 +214,8 @@ fn count_rows(connection: &Connection) -> rusqlite::Result<BTreeMap<String, u64>
     let mut tables = connection.prepare(sql)?;
     let tables: Vec<String> = tables.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let count = |table: String| {
-        let count: i64 = connection.query_row(&format!("SELECT count(*) FROM \"{table}\""), [], |row| row.get(0))?;
+        let quoted = table.replace('"', "\"\"");
+        let count: i64 = connection.query_row(&format!("SELECT count(*) FROM \"{quoted}\""), [], |row| row.get(0))?;
         Ok((table, u64::try_from(count).unwrap_or(0)))
     };
     tables.into_iter().map(count).collect()

@@ -134,6 +134,18 @@ fn restores_what_was_backed_up_while_running() {
 }
 
 #[test]
+fn backs_up_tables_of_game_code_whatever_their_names() {
+    let (folder, store, _) = backed_up();
+    drop(store);
+    let path = folder.0.join("data").join("muster.db");
+    let game = rusqlite::Connection::open(&path).unwrap();
+    game.execute_batch("CREATE TABLE \"a \"\"b\"\" 'c'\" (n); INSERT INTO \"a \"\"b\"\" 'c'\" VALUES (1)").unwrap();
+    drop(game);
+    let manifest = backup(&path, &[], &folder.0.join("again")).unwrap();
+    assert_eq!(manifest.rows["a \"b\" 'c'"], 1);
+}
+
+#[test]
 fn refuses_damaged_backups() {
     let (folder, _store, saved) = backed_up();
     let database = saved.join("muster.db");

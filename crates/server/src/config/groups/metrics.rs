@@ -1,12 +1,20 @@
 //! Metrics for Prometheus.
 
-use super::super::key::{Key, Kind, PORT, at_least, honoured};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::super::key::{Key, Kind, Origin, PORT, at_least, honoured};
+use super::super::secret::Secret;
 
 honoured! {
     /// Metrics.
     pub struct Metrics in "metrics." {
-        /// TCP port on which Prometheus reads the metrics, on the interface of `socket.address`. 0 is off.
+        /// TCP port on which Prometheus reads the metrics, on the interface of `metrics.address`. 0 is off.
         prometheus_port: u16 = "0", PORT;
+        /// IP address of the interface on which Prometheus reads the metrics; empty for all interfaces. Players need not
+        /// reach it.
+        address: Option<IpAddr> = "127.0.0.1", Kind::Interface, Origin::Ours;
+        /// Token that Prometheus has to send (`authorization` in its configuration); empty for none.
+        token: Secret = "", Kind::Secret, Origin::Ours;
         /// Value of the label `namespace`, for telling games apart.
         namespace: String = "", Kind::Text;
         /// Prefix of the metrics' names; empty for none. Characters that names of Prometheus cannot have become `_`.
@@ -16,6 +24,13 @@ honoured! {
         custom_prefix: String = "custom", Kind::Text;
         /// Largest number of metrics that game code may make, each with its tags; 0 for no limit.
         custom_scope_limit: usize = "10000", at_least(0);
+    }
+}
+
+impl Metrics {
+    /// The address to listen on.
+    pub fn listen_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), self.prometheus_port)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of wrong values of every kind, and of their messages.
 
+use super::super::{KeyFile, ServerMode, from_pairs, load};
 use super::Case;
 
 #[track_caller]
@@ -143,6 +144,25 @@ fn a_prefix_that_metrics_cannot_have_is_told() {
     for fits in ["", "my_game", "Game9"] {
         assert_eq!(notices(fits), [], "{fits}");
     }
+}
+
+#[test]
+fn metrics_that_nobody_elsewhere_can_read_are_told() {
+    let notices = |case: Case| case.flag("metrics.prometheus_port", "9100").loaded().notices;
+    let told = notices(Case::new());
+    assert!(matches!(&*told, [one] if one.text.contains("set `metrics.address`")), "{told:?}");
+    assert_eq!(notices(Case::new().flag("metrics.address", "127.0.0.1")), []);
+    assert_eq!(notices(Case::new().flag("metrics.address", "")), []);
+    assert_eq!(notices(Case::new().dev()), []);
+}
+
+#[test]
+fn commands_that_serve_nobody_need_no_database_of_all_nodes() {
+    let case = Case::new().flag("cluster.nats", "nats://127.0.0.1:4222");
+    let flags = from_pairs(case.flags.iter().map(|(name, text)| (name.as_str(), text.as_str()))).expect("known keys");
+    let of = |key_file| load(ServerMode::Serve, key_file, &flags, []).map(|_| ()).map_err(|faults| faults.to_string());
+    assert_eq!(of(KeyFile::Ignore), Ok(()));
+    assert!(of(KeyFile::Read).is_err_and(|faults| faults.contains("all nodes need one PostgreSQL")));
 }
 
 #[test]

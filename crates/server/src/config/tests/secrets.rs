@@ -34,8 +34,21 @@ fn no_output_shows_a_secret() {
 fn no_fault_shows_a_secret() {
     let case = Case::new().flag("session.encryption_key", "HIDDEN\0").flag("database.address", "u:HIDDEN%@db");
     assert!(!case.faults().contains("HIDDEN"), "{}", case.faults());
-    let equal = Case::new().flag("session.encryption_key", "HIDDEN1").flag("session.refresh_encryption_key", "HIDDEN1");
+    let equal = Case::new().flag("session.encryption_key", "HIDDEN 1").flag("session.refresh_encryption_key", "HIDDEN 1");
     assert!(equal.faults().contains("are equal") && !equal.faults().contains("HIDDEN"), "{}", equal.faults());
+}
+
+#[test]
+fn serve_refuses_keys_that_can_be_guessed_and_warns_of_short_ones() {
+    for key in ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key"] {
+        let faults = Case::new().flag(key, "7 bytes").faults();
+        let expected = format!("command line: `{key}` is refused: it has 7 bytes and can be guessed");
+        assert!(faults.starts_with(&expected), "{faults}");
+        Case::new().dev().flag(key, "x").loaded();
+        let told = |text: &str| Case::new().flag(key, text).loaded().notices.len();
+        assert_eq!([told("eight by"), told("sixteen bytes!!!")], [1, 0], "{key}");
+    }
+    Case::new().flag("socket.server_key", "x").loaded();
 }
 
 #[test]
