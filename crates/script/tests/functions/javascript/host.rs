@@ -87,7 +87,7 @@ fn undefined_in_values_is_null() {
         );
         assert_eq!(answer(&body, ""), Ok(expect.to_owned()), "{value}");
     }
-    check("nk.localcachePut('k', { a: undefined }, 60), Object.keys(nk.localcacheGet('k')).length", "0");
+    check("(nk.localcachePut('k', { a: undefined }, 60), Object.keys(nk.localcacheGet('k')).length)", "0");
 }
 
 #[test]
