@@ -5,6 +5,7 @@
 //! is such a folder, and a line in [`ENGINES`].
 
 mod functions;
+pub(crate) mod loaded;
 mod matches;
 
 use std::any::Any;
@@ -14,8 +15,10 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub use functions::EngineFunctions;
+pub use loaded::LoadedCode;
 pub use matches::{EngineDurableMatches, EngineMatches};
 
 use crate::functions::Functions;
@@ -62,8 +65,8 @@ pub(crate) trait Language: Sync + 'static {
     /// For a module that cannot be read, does not compile, or fails when it runs.
     async fn load(folder: &Path, host: &Rc<Host>, settings: &EngineSettings) -> Result<Self::Program, LoadError>;
 
-    /// Writes to the log how much was loaded; nothing if there are no modules.
-    fn log_loaded(program: &Self::Program, folder: &Path, generation: u64);
+    /// The code that a program has. Its list of files is empty if there are no modules.
+    fn code(program: &Self::Program) -> LoadedCode;
 }
 
 /// Settings of the operator for game code.
@@ -123,13 +126,22 @@ impl Programs {
         settings: &EngineSettings,
         generation: u64,
     ) -> Result<Self, LoadError> {
-        let mut programs = Vec::new();
+        let (mut programs, mut loaded) = (Vec::new(), Vec::new());
         for engine in ENGINES {
+            let begun = Instant::now();
             let program = engine.load(folder, host, settings).await?;
+            let (code, ms) = (engine.code(&program), begun.elapsed().as_millis());
             programs.push(LanguageProgram { engine, program, limits: engine.limits(settings) });
+            loaded.push((code, u64::try_from(ms).unwrap_or(u64::MAX)));
         }
-        programs.iter().for_each(|loaded| loaded.engine.log_loaded(&loaded.program, folder, generation));
+        loaded.iter().for_each(|(code, ms)| log(code, folder, generation, *ms));
         Ok(Self(programs))
+    }
+
+    /// The code of each language that has any, and of each whose files are not loaded.
+    pub fn code(&self) -> Vec<LoadedCode> {
+        let all = self.0.iter().map(|loaded| loaded.engine.code(&loaded.program));
+        all.filter(|code| !code.files.is_empty() || code.left_out.is_some()).collect()
     }
 
     /// The functions and hooks of one shard, by language.
@@ -153,6 +165,18 @@ impl Programs {
     }
 }
 
+/// Writes to the log what was loaded of one language.
+fn log(code: &LoadedCode, folder: &Path, generation: u64, ms: u64) {
+    let LoadedCode { language, functions, hooks, matches, left_out, .. } = code;
+    let (folder, files) = (folder.display(), code.file_list());
+    if !files.is_empty() {
+        tracing::info!(%folder, language, generation, files, functions, hooks, matches, ms, "game code is loaded");
+    }
+    if let Some(told) = left_out {
+        tracing::warn!(%folder, language, "{told}");
+    }
+}
+
 /// A [`Language`] without type parameters, so that one list can hold all languages.
 trait Engine: Sync {
     fn extensions(&self) -> &'static [&'static str];
@@ -168,7 +192,7 @@ trait Engine: Sync {
         settings: &'a EngineSettings,
     ) -> LocalFuture<'a, Result<AnyProgram, LoadError>>;
 
-    fn log_loaded(&self, program: &AnyProgram, folder: &Path, generation: u64);
+    fn code(&self, program: &AnyProgram) -> LoadedCode;
 
     fn functions(
         &self,
@@ -203,8 +227,8 @@ impl<L: Language> Engine for L {
         Box::pin(async move { Ok(Arc::new(L::load(folder, host, settings).await?) as AnyProgram) })
     }
 
-    fn log_loaded(&self, program: &AnyProgram, folder: &Path, generation: u64) {
-        L::log_loaded(&typed(program), folder, generation);
+    fn code(&self, program: &AnyProgram) -> LoadedCode {
+        L::code(&typed(program))
     }
 
     fn functions(

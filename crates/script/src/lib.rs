@@ -24,7 +24,7 @@ pub mod value;
 mod wasm;
 pub mod watch;
 
-pub use engines::{EngineFunctions, EngineMatches, EngineSettings, Programs};
+pub use engines::{EngineFunctions, EngineMatches, EngineSettings, LoadedCode, Programs};
 pub use host::Host;
 pub use languages::{LanguageMatches, Languages};
 pub use luau::language::{LuaFunctions, LuaMatches};

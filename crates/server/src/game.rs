@@ -27,8 +27,8 @@ use muster_script::process::{CustomMetrics, Process, SliceClock};
 use muster_script::value::Value;
 use muster_script::watch::{FolderState, folder_state};
 use muster_script::{
-    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, Programs, ScriptMetrics, ShardParts,
-    returns_to,
+    EngineSettings, Host, LanguageMatches, Languages, Limits, LoadError, LoadedCode, Programs, ScriptMetrics,
+    ShardParts, returns_to,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -127,6 +127,11 @@ impl Game {
         let reload = Reload::new(loader.clone(), store, signing, shards, watched_files);
         let record_dir = config.matches.record_dir.clone();
         Ok((Self { generations, taken, loader, jobs: Jobs::of_one_server(), logs: None, record_dir }, reload))
+    }
+
+    /// The code of each language that was loaded.
+    pub(crate) fn code(&self) -> Vec<LoadedCode> {
+        self.generations.borrow().programs.code()
     }
 
     /// Sets which scheduled functions this node runs.

@@ -346,7 +346,12 @@ fn check_loads_the_game_code_over_an_empty_database() {
                 nk.register_rpc(function() return '' end, 'answer')";
     std::fs::write(modules.join("game.lua"), code).unwrap();
     let told = check(&[]).succeeded();
+    assert!(told.contains("\nLua: 1 file (game.lua): 1 function, 0 hooks, 0 match handlers\n"), "{told}");
     assert!(told.ends_with(&format!("the configuration is valid, and the game code in {} loads\n", modules.display())));
+    std::fs::write(modules.join("main.ts"), "export function InitModule() {}").unwrap();
+    let told = check(&[]).succeeded();
+    assert!(told.contains("\nwarning: JavaScript: no script is run: "), "{told}");
+    assert!(told.contains("runtime.js_entrypoint") && told.contains("main.ts"), "{told}");
     let missing = check(&["--socket.ssl_certificate", "/no/file", "--socket.ssl_private_key", "/no/file"]);
     assert_eq!(missing.code, Some(FAILED), "{missing:?}");
     assert!(missing.stdout.contains("/no/file"), "{missing:?}");

@@ -38,6 +38,8 @@ fn in_development_what_changes_is_loaded_at_once() {
     assert_eq!(ask(&server), 404, "there is no folder of modules yet");
     write(&modules, "game.lua", &says("first"));
     runs(&server, 2);
+    let line = server.wait_for_log("game code is loaded");
+    assert!(line.contains("\"files\":\"game.lua\"") && line.contains("\"functions\":1"), "{line}");
     assert_eq!(ask(&server), "first");
     write(&modules, "game.lua", &says("second, and longer"));
     runs(&server, 3);

@@ -213,10 +213,26 @@ function shownError(error) {
   return told;
 }
 
+// A value in which the text `(undefined)` stands for undefined.
+function withUndefined(value) {
+  if (value === "(undefined)") {
+    return undefined;
+  } else if (value === null || typeof value !== "object") {
+    return value;
+  } else if (Array.isArray(value)) {
+    return value.map(withUndefined);
+  }
+  var members = {};
+  Object.keys(value).forEach(function (name) {
+    members[name] = withUndefined(value[name]);
+  });
+  return members;
+}
+
 function conformance(ctx, logger, nk, payload) {
   var request = JSON.parse(payload);
   var given = request.arguments.map(function (argument) {
-    return argument.bytes !== undefined ? fromHex(argument.bytes) : argument.value;
+    return argument.bytes !== undefined ? fromHex(argument.bytes) : withUndefined(argument.value);
   });
   var name = request["function"];
   var isProbe = name.indexOf("probe:") === 0;

@@ -12,6 +12,7 @@ use muster_live::matches::Chain;
 
 use crate::durable::recorded_call::RecordedCall;
 use crate::machine::limits::Limits;
+use crate::machine::once::OnceRun;
 use crate::metrics::ScriptMetrics;
 
 /// Approximate number of bytes that the server writes around a line of the log. They count too, because many empty
@@ -28,27 +29,31 @@ pub struct Meter {
     log_bytes_max: usize,
     /// Set for a callback of a recorded match.
     recorded_call: Option<Rc<RecordedCall>>,
+    /// The code that takes effect once, while the call runs such code.
+    once: RefCell<Option<Rc<OnceRun>>>,
 }
 
 impl Meter {
     /// The meter of a call that is not recorded. `chain` holds the matches whose callbacks wait for the call.
     pub(crate) fn new(chain: Chain, limits: &Limits) -> Rc<Self> {
-        let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
-        Rc::new(Self {
-            chain,
-            calls: Cell::new(0),
-            calls_max,
-            log_bytes: Cell::new(0),
-            log_bytes_max,
-            recorded_call: None,
-        })
+        Rc::new(Self::of(chain, limits, None))
     }
 
     /// The meter of a callback of a recorded match.
     pub(crate) fn recorded(chain: Chain, limits: &Limits, call: Rc<RecordedCall>) -> Rc<Self> {
-        let (calls_max, log_bytes_max) = (limits.host_calls_max, limits.log_bytes_max);
-        let recorded_call = Some(call);
-        Rc::new(Self { chain, calls: Cell::new(0), calls_max, log_bytes: Cell::new(0), log_bytes_max, recorded_call })
+        Rc::new(Self::of(chain, limits, Some(call)))
+    }
+
+    fn of(chain: Chain, limits: &Limits, recorded_call: Option<Rc<RecordedCall>>) -> Self {
+        Self {
+            chain,
+            calls: Cell::new(0),
+            calls_max: limits.host_calls_max,
+            log_bytes: Cell::new(0),
+            log_bytes_max: limits.log_bytes_max,
+            recorded_call,
+            once: RefCell::default(),
+        }
     }
 }
 
@@ -93,6 +98,21 @@ impl Current {
     /// Whether the current call is a replayed callback of a recorded match.
     pub(crate) fn is_replayed(&self) -> bool {
         self.0.borrow().recorded_call.as_ref().is_some_and(|call| call.is_replayed())
+    }
+
+    /// The code that takes effect once, while the current call runs such code.
+    pub(crate) fn once(&self) -> Option<Rc<OnceRun>> {
+        self.0.borrow().once.borrow().clone()
+    }
+
+    /// Sets or ends the code that takes effect once. Answers the code that was set before.
+    pub(crate) fn set_once(&self, run: Option<Rc<OnceRun>>) -> Option<Rc<OnceRun>> {
+        self.0.borrow().once.replace(run)
+    }
+
+    /// Whether the current call repeats code that takes effect once.
+    pub(crate) fn repeats_once(&self) -> bool {
+        self.0.borrow().once.borrow().as_ref().is_some_and(|run| run.is_repeated())
     }
 
     /// Counts a call of a host function.

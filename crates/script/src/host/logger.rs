@@ -96,6 +96,10 @@ pub(crate) fn print(host: &Host, text: &[u8], file: &str, line: usize) {
 
 /// The line to log for a text; `None` if the call has logged too much.
 fn line_within_limits(host: &Host, text: &[u8]) -> Option<String> {
+    // The first run has logged the line.
+    if host.current.repeats_once() {
+        return None;
+    }
     let line = &text[..text.len().min(LINE_BYTES_MAX)];
     let may_log = host.current.may_log(line.len(), &host.process.metrics);
     may_log.then(|| String::from_utf8_lossy(line).into_owned())

@@ -72,8 +72,8 @@ pub use row::{
 use row::{flag, not_yet, number};
 pub(crate) use row::{optional, required};
 pub use sessions::{Signing, USERS_BANNED_MAX};
-pub(crate) use shape::Unfit;
 pub use shape::{AnswerShape, ArgumentRules, LuaShape};
+pub(crate) use shape::{Unfit, UnfitMember};
 pub use streams::{
     STATUS_FOLLOW_MAX, STREAM_DATA_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAM_LIST_MAX, STREAM_STATUS_BYTES_MAX,
 };

@@ -112,6 +112,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
               have sender_id and persistent.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_REQUEST))],
         effect: EffectClass::Writes,
+        javascript: JavaScriptShape::taking(ArgumentRules {
+            members_not_empty: &["sender_id"],
+            ..ArgumentRules::BY_RULE
+        }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let records = Record::list(arguments.any(), "notifications")?;
@@ -190,6 +194,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Deletes notifications, each named by notification_id, and by user_id if it must be that user's.",
         parameters: &[required("notifications", Type::List(&NOTIFICATION_DELETE_REQUEST))],
         effect: EffectClass::Writes,
+        javascript: JavaScriptShape::taking(ArgumentRules {
+            members_not_empty: &["user_id", "notification_id"],
+            ..ArgumentRules::BY_RULE
+        }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let mut by_user = std::collections::BTreeMap::<Option<UserId>, Vec<String>>::new();
@@ -234,6 +242,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
               subject, content and sender that change.",
         parameters: &[required("updates", Type::List(&NOTIFICATION_UPDATE))],
         effect: EffectClass::Writes,
+        javascript: JavaScriptShape::taking(ArgumentRules {
+            members_not_empty: &["id", "subject", "sender"],
+            ..ArgumentRules::BY_RULE
+        }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let updates = Record::list(arguments.any(), "updates")?;

@@ -34,7 +34,7 @@ impl Record {
     }
 
     fn take(&mut self, name: &str) -> Value {
-        let found = self.0.iter_mut().find(|(key, _)| key == name || is_camel_case_of(key, name));
+        let found = self.0.iter_mut().find(|(key, _)| is_name(key, name));
         found.map_or(Value::Nil, |(_, value)| std::mem::replace(value, Value::Nil))
     }
 
@@ -159,6 +159,11 @@ pub(super) fn of_time(time: Timestamp) -> Value {
 /// A table of named values, without those that are nil.
 pub(super) fn record<const N: usize>(entries: [(&'static str, Value); N]) -> Value {
     Value::Record(entries.into_iter().filter(|(_, value)| *value != Value::Nil).collect())
+}
+
+/// Whether a key is a name of the server, as Lua or as JavaScript writes it.
+pub(super) fn is_name(key: &str, name: &str) -> bool {
+    key == name || is_camel_case_of(key, name)
 }
 
 /// Whether a key is a name of the server as JavaScript writes it: `userId` for `user_id`.

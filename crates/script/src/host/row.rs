@@ -113,6 +113,17 @@ impl HostFunction {
     pub fn start(&self, host: &Rc<Host>, values: Vec<Value>) -> Result<HostAnswer> {
         host.current.count(&host.process.metrics)?;
         let arguments = Arguments::check(self, values)?;
+        match host.current.once() {
+            Some(run) => run.start(host, self, arguments),
+            None => self.begin(host, arguments),
+        }
+    }
+
+    /// Calls the function for a call that may be one of a recorded match.
+    ///
+    /// # Errors
+    /// When the function refuses.
+    pub(crate) fn begin(&self, host: &Rc<Host>, arguments: Arguments) -> Result<HostAnswer> {
         match host.current.recorded_call() {
             Some(call) => call.start(host, self, arguments),
             None => self.run(host, arguments),

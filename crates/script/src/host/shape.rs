@@ -22,6 +22,11 @@ pub struct ArgumentRules {
     pub ranges: &'static [(&'static str, f64, f64)],
     /// Values of arguments that are left out.
     pub defaults: &'static [(&'static str, DefaultValue)],
+    /// Members of tables that count as left out when they are null. In JavaScript other members may be left out, but not
+    /// be null or undefined.
+    pub null_is_absent: &'static [&'static str],
+    /// Members of tables that may be left out, but not be an empty text, in JavaScript.
+    pub members_not_empty: &'static [&'static str],
 }
 
 /// An argument that breaks a rule: its index in the row, and what it must be.
@@ -29,6 +34,13 @@ pub struct ArgumentRules {
 pub(crate) struct Unfit {
     pub(crate) index: usize,
     pub(crate) expected: String,
+}
+
+/// A member of a table that breaks a rule: its name, and what it must be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnfitMember {
+    pub(crate) name: &'static str,
+    pub(crate) expected: &'static str,
 }
 
 impl ArgumentRules {
@@ -41,6 +53,8 @@ impl ArgumentRules {
         whole: &[],
         ranges: &[],
         defaults: &[],
+        null_is_absent: &[],
+        members_not_empty: &[],
     };
 
     fn range(&self, name: &str) -> Option<&'static (&'static str, f64, f64)> {

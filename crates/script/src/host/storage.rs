@@ -78,6 +78,10 @@ pub(super) const STORAGE_WRITE_ACK: Type = Type::Record(&RecordType {
 pub(super) const ACK_WITHOUT_TIMES: AnswerShape =
     AnswerShape { without: &["create_time", "update_time"], ..AnswerShape::BY_RULE };
 
+/// Owners and versions of objects may be left out, but not be empty, in JavaScript.
+pub(super) const OWNER_NOT_EMPTY: ArgumentRules =
+    ArgumentRules { members_not_empty: &["user_id", "version"], ..ArgumentRules::BY_RULE };
+
 /// The number of objects in a page whose length is not given.
 const LIST_LEN_DEFAULT: f64 = 100.0;
 
@@ -96,6 +100,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                  permission_write, create_time, update_time",
         errors: &[(ErrorKind::ResourceExhausted, "the objects are too large to be read at once")],
         effect: EffectClass::Reads,
+        javascript: JavaScriptShape::taking(OWNER_NOT_EMPTY),
         go: GoShape::arguments(&[("object_ids", "reads")]),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -116,7 +121,10 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         answers: "collection, key, user_id and version of each object, in the order of the request",
         effect: EffectClass::WritesKeyed,
         lua: LuaShape::answering(ACK_WITHOUT_TIMES),
-        javascript: JavaScriptShape::with_tables(ACK_WITHOUT_TIMES),
+        javascript: JavaScriptShape {
+            arguments: ArgumentRules { null_is_absent: &["user_id", "version"], ..OWNER_NOT_EMPTY },
+            ..JavaScriptShape::with_tables(ACK_WITHOUT_TIMES)
+        },
         go: GoShape { error: "rejected", ..GoShape::arguments(&[("objects", "writes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -135,6 +143,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
               that it must be at.",
         parameters: &[required("object_ids", Type::List(&STORAGE_DELETE_REQUEST))],
         effect: EffectClass::WritesKeyed,
+        javascript: JavaScriptShape::taking(OWNER_NOT_EMPTY),
         go: GoShape { error: "rejected", ..GoShape::arguments(&[("object_ids", "deletes")]) },
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {

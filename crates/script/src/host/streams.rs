@@ -13,8 +13,8 @@ use muster_wire::realtime::{Envelope, Stream, StreamData};
 
 use super::records::{Record, record, texts};
 use super::{
-    AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, LuaShape,
-    Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, only, optional, required,
+    AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, Host, HostFunction, JavaScriptShape,
+    LuaShape, Parameter, ROW, RecordType, Run, TEXTS, Type, field, flag, maybe, only, optional, required,
 };
 use crate::value::Value;
 
@@ -38,6 +38,12 @@ const PRESENCES: Parameter = optional("presences", Type::List(&PRESENCE));
 const RELIABLE: Parameter = flag("reliable", true);
 
 const STATUS_IS_TEXT: LuaShape = LuaShape::taking(ArgumentRules { no_numbers: &["status"], ..ArgumentRules::BY_RULE });
+
+/// Members of presences that say nothing of where a message goes may be null, in JavaScript.
+const SENDS_TO_PRESENCES: JavaScriptShape = JavaScriptShape::taking(ArgumentRules {
+    null_is_absent: &["user_id", "username", "node", "hidden", "persistence", "status", "reason"],
+    ..ArgumentRules::BY_RULE
+});
 
 const STREAM_KEY: Type = Type::Record(&RecordType {
     name: "Stream",
@@ -229,6 +235,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         doc: "Sends a text to the sessions on a stream. If presences are given, only those of them that are on the \
               stream get the text.",
         parameters: &[STREAM, required("data", Type::Text), PRESENCES, RELIABLE],
+        javascript: SENDS_TO_PRESENCES,
         effect: EffectClass::Players,
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
@@ -248,6 +255,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
               form of the message's JSON. If presences are given, only those of them that are on the stream get the \
               message.",
         parameters: &[STREAM, required("envelope", Type::Object), PRESENCES, RELIABLE],
+        javascript: SENDS_TO_PRESENCES,
         effect: EffectClass::Players,
         go: GoShape::by_hand("StreamSendRaw"),
         run: Run::Later(|host, mut arguments| {

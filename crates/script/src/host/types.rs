@@ -1,5 +1,7 @@
 //! Types of arguments and results, as the rows of the host table name them.
 
+use super::records::is_name;
+use super::shape::{ArgumentRules, UnfitMember};
 use crate::value::Value;
 
 /// The type of an argument, of a result or of a record's field.
@@ -83,6 +85,28 @@ impl Type {
         }
     }
 
+    /// The first member of tables in an argument that is there, but null, or an empty text where none may stand.
+    pub(crate) fn unfit_member(&self, value: &Value, rules: &ArgumentRules) -> Option<UnfitMember> {
+        match (self, value) {
+            (Self::List(of), Value::List(items)) => items.iter().find_map(|item| of.unfit_member(item, rules)),
+            // A table in place of a list is a list of one.
+            (Self::List(of), Value::Map(_)) => of.unfit_member(value, rules),
+            (Self::Record(RecordType { fields, .. }), Value::Map(entries)) => fields.iter().find_map(|field| {
+                let (_, value) = entries.iter().find(|(key, _)| is_name(key, field.name))?;
+                let unfit = |expected| Some(UnfitMember { name: field.name, expected });
+                match value {
+                    Value::Nil if rules.null_is_absent.contains(&field.name) => None,
+                    Value::Nil => unfit(field.of.expected_with_article()),
+                    Value::Bytes(text) if text.is_empty() && rules.members_not_empty.contains(&field.name) => {
+                        unfit("given, and not empty")
+                    }
+                    value => field.of.unfit_member(value, rules),
+                }
+            }),
+            _ => None,
+        }
+    }
+
     /// Name of this type in refusals. `table` is the word for tables in the language of the game code.
     pub(crate) fn expected(&self, table: &'static str) -> &'static str {
         match self {
@@ -91,6 +115,18 @@ impl Type {
             Self::Flag => "boolean",
             Self::Object | Self::List(_) | Self::Map(_) | Self::Record(_) => table,
             Self::Any | Self::Either(..) => "value",
+        }
+    }
+
+    /// Name of this type with its article, in refusals of JavaScript.
+    fn expected_with_article(&self) -> &'static str {
+        match self {
+            Self::Text | Self::Bytes => "a string",
+            Self::Number => "a number",
+            Self::Flag => "a boolean",
+            Self::List(_) => "an array",
+            Self::Object | Self::Map(_) | Self::Record(_) => "an object",
+            Self::Any | Self::Either(..) => "a value",
         }
     }
 }

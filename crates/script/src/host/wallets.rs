@@ -15,7 +15,8 @@ use super::accounts::USER_UPDATE_ACCOUNT;
 use super::records::{Record, amounts, object, of_amounts, of_json, of_time, record};
 use super::refusals::NO_ACCOUNT;
 use super::storage::{
-    ACK_WITHOUT_TIMES, STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack, to_delete, to_write,
+    ACK_WITHOUT_TIMES, OWNER_NOT_EMPTY, STORAGE_DELETE_REQUEST, STORAGE_WRITE_ACK, STORAGE_WRITE_REQUEST, of_ack,
+    to_delete, to_write,
 };
 use super::{
     AMOUNTS, AnswerShape, ArgumentRules, Arguments, DocumentedError, EffectClass, GoShape, HostFunction,
@@ -174,7 +175,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             no_empty_list: &["storage_write_acks", "wallet_update_acks"],
             ..ACK_WITHOUT_TIMES
         }),
-        javascript: JavaScriptShape::with_tables(ACK_WITHOUT_TIMES),
+        javascript: JavaScriptShape { arguments: OWNER_NOT_EMPTY, ..JavaScriptShape::with_tables(ACK_WITHOUT_TIMES) },
         go: GoShape { error: "rejected", ..GoShape::BY_RULE },
         run: Run::Later(|host, arguments| {
             Box::pin(async move {

@@ -75,7 +75,7 @@ impl Machine for Vm {
     const FORM: WriteOptions = messages::FORM;
 
     async fn start(program: &Program, host: &Rc<Host>, limits: &Limits) -> std::result::Result<Self, LoadError> {
-        Self::load(&program.modules, &program.uses, host, limits).await
+        Self::load(&program.modules, &program.uses, program.once(), host, limits).await
     }
 
     async fn call(

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::matches::MatchVm;
 use super::program::Program;
 use super::vm::Vm;
-use crate::engines::{EngineSettings, Language};
+use crate::engines::{EngineSettings, Language, LoadedCode};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::machine::LoadError;
 use crate::machine::limits::Limits;
+use crate::machine::{LoadError, LoadedProgram as _, Machine as _};
 use crate::matches::GameMatches;
 
 /// The functions and hooks of one shard's Lua code.
@@ -36,11 +36,8 @@ impl Language for Lua {
         Program::load(folder, host, &Self::limits(settings)).await
     }
 
-    fn log_loaded(program: &Program, folder: &Path, generation: u64) {
-        let (modules, functions, hooks) = (program.modules_count(), program.functions().len(), program.hooks_count());
-        if modules > 0 {
-            let folder = folder.display();
-            tracing::info!(%folder, generation, modules, functions, hooks, "game code is loaded");
-        }
+    fn code(program: &Program) -> LoadedCode {
+        let names = program.names();
+        LoadedCode::new(Vm::LANGUAGE, program.files(), names, names.handlers.len())
     }
 }

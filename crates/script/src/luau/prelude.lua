@@ -224,14 +224,19 @@ local function add_own_functions(compile, chunk, leave, loaded, environment, pat
     return package.preload
 end
 
-local function bind_once(begin)
+-- Makes `run_once`. Instances that have run or repeated a function are in `ran`, until they are collected.
+local function bind_once(begin, finish_once)
+    local ran = setmetatable({}, { __mode = "k" })
     return function(run)
-        local is_done, context = begin(run)
+        local is_done, context, before = begin(run, ran)
         if not is_done then
             error(context, 2)
         end
         if context then
-            run(context)
+            local has_ended, why = pcall(run, context)
+            if finish_once(run, has_ended, why, before) then
+                error(why, 0)
+            end
         end
     end
 end

@@ -10,6 +10,7 @@ use mlua::chunk::Compiler;
 use muster_live::matches::Chain;
 
 use super::dialect;
+use super::run_once::{KeptRun, OnceRole};
 use super::uses::Uses;
 use super::vm::{HOST_MODULE, Vm};
 use crate::host::{Host, Meter};
@@ -43,6 +44,8 @@ pub(super) struct Module {
 pub struct Program {
     pub(super) modules: Arc<[Module]>,
     pub(super) uses: Uses,
+    /// The function that the modules give to `run_once`.
+    kept_run: Option<KeptRun>,
     names: Names,
 }
 
@@ -70,9 +73,16 @@ impl Program {
     async fn run(sources: &[Source], uses: Uses, host: &Rc<Host>, limits: &Limits) -> Result<Self, LoadError> {
         let modules = sources.iter().map(|source| source.compile(&uses)).collect::<Result<_, _>>()?;
         let meter = Meter::new(Chain::default(), limits);
-        let names = host.current.during(meter, Vm::load(&modules, &uses, host, limits)).await?.names(&modules);
+        let loading = Vm::load(&modules, &uses, OnceRole::FINDS, host, limits);
+        let vm = host.current.during(meter, loading).await?;
+        let (names, kept_run) = (vm.names(&modules), vm.kept_run());
         names.warn_of_unbuilt();
-        Ok(Self { modules, names, uses })
+        Ok(Self { modules, names, uses, kept_run })
+    }
+
+    /// The part of this program's machines in `run_once`.
+    pub(super) fn once(&self) -> OnceRole {
+        OnceRole::Repeats(self.kept_run.clone())
     }
 
     /// The ids of functions that the modules register, in lower case.
@@ -80,14 +90,9 @@ impl Program {
         &self.names.functions
     }
 
-    /// How many hooks the modules register.
-    pub fn hooks_count(&self) -> usize {
-        self.names.hooks().count()
-    }
-
-    /// How many modules there are.
-    pub fn modules_count(&self) -> usize {
-        self.modules.len()
+    /// Names of the files.
+    pub(super) fn files(&self) -> Vec<String> {
+        self.modules.iter().map(|module| module.file.clone()).collect()
     }
 }
 

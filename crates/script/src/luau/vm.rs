@@ -14,6 +14,7 @@ use super::call::outcome;
 use super::context::Contexts;
 use super::instance::{Chunks, source_of};
 use super::program::Module;
+use super::run_once::{KeptRun, OnceParts, OnceRole};
 use super::seat::{Seat, Seats};
 use super::uses::Uses;
 use super::{builtins, catching, deterministic, functions, register, run_once};
@@ -40,6 +41,7 @@ pub struct Vm {
     pub(super) registered: SharedFunctions<Function>,
     pub(super) host: Rc<Host>,
     pub(super) contexts: Rc<Contexts>,
+    once: Rc<RefCell<OnceRole>>,
     pub(super) machine_bytes: usize,
     /// Whether the machine is for recorded matches.
     pub(super) is_recorded: bool,
@@ -81,11 +83,12 @@ impl Vm {
     pub(super) async fn load(
         modules: &Arc<[Module]>,
         uses: &Uses,
+        once: OnceRole,
         host: &Rc<Host>,
         limits: &Limits,
     ) -> std::result::Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
-        let vm = Self::bare(host, limits, false).map_err(failed)?;
+        let vm = Self::bare(host, limits, once, false).map_err(failed)?;
         let chunks = Chunks::load(&vm, modules, uses).map_err(failed)?;
         let (lua, require_all) = (vm.lua.clone(), vm.prelude.require_all.clone());
         let seat = vm.seat().map_err(failed)?;
@@ -122,8 +125,13 @@ impl Vm {
         self.registered.borrow().names(is_concurrent)
     }
 
+    /// The function of `run_once` that the modules have found or repeat.
+    pub(super) fn kept_run(&self) -> Option<KeptRun> {
+        self.once.borrow().kept()
+    }
+
     /// A machine without modules. In a machine for recorded matches, clock and randomness are those of the match.
-    pub(super) fn bare(host: &Rc<Host>, limits: &Limits, is_recorded: bool) -> Result<Self> {
+    pub(super) fn bare(host: &Rc<Host>, limits: &Limits, once: OnceRole, is_recorded: bool) -> Result<Self> {
         let libraries = StdLib::TABLE | StdLib::OS | StdLib::STRING | StdLib::UTF8 | StdLib::BIT | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new())?;
         lua.set_memory_limit(limits.machine_bytes)?;
@@ -150,7 +158,9 @@ impl Vm {
         };
         let registered = SharedFunctions::default();
         let contexts = Rc::new(Contexts::new(&lua, &host.process.facts)?);
-        let parts = Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts };
+        let once = Rc::new(RefCell::new(once));
+        let parts =
+            Parts { host, seats: &seats, prelude: &prelude, registered: &registered, contexts: &contexts, once: &once };
         let nk = host_module(&lua, &parts)?;
         lua.sandbox(true)?;
         // `sandbox` has put a table over the libraries, which all instances would share.
@@ -158,7 +168,7 @@ impl Vm {
         lua.set_named_registry_value(HOST_MODULE, nk)?;
         let (host, machine_bytes) = (host.clone(), limits.machine_bytes);
         let files = RefCell::default();
-        Ok(Self { lua, seats, prelude, registered, host, contexts, machine_bytes, is_recorded, files })
+        Ok(Self { lua, seats, prelude, registered, host, contexts, once, machine_bytes, is_recorded, files })
     }
 
     /// A seat for a new call.
@@ -219,6 +229,18 @@ struct Parts<'a> {
     prelude: &'a Prelude,
     registered: &'a SharedFunctions<Function>,
     contexts: &'a Rc<Contexts>,
+    once: &'a Rc<RefCell<OnceRole>>,
+}
+
+impl Parts<'_> {
+    fn of_once(&self) -> OnceParts {
+        OnceParts {
+            host: self.host.clone(),
+            seats: self.seats.clone(),
+            contexts: self.contexts.clone(),
+            role: self.once.clone(),
+        }
+    }
 }
 
 fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
@@ -240,8 +262,9 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
         nk.raw_set(name, bind.call::<Function>(run)?)?;
     }
     register::bind_all(lua, &nk, bind, parts.registered)?;
-    let begin_once = run_once::run_once(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
-    nk.raw_set("run_once", bind_once.call::<Function>(begin_once)?)?;
+    let once =
+        bind_once.call::<Function>((run_once::begin(lua, parts.of_once())?, run_once::end(lua, parts.of_once())?))?;
+    nk.raw_set("run_once", once)?;
     let get_context = run_once::get_context(lua, parts.host.clone(), parts.seats.clone(), parts.contexts.clone())?;
     nk.raw_set("get_context", bind.call::<Function>(get_context)?)?;
     nk.set_readonly(true);

@@ -7,6 +7,7 @@ pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
 pub mod migrate;
+pub(crate) mod once;
 pub(crate) mod registered;
 pub mod routes;
 mod stacks;

@@ -9,7 +9,6 @@ pub mod stuck;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use background::Background;
 pub use cache::LocalCache;
@@ -18,6 +17,7 @@ pub use custom_metrics::{CustomMetrics, Family, MetricKind, Reading, Series, TIM
 
 use self::source::place_of;
 use crate::functions::ServerFacts;
+use crate::machine::once::ProcessOnce;
 use crate::metrics::ScriptMetrics;
 use crate::value::Value;
 
@@ -45,7 +45,7 @@ pub struct Process {
     pub stuck: stuck::StuckModules,
     /// Whether developers use the server: logs then show the line of source at which game code failed.
     pub is_dev: bool,
-    ran_once: AtomicBool,
+    pub(crate) once: ProcessOnce,
 }
 
 impl Process {
@@ -63,7 +63,7 @@ impl Process {
             clock: SliceClock::default(),
             stuck: stuck::StuckModules::default(),
             is_dev: false,
-            ran_once: AtomicBool::new(false),
+            once: ProcessOnce::default(),
         }
     }
 
@@ -83,10 +83,5 @@ impl Process {
             self.clock.loaded(file, digest);
         }
         may
-    }
-
-    /// Whether this is the first call of this function in the process.
-    pub(crate) fn is_first_run(&self) -> bool {
-        !self.ran_once.swap(true, Ordering::Relaxed)
     }
 }

@@ -10,11 +10,10 @@ use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsV
 
 use super::binary;
 use super::errors::{throw, throw_refusal, throw_unreadable};
-use super::init::Init;
 use super::promises::Promises;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
-use crate::host::{Host, HostAnswer, HostFunction, Type, Unfit, pending as pending_functions};
+use crate::host::{Host, HostAnswer, HostFunction, Type, Unfit, UnfitMember, pending as pending_functions};
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::value::Value;
@@ -26,7 +25,6 @@ pub(super) struct Means {
     pub(super) host: Rc<Host>,
     pub(super) fiber: Rc<Fiber>,
     pub(super) budget: Rc<Budget>,
-    pub(super) init: Rc<Init>,
     pub(super) promises: Weak<Promises>,
 }
 
@@ -127,14 +125,9 @@ impl BoundHostFunction {
         means.take_a_step(ctx)?;
         let arguments = read(ctx, form, given)?;
         let written = AnswerWriter::new(form, &arguments);
-        let kept = means.init.answer(function.name, function.effect);
-        let answer = kept.unwrap_or_else(|| {
-            let answer = function.start(&means.host, arguments).and_then(|started| match started {
-                HostAnswer::Ready(value) => Ok(value),
-                HostAnswer::Pending(awaited) => means.fiber.wait(awaited),
-            });
-            means.init.keep(function.name, &answer);
-            answer
+        let answer = function.start(&means.host, arguments).and_then(|started| match started {
+            HostAnswer::Ready(value) => Ok(value),
+            HostAnswer::Pending(awaited) => means.fiber.wait(awaited),
         });
         match answer {
             Ok(value) => written.write(ctx, value),
@@ -200,8 +193,8 @@ fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) 
             }
             return Err(refuse(format!("{} is missing", what())));
         };
-        let argument =
-            values::read_within(value, &mut left).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
+        let read = if matches!(parameter.of, Type::Any) { values::read_within } else { values::read_argument };
+        let argument = read(value, &mut left).map_err(|unreadable| throw_unreadable(ctx, &what(), unreadable))?;
         // Unlike Lua, JavaScript takes no number and no buffer for a text.
         let is_unfit = match parameter.of {
             Type::Text => !value.is_string(),
@@ -211,6 +204,10 @@ fn read<'js>(ctx: &Ctx<'js>, form: &JavaScriptFunction, given: &[JsValue<'js>]) 
         if is_unfit {
             let expected = parameter.of.expected("array or object");
             return Err(refuse(format!("{} must be of type {expected}, not {}", what(), kind(value))));
+        }
+        if let Some(unfit) = parameter.of.unfit_member(&argument, rules) {
+            let UnfitMember { name, expected } = unfit;
+            return Err(refuse(format!("{}: {} must be {expected}", what(), camel_case(name))));
         }
         arguments.push(match (index, function.javascript.takes_base64, argument) {
             (0, true, Value::Bytes(text)) => match STANDARD.decode(text) {

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::matches::MatchVm;
 use super::program::Bundle;
 use super::vm::Vm;
-use crate::engines::{EngineSettings, Language};
+use crate::engines::{EngineSettings, Language, LoadedCode};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::machine::LoadError;
 use crate::machine::limits::Limits;
+use crate::machine::{LoadError, LoadedProgram as _, Machine as _};
 use crate::matches::GameMatches;
 
 /// The functions and hooks of one shard's JavaScript code.
@@ -41,11 +41,8 @@ impl Language for JavaScript {
         Bundle::load(folder, settings.js_entrypoint.as_deref(), host, &Self::limits(settings)).await
     }
 
-    fn log_loaded(program: &Bundle, _: &Path, generation: u64) {
-        if !program.is_empty() {
-            let (file, functions, hooks) = (program.file(), program.functions().len(), program.hooks_count());
-            let matches = program.handlers().len();
-            tracing::info!(file, generation, functions, hooks, matches, "game code in JavaScript is loaded");
-        }
+    fn code(program: &Bundle) -> LoadedCode {
+        let code = LoadedCode::new(Vm::LANGUAGE, program.files(), program.names(), program.handlers().len());
+        LoadedCode { left_out: program.left_out(), ..code }
     }
 }

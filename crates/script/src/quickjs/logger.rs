@@ -96,7 +96,7 @@ fn too_many_fields(ctx: &Ctx<'_>) -> rquickjs::Error {
 fn writes<'js>(ctx: &Ctx<'js>, name: &str, level: Level, means: Means, fields: Fields) -> Result<Function<'js>> {
     let function =
         Function::new(ctx.clone(), move |ctx: Ctx<'js>, format: JsString<'js>, rest: Rest<JsValue<'js>>| {
-            if means.init.is_repeated() {
+            if means.host.current.repeats_once() {
                 return Ok(());
             }
             means.count(&ctx)?;

@@ -13,7 +13,6 @@ mod errors;
 mod format;
 mod globals;
 mod host;
-mod init;
 pub(crate) mod language;
 mod logger;
 pub mod matches;

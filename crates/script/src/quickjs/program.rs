@@ -9,12 +9,13 @@ use muster_live::matches::Chain;
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::{Ctx, Function};
 
-use super::init::InitAnswers;
 use super::register::SavedFunction;
-use super::sources::Sources;
+use super::sources::{ENTRYPOINTS, Sources, scripts_in};
 use super::vm::Vm;
+use crate::engines::loaded::shown;
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
+use crate::machine::once::Answers;
 use crate::machine::registered::Names;
 use crate::machine::{LoadError, LoadedProgram};
 
@@ -22,9 +23,11 @@ use crate::machine::{LoadError, LoadedProgram};
 #[derive(Default)]
 pub struct Bundle {
     pub(super) sources: Arc<Sources>,
-    pub(super) answers: InitAnswers,
+    pub(super) answers: Answers,
     names: Names,
     handlers: BTreeSet<String>,
+    /// Files in a folder without an entry file.
+    left_out: Vec<String>,
 }
 
 impl Bundle {
@@ -41,7 +44,7 @@ impl Bundle {
     ) -> Result<Self, LoadError> {
         let sources = Sources::collect(folder, entrypoint)?;
         if sources.is_empty() {
-            return Ok(Self::default());
+            return Ok(Self { left_out: scripts_in(folder), ..Self::default() });
         }
         let file = sources.entry.clone();
         if !host.process.may_load(&file, sources.digest.clone()) {
@@ -58,7 +61,7 @@ impl Bundle {
         let handlers = registered.matches.keys().cloned().collect();
         names.warn_of_unbuilt();
         drop(registered);
-        Ok(Self { sources, answers, names, handlers })
+        Ok(Self { sources, answers, names, handlers, left_out: Vec::new() })
     }
 
     /// The ids of functions that the script registers, in lower case.
@@ -66,19 +69,25 @@ impl Bundle {
         &self.names.functions
     }
 
-    /// Number of hooks that the script registers.
-    pub fn hooks_count(&self) -> usize {
-        self.names.hooks().count()
-    }
-
     /// Whether there is no script.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// Name of the script's file.
-    pub fn file(&self) -> &str {
-        &self.sources.entry
+    /// Names of the files that are run: the entry file, and the others behind it.
+    pub(super) fn files(&self) -> Vec<String> {
+        self.sources.names()
+    }
+
+    /// A sentence on files of the folder of which none is run, if there are any.
+    pub(super) fn left_out(&self) -> Option<String> {
+        if self.left_out.is_empty() {
+            return None;
+        }
+        let (files, usual) = (shown(&self.left_out), ENTRYPOINTS.join(", "));
+        Some(format!(
+            "no script is run: the first one is named by runtime.js_entrypoint, or is one of {usual}; there are {files}"
+        ))
     }
 
     /// The names of the matches that the script registers.

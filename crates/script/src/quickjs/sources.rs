@@ -9,9 +9,10 @@ use super::compile::{Compiled, Import, compile};
 use super::places::PlaceMap;
 use crate::machine::LoadError;
 use crate::process::stuck::Digest;
+use crate::watch::folder_state;
 
 /// Names of the entry file if none is configured; the first that exists is run.
-const ENTRYPOINTS: [&str; 4] = ["index.js", "index.mjs", "index.ts", "index.mts"];
+pub(super) const ENTRYPOINTS: [&str; 4] = ["index.js", "index.mjs", "index.ts", "index.mts"];
 
 /// Limit on the bytes of a file; larger files are refused.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -54,6 +55,13 @@ impl Sources {
     /// The file with this name.
     pub(super) fn get(&self, name: &str) -> Option<&File> {
         self.files.get(name)
+    }
+
+    /// The names of all files, that of the entry file first.
+    pub(super) fn names(&self) -> Vec<String> {
+        let others = self.files.keys().filter(|name| **name != self.entry);
+        let entry = self.files.contains_key(&self.entry).then_some(&self.entry);
+        entry.into_iter().chain(others).map(ToString::to_string).collect()
     }
 
     /// The file that a name stands for in the file that imports it.
@@ -161,6 +169,16 @@ fn find(folder: &Path, from: &str, wanted: &str) -> Result<String, String> {
     let candidates = known.into_iter().chain(twin).chain(ENDINGS.iter().map(with)).chain(ENDINGS.iter().map(below));
     let mut candidates = candidates.filter(|name| folder.join(name).is_file());
     candidates.next().ok_or_else(|| format!("there is no file {path}, with or without {}", ENDINGS.join(", ")))
+}
+
+/// Names of the files in a folder that a script could begin with. Declarations of types are none.
+pub(super) fn scripts_in(folder: &Path) -> Vec<String> {
+    let name = |path: &Path| Some(path.strip_prefix(folder).ok()?.to_str()?.to_owned());
+    let is_script = |name: &String| {
+        let is_code = ENDINGS.iter().any(|ending| *ending != ".json" && name.ends_with(ending));
+        is_code && !name.ends_with(".d.ts") && !name.ends_with(".d.mts")
+    };
+    folder_state(folder).keys().filter_map(|path| name(path)).filter(is_script).collect()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {

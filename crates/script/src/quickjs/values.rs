@@ -26,8 +26,8 @@ fn told<T>(why: &str) -> std::result::Result<T, Unreadable> {
     Err(Unreadable::Told(why.to_owned()))
 }
 
-/// Reads a value. Objects with a method `toJSON`, such as dates, are read as its result; functions within objects are
-/// left out.
+/// Reads a value. Objects with a method `toJSON`, such as dates, are read as its result; functions within objects, and
+/// members that are undefined, are left out.
 ///
 /// # Errors
 /// For values without a form outside of JavaScript, for values nested too deeply or too large, and for exceptions of
@@ -41,12 +41,23 @@ pub(super) fn read(value: &JsValue<'_>) -> std::result::Result<Value, Unreadable
 /// # Errors
 /// The errors of [`read`].
 pub(super) fn read_within(value: &JsValue<'_>, left: &mut Allowance) -> std::result::Result<Value, Unreadable> {
-    Reading { left }.read(value, 0)
+    Reading { left, keeps_undefined: false }.read(value, 0)
+}
+
+/// Reads an argument of a host function whose members the host knows. As in the original, members that are undefined are
+/// nil.
+///
+/// # Errors
+/// The errors of [`read`].
+pub(super) fn read_argument(value: &JsValue<'_>, left: &mut Allowance) -> std::result::Result<Value, Unreadable> {
+    Reading { left, keeps_undefined: true }.read(value, 0)
 }
 
 struct Reading<'a> {
     /// The parts and bytes that may still be read.
     left: &'a mut Allowance,
+    /// Whether members that are undefined are nil; otherwise they are left out.
+    keeps_undefined: bool,
 }
 
 impl Reading<'_> {
@@ -107,7 +118,7 @@ impl Reading<'_> {
         let mut entries = Vec::new();
         for entry in object.own_props::<JsString<'_>, JsValue<'_>>(Filter::new().string().enum_only()) {
             let (name, value) = entry?;
-            if value.is_undefined() || value.is_function() || value.is_symbol() {
+            if value.is_undefined() && !self.keeps_undefined || value.is_function() || value.is_symbol() {
                 continue;
             }
             let name = text(&name)?;

@@ -15,7 +15,6 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Resu
 use super::context::{Contexts, context_of};
 use super::errors::{self, place, raised, stack, thrown};
 use super::host::{Means, nk};
-use super::init::{Init, InitAnswers};
 use super::logger::logger;
 use super::memory::{MachineAllocator, Memory};
 use super::modules::Imports;
@@ -29,6 +28,7 @@ use crate::machine::LoadError;
 use crate::machine::budget::{Budget, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
+use crate::machine::once::{Answers, OnceRun};
 use crate::process::clock::SliceAlarm;
 
 /// Bytes of a call's native stack that JavaScript may use. QuickJS keeps the frames of nested calls there: there is
@@ -139,8 +139,8 @@ impl Engine {
         // The turn begins here, so that the thread's earlier work does not count.
         budget.resume(false);
         let promises = Rc::<Promises>::default();
-        let (host, init, weakly) = (host.clone(), Rc::new(Init::default()), Rc::downgrade(&promises));
-        let means = Means { host, fiber, budget, init, promises: weakly };
+        let (host, weakly) = (host.clone(), Rc::downgrade(&promises));
+        let means = Means { host, fiber, budget, promises: weakly };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
         let made = enter_with(&context, BRIEF_STACK_BYTES, |ctx| {
@@ -200,8 +200,8 @@ impl Engine {
         &self,
         ctx: &Ctx<'_>,
         sources: &Arc<Sources>,
-        answers: Option<&InitAnswers>,
-    ) -> std::result::Result<InitAnswers, LoadError> {
+        answers: Option<&Answers>,
+    ) -> std::result::Result<Answers, LoadError> {
         self.means.budget.at(sources.entry.clone());
         self.imports.set(sources);
         if sources.are_translated() {
@@ -223,10 +223,15 @@ impl Engine {
             let file = &sources.entry;
             return Err(LoadError(format!("{file}: there is no function InitModule at the top level")));
         };
-        self.means.init.begin(answers);
+        let run = match answers {
+            Some(answers) => OnceRun::repeated("InitModule", answers.clone()),
+            None => OnceRun::first("InitModule"),
+        };
+        let current = &self.means.host.current;
+        current.set_once(Some(run.clone()));
         let ran = self.init_module(ctx, function);
-        let answers = self.means.init.end();
-        ran.map(|()| answers)
+        current.set_once(None);
+        ran.map(|()| run.answers())
     }
 
     /// Runs the program's files, and returns the `InitModule` that a module exports.
@@ -368,10 +373,10 @@ impl Vm {
     /// The error that the modules failed with, with file and line.
     pub(super) async fn load(
         sources: &Arc<Sources>,
-        answers: Option<InitAnswers>,
+        answers: Option<Answers>,
         host: &Rc<Host>,
         limits: &Limits,
-    ) -> std::result::Result<(Self, InitAnswers), LoadError> {
+    ) -> std::result::Result<(Self, Answers), LoadError> {
         let engine = Engine::new(host, limits, false)?;
         let (its, sources) = (engine.clone(), sources.clone());
         let run = move || enter(&its.context, |ctx| its.load(&ctx, &sources, answers.as_ref()));

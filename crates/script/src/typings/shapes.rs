@@ -40,7 +40,8 @@ pub(super) fn in_words(rules: &ArgumentRules, shape: &AnswerShape) -> String {
 }
 
 fn of_arguments(rules: &ArgumentRules) -> Vec<String> {
-    let ArgumentRules { required, not_empty, empty_is_absent, no_numbers, whole, ranges, defaults } = rules;
+    let ArgumentRules { required, not_empty, empty_is_absent, no_numbers, whole, ranges, defaults, .. } = rules;
+    let ArgumentRules { null_is_absent, members_not_empty, .. } = rules;
     let mut told = Vec::new();
     let mut tell = |names: &[&str], what: &str| {
         if !names.is_empty() {
@@ -52,6 +53,8 @@ fn of_arguments(rules: &ArgumentRules) -> Vec<String> {
     tell(empty_is_absent, "may be empty, which is to leave it out");
     tell(no_numbers, "may not be a number");
     tell(whole, "must be whole");
+    tell(null_is_absent, "in a table may be null");
+    tell(members_not_empty, "in a table may not be empty");
     told.extend(ranges.iter().map(|(name, min, max)| format!("`{name}` is {min} to {max}")));
     told.extend(defaults.iter().map(|(name, default)| format!("`{name}` is {} unless given", value(*default))));
     told

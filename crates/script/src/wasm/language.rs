@@ -7,11 +7,11 @@ use super::call_table::CALLS_MAX;
 use super::matches::MatchVm;
 use super::module::GoModule;
 use super::vm::Vm;
-use crate::engines::{EngineSettings, Language};
+use crate::engines::{EngineSettings, Language, LoadedCode};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::machine::LoadError;
 use crate::machine::limits::Limits;
+use crate::machine::{LoadError, LoadedProgram as _, Machine as _};
 use crate::matches::GameMatches;
 
 /// The functions and hooks of one shard's Go code.
@@ -45,11 +45,8 @@ impl Language for Go {
         GoModule::load(folder, host, &Self::limits(settings)).await
     }
 
-    fn log_loaded(program: &GoModule, _: &Path, generation: u64) {
-        if !program.is_empty() {
-            let (file, functions, hooks) = (program.file(), program.functions().len(), program.hooks_count());
-            let matches = program.handlers().len();
-            tracing::info!(file, generation, functions, hooks, matches, "game code in Go is loaded");
-        }
+    fn code(program: &GoModule) -> LoadedCode {
+        let file = (!program.is_empty()).then(|| program.file().to_owned());
+        LoadedCode::new(Vm::LANGUAGE, file.into_iter().collect(), program.names(), program.handlers().len())
     }
 }

@@ -119,11 +119,6 @@ impl GoModule {
         &self.names.functions
     }
 
-    /// Number of hooks that the module registers.
-    pub fn hooks_count(&self) -> usize {
-        self.names.hooks().count()
-    }
-
     /// Whether there is no module.
     pub fn is_empty(&self) -> bool {
         self.running.is_none()

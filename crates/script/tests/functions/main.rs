@@ -21,6 +21,7 @@ mod matches;
 mod messages;
 mod modules;
 mod notifications;
+mod once;
 mod plane;
 mod process;
 #[path = "../../../wire/tests/wire/random.rs"]

@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use muster_live::matches::MatchId;
+use muster_script::LoadedCode;
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
@@ -65,7 +66,8 @@ fn check(mode: ServerMode, flags: &[Setting]) -> Outcome {
     print(&report.text)?;
     let Some(loaded) = report.loaded else { return Ok(ExitCode::FAILURE) };
     match LocalSet::new().block_on(&runtime()?, wiring::rehearse(&loaded.config)) {
-        Ok(Some(folder)) => {
+        Ok(Some((folder, code))) => {
+            print(&game_code(&code))?;
             print(&format!("\nthe configuration is valid, and the game code in {} loads", folder.display()))
         }
         Ok(None) => print("\nthe configuration is valid; there is no game code"),
@@ -74,6 +76,20 @@ fn check(mode: ServerMode, flags: &[Setting]) -> Outcome {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// A line for each language with game code, and a warning for files that are not loaded.
+fn game_code(code: &[LoadedCode]) -> String {
+    let mut lines = String::new();
+    for loaded in code {
+        if !loaded.files.is_empty() {
+            lines += &format!("\n{loaded}");
+        }
+        if let Some(told) = &loaded.left_out {
+            lines += &format!("\nwarning: {}: {told}", loaded.language);
+        }
+    }
+    if code.is_empty() { "\nthere are no files of game code".to_owned() } else { lines }
 }
 
 /// The configuration for a command that does not serve and needs no keys.

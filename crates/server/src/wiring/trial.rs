@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
+use muster_script::LoadedCode;
 use tempfile::TempDir;
 
 use super::{Metrics, Shared, StartError, load_game, share, signing};
@@ -27,18 +28,18 @@ pub(crate) async fn player(config: &Config) -> Result<(RecordingPlayer, TempDir)
 }
 
 /// Does what a start does with the configuration: reads certificates, makes the rules of all parts, and loads the game
-/// code. Answers the folder of the game code; `None` if there is none.
+/// code. Answers the folder of the game code, and the code in it; `None` if there is no folder.
 ///
 /// # Errors
 /// The sentence with which a start would end.
-pub(crate) async fn rehearse(config: &Config) -> Result<Option<PathBuf>, StartError> {
+pub(crate) async fn rehearse(config: &Config) -> Result<Option<(PathBuf, Vec<LoadedCode>)>, StartError> {
     let folder = temporary_folder()?;
     let config = aside(config, &folder)?;
     let metrics = Metrics::new(&config);
     let (shared, store) = over_empty_database(&config, &folder, &metrics).await?;
     gateway_config(&config, limits::connections_max(&config)).map_err(StartError)?;
-    load_game(&shared, store, &metrics).await?;
-    Ok(config.runtime.path.clone())
+    let (game, _reload) = load_game(&shared, store, &metrics).await?;
+    Ok(config.runtime.path.clone().map(|folder| (folder, game.code())))
 }
 
 /// The configuration with all that a start writes moved into `folder`. Secrets that the first start would generate have

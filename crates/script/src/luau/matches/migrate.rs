@@ -53,12 +53,14 @@ impl MatchVm {
         let (lua, chunks, contexts) = (self.vm.lua.clone(), self.chunks.clone(), self.vm.contexts.clone());
         let (host, name, called) = (self.vm.host.clone(), call.handler.clone(), call.clone());
         let body = move |seat: &Seat| -> mlua::Result<Adopted> {
+            let bytes_before = memory::bytes(&lua, category);
             let instance = memory::counted(&lua, category, || chunks.instance(&lua))?;
             let module = match values_of(&lua, seat.call((&instance.require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
             instance.modules_have_run();
+            let module_bytes = memory::bytes(&lua, category).saturating_sub(bytes_before);
             let handler = Handler::of(module, &name)?;
             let Some(migrate) = handler.migrate.clone() else { return Ok(Ok(None)) };
             seat.budget.at(handler.file());
@@ -70,14 +72,15 @@ impl MatchVm {
             seat.context.replace(Some(context.clone()));
             let state = memory::counted(&lua, category, || values::write(&lua, &state))?;
             let results = seat.call((&migrate, &context, state, from as f64))?;
-            Ok(Ok(Some(OpenedMatch { handler, context, results })))
+            Ok(Ok(Some(OpenedMatch { handler, context, module_bytes, results })))
         };
         let ran = finish(self.vm.run(seat, self.limits.load_time, body).await)?;
-        let Some(OpenedMatch { handler, context, results }) = ran? else { return Ok(None) };
+        let Some(mut opened) = ran? else { return Ok(None) };
+        let results = std::mem::take(&mut opened.results);
         let state = values_of(&self.vm.lua, results)?.into_iter().next().unwrap_or(LuaValue::Nil);
         if state.is_nil() {
             return Err("match_migrate returned no state".into());
         }
-        Ok(Some(self.load(handler, context, state, call.tick_rate, category)?))
+        Ok(Some(self.load(opened, state, call.tick_rate, category)?))
     }
 }

@@ -56,6 +56,8 @@ struct LoadedMatch {
     pace: Pace,
     /// The memory category that the match's allocations count for.
     category: u8,
+    /// Bytes of the category that the match's modules took when they ran; they do not count as the match's.
+    module_bytes: usize,
     /// Bytes above which garbage is collected before the match's memory is measured.
     collect_above: Cell<usize>,
     /// The reason why the match fails at its next callback, whichever callback that is.
@@ -69,6 +71,8 @@ type Returned = Result<Vec<LuaValue>, Arc<str>>;
 struct OpenedMatch {
     handler: Handler,
     context: Table,
+    /// Bytes that the modules took.
+    module_bytes: usize,
     /// Results of the protected call of `match_init`; of a thawed match its state alone.
     results: MultiValue,
 }
@@ -87,7 +91,7 @@ impl MatchMachine for MatchVm {
 
     fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
-        let vm = Vm::bare(host, &limits, is_recorded).map_err(failed)?;
+        let vm = Vm::bare(host, &limits, program.once(), is_recorded).map_err(failed)?;
         vm.registered.borrow_mut().close();
         let chunks = Chunks::load(&vm, &program.modules, &program.uses).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
@@ -113,7 +117,7 @@ impl MatchMachine for MatchVm {
         let opened = self.open(id, handler, beginning, category).await;
         let loaded = opened.and_then(|mut opened| {
             let state = opened.results.pop_front().unwrap_or(LuaValue::Nil);
-            self.load(opened.handler, opened.context, state, tick_rate, category)
+            self.load(opened, state, tick_rate, category)
         });
         let loaded = loaded.inspect_err(|_| self.free(category))?;
         self.matches.borrow_mut().insert(id, loaded);
@@ -230,9 +234,9 @@ impl MatchVm {
         if loaded.category == memory::COMMON {
             return Ok(());
         }
-        let held = memory::bytes(lua, loaded.category);
-        if held > loaded.collect_above.get() {
-            let held = self.collected(loaded.category);
+        let held = |bytes: usize| bytes.saturating_sub(loaded.module_bytes);
+        if held(memory::bytes(lua, loaded.category)) > loaded.collect_above.get() {
+            let held = held(self.collected(loaded.category));
             if held > self.limits.match_bytes {
                 return Err(holds_too_much(held));
             }
@@ -264,9 +268,10 @@ impl MatchVm {
         let params = Value::decode(params).map_err(|error| Arc::from(error.to_string()))?;
         let category = self.take_category();
         let opened = self.open(call.id, &call.handler, Beginning::Init(params), category).await;
-        let begun = opened.and_then(|OpenedMatch { handler, context, results }| {
+        let begun = opened.and_then(|mut opened| {
+            let results = std::mem::take(&mut opened.results);
             let InitReturn { state, tick_rate, label } = handler::begun(values_of(&self.vm.lua, results)?)?;
-            let loaded = self.load(handler, context, state, tick_rate, category)?;
+            let loaded = self.load(opened, state, tick_rate, category)?;
             Ok((loaded, Return { outcome: Outcome::Begun { tick_rate, label }, acts: Vec::new() }))
         });
         begun.inspect_err(|_| self.free(category))
@@ -298,12 +303,14 @@ impl MatchVm {
         let host = self.vm.host.clone();
         let public_id = format!("{id}.{}", host.node);
         let body = move |seat: &Seat| -> mlua::Result<Result<OpenedMatch, Arc<str>>> {
+            let bytes_before = memory::bytes(&lua, category);
             let instance = memory::counted(&lua, category, || chunks.instance(&lua))?;
             let module = match values_of(&lua, seat.call((&instance.require, &*name))?) {
                 Ok(values) => values.into_iter().next().unwrap_or(LuaValue::Nil),
                 Err(why) => return Ok(Err(why)),
             };
             instance.modules_have_run();
+            let module_bytes = memory::bytes(&lua, category).saturating_sub(bytes_before);
             let handler = Handler::of(module, &name)?;
             seat.budget.at(handler.file());
             let facts = host.facts();
@@ -323,7 +330,7 @@ impl MatchVm {
                     MultiValue::from_vec(vec![state])
                 }
             };
-            Ok(Ok(OpenedMatch { handler, context, results }))
+            Ok(Ok(OpenedMatch { handler, context, module_bytes, results }))
         };
         finish(self.vm.run(seat, self.limits.load_time, body).await)?
     }
@@ -331,12 +338,12 @@ impl MatchVm {
     /// Makes the machine's record of a match, unless the match already holds too much memory.
     fn load(
         &self,
-        handler: Handler,
-        context: Table,
+        opened: OpenedMatch,
         state: LuaValue,
         tick_rate: u32,
         category: u8,
     ) -> Result<Rc<LoadedMatch>, Arc<str>> {
+        let OpenedMatch { handler, context, module_bytes, .. } = opened;
         context.raw_set("match_tick_rate", tick_rate).map_err(|error| Arc::from(plain(&error)))?;
         let senders = memory::counted(&self.vm.lua, category, || Senders::new(&self.vm.lua));
         let loaded = LoadedMatch {
@@ -348,6 +355,7 @@ impl MatchVm {
             state: RefCell::new(state),
             pace: Pace::default(),
             category,
+            module_bytes,
             collect_above: Cell::new(self.limits.match_bytes),
             end_reason: RefCell::default(),
         };

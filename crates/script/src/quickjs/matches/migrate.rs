@@ -64,7 +64,7 @@ fn adopt(
     from: u64,
 ) -> MatchResult<Option<LoadedMatch>> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
-    engine.load(ctx, &script.sources, Some(&script.answers)).map_err(|error| Arc::from(error.to_string()))?;
+    script.run(ctx, engine)?;
     let callbacks = engine.registered.borrow_mut().matches.remove(&*call.handler);
     let Some(callbacks) = callbacks else {
         return Err(format!("InitModule did not register the match '{}' again", call.handler).into());

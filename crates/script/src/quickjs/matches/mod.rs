@@ -19,7 +19,6 @@ use rquickjs::{Ctx, Object, Persistent, Result, Value as JsValue};
 
 use super::context::context_of;
 use super::errors::{raised, throw};
-use super::init::InitAnswers;
 use super::program::Bundle;
 use super::register::Callbacks;
 use super::sources::Sources;
@@ -29,6 +28,7 @@ use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
+use crate::machine::once::Answers;
 use crate::machine::{Frozen, LoadError, MatchMachine};
 use crate::value::Value;
 use arguments::{attempt_context, left_presences, messages, metadata, presence, presences};
@@ -44,8 +44,6 @@ pub struct MatchVm {
     engine: Rc<Engine>,
     script: Script,
     limits: Limits,
-    /// Bytes that the machine held before the script ran.
-    bytes_before: usize,
 }
 
 /// The files that a machine runs before its match begins.
@@ -53,7 +51,9 @@ pub struct MatchVm {
 struct Script {
     sources: Arc<Sources>,
     /// The host's answers to the first run of `InitModule`.
-    answers: InitAnswers,
+    answers: Answers,
+    /// Bytes that the machine held when the files had run; they do not count as the match's.
+    bytes: Rc<Cell<usize>>,
 }
 
 /// A match that has begun, with the tick rate and label that the plane is told.
@@ -101,16 +101,9 @@ impl MatchMachine for MatchVm {
         let engine = Engine::new(host, &limits, is_recorded)?;
         let dispatcher = engine.briefly(limits.load_time, |ctx| Dispatcher::new(&ctx, host, limits.deferred_max));
         let dispatcher = dispatcher.map_err(|error| LoadError(format!("cannot start JavaScript: {error}")))?;
-        let script = Script { sources: program.sources.clone(), answers: program.answers.clone() };
-        Ok(Self {
-            loaded: RefCell::default(),
-            is_used: Cell::new(false),
-            dispatcher,
-            bytes_before: engine.bytes(),
-            engine,
-            script,
-            limits,
-        })
+        let bytes = Rc::new(Cell::new(engine.bytes()));
+        let script = Script { sources: program.sources.clone(), answers: program.answers.clone(), bytes };
+        Ok(Self { loaded: RefCell::default(), is_used: Cell::new(false), dispatcher, engine, script, limits })
     }
 
     fn freeze(&self, _: MatchId) -> MatchResult<Vec<u8>> {
@@ -196,7 +189,7 @@ impl MatchVm {
         if !loaded.calls.get().is_multiple_of(CALLS_PER_LOOK) {
             return Ok(outcome);
         }
-        let kept = self.engine.bytes().saturating_sub(self.bytes_before);
+        let kept = self.kept_bytes();
         if kept <= self.limits.match_bytes || self.is_kept_less_by_collecting() {
             return Ok(outcome);
         }
@@ -204,7 +197,12 @@ impl MatchVm {
     }
 
     fn is_kept_less_by_collecting(&self) -> bool {
-        self.engine.has_room() && self.engine.bytes().saturating_sub(self.bytes_before) <= self.limits.match_bytes
+        self.engine.has_room() && self.kept_bytes() <= self.limits.match_bytes
+    }
+
+    /// Bytes that the match holds, including garbage that is not yet collected.
+    fn kept_bytes(&self) -> usize {
+        self.engine.bytes().saturating_sub(self.script.bytes.get())
     }
 
     async fn begin(&self, call: &Call, params: &[u8]) -> MatchResult<Return> {
@@ -234,6 +232,15 @@ impl MatchVm {
     }
 }
 
+impl Script {
+    /// Runs the files.
+    fn run(&self, ctx: &Ctx<'_>, engine: &Engine) -> MatchResult<()> {
+        engine.load(ctx, &self.sources, Some(&self.answers)).map_err(|error| Arc::from(error.to_string()))?;
+        self.bytes.set(engine.bytes());
+        Ok(())
+    }
+}
+
 /// Runs the modules, and calls `matchInit` or reads the match's state.
 fn begin(
     ctx: &Ctx<'_>,
@@ -244,7 +251,7 @@ fn begin(
     beginning: Beginning,
 ) -> MatchResult<OpenedMatch> {
     let thrown = |error: rquickjs::Error| Arc::<str>::from(raised(ctx, &error).message);
-    engine.load(ctx, &script.sources, Some(&script.answers)).map_err(|error| Arc::from(error.to_string()))?;
+    script.run(ctx, engine)?;
     let callbacks = engine.registered.borrow_mut().matches.remove(name);
     let callbacks =
         callbacks.ok_or_else(|| Arc::from(format!("InitModule did not register the match '{name}' again")))?;

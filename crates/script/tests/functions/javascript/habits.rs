@@ -123,7 +123,7 @@ fn answers_have_the_fields_of_the_original() {
         "[\"\",\"\",\"\",\"room\",\"\",\"\"]",
     );
     check(
-        "for (let i = 0; i < 120; i += 1) nk.storageWrite([{ collection: 'c', key: `k${i}`, userId: null, value: {} }]);
+        "for (let i = 0; i < 120; i += 1) nk.storageWrite([{ collection: 'c', key: `k${i}`, value: {} }]);
         const count = (...given) => nk.storageList(null, 'c', ...given).objects.length;
         return [count(), count(10000), count(0)].join();",
         "100,120,0",

@@ -74,6 +74,64 @@ fn what_is_declared_is_what_there_is() {
 }
 
 #[test]
+fn undefined_in_values_is_null() {
+    for (value, expect) in [
+        ("{ a: undefined, b: { c: undefined }, d: [undefined, 1] }", r#"{"a":null,"b":{"c":null},"d":[null,1]}"#),
+        ("{ f() {} }", "{}"),
+        ("{}", "{}"),
+    ] {
+        let body = format!(
+            "const id = {{ collection: 'c', key: 'k' }};
+            nk.storageWrite([{{ ...id, userId: undefined, version: null, value: {value} }}]);
+            return JSON.stringify(nk.storageRead([id])[0].value);"
+        );
+        assert_eq!(answer(&body, ""), Ok(expect.to_owned()), "{value}");
+    }
+    check("(nk.localcachePut('k', { a: undefined }, 60), Object.keys(nk.localcacheGet('k')).length)", "0");
+}
+
+#[test]
+fn members_that_are_null_or_undefined_are_refused_as_in_the_original() {
+    let id = "00000000-0000-4000-8000-000000000001";
+    for (call, member) in [
+        ("storageRead([{ collection: 'c', key: 'k', userId: NONE }])", "userId must be a string"),
+        ("storageDelete([{ collection: 'c', key: 'k', userId: NONE }])", "userId must be a string"),
+        ("storageDelete([{ collection: 'c', key: 'k', version: NONE }])", "version must be a string"),
+        ("storageWrite([{ collection: 'c', key: 'k', value: NONE }])", "value must be an object"),
+        (
+            "storageWrite([{ collection: 'c', key: 'k', value: {}, permissionRead: NONE }])",
+            "permissionRead must be a number",
+        ),
+        ("multiUpdate([], [{ collection: 'c', key: 'k', userId: NONE, value: {} }])", "userId must be a string"),
+        ("walletsUpdate([{ userId: 'ID', changeset: {}, metadata: NONE }])", "metadata must be an object"),
+        ("notificationsSend([{ userId: 'ID', subject: 's', content: {}, code: 1, senderId: NONE }])", "a string"),
+        ("streamSend({ mode: 3, label: NONE }, 'x')", "label must be a string"),
+        ("walletUpdate('ID', { coins: NONE })", "whole numbers"),
+        ("event('e', { a: NONE })", "properties to be strings"),
+        ("metricsCounterAdd('c', { a: NONE }, 1)", "tags to be strings"),
+    ] {
+        for none in ["null", "undefined"] {
+            let statement = format!("nk.{}", call.replace("NONE", none).replace("ID", id));
+            let told = thrown(&format!("{statement};"));
+            assert!(told.starts_with("3 ") && told.contains(member), "{statement}: {told}");
+        }
+    }
+    for call in [
+        "storageRead([{ collection: 'c', key: 'k', userId: '' }])",
+        "storageWrite([{ collection: 'c', key: 'k', userId: '', value: {} }])",
+        "storageWrite([{ collection: 'c', key: 'k', version: '', value: {} }])",
+        "storageDelete([{ collection: 'c', key: 'k', userId: '' }])",
+    ] {
+        let told = thrown(&format!("nk.{call};"));
+        assert!(told.starts_with("3 ") && told.ends_with("must be given, and not empty"), "{call}: {told}");
+    }
+    check(
+        "nk.streamSend({ mode: 123 }, 'x', [{ sessionId: '00000000-0000-4000-8000-000000000001', status: null }])",
+        "undefined",
+    );
+}
+
+#[test]
 fn encodings_and_digests() {
     check("nk.base16Encode('a')", "61");
     check("nk.base16Encode(new Uint8Array([255, 97]))", "ff61");

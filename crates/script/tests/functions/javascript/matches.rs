@@ -285,6 +285,26 @@ fn a_match_that_keeps_too_much_ends() {
 }
 
 #[test]
+fn what_scripts_keep_is_not_the_matches() {
+    let hall = hall(
+        "const constants = []; for (let i = 0; i < 100000; i += 1) constants.push({ i });
+        let kept = [];
+        function matchLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
+            if (state.params.grows) { for (let i = 0; i < 2000; i += 1) kept.push({ tick, i }); }
+            return { state };
+        }",
+        Limits { match_bytes: 1 << 20, ..Limits::default() },
+    );
+    run(async {
+        hall.create(1, Value::Map(vec![("grows".to_owned(), Value::Flag(true))])).await.unwrap();
+        hall.create(2, Value::Nil).await.unwrap();
+        hall.pass(64 * 100).await;
+        assert_eq!(hall.list().len(), 1, "the constants take several MB");
+        assert!(hall.signal(2, "").await.is_ok());
+    });
+}
+
+#[test]
 fn what_is_no_beginning_is_refused() {
     for (returned, told) in [
         ("5", "matchInit must return an object with state, tickRate and label, but returned number"),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use muster_api::game::{ExecutionMode, GameFunctions as _, Invocation, Occasion};
-use muster_script::{Bundle, Limits};
+use muster_script::{Bundle, EngineSettings, Limits, Programs};
 use muster_wire::api::Event;
 
 use super::{host, load_over, refused, script};
@@ -36,13 +36,49 @@ fn without_a_script_there_is_none_unless_one_is_named() {
 }
 
 #[test]
+fn code_that_is_loaded_is_told_and_so_are_scripts_that_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = host(&store());
+    let loaded = || {
+        let settings = EngineSettings {
+            limits: Limits::default(),
+            shards: 1,
+            lua_machines_max: 1,
+            js_machines_max: 1,
+            js_machines_min: 1,
+            js_read_only_globals: true,
+            js_entrypoint: None,
+            go_bytes: 64 << 20,
+        };
+        let programs = block_on(Programs::load(folder.path(), &host, &settings, 1)).unwrap();
+        programs
+            .code()
+            .iter()
+            .map(ToString::to_string)
+            .chain(programs.code().into_iter().filter_map(|it| it.left_out))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(loaded(), [""; 0]);
+    let lua = "local nk = require('nakama') nk.register_rpc(function() end, 'a')
+        nk.register_req_before(function(_, payload) return payload end, 'GetAccount')";
+    let script = "export const InitModule = (ctx, logger, nk, initializer) => initializer.registerRpc('b', () => 'x');";
+    write_all(folder.path(), &[("a.lua", lua), ("b/c.lua", ""), ("main.ts", script), ("types.d.ts", "")]);
+    let in_lua = "Lua: 2 files (a.lua, b/c.lua): 1 function, 1 hook, 0 match handlers";
+    let told = loaded();
+    assert_eq!((told.len(), told[0].as_str()), (3, in_lua));
+    assert!(told[2].contains("runtime.js_entrypoint") && told[2].ends_with("there are main.ts"), "{told:?}");
+    write_all(folder.path(), &[("index.ts", "export { InitModule } from './main';")]);
+    assert_eq!(loaded(), [in_lua, "JavaScript: 2 files (index.ts, main.ts): 1 function, 0 hooks, 0 match handlers"]);
+}
+
+#[test]
 fn what_init_module_asks_happens_once_however_many_machines_there_are() {
     let store = store();
     let text = "let drawn;
         function f() { return drawn; }
         function InitModule(ctx, logger, nk, initializer) {
             drawn = nk.uuidv4();
-            const known = nk.storageRead([{ collection: 'c', key: 'k', userId: null }]).length;
+            const known = nk.storageRead([{ collection: 'c', key: 'k' }]).length;
             nk.storageWrite([{ collection: 'c', key: 'k' + known, value: { drawn } }]);
             if (ctx.executionMode !== 'run_once') throw new Error(ctx.executionMode);
             initializer.registerRpc('f', f);

@@ -69,6 +69,26 @@ fn a_match_that_keeps_too_much_ends_alone() {
 }
 
 #[test]
+fn what_modules_keep_is_not_the_matches() {
+    let constants = "kept = table.create(400000, 1)\n";
+    let text = constants.to_owned()
+        + &module(
+            "function M.match_signal(context, dispatcher, tick, state, data)
+                state.kept = table.create(tonumber(data), 1)
+                return state, 'kept'
+            end",
+        );
+    let hall = Hall::of(&[("game.lua", &text)], Limits { match_bytes: 1 << 20, ..Limits::default() });
+    run(async {
+        hall.create(1, Value::Nil).await.unwrap();
+        hall.signal(1, "50000").await.unwrap();
+        hall.pass(200).await;
+        assert_eq!(hall.list().len(), 1, "the constants take 6 MB");
+        assert!(hall.signal(1, "100000").await.is_err(), "the match itself keeps 1.6 MB");
+    });
+}
+
+#[test]
 fn rubbish_is_nobodys_fault() {
     let text = module(
         "function M.match_loop(context, dispatcher, tick, state, messages)
