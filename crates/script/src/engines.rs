@@ -125,7 +125,8 @@ impl Programs {
     ) -> Result<Self, LoadError> {
         let mut programs = Vec::new();
         for engine in ENGINES {
-            let program = engine.load(folder, host, settings).await?;
+            let program = engine.load(folder, host, settings).await;
+            let program = program.map_err(|error| error.with_line(&host.process))?;
             programs.push(LanguageProgram { engine, program, limits: engine.limits(settings) });
         }
         programs.iter().for_each(|loaded| loaded.engine.log_loaded(&loaded.program, folder, generation));

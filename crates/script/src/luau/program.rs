@@ -10,8 +10,9 @@ use mlua::chunk::Compiler;
 use muster_live::matches::Chain;
 
 use super::dialect;
+use super::slips::Slips;
 use super::uses::Uses;
-use super::vm::{HOST_MODULE, Vm};
+use super::vm::{HOST_MODULE, Vm, host_names};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
@@ -59,6 +60,8 @@ impl Program {
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let mut uses = Uses::default();
         sources.iter().for_each(|source| uses.add(&source.text));
+        let texts = sources.iter().map(|source| (source.file.as_str(), source.text.as_slice()));
+        uses.slips = Arc::new(Slips::find(texts, host_names));
         match Self::run(&sources, uses.clone(), host, limits).await {
             // Not every write to a library can be seen in the source: the modules run once more, each with its own.
             Err(why) if why.0.contains(READONLY) => Self::run(&sources, uses.with_all_written(), host, limits).await,
@@ -71,7 +74,8 @@ impl Program {
         let modules = sources.iter().map(|source| source.compile(&uses)).collect::<Result<_, _>>()?;
         let meter = Meter::new(Chain::default(), limits);
         let names = host.current.during(meter, Vm::load(&modules, &uses, host, limits)).await?.names(&modules);
-        names.warn_of_unbuilt();
+        names.warn();
+        uses.slips.told().for_each(|told| tracing::warn!(told, "a mistake in game code"));
         Ok(Self { modules, names, uses })
     }
 

@@ -23,6 +23,7 @@ mod places;
 pub mod program;
 mod promises;
 mod register;
+mod slips;
 mod sources;
 mod surface;
 mod values;
