@@ -443,9 +443,10 @@ function probes.clock_kind()
   return type(os.clock()), os.clock() >= 0, os.difftime(5, 3)
 end
 
+-- An empty interval is left out: after it the original's `math.random` never answers again.
 function probes.random_arguments()
   local one, two = math.random(1), math.random(3, 3)
-  return one, two, math.random() < 1, math.huge > 1e308, (pcall(math.random, 0)), (pcall(math.random, 2, 1))
+  return one, two, math.random() < 1, math.huge > 1e308, math.random(5.9) <= 5
 end
 
 function probes.garbage_options()
@@ -457,7 +458,7 @@ function probes.garbage_options()
 end
 
 function probes.garbage_count()
-  return type(collectgarbage("count"))
+  return type((collectgarbage("count")))
 end
 
 function probes.error_levels()
@@ -478,15 +479,10 @@ end
 
 function probes.assert_failures()
   local _, plain = pcall(assert, false)
-  local _, text = pcall(assert, nil, "mine")
-  return plain, text
-end
-
-function probes.assert_in_function()
   local _, text = pcall(function()
-    assert(false, "mine")
+    assert(nil, "mine")
   end)
-  return text
+  return plain == "assertion failed!", text == "mine"
 end
 
 function probes.select_corners()
@@ -517,7 +513,10 @@ end
 
 function probes.pairs_order()
   local held = { b = 1 }
-  held.zebra, held.a, held[1], held.m = 2, 3, 4, 5
+  held.zebra = 2
+  held.a = 3
+  held[1] = 4
+  held.m = 5
   local keys = {}
   for key in pairs(held) do
     keys[#keys + 1] = tostring(key)

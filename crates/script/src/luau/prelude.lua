@@ -51,6 +51,9 @@ os.date = function(format, at)
         if not form then
             return (letter == "%" or letter == "") and "%" or "%" .. letter
         end
+        if zone == "!" then
+            form = gsub(form, "%%Z", "UTC")
+        end
         local part = date(zone .. form, at)
         return letter == "P" and lower(part) or part
     end)
