@@ -29,60 +29,46 @@ math.mod = function(dividend, divisor)
 end
 
 -- Parts of times that Luau does not know, or writes in another form than the original's interpreter.
-local FORMS = { c = "%d %b %y %H:%M %Z", F = "%Y-%m-%d", P = "%p" }
+local FORMS = { c = "%d %b %y %H:%M UTC", F = "%Y-%m-%d", P = "%p", x = "%H/%M/%S", Z = "UTC" }
 
 -- Letters that Luau knows.
-local KNOWN = "[aAbBdHIjmMpSUwWxXyYzZ]"
+local KNOWN = "[aAbBdHIjmMpSUwWXyYz]"
 
--- As in the original, a letter without a meaning stays as it is.
+-- Times are in UTC. As in the original, a letter without a meaning stays as it is, and the week begins with day 0.
 os.date = function(format, at)
     format = tostring(format == nil and "%c" or format)
     if at ~= nil and tonumber(at) == nil then
         error("bad argument #2 to 'date' (number expected, got " .. type(at) .. ")", 2)
     end
     at = tonumber(at) or time()
-    local zone = find(format, "^!") and "!" or ""
     format = gsub(format, "^!+", "")
     if find(format, "^%*t") then
-        return date(zone .. "*t", at)
+        local parts = date("!*t", at)
+        if parts then
+            parts.wday -= 1
+        end
+        return parts
     end
     local written = gsub(format, "%%(.?)", function(letter)
         local form = FORMS[letter] or find(letter, KNOWN) and "%" .. letter
         if not form then
             return (letter == "%" or letter == "") and "%" or "%" .. letter
         end
-        if zone == "!" then
-            form = gsub(form, "%%Z", "UTC")
-        end
-        local part = date(zone .. form, at)
+        local part = date("!" .. form, at)
         return letter == "P" and lower(part) or part
     end)
     return written
 end
 
--- Seconds since 1970 of a date in UTC. Months and days may lie outside of their ranges.
-local function seconds_of(year, month, day, hour, min, sec)
-    local march = year + (month - 1) // 12 - ((month - 1) % 12 < 2 and 1 or 0)
-    local days = 365 * march + march // 4 - march // 100 + march // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day
-    return (days - 719469) * 86400 + hour * 3600 + min * 60 + sec
-end
-
--- Seconds by which the server's zone is ahead of UTC at a moment.
-local function ahead(at)
-    local parts = date("*t", at)
-    return parts and seconds_of(parts.year, parts.month, parts.day, parts.hour, parts.min, parts.sec) - at or 0
-end
-
 local function part_of(parts, name, default)
-    local number = tonumber(rawget(parts, name))
-    if number == nil then
+    local number = rawget(parts, name)
+    if type(number) ~= "number" then
         return default
     end
     return number >= 0 and number // 1 or -(-number // 1)
 end
 
--- The moment of a date and time in the server's zone. As in the original, parts may be missing and lie outside of their
--- ranges.
+-- The moment of a date and time in UTC. As in the original, parts may be missing and lie outside of their ranges.
 os.time = function(parts)
     if parts == nil then
         return time()
@@ -92,8 +78,10 @@ os.time = function(parts)
     end
     local year, month, day = part_of(parts, "year", -1), part_of(parts, "month", -1), part_of(parts, "day", -1)
     local hour, min, sec = part_of(parts, "hour", 12), part_of(parts, "min", 0), part_of(parts, "sec", 0)
-    local at = seconds_of(year, month, day, hour, min, sec)
-    return at - ahead(at - ahead(at))
+    -- Years begin in March, so that the day that some of them lack is their last.
+    local march = year + (month - 1) // 12 - ((month - 1) % 12 < 2 and 1 or 0)
+    local days = 365 * march + march // 4 - march // 100 + march // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day
+    return (days - 719469) * 86400 + hour * 3600 + min * 60 + sec
 end
 
 -- Takes any option, as the original does; only collecting and counting do something.
