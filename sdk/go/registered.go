@@ -226,6 +226,9 @@ func needs(what string, is bool) error {
 func (i initializer) GetConfig() (runtime.Config, error) { return i.server.config() }
 
 func (i initializer) RegisterRpc(id string, fn func(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runtime.NakamaModule, payload string) (string, error)) error {
+	if _, is := i.registered().functions[lower(id)]; is {
+		i.server.logger(initCall).Warn("RegisterRpc: the id '%s' is registered twice: the last one counts", id)
+	}
 	i.registered().functions[lower(id)] = fn
 	return needs("RegisterRpc", fn != nil)
 }

@@ -129,7 +129,8 @@ impl Programs {
         let (mut programs, mut loaded) = (Vec::new(), Vec::new());
         for engine in ENGINES {
             let begun = Instant::now();
-            let program = engine.load(folder, host, settings).await?;
+            let program = engine.load(folder, host, settings).await;
+            let program = program.map_err(|error| error.with_line(&host.process))?;
             let (code, ms) = (engine.code(&program), begun.elapsed().as_millis());
             programs.push(LanguageProgram { engine, program, limits: engine.limits(settings) });
             loaded.push((code, u64::try_from(ms).unwrap_or(u64::MAX)));

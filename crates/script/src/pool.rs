@@ -196,8 +196,8 @@ impl<M: Machine> Pool<M> {
     /// Counts and logs a call that went over a limit.
     fn count(&self, callee: Callee<'_>, breach: Option<Breach>) {
         let (counter, limit) = match breach {
-            Some(Breach::Time) => (&self.metrics.over_time, "time"),
-            Some(Breach::Memory) => (&self.metrics.over_memory, "memory"),
+            Some(Breach::Time) => (&self.metrics.over_time, "script.call_cpu_ms"),
+            Some(Breach::Memory) => (&self.metrics.over_memory, "script.vm_bytes"),
             None => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);

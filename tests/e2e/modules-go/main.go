@@ -55,6 +55,10 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 			return seats{}, nil
 		}),
 		initializer.RegisterMatchmakerMatched(matched),
+		// Nothing calls these yet, but a module that registers them loads.
+		initializer.RegisterLeaderboardReset(nil),
+		initializer.RegisterTournamentEnd(nil),
+		initializer.RegisterStorageIndex("index", "collection", "", []string{"field"}, nil, 10, false),
 		initializer.RegisterHttp("/shop/{item}", shop, http.MethodPost),
 	)
 }

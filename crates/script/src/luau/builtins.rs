@@ -193,11 +193,10 @@ unsafe fn short_format(state: *mut ffi::lua_State) -> std::result::Result<Option
     if format.is_some_and(|format| format.len() > FORMAT_BYTES_MAX) { Err(c"the format is too long") } else { Ok(None) }
 }
 
-/// Has `string.format` take what the original's takes, see [`format`].
+/// Formats in place of `string.format`, see [`format`].
 unsafe fn format_text(state: *mut ffi::lua_State) -> std::result::Result<Option<c_int>, &'static CStr> {
     // SAFETY: this is called from a function of C with the state that runs.
-    unsafe { format::prepare(state) };
-    Ok(None)
+    unsafe { format::run(state) }
 }
 
 /// Refuses environments that are not a call's own: a function whose globals are the machine's belongs to all instances,

@@ -10,7 +10,7 @@ use muster_wire::json::WriteOptions;
 use super::program::Program;
 use super::seat::Seat;
 use super::vm::{Vm, plain};
-use super::{messages, values};
+use super::{messages, slips, values};
 use crate::host::Host;
 use crate::machine::budget::OVER;
 use crate::machine::call::{Breach, CallArgument, CallInput, CallOutcome, Callee, ResultType};
@@ -126,7 +126,7 @@ impl Vm {
 }
 
 /// Lua's name of a value's type.
-fn kind(value: &LuaValue) -> &'static str {
+pub(super) fn kind(value: &LuaValue) -> &'static str {
     if value.is_number() || value.is_integer() { "number" } else { value.type_name() }
 }
 
@@ -187,7 +187,9 @@ pub(super) fn raised(lua: &Lua, value: LuaValue) -> Failure {
         return Failure::new(Code::Internal, plain(error));
     }
     match values::read(lua, value) {
-        Ok(Value::Bytes(text)) => Failure::new(Code::Internal, String::from_utf8_lossy(&text)),
+        Ok(Value::Bytes(text)) => {
+            Failure::new(Code::Internal, slips::with_remedy(lua, String::from_utf8_lossy(&text).into_owned()))
+        }
         Ok(Value::List(parts)) => {
             let mut parts = parts.into_iter();
             of_parts(parts.next(), parts.next())

@@ -88,8 +88,33 @@ unsafe extern "C-unwind" fn enter<const FORM: usize>(state: *mut ffi::lua_State)
         let bound = &*ffi::lua_tolightuserdata(state, ffi::lua_upvalueindex(1)).cast::<Bound>();
         match FORMS[FORM](state, bound) {
             Ok(results) => results,
+            Err(_) if is_called_with_colon(state, bound) => raise_at_caller(state, with_colon(bound.function.name)),
             Err(told) => raise_at_caller(state, told),
         }
+    }
+}
+
+/// The error of `nk:name(…)`, which passes the host's module as the first argument.
+pub(super) fn with_colon(name: &str) -> String {
+    format!("{name} is called with a colon: write nk.{name}(…), not nk:{name}(…)")
+}
+
+/// Whether the first argument is a table that has the running function under its name.
+///
+/// # Safety
+/// The state must be the one that runs, in a call from Luau.
+pub(super) unsafe fn is_called_with_colon(state: *mut ffi::lua_State, bound: &Bound) -> bool {
+    // SAFETY: the caller passes the running state, and room is made for one value, which is popped.
+    unsafe {
+        if ffi::lua_type(state, 1) != ffi::LUA_TTABLE {
+            return false;
+        }
+        ffi::lua_rawcheckstack(state, 1);
+        ffi::lua_pushstring(state, bound.name.as_ptr());
+        ffi::lua_rawget(state, 1);
+        let is_there = ffi::lua_iscfunction(state, -1) != 0;
+        ffi::lua_pop(state, 1);
+        is_there
     }
 }
 

@@ -11,7 +11,8 @@ use mlua::{Function, Lua, LuaString, Result, Table, Value as LuaValue};
 use super::program::{Module, compile_source};
 use super::uses::Uses;
 use super::vm::{HOST_MODULE, Vm};
-use super::{raw, text_methods};
+use super::{raw, slips, text_methods};
+use crate::machine::near::{did_you_mean, near};
 
 /// RegisteredFunctions name of the table in which instances look up what their environment lacks: the libraries.
 const BASE: &str = "base";
@@ -72,6 +73,7 @@ impl Chunks {
     /// Loads modules. Globals that their code names directly are bound to the libraries for good.
     pub(super) fn load(vm: &Vm, modules: &[Module], uses: &Uses) -> Result<Rc<Self>> {
         let lua = &vm.lua;
+        slips::know(lua, &uses.slips);
         lua.set_named_registry_value(BASE, lua.globals())?;
         let environment = environment(lua)?;
         let load = |module: &Module| {
@@ -154,12 +156,16 @@ fn compile(lua: &Lua, uses: &Uses) -> Result<Function> {
 }
 
 /// The function of Lua that makes a module's function in an environment, and makes the module's file the call's current
-/// one. It also answers the former file.
+/// one. It also answers the former file. If there is no such module, it answers nil and a question that names modules
+/// which come near.
 fn make_chunk(vm: &Vm, list: Rc<[Chunk]>) -> Result<Function> {
     let seats = vm.seats.clone();
     vm.lua.create_function(move |_, (name, environment): (String, Table)| {
         let index = list.binary_search_by(|known| known.name.as_str().cmp(&name));
-        let Some(chunk) = index.ok().and_then(|index| list.get(index)) else { return Ok((None, None)) };
+        let Some(chunk) = index.ok().and_then(|index| list.get(index)) else {
+            let names = list.iter().map(|chunk| chunk.name.as_str()).chain([HOST_MODULE]);
+            return Ok((None, did_you_mean(&near(&name, names))));
+        };
         let function = chunk.function.deep_clone()?;
         function.set_environment(environment)?;
         let before = seats.current().map(|seat| seat.budget.at(chunk.file.clone()));

@@ -10,7 +10,7 @@ use std::ops::Range;
 use mlua::ffi;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::functions::Bound;
+use super::functions::{Bound, is_called_with_colon, with_colon};
 use super::raw::{Pen, Reader};
 use super::surrogates;
 use crate::value::allowance::Allowance;
@@ -59,6 +59,11 @@ pub(super) unsafe fn decode(state: *mut ffi::lua_State, bound: &Bound) -> Return
 /// The conditions of [`decode`] must hold.
 pub(super) unsafe fn encode(state: *mut ffi::lua_State, bound: &Bound) -> Returned {
     count(bound)?;
+    // A module is a value, too, so that a call with a colon would encode the host's.
+    // SAFETY: the caller passes the running state.
+    if unsafe { ffi::lua_gettop(state) > 1 && is_called_with_colon(state, bound) } {
+        return Err(with_colon(bound.function.name));
+    }
     let mut left = Allowance::new();
     // SAFETY: the caller passes the running state.
     let (mut pen, mut reader) = unsafe { (Pen::new(state), Reader::new(state, &mut left)) };

@@ -5,7 +5,8 @@
 local move_max, say, traced_call = ...
 local error, pcall, select, type, rawget, tonumber, move = error, pcall, select, type, rawget, tonumber, table.move
 local tostring, setfenv, setmetatable, concat, sort = tostring, setfenv, setmetatable, table.concat, table.sort
-local find, gsub = string.find, string.gsub
+local find, gsub, lower = string.find, string.gsub, string.lower
+local date, time, collect = os.date, os.time, collectgarbage
 
 -- Luau cannot be interrupted while it moves elements, and truncates places to whole numbers of 32 bits.
 local function is_place(number)
@@ -25,6 +26,72 @@ string.gfind = string.gmatch
 
 math.mod = function(dividend, divisor)
     return dividend % divisor
+end
+
+-- Parts of times that Luau does not know, or writes in another form than the original's interpreter.
+local FORMS = { c = "%d %b %y %H:%M UTC", F = "%Y-%m-%d", P = "%p", x = "%H/%M/%S", Z = "UTC" }
+
+-- Letters that Luau knows.
+local KNOWN = "[aAbBdHIjmMpSUwWXyYz]"
+
+-- Times are in UTC. As in the original, a letter without a meaning stays as it is, and the week begins with day 0.
+os.date = function(format, at)
+    format = tostring(format == nil and "%c" or format)
+    if at ~= nil and tonumber(at) == nil then
+        error("bad argument #2 to 'date' (number expected, got " .. type(at) .. ")", 2)
+    end
+    at = tonumber(at) or time()
+    format = gsub(format, "^!+", "")
+    if find(format, "^%*t") then
+        local parts = date("!*t", at)
+        if parts then
+            parts.wday -= 1
+        end
+        return parts
+    end
+    local written = gsub(format, "%%(.?)", function(letter)
+        local form = FORMS[letter] or find(letter, KNOWN) and "%" .. letter
+        if not form then
+            return (letter == "%" or letter == "") and "%" or "%" .. letter
+        end
+        local part = date("!" .. form, at)
+        return letter == "P" and lower(part) or part
+    end)
+    return written
+end
+
+local function part_of(parts, name, default)
+    local number = rawget(parts, name)
+    if type(number) ~= "number" then
+        return default
+    end
+    return number >= 0 and number // 1 or -(-number // 1)
+end
+
+-- The moment of a date and time in UTC. As in the original, parts may be missing and lie outside of their ranges.
+os.time = function(parts)
+    if parts == nil then
+        return time()
+    end
+    if type(parts) ~= "table" then
+        error("bad argument #1 to 'time' (table expected, got " .. type(parts) .. ")", 2)
+    end
+    local year, month, day = part_of(parts, "year", -1), part_of(parts, "month", -1), part_of(parts, "day", -1)
+    local hour, min, sec = part_of(parts, "hour", 12), part_of(parts, "min", 0), part_of(parts, "sec", 0)
+    -- Years begin in March, so that the day that some of them lack is their last.
+    local march = year + (month - 1) // 12 - ((month - 1) % 12 < 2 and 1 or 0)
+    local days = 365 * march + march // 4 - march // 100 + march // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day
+    return (days - 719469) * 86400 + hour * 3600 + min * 60 + sec
+end
+
+-- Takes any option, as the original does; only collecting and counting do something.
+collectgarbage = function(option)
+    if option == nil or option == "collect" then
+        collect("collect")
+    elseif option == "count" then
+        return collect("count")
+    end
+    return 0
 end
 
 -- Sorts by merging, which takes any comparator and moves no element twice in one pass.
@@ -98,10 +165,13 @@ local function protected(call, ...)
 end
 
 -- Makes the `require` of one instance. `loaded` holds the values that modules returned, and false while a module runs.
--- `chunk` returns a module's function in an environment, and the file that was at work before; `leave` makes that file
--- current again when the module has run.
+-- `chunk` returns a module's function in an environment, and the file that was at work before, or nil and a question
+-- about a slip; `leave` makes that file current again when the module has run.
 local function make_require(chunk, leave, loaded, environment, preload)
     return function(name)
+        if type(name) ~= "string" then
+            error("bad argument #1 to 'require' (string expected, got " .. type(name) .. ")", 2)
+        end
         local known = loaded[name]
         if known == false then
             error("module '" .. name .. "' is required while it is loading", 2)
@@ -116,7 +186,7 @@ local function make_require(chunk, leave, loaded, environment, preload)
             run, before = chunk(name, environment)
         end
         if not run then
-            error("module '" .. name .. "' not found", 2)
+            error("module '" .. name .. "' not found" .. (before and "; " .. before or ""), 2)
         end
         loaded[name] = false
         local is_done, result = pcall(run, name)
@@ -134,10 +204,24 @@ local function make_require(chunk, leave, loaded, environment, preload)
     end
 end
 
--- Requires all modules. Returns the names of those that are match handlers, and of those with the field
--- `durable = true`, whose matches are durable.
+local CALLBACKS = { "match_init", "match_join_attempt", "match_join", "match_leave", "match_loop", "match_terminate", "match_signal" }
+
+-- The callbacks that a match handler lacks, joined by commas; nil if it has all, or is no handler at all.
+local function missing_callbacks(module)
+    local missing = {}
+    for _, name in CALLBACKS do
+        if type(rawget(module, name)) ~= "function" then
+            missing[#missing + 1] = name
+        end
+    end
+    local is_handler = type(rawget(module, "match_init")) == "function" or type(rawget(module, "match_loop")) == "function"
+    return is_handler and #missing > 0 and concat(missing, ",") or nil
+end
+
+-- Requires all modules. Returns the names of those that are match handlers, of those with the field `durable = true`,
+-- whose matches are durable, and of handlers that lack callbacks, each with a colon and what it lacks.
 local function require_all(require, ...)
-    local handlers, durable = {}, {}
+    local handlers, durable, incomplete = {}, {}, {}
     for index = 1, select("#", ...) do
         local name = (select(index, ...))
         local module = require(name)
@@ -147,8 +231,12 @@ local function require_all(require, ...)
         if type(module) == "table" and rawget(module, "durable") == true then
             durable[#durable + 1] = name
         end
+        local missing = type(module) == "table" and missing_callbacks(module)
+        if missing then
+            incomplete[#incomplete + 1] = name .. ":" .. missing
+        end
     end
-    return { handlers = handlers, durable = durable }
+    return { handlers = handlers, durable = durable, incomplete = incomplete }
 end
 
 -- Gives an instance the functions that load code, and `package`. `compile` makes a function of source in an environment;

@@ -11,8 +11,9 @@ use muster_live::matches::Chain;
 
 use super::dialect;
 use super::run_once::{KeptRun, OnceRole};
+use super::slips::Slips;
 use super::uses::Uses;
-use super::vm::{HOST_MODULE, Vm};
+use super::vm::{HOST_MODULE, Vm, host_names};
 use crate::host::{Host, Meter};
 use crate::machine::limits::Limits;
 use crate::machine::registered::Names;
@@ -62,6 +63,8 @@ impl Program {
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let mut uses = Uses::default();
         sources.iter().for_each(|source| uses.add(&source.text));
+        let texts = sources.iter().map(|source| (source.file.as_str(), source.text.as_slice()));
+        uses.slips = Arc::new(Slips::find(texts, host_names));
         match Self::run(&sources, uses.clone(), host, limits).await {
             // Not every write to a library can be seen in the source: the modules run once more, each with its own.
             Err(why) if why.0.contains(READONLY) => Self::run(&sources, uses.with_all_written(), host, limits).await,
@@ -76,7 +79,8 @@ impl Program {
         let loading = Vm::load(&modules, &uses, OnceRole::FINDS, host, limits);
         let vm = host.current.during(meter, loading).await?;
         let (names, kept_run) = (vm.names(&modules), vm.kept_run());
-        names.warn_of_unbuilt();
+        names.warn();
+        uses.slips.told().for_each(|told| tracing::warn!(told, "a mistake in game code"));
         Ok(Self { modules, names, uses, kept_run })
     }
 

@@ -2,8 +2,10 @@
 //! them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::dialect::{Kind, Word, words};
+use super::slips::Slips;
 use super::vm::HOST_MODULE;
 
 /// The libraries that game code may write to, and the host's module by its name for `require`.
@@ -22,12 +24,14 @@ pub(super) struct Uses {
     pub(super) own_functions: bool,
     /// Libraries that modules write to. Each instance has a copy of them.
     pub(super) written: BTreeSet<&'static str>,
+    /// Names of functions of the host that are not there.
+    pub(super) slips: Arc<Slips>,
 }
 
 impl Uses {
     /// The same, with a copy of every library that may be written to.
     pub(super) fn with_all_written(&self) -> Self {
-        Self { own_functions: self.own_functions, written: WRITABLE.into() }
+        Self { written: WRITABLE.into(), ..self.clone() }
     }
 
     /// Adds the features that a source names.
@@ -54,7 +58,7 @@ impl Uses {
 }
 
 /// Whether a name is given the host's module: `nk = require("nakama")`.
-fn is_required_host(words: &[Word<'_>], at: usize) -> bool {
+pub(super) fn is_required_host(words: &[Word<'_>], at: usize) -> bool {
     let is = |ahead: usize, test: &dyn Fn(&Word<'_>) -> bool| words.get(at + ahead).is_some_and(test);
     let is_host = |word: &Word<'_>| {
         let inside = word.text.get(1..word.text.len().saturating_sub(1));

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{Function, Lua, LuaOptions, LuaString, MultiValue, Result, StdLib, Table, Value as LuaValue};
-use muster_wire::code::Code;
 
 use super::call::outcome;
 use super::context::Contexts;
 use super::instance::{Chunks, source_of};
+use super::matches::handler::no_handler;
 use super::program::Module;
 use super::run_once::{KeptRun, OnceParts, OnceRole};
 use super::seat::{Seat, Seats};
 use super::uses::Uses;
 use super::{builtins, catching, deterministic, functions, register, run_once};
-use crate::host::{Host, pending, print};
+use crate::host::{Host, functions as host_functions, pending, print};
 use crate::machine::LoadError;
-use crate::machine::budget::OVER;
+use crate::machine::budget::LOADS_TOO_LONG;
 use crate::machine::limits::Limits;
 use crate::machine::registered::{Names, SharedFunctions};
 
@@ -102,13 +102,17 @@ impl Vm {
         };
         let ran = vm.run(seat, limits.load_time, run).await;
         if ran.is_over {
-            return Err(LoadError(OVER.to_owned()));
+            return Err(LoadError(LOADS_TOO_LONG.to_owned()));
         }
         let found = outcome(&vm.lua, ran.result.map_err(LoadError)?).map_err(|failure| LoadError(failure.message))?;
         if let LuaValue::Table(found) = found {
             let names = |list: &str| found.raw_get::<Vec<String>>(list).map_err(failed);
-            let (handlers, durable) = (names("handlers")?, names("durable")?);
+            let (handlers, durable, incomplete) = (names("handlers")?, names("durable")?, names("incomplete")?);
             let mut registered = vm.registered.borrow_mut();
+            for told in incomplete {
+                let (module, missing) = told.split_once(':').unwrap_or((&told, ""));
+                registered.warn(no_handler(module, &missing.split(',').collect::<Vec<_>>()));
+            }
             handlers.into_iter().for_each(|name| registered.add_handler(name));
             durable.into_iter().for_each(|name| registered.add_durable(&name));
         }
@@ -248,17 +252,12 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
     let Prelude { bind, bind_once, .. } = parts.prelude;
     functions::bind_all(lua, &nk, parts.host)?;
     for name in pending().map(|function| function.name) {
-        let refusal = format!("nk.{name} is not available on this server yet.");
-        let code = u32::from(Code::Unimplemented.number());
-        let run = lua.create_function(move |lua, _: MultiValue| {
-            Ok((
-                false,
-                lua.create_sequence_from([
-                    LuaValue::String(lua.create_string(&refusal)?),
-                    LuaValue::Number(code.into()),
-                ])?,
-            ))
-        })?;
+        let run = if name.starts_with("register_") {
+            register::unbuilt(lua, parts.registered.clone(), name)?
+        } else {
+            let refusal = format!("nk.{name} is not available on this server yet.");
+            lua.create_function(move |lua, _: MultiValue| Ok((false, lua.create_string(&refusal)?)))?
+        };
         nk.raw_set(name, bind.call::<Function>(run)?)?;
     }
     register::bind_all(lua, &nk, bind, parts.registered)?;
@@ -269,6 +268,15 @@ fn host_module(lua: &Lua, parts: &Parts<'_>) -> Result<Table> {
     nk.raw_set("get_context", bind.call::<Function>(get_context)?)?;
     nk.set_readonly(true);
     Ok(nk)
+}
+
+/// The functions of the host's module that are not in the host table.
+const IN_THE_MACHINE: [&str; 2] = ["get_context", "run_once"];
+
+/// Names of all functions of the host's module.
+pub(super) fn host_names() -> BTreeSet<String> {
+    let in_the_table = host_functions().chain(pending()).map(|function| function.name.to_owned());
+    in_the_table.chain(register::names()).chain(IN_THE_MACHINE.map(str::to_owned)).collect()
 }
 
 /// The first line of an error: the text that game code raised, without Rust's part of the stack trace.

@@ -34,7 +34,10 @@ const ENDS_MAX: u32 = 100;
 const GIVEN_UP_MAX: u64 = 16;
 
 /// Error of a call that used up its time.
-pub(crate) const OVER: &str = "the function used more time than it may";
+pub(crate) const OVER: &str = "the function used more time than it may (script.call_cpu_ms)";
+
+/// Error of modules that used up their time while they were loaded.
+pub(crate) const LOADS_TOO_LONG: &str = "the modules use more time to load than they may (script.load_cpu_ms)";
 
 /// The next step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

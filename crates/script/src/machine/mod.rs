@@ -7,6 +7,7 @@ pub(crate) mod fiber;
 pub mod limits;
 pub(crate) mod matches;
 pub mod migrate;
+pub(crate) mod near;
 pub(crate) mod once;
 pub(crate) mod registered;
 pub mod routes;
@@ -23,11 +24,22 @@ use self::call::{CallInput, CallOutcome, Callee, ResultType};
 use self::limits::Limits;
 use self::registered::Names;
 use crate::host::Host;
+use crate::process::Process;
 
 /// The reason why game code was not loaded: a sentence with file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LoadError(pub(crate) String);
+
+impl LoadError {
+    /// The error with the line of source at its place, if developers use the server.
+    pub(crate) fn with_line(self, process: &Process) -> Self {
+        match process.source_line(&self.0) {
+            Some(line) => Self(format!("{}, in the line `{line}`", self.0)),
+            None => self,
+        }
+    }
+}
 
 /// A program: modules that were checked, and ran once without an error. The default has no modules.
 pub trait LoadedProgram: Default + Send + Sync + 'static {

@@ -10,13 +10,9 @@ use muster_api::routes::{FoundRoute, Routed};
 use muster_wire::extensions::FUNCTION_PREFIX;
 
 use super::call::{Callee, SinglePurpose};
+use super::near::{did_you_mean, near};
 use super::routes::{Fit, ROUTES_MAX, Route};
 use crate::schedules::Schedule;
-
-/// Least likeness, by Jaro-Winkler, of a name that is suggested for an unknown one.
-const LIKENESS_MIN: f64 = 0.85;
-/// Limit on the names that are suggested for an unknown one.
-const SUGGESTED_MAX: usize = 3;
 
 /// Whether a hook runs before or after its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +61,25 @@ pub(crate) struct RegisteredFunctions<F> {
     /// Names of the handlers whose matches are durable.
     durable: BTreeSet<String>,
     routes: Vec<(Route, F)>,
-    /// Set when all modules have run. Modules run again for matches and register the same functions again, which is
-    /// ignored.
-    is_closed: bool,
+    /// The places at which the functions were registered, by their ids.
+    places: BTreeMap<String, String>,
+    /// Functions that modules called to register something for a feature that is not built yet.
+    unbuilt: BTreeSet<String>,
+    /// Mistakes that are told when the modules have run.
+    warnings: Vec<String>,
+    stage: Stage,
+}
+
+/// The stage of a machine, which decides about registrations.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    /// Modules run, and register functions.
+    #[default]
+    Loads,
+    /// All modules have run. Nothing is registered any more, which is told in the log.
+    Serves,
+    /// Modules run for matches, and register functions once more, which is ignored.
+    Repeats,
 }
 
 impl<F> Default for RegisteredFunctions<F> {
@@ -81,7 +93,10 @@ impl<F> Default for RegisteredFunctions<F> {
             handlers: BTreeSet::new(),
             durable: BTreeSet::new(),
             routes: Vec::new(),
-            is_closed: false,
+            places: BTreeMap::new(),
+            unbuilt: BTreeSet::new(),
+            warnings: Vec::new(),
+            stage: Stage::default(),
         }
     }
 }
@@ -119,6 +134,8 @@ impl<F: Clone> RegisteredFunctions<F> {
             handlers: self.handlers.clone(),
             durable: self.durable.clone(),
             routes: self.routes.iter().map(|(route, _)| route.clone()).collect(),
+            unbuilt: self.unbuilt.clone(),
+            warnings: self.warnings.clone(),
             concurrent: Concurrent {
                 functions: keys_of(self.functions.iter().filter(|(_, function)| is_concurrent(function))),
                 others: self
@@ -153,14 +170,42 @@ impl<F: Clone> RegisteredFunctions<F> {
 
     /// Makes the matches of a handler durable.
     pub(crate) fn add_durable(&mut self, handler: &str) {
-        if !self.is_closed {
+        if self.stage == Stage::Loads {
             self.durable.insert(handler.to_owned());
         }
     }
 
-    /// Ignores everything that is registered from now on.
+    /// Notes that the modules have run: whatever is registered from now on is ignored, with a warning.
     pub(crate) fn close(&mut self) {
-        self.is_closed = true;
+        self.stage = Stage::Serves;
+    }
+
+    /// Ignores everything that is registered from now on, because modules run once more for matches.
+    pub(crate) fn ignore_all(&mut self) {
+        self.stage = Stage::Repeats;
+    }
+
+    /// Whether modules may register something now. `registers` names the function that game code calls for this.
+    pub(crate) fn is_open(&self, registers: &str) -> bool {
+        if self.stage == Stage::Serves {
+            let told = "nothing is registered: modules register while they are loaded, not in a call";
+            tracing::warn!(function = registers, "{told}");
+        }
+        self.stage == Stage::Loads
+    }
+
+    /// Notes a mistake that does not keep the modules from running.
+    pub(crate) fn warn(&mut self, told: String) {
+        if self.stage == Stage::Loads {
+            self.warnings.push(told);
+        }
+    }
+
+    /// Notes a registration for a feature that is not built yet.
+    pub(crate) fn add_unbuilt(&mut self, registers: &str) {
+        if self.is_open(registers) {
+            self.unbuilt.insert(registers.to_owned());
+        }
     }
 
     /// Registers a hook on a subject, given by its name. The last hook registered at a point counts. `registers` names
@@ -177,7 +222,7 @@ impl<F: Clone> RegisteredFunctions<F> {
         function: F,
     ) -> Result<(), String> {
         let subject = among.find(name).ok_or_else(|| format!("{registers}: {}", among.advice(when, name)))?;
-        if !self.is_closed {
+        if self.is_open(registers) {
             let point = Point { when, subject };
             self.hooks.retain(|(known, _)| *known != point);
             self.hooks.push((point, function));
@@ -185,11 +230,18 @@ impl<F: Clone> RegisteredFunctions<F> {
         Ok(())
     }
 
-    /// Registers a function with an id. `registers` names the function that game code calls for this.
+    /// Registers a function with an id; the last function with an id counts. `registers` names the function that game
+    /// code calls for this, and `place` the place in game code.
     ///
     /// # Errors
     /// A sentence that says why no function may have this id.
-    pub(crate) fn set_function(&mut self, registers: &str, id: &str, function: F) -> Result<(), String> {
+    pub(crate) fn set_function(
+        &mut self,
+        registers: &str,
+        id: &str,
+        function: F,
+        place: Option<String>,
+    ) -> Result<(), String> {
         let id = id.to_ascii_lowercase();
         if id.is_empty() {
             return Err(format!("{registers} expects an id that is not empty"));
@@ -197,15 +249,23 @@ impl<F: Clone> RegisteredFunctions<F> {
         if id.starts_with(FUNCTION_PREFIX) {
             return Err(format!("{registers}: ids that begin with {FUNCTION_PREFIX} are built in"));
         }
-        if !self.is_closed {
+        if self.is_open(registers) {
+            if let Some(place) = place
+                && let Some(before) = self.places.insert(id.clone(), place.clone())
+            {
+                let told =
+                    format!("the id '{id}' is registered twice, at {before} and at {place}: the last one counts");
+                self.warn(format!("{registers}: {told}"));
+            }
             self.functions.insert(id, function);
         }
         Ok(())
     }
 
-    /// Registers a listener of events; all listeners are called.
-    pub(crate) fn add_listener(&mut self, occasion: Occasion, function: F) {
-        if !self.is_closed {
+    /// Registers a listener of events; all listeners are called. `registers` names the function that game code calls for
+    /// this.
+    pub(crate) fn add_listener(&mut self, registers: &str, occasion: Occasion, function: F) {
+        if self.is_open(registers) {
             self.listeners[occasion as usize].push(function);
         }
     }
@@ -217,7 +277,7 @@ impl<F: Clone> RegisteredFunctions<F> {
     pub(crate) fn add_schedule(&mut self, registers: &str, expression: &str, function: F) -> Result<(), String> {
         let ordinal = self.schedules.iter().filter(|(known, _)| known.expression == expression).count();
         let schedule = Schedule::new(expression, ordinal).map_err(|error| format!("{registers}: {}", error.message))?;
-        if !self.is_closed {
+        if self.is_open(registers) {
             self.schedules.push((schedule, function));
         }
         Ok(())
@@ -237,7 +297,7 @@ impl<F: Clone> RegisteredFunctions<F> {
         function: F,
     ) -> Result<(), String> {
         let route = Route::new(path, methods).map_err(|why| format!("{registers}: {why}"))?;
-        if self.is_closed {
+        if !self.is_open(registers) {
             return Ok(());
         }
         if self.routes.iter().any(|(known, _)| known.is_like(&route)) {
@@ -250,9 +310,10 @@ impl<F: Clone> RegisteredFunctions<F> {
         Ok(())
     }
 
-    /// Registers the one function for a purpose; the last one registered counts.
-    pub(crate) fn set_single_purpose(&mut self, purpose: SinglePurpose, function: F) {
-        if !self.is_closed {
+    /// Registers the one function for a purpose; the last one registered counts. `registers` names the function that
+    /// game code calls for this.
+    pub(crate) fn set_single_purpose(&mut self, registers: &str, purpose: SinglePurpose, function: F) {
+        if self.is_open(registers) {
             self.by_purpose[purpose as usize] = Some(function);
         }
     }
@@ -275,6 +336,8 @@ pub struct Names {
     /// Names of the handlers whose matches are durable.
     pub(crate) durable: BTreeSet<String>,
     routes: Vec<Route>,
+    unbuilt: BTreeSet<String>,
+    warnings: Vec<String>,
     concurrent: Concurrent,
 }
 
@@ -349,8 +412,14 @@ impl Names {
         self.by_purpose[purpose as usize]
     }
 
-    /// Warns of hooks on subjects that this server does not have yet.
-    pub(crate) fn warn_of_unbuilt(&self) {
+    /// Warns of mistakes, and of what is registered for features that this server does not have yet.
+    pub(crate) fn warn(&self) {
+        for told in &self.warnings {
+            tracing::warn!(told, "a mistake in game code");
+        }
+        for function in &self.unbuilt {
+            tracing::warn!(function, "it registers for what this server does not have yet: nothing calls it");
+        }
         for Point { when, subject } in self.hooks().filter(|point| !point.subject.is_built()) {
             let (hook, when) = (subject.name(), when.name());
             tracing::warn!(hook, when, "a hook is registered for what this server does not have yet: nothing calls it");
@@ -393,26 +462,8 @@ impl Among {
         if other.find(name).is_some() {
             return format!("{name} is none of these, but register_{others}_{} takes it", when.name());
         }
-        let near = self.near(name);
-        let suggestion = if near.is_empty() {
-            "; docs/reference/operations.md lists all".to_owned()
-        } else {
-            format!("; did you mean {}?", near.join(" or "))
-        };
-        format!("there is no {what} '{name}' that takes hooks{suggestion}")
-    }
-
-    /// The names that are most like an unknown one, the most alike first.
-    fn near(self, name: &str) -> Vec<&'static str> {
-        let wanted = name.to_ascii_lowercase().replace('_', "");
-        let likeness = |subject: HookSubject| {
-            (strsim::jaro_winkler(&wanted, &subject.name().to_ascii_lowercase()), subject.name())
-        };
-        let mut near: Vec<_> =
-            self.subjects().map(likeness).filter(|(likeness, _)| *likeness >= LIKENESS_MIN).collect();
-        near.sort_by(|one, other| other.0.total_cmp(&one.0));
-        // A name that differs in case and underscores only is surely the one that was meant.
-        let enough = if near.first().is_some_and(|(likeness, _)| *likeness == 1.0) { 1 } else { SUGGESTED_MAX };
-        near.into_iter().take(enough).map(|(_, name)| name).collect()
+        let near = near(name, self.subjects().map(|subject| subject.name()));
+        let suggestion = did_you_mean(&near).unwrap_or_else(|| "docs/reference/operations.md lists all".to_owned());
+        format!("there is no {what} '{name}' that takes hooks; {suggestion}")
     }
 }

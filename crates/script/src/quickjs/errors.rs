@@ -12,6 +12,7 @@ use rquickjs::object::Property;
 use rquickjs::{Ctx, Exception, Function, JsLifetime, Object, String as JsString, Value as JsValue};
 
 use super::memory::Memory;
+use super::slips;
 use super::values::{self, Unreadable, text};
 use crate::machine::matches::OUT_OF_MEMORY;
 
@@ -138,7 +139,8 @@ fn line<'js>(ctx: &Ctx<'js>, value: &JsValue<'js>) -> String {
         return OUT_OF_MEMORY.to_owned();
     }
     let json = if is_plain { values::read(value).ok().map(|value| value.into_json().to_string()) } else { None };
-    json.or_else(|| string(value)).unwrap_or_else(|| "an error that cannot be shown".to_owned())
+    let told = json.or_else(|| string(value)).unwrap_or_else(|| "an error that cannot be shown".to_owned());
+    if value.is_error() { slips::with_remedy(ctx, value, told) } else { told }
 }
 
 /// The stack of an error, for the log; `None` if the value is no error.

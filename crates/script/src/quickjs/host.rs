@@ -11,6 +11,7 @@ use rquickjs::{Ctx, Function, IntoJs as _, Object, Promise, Result, Value as JsV
 use super::binary;
 use super::errors::{throw, throw_refusal, throw_unreadable};
 use super::promises::Promises;
+use super::slips;
 use super::surface::{AnswerForm, FORMS, JavaScriptFunction, camel_case, names};
 use super::values::{self, kind};
 use crate::host::{Host, HostAnswer, HostFunction, Type, Unfit, UnfitMember, pending as pending_functions};
@@ -82,11 +83,19 @@ pub(super) fn nk<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<Object<'js>> {
         "stringToBinary",
         Func::from(move |ctx: Ctx<'js>, text: Opt<JsValue<'js>>| string_to_binary(ctx, &its, text)),
     )?;
+    slips::watch(ctx, &nk, "nk")?;
     Ok(nk)
 }
 
+/// Names of all functions of `nk`.
+pub(super) fn all_names() -> Vec<String> {
+    let built = FORMS.iter().flat_map(|form| form.names.clone());
+    let pending = pending_functions().filter(|function| !function.name.starts_with("register_")).flat_map(names);
+    built.chain(pending).chain(["binaryToString", "stringToBinary"].map(str::to_owned)).collect()
+}
+
 /// A function that throws an error, which says that the function is not available yet.
-pub(super) fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>> {
+fn pending<'js>(ctx: &Ctx<'js>, name: String) -> Result<Function<'js>> {
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, _: Rest<JsValue<'js>>| {
         let told = format!("{name} is not available on this server yet.");
         Err::<(), _>(throw(&ctx, Code::Unimplemented, &told))

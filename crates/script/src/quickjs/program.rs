@@ -59,7 +59,7 @@ impl Bundle {
         let names =
             vm.engine.briefly(limits.load_time, |ctx| registered.functions.names(|function| is_async(&ctx, function)));
         let handlers = registered.matches.keys().cloned().collect();
-        names.warn_of_unbuilt();
+        names.warn();
         drop(registered);
         Ok(Self { sources, answers, names, handlers, left_out: Vec::new() })
     }

@@ -12,7 +12,8 @@ use rquickjs::function::{Opt, Rest};
 use rquickjs::{Ctx, Function, Object, Persistent, Result, Value as JsValue};
 
 use super::errors::throw;
-use super::host::{Means, pending};
+use super::host::Means;
+use super::slips;
 use super::surface::camel_case;
 use super::values::{self, kind, text};
 use crate::host::pending as pending_functions;
@@ -28,14 +29,12 @@ pub(super) struct InitRegistrations {
     pub(super) functions: RegisteredFunctions<SavedFunction>,
     /// Match handlers by name.
     pub(super) matches: BTreeMap<String, Callbacks>,
-    is_closed: bool,
 }
 
 impl InitRegistrations {
     /// Ends registration: later calls of the methods have no effect.
     pub(super) fn close(&mut self) {
         self.functions.close();
-        self.is_closed = true;
     }
 }
 
@@ -100,13 +99,32 @@ pub(super) fn initializer<'js>(
             initializer.set(method.clone(), register_hook(ctx, to.clone(), method, when, subject.name())?)?;
         }
     }
-    let not_yet =
-        pending_functions().map(|function| function.name).filter(|name| name.starts_with("register_")).map(camel_case);
-    for method in not_yet.chain(PENDING_HERE.map(str::to_owned)) {
-        initializer.set(method.clone(), pending(ctx, format!("initializer.{method}"))?)?;
+    for method in not_built() {
+        initializer.set(method.clone(), unbuilt(ctx, to.clone(), method)?)?;
     }
     initializer.set("getConfig", get_config(ctx, means.clone())?)?;
+    slips::watch(ctx, &initializer, "initializer")?;
     Ok(initializer)
+}
+
+/// Names of the methods for features that are not built yet.
+fn not_built() -> impl Iterator<Item = String> {
+    let listed = pending_functions().map(|function| function.name).filter(|name| name.starts_with("register_"));
+    listed.map(camel_case).chain(PENDING_HERE.map(str::to_owned))
+}
+
+/// Names of all methods.
+pub(super) fn names() -> Vec<String> {
+    let plain = ["registerRpc", "registerSchedule", "registerHttp", "registerMatch", "getConfig"];
+    let mut names: Vec<String> = plain.map(str::to_owned).into();
+    names.extend(["registerRtBefore", "registerRtAfter"].map(str::to_owned));
+    names.extend(Occasion::ALL.map(|occasion| camel_case(&format!("register_{}", listener_name(occasion)))));
+    names.extend(SinglePurpose::ALL.map(|purpose| camel_case(&format!("register_{}", purpose.name()))));
+    for prefix in ["registerBefore", "registerAfter"] {
+        names.extend(HookSubject::operations().map(|subject| format!("{prefix}{}", subject.name())));
+    }
+    names.extend(not_built());
+    names
 }
 
 fn refused(ctx: &Ctx<'_>, told: &str) -> rquickjs::Error {
@@ -146,11 +164,22 @@ fn set(
     written.map_err(|why| refused(ctx, &why))
 }
 
+/// A method that notes that something is registered for a feature which is not built yet.
+fn unbuilt<'js>(ctx: &Ctx<'js>, to: WeakRegistrations, method: String) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), move |ctx: Ctx<'js>, _: Rest<JsValue<'js>>| {
+        set(&ctx, &to, |registered| {
+            registered.functions.add_unbuilt(&method);
+            Ok(())
+        })
+    })
+}
+
 fn register_rpc<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function<'js>> {
     const METHOD: &str = "registerRpc";
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>, Opt(second): Opt<JsValue<'js>>| {
         let (id, function) = (id(&ctx, METHOD, first)?, function(&ctx, METHOD, second)?);
-        set(&ctx, &to, |registered| registered.functions.set_function(METHOD, &id, function))
+        let place = slips::place_of_caller(&ctx);
+        set(&ctx, &to, |registered| registered.functions.set_function(METHOD, &id, function, place))
     })
 }
 
@@ -163,7 +192,7 @@ fn register_listener<'js>(
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
-            registered.functions.add_listener(occasion, function);
+            registered.functions.add_listener(&method, occasion, function);
             Ok(())
         })
     })
@@ -203,7 +232,7 @@ fn register_single_purpose<'js>(
     Function::new(ctx.clone(), move |ctx: Ctx<'js>, Opt(first): Opt<JsValue<'js>>| {
         let function = function(&ctx, &method, first)?;
         set(&ctx, &to, |registered| {
-            registered.functions.set_single_purpose(purpose, function);
+            registered.functions.set_single_purpose(&method, purpose, function);
             Ok(())
         })
     })
@@ -246,14 +275,18 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function
             return Err(refused(&ctx, "registerMatch expects an object of functions as its second argument"));
         };
         let mut callbacks = Vec::with_capacity(CALLBACKS.len());
+        let mut missing = Vec::new();
         for called in CALLBACKS {
             let found: JsValue<'js> = handler.get(called)?;
-            let Some(function) = found.as_function() else {
-                let got = kind(&found);
-                let told = format!("registerMatch: the match '{name}' needs a function {called}, got {got}");
-                return Err(refused(&ctx, &told));
-            };
-            callbacks.push(Persistent::save(&ctx, function.clone()));
+            match found.as_function() {
+                Some(function) => callbacks.push(Persistent::save(&ctx, function.clone())),
+                None => missing.push(format!("{called}, got {}", kind(&found))),
+            }
+        }
+        if !missing.is_empty() {
+            let (functions, missing) =
+                (if missing.len() == 1 { "a function" } else { "functions" }, missing.join("; "));
+            return Err(refused(&ctx, &format!("registerMatch: the match '{name}' needs {functions} {missing}")));
         }
         let is_durable = handler.get::<_, JsValue<'js>>("durable")?.as_bool() == Some(true);
         let Ok(required) = callbacks.try_into() else { return Ok(()) };
@@ -266,7 +299,7 @@ fn register_match<'js>(ctx: &Ctx<'js>, to: WeakRegistrations) -> Result<Function
             if is_durable {
                 registered.functions.add_durable(&name);
             }
-            if !registered.is_closed {
+            if registered.functions.is_open(METHOD) {
                 registered.matches.insert(name, callbacks);
             }
             Ok(())

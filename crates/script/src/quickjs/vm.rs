@@ -22,10 +22,10 @@ use super::places::name_written_places;
 use super::promises::{Promises, UNFULFILLED};
 use super::register::{InitRegistrations, initializer};
 use super::sources::Sources;
-use super::{deterministic, globals};
+use super::{deterministic, globals, slips};
 use crate::host::Host;
 use crate::machine::LoadError;
-use crate::machine::budget::{Budget, OVER, Step};
+use crate::machine::budget::{Budget, LOADS_TOO_LONG, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
 use crate::machine::once::{Answers, OnceRun};
@@ -146,6 +146,7 @@ impl Engine {
         let made = enter_with(&context, BRIEF_STACK_BYTES, |ctx| {
             let make = || -> Result<_> {
                 errors::know_memory(&ctx, &memory)?;
+                slips::begin(&ctx)?;
                 globals::add(&ctx, &means)?;
                 if is_recorded {
                     deterministic::replace(&ctx, &means.host.current)?;
@@ -384,7 +385,7 @@ impl Vm {
         budget.begin(limits.load_time);
         let ran = fiber.run(budget, run).await;
         if budget.is_over() {
-            return Err(LoadError(OVER.to_owned()));
+            return Err(LoadError(LOADS_TOO_LONG.to_owned()));
         }
         engine.registered.borrow_mut().close();
         let answers = ran.map_err(|error| LoadError(error.to_string()))??;

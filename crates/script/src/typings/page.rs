@@ -35,7 +35,7 @@ pub fn page() -> String {
         let _ = write!(written, "\n### {}\n\n| field | is |\n|---|---|\n", record.name);
         record.fields.iter().for_each(|field| line(&mut written, field));
     }
-    written.push_str("\n## Not there yet\n\nThese are errors with code 12:\n\n");
+    written.push_str("\n## Not there yet\n\nCalling one of these is an error: a text in Lua, code 12 in JavaScript and Go. Those that register something warn instead:\n\n");
     let mut names: Vec<_> = pending().map(|function| function.name).collect();
     names.sort_unstable();
     for name in names {

@@ -263,16 +263,16 @@ fn registrations(reader: &mut Reader<'_>) -> Result<Registrations, Unreadable> {
     for _ in 0..length {
         let (kind, name) = (reader.byte()?, reader.text()?);
         match kind {
-            0 => functions.set_function("RegisterRpc", &name, ())?,
+            0 => functions.set_function("RegisterRpc", &name, (), None)?,
             1 => functions.set_hook("RegisterBefore", When::Before, Among::Operations, &name, ())?,
             2 => functions.set_hook("RegisterAfter", When::After, Among::Operations, &name, ())?,
             3 => functions.set_hook("RegisterBeforeRt", When::Before, Among::Messages, &name, ())?,
             4 => functions.set_hook("RegisterAfterRt", When::After, Among::Messages, &name, ())?,
-            5 => functions.set_single_purpose(SinglePurpose::Farewell, ()),
-            6 => functions.set_single_purpose(SinglePurpose::Matched, ()),
-            7 => functions.add_listener(Occasion::Reported, ()),
-            8 => functions.add_listener(Occasion::SessionStart, ()),
-            9 => functions.add_listener(Occasion::SessionEnd, ()),
+            5 => functions.set_single_purpose("RegisterShutdown", SinglePurpose::Farewell, ()),
+            6 => functions.set_single_purpose("RegisterMatchmakerMatched", SinglePurpose::Matched, ()),
+            7 => functions.add_listener("RegisterEvent", Occasion::Reported, ()),
+            8 => functions.add_listener("RegisterEventSessionStart", Occasion::SessionStart, ()),
+            9 => functions.add_listener("RegisterEventSessionEnd", Occasion::SessionEnd, ()),
             10 => functions.add_schedule("RegisterSchedule", &name, ())?,
             11 if name.is_empty() => return Err("RegisterMatch expects a name".to_owned()),
             11 => handlers.push(name),

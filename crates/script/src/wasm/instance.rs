@@ -49,7 +49,7 @@ pub(super) enum EndReason {
     Closed,
     #[error("it exited with status {0}")]
     Exit(i32),
-    #[error("{0} used more time than it may")]
+    #[error("{0} used more time than it may (script.call_cpu_ms)")]
     Time(Arc<str>),
     #[error("it cannot start again: {0}")]
     Init(String),

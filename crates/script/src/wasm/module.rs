@@ -104,7 +104,7 @@ impl GoModule {
                 }
                 _ => return Err(failed(&"the module answered before it was asked")),
             };
-        names.warn_of_unbuilt();
+        names.warn();
         calls.ready();
         Ok(Self {
             file: file.into(),

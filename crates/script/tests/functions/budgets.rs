@@ -10,7 +10,7 @@ use muster_wire::code::Code;
 
 use crate::world::{block_on, call, host_over, load, load_in, store, write_all};
 
-const OVER: &str = "the function used more time than it may";
+const OVER: &str = "the function used more time than it may (script.call_cpu_ms)";
 
 fn functions(limits: Limits) -> LuaFunctions {
     let text = "local nk = require('nakama')

@@ -160,3 +160,42 @@ fn a_goto_that_cannot_be_is_refused_with_its_place() {
     let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(told.starts_with("bad.lua:4: goto top: only a label at the end of the loop"), "{told}");
 }
+
+#[test]
+fn an_empty_interval_is_an_error_each_time() {
+    check(
+        &registered(
+            "local told = {}
+            for _, given in ipairs({ { 0 }, { 2, 1 }, { 1, 2, 3 } }) do told[#told + 1] = tostring((pcall(math.random, unpack(given)))) end
+            return table.concat(told, ' ') .. ' ' .. math.random(3, 3)",
+        ),
+        "false false false 3",
+    );
+}
+
+#[test]
+fn times_are_written_as_the_original_writes_them() {
+    check(&registered("return os.date('!%c|%Z|%P|%k|%%|%', 1700000000)"), "14 Nov 23 22:13 UTC|UTC|pm|%k|%|%");
+    check(&registered("return os.date('!*t', 0).year .. os.date('!*t', 0).yday"), "19701");
+    check(&registered("local at = 1700000000 return os.time(os.date('*t', at)) - at .. os.date('*t', at).wday"), "02");
+    check(&registered("return tostring(os.date('*t').year >= 2024) .. #os.date('%Y')"), "true4");
+    check(
+        &registered("return select(2, pcall(os.date, '%c', {}))"),
+        "bad argument #2 to 'date' (number expected, got table)",
+    );
+    check(&registered("return select(2, pcall(os.time, 5))"), "bad argument #1 to 'time' (table expected, got number)");
+}
+
+#[test]
+fn garbage_is_collected_and_counted() {
+    check(
+        &registered(
+            "local kept = string.rep('x', 2 ^ 20) return tostring(collectgarbage('count') > 1024 and #kept > 0)",
+        ),
+        "true",
+    );
+    check(
+        &registered("return collectgarbage() .. collectgarbage('collect') .. collectgarbage('setpause', 100)"),
+        "000",
+    );
+}

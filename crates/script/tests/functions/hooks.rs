@@ -72,8 +72,11 @@ fn unknown_names_are_refused_with_near_ones() {
             "nk.register_rt_before(function() end, 'Rpc')",
             "register_rt_before: there is no message 'Rpc' that takes hooks",
         ),
-        ("nk.register_req_after(nil, 'GetAccount')", "register_req_after expects a function and a name"),
-        ("nk.register_shutdown(5)", "register_shutdown expects a function"),
+        (
+            "nk.register_req_after(nil, 'GetAccount')",
+            "register_req_after expects a function as its first argument, got nil: is it defined above this line?",
+        ),
+        ("nk.register_shutdown(5)", "register_shutdown expects a function as its first argument, got number"),
     ] {
         let error = refused(line);
         assert!(error.starts_with(&format!("game.lua:2: {told}")), "{error}");
@@ -153,7 +156,7 @@ fn hooks_are_bound_by_the_limits_of_functions() {
         nk.register_req_before(function(_, m) return m end, 'DeleteNotifications')";
     let functions = load(&[("game.lua", text)], limits).unwrap();
     let input = DeleteNotificationsRequest::default();
-    let told = "the function used more time than it may";
+    let told = "the function used more time than it may (script.call_cpu_ms)";
     assert_eq!(before(&functions, "GetUsers", Some(&input)), Err(Failure::new(Code::Internal, told)));
     assert_eq!(before(&functions, "DeleteNotifications", Some(&input)), Ok(json!({})));
 }

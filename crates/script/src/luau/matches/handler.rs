@@ -18,6 +18,17 @@ pub(super) struct Handler {
     pub(super) migrate: Option<Function>,
 }
 
+/// Names of the callbacks that a module must have.
+const CALLBACKS: [&str; 7] =
+    ["match_init", "match_join_attempt", "match_join", "match_leave", "match_loop", "match_terminate", "match_signal"];
+
+/// A sentence that says which callbacks a module lacks.
+pub(in crate::luau) fn no_handler(module: &str, missing: &[impl AsRef<str>]) -> String {
+    let missing: Vec<&str> = missing.iter().map(AsRef::as_ref).collect();
+    let functions = if missing.len() == 1 { "function" } else { "functions" };
+    format!("module '{module}' is no match handler: it has no {functions} {}", missing.join(", "))
+}
+
 /// The values that `match_init` returned.
 pub(super) struct InitReturn {
     pub(super) state: LuaValue,
@@ -34,10 +45,12 @@ impl Handler {
                 "module '{name}' is no match handler: it must return a table of functions"
             )));
         };
-        let callback = |called: &str| match module.raw_get(called)? {
-            LuaValue::Function(function) => Ok(function),
-            _ => Err(mlua::Error::runtime(format!("module '{name}' is no match handler: it has no function {called}"))),
-        };
+        let is_there = |called: &str| module.raw_get(called).is_ok_and(|found: LuaValue| found.is_function());
+        let missing: Vec<&str> = CALLBACKS.into_iter().filter(|called| !is_there(called)).collect();
+        if !missing.is_empty() {
+            return Err(mlua::Error::runtime(no_handler(name, &missing)));
+        }
+        let callback = |called: &str| module.raw_get::<Function>(called);
         let optional = |called: &str| match module.raw_get(called)? {
             LuaValue::Function(function) => Ok::<_, mlua::Error>(Some(function)),
             _ => Ok(None),

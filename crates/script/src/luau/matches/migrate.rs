@@ -10,6 +10,7 @@ use muster_live::matches::{Call, MatchId};
 use super::{Handler, LoadedMatch, MatchVm, OpenedMatch, finish, memory, values, values_of};
 use crate::luau::seat::Seat;
 use crate::luau::vm::plain;
+use crate::machine::budget::LOADS_TOO_LONG;
 use crate::machine::migrate::Migrating;
 use crate::value::Value;
 
@@ -74,7 +75,7 @@ impl MatchVm {
             let results = seat.call((&migrate, &context, state, from as f64))?;
             Ok(Ok(Some(OpenedMatch { handler, context, module_bytes, results })))
         };
-        let ran = finish(self.vm.run(seat, self.limits.load_time, body).await)?;
+        let ran = finish(self.vm.run(seat, self.limits.load_time, body).await, LOADS_TOO_LONG)?;
         let Some(mut opened) = ran? else { return Ok(None) };
         let results = std::mem::take(&mut opened.results);
         let state = values_of(&self.vm.lua, results)?.into_iter().next().unwrap_or(LuaValue::Nil);

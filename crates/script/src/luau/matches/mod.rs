@@ -3,7 +3,7 @@
 
 mod arguments;
 mod dispatcher;
-mod handler;
+pub(super) mod handler;
 mod migrate;
 mod state;
 mod timers;
@@ -23,7 +23,7 @@ use super::seat::Seat;
 use super::vm::{Ran, Vm, plain};
 use super::{memory, values};
 use crate::host::Host;
-use crate::machine::budget::OVER;
+use crate::machine::budget::{LOADS_TOO_LONG, OVER};
 use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::{Frozen, LoadError, MatchMachine};
@@ -92,7 +92,7 @@ impl MatchMachine for MatchVm {
     fn new(program: &Program, host: &Rc<Host>, limits: Limits, is_recorded: bool) -> Result<Self, LoadError> {
         let failed = |error| LoadError(format!("cannot start Lua: {error}"));
         let vm = Vm::bare(host, &limits, program.once(), is_recorded).map_err(failed)?;
-        vm.registered.borrow_mut().close();
+        vm.registered.borrow_mut().ignore_all();
         let chunks = Chunks::load(&vm, &program.modules, &program.uses).map_err(failed)?;
         let dispatcher = Dispatcher::new(&vm.lua, &vm).map_err(failed)?;
         let tables = Rc::new(ArgumentTables::new(&vm.lua).map_err(failed)?);
@@ -211,7 +211,7 @@ impl MatchMachine for MatchVm {
         let ran = self.vm.run(seat, limit, body).await;
         let acts = its.sink.close();
         let spent = ran.spent;
-        let returned = finish(ran).and_then(|results| values_of(&self.vm.lua, results));
+        let returned = finish(ran, OVER).and_then(|results| values_of(&self.vm.lua, results));
         let (is_late, in_time) = if let Callback::Loop(_) = call.callback {
             // A repeated call's time says nothing of the match's pace.
             let spent = if self.vm.host.current.is_replayed() { Duration::ZERO } else { spent };
@@ -332,7 +332,7 @@ impl MatchVm {
             };
             Ok(Ok(OpenedMatch { handler, context, module_bytes, results }))
         };
-        finish(self.vm.run(seat, self.limits.load_time, body).await)?
+        finish(self.vm.run(seat, self.limits.load_time, body).await, LOADS_TOO_LONG)?
     }
 
     /// Makes the machine's record of a match, unless the match already holds too much memory.
@@ -364,8 +364,9 @@ impl MatchVm {
     }
 }
 
-fn finish<T>(ran: Ran<T>) -> Result<T, Arc<str>> {
-    if ran.is_over { Err(OVER.into()) } else { ran.result.map_err(Arc::from) }
+/// The result of a body. `over` is the error of one that used up its time.
+fn finish<T>(ran: Ran<T>, over: &str) -> Result<T, Arc<str>> {
+    if ran.is_over { Err(over.into()) } else { ran.result.map_err(Arc::from) }
 }
 
 /// The results of a protected call, whose values are `true` and the results, or `false` and an error.

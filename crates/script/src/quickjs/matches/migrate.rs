@@ -9,7 +9,7 @@ use rquickjs::function::Args;
 use rquickjs::{Ctx, Persistent, Result, Value as JsValue};
 
 use super::{LoadedMatch, MatchResult, MatchVm, Script};
-use crate::machine::budget::OVER;
+use crate::machine::budget::LOADS_TOO_LONG;
 use crate::machine::migrate::Migrating;
 use crate::quickjs::context::context_of;
 use crate::quickjs::errors::raised;
@@ -45,7 +45,7 @@ impl Migrating for MatchVm {
         };
         let ended = fiber.run(budget, body).await;
         if budget.is_over() {
-            return Err(OVER.into());
+            return Err(LOADS_TOO_LONG.into());
         }
         let loaded = ended.unwrap_or_else(|error| Err(error.message.as_ref().into()))?;
         let is_taken = loaded.is_some();

@@ -25,7 +25,7 @@ use super::sources::Sources;
 use super::values;
 use super::vm::{Engine, enter};
 use crate::host::Host;
-use crate::machine::budget::OVER;
+use crate::machine::budget::{LOADS_TOO_LONG, OVER};
 use crate::machine::limits::Limits;
 use crate::machine::matches::{Pace, failed, holds_too_much};
 use crate::machine::once::Answers;
@@ -226,7 +226,7 @@ impl MatchVm {
         };
         let ended = fiber.run(budget, body).await;
         if budget.is_over() {
-            return Err(OVER.into());
+            return Err(LOADS_TOO_LONG.into());
         }
         ended.unwrap_or_else(|error| Err(error.message.as_ref().into()))
     }

@@ -10,7 +10,7 @@ use muster_wire::code::Code;
 use super::load_over;
 use crate::world::{block_on, call};
 
-const OVER: &str = "the function used more time than it may";
+const OVER: &str = "the function used more time than it may (script.call_cpu_ms)";
 
 fn functions(limits: Limits) -> JsFunctions {
     functions_over(&super::host(&crate::world::store()), limits)

@@ -225,17 +225,16 @@ fn what_cannot_be_registered_is_refused_with_its_place() {
         ),
         (
             "initializer.registerMatch('m', { matchInit: f });",
-            "TypeError: registerMatch: the match 'm' needs a function matchJoinAttempt, got undefined",
+            "TypeError: registerMatch: the match 'm' needs functions matchJoinAttempt, got undefined; matchJoin, got undefined; matchLeave, got undefined; matchLoop, got undefined; matchTerminate, got undefined; matchSignal, got undefined",
         ),
         (
             "initializer.registerMatch('m', 5);",
             "TypeError: registerMatch expects an object of functions as its second argument",
         ),
         (
-            "initializer.registerTournamentEnd(f);",
-            "GoError: initializer.registerTournamentEnd is not available on this server yet.",
+            "initializer.registerBeforeGetAcount(f);",
+            "TypeError: not a function (initializer.registerBeforeGetAcount: did you mean initializer.registerBeforeGetAccount?)",
         ),
-        ("initializer.registerBeforeNothing(f);", "TypeError: not a function"),
     ] {
         let text = format!(
             "var missing;\nfunction f() {{}}\nfunction InitModule(ctx, logger, nk, initializer) {{\n{line}\n}}"
