@@ -2,22 +2,23 @@
 
 /// Least likeness, by Jaro-Winkler, of a name that is suggested for an unknown one.
 const LIKENESS_MIN: f64 = 0.85;
-/// Most by which a suggested name is less alike than the first.
-const LESS_MAX: f64 = 0.04;
 /// Limit on the names that are suggested for an unknown one.
 const SUGGESTED_MAX: usize = 3;
 
-/// The names that are most like an unknown one, the most alike first.
+/// The names that come near an unknown one and need the fewest changes, the most alike first.
 pub(crate) fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let plain = |name: &str| name.to_ascii_lowercase().replace('_', "");
     let wanted = plain(wanted);
-    let likeness = |name: &'a str| (strsim::jaro_winkler(&wanted, &plain(name)), name);
-    let mut near: Vec<_> = names.map(likeness).filter(|(likeness, _)| *likeness >= LIKENESS_MIN).collect();
-    near.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let most = near.first().map_or(0.0, |(likeness, _)| *likeness);
-    // A name that differs in case and underscores only is surely the one that was meant.
-    let least = if most == 1.0 { most } else { most - LESS_MAX };
-    near.into_iter().take_while(|(likeness, _)| *likeness >= least).take(SUGGESTED_MAX).map(|(_, name)| name).collect()
+    let known: Vec<_> = names.map(|name| (plain(name), name)).collect();
+    let likeness = |(plain, name): &(String, &'a str)| {
+        let likeness = strsim::jaro_winkler(&wanted, plain);
+        (likeness >= LIKENESS_MIN).then(|| (strsim::osa_distance(&wanted, plain), likeness, *name))
+    };
+    let mut near: Vec<_> = known.iter().filter_map(likeness).collect();
+    near.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+    let fewest = near.first().map(|(changes, ..)| *changes);
+    let fewest = near.into_iter().take_while(|(changes, ..)| Some(*changes) == fewest);
+    fewest.take(SUGGESTED_MAX).map(|(.., name)| name).collect()
 }
 
 /// The question at the end of an error: `did you mean a or b?`. `None` if no name comes near.

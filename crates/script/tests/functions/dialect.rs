@@ -187,7 +187,7 @@ fn times_are_written_as_the_original_writes_them() {
 }
 
 #[test]
-fn garbage_is_collected_and_counted() {
+fn garbage_is_counted_and_other_options_are_taken() {
     check(
         &registered(
             "local kept = string.rep('x', 2 ^ 20) return tostring(collectgarbage('count') > 1024 and #kept > 0)",

