@@ -8,6 +8,7 @@ use super::{
     },
     setting::{Setting, Settings},
 };
+use crate::database;
 use crate::keys::{GENERATED, is_well_known};
 
 /// Largest number of characters in the name of a node, as in the original. The name stands in ids and labels.
@@ -100,10 +101,14 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
     fault(
         is_remote && connections < connections_min,
         &format!(
-            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
-             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
+            "`database.max_open_conns` is {connections}, and each of {shards} shards needs two connections to PostgreSQL, \
+             one of them for SQL of game code, and the server two more: set it to {connections_min} at least, or have \
+             fewer shards (`live.shards`)"
         ),
     );
+    if let Err(why) = database::address(config) {
+        fault(true, &why.0);
+    }
     let cluster = &config.cluster;
     fault(
         cluster.is_joined() && !is_remote,
@@ -159,11 +164,6 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",
         "TLS ends in this process: certificates are read at start only, and a proxy in front does it better",
-    );
-    warn(
-        config.database.address.len() > 1,
-        "database.address",
-        "several addresses are set and only the first is used; to reach another server when one fails, let a name or a proxy lead to it",
     );
     for name in ["session.encryption_key", "session.refresh_encryption_key", "runtime.http_key"] {
         let given = settings.get(name).is_some_and(|setting| setting.source().is_given());
