@@ -5,13 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_domain::ports::store::Store;
-use muster_store::{Address, OpenError, PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, StoreMetrics};
+use muster_store::{
+    Address, OpenError, PostgresOptions, PostgresStore, Servers, SqliteOptions, SqliteStore, StoreMetrics,
+};
 
 use crate::config::{Config, DatabaseAddress};
 
-/// Largest number of connections to PostgreSQL that one shard uses. Statements share connections; with more of them,
-/// fewer statements and answers would travel together.
+/// Largest number of connections to PostgreSQL that one shard uses for itself. Statements share connections; with more
+/// of them, fewer statements and answers would travel together.
 const CONNECTIONS_PER_SHARD_MAX: usize = 16;
+
+/// Largest number of connections to PostgreSQL that one shard uses for statements of game code, and the part of its
+/// connections that they are.
+const GAME_CONNECTIONS_PER_SHARD_MAX: usize = 4;
+const GAME_PART: usize = 4;
 
 /// The database of durable data; clones share it.
 #[derive(Clone)]
@@ -20,8 +27,8 @@ pub enum Database {
     Sqlite(SqliteStore),
     /// A PostgreSQL server. Each shard has connections of its own, on its own runtime.
     Postgres {
-        /// Address of the database, with its password.
-        url: String,
+        /// Its addresses, with passwords.
+        servers: Servers,
         /// Options of each shard's connections.
         options: PostgresOptions,
         /// Counters of all shards.
@@ -32,13 +39,36 @@ pub enum Database {
 /// The address of the configured database, in the store's form.
 ///
 /// # Errors
-/// When no address is configured.
+/// A sentence, when no address is configured, or several that are not all PostgreSQL's.
 pub fn address(config: &Config) -> Result<Address, OpenError> {
-    match config.database.address.first() {
-        Some(DatabaseAddress::Sqlite { path }) => Ok(Address::Sqlite(path.clone())),
-        Some(DatabaseAddress::Postgres(address)) => Ok(Address::Postgres(address.url().expose().to_owned())),
-        None => Err(OpenError("database.address is empty: give sqlite:PATH or postgres://…".to_owned())),
+    let mut urls = Vec::new();
+    for address in &config.database.address {
+        match address {
+            DatabaseAddress::Sqlite { path } if config.database.address.len() == 1 => {
+                return Ok(Address::Sqlite(path.clone()));
+            }
+            DatabaseAddress::Sqlite { .. } => {
+                return Err(OpenError(
+                    "database.address has several addresses, one of a file: a file is the only one, and several are \
+                     servers of one PostgreSQL database"
+                        .to_owned(),
+                ));
+            }
+            DatabaseAddress::Postgres(address) => urls.push(address.url()),
+        }
     }
+    if urls.is_empty() {
+        return Err(OpenError("database.address is empty: give sqlite:PATH or postgres://…".to_owned()));
+    }
+    let urls: Vec<&str> = urls.iter().map(|url| url.expose()).collect();
+    Servers::parse(&urls).map(Address::Postgres)
+}
+
+/// The connections of one of `users` of a database: its own, and those for statements of game code.
+fn connections(total: usize, users: usize) -> (usize, usize) {
+    let part = total / users.max(1);
+    let game = (part / GAME_PART).clamp(1, GAME_CONNECTIONS_PER_SHARD_MAX);
+    (part.saturating_sub(game).clamp(1, CONNECTIONS_PER_SHARD_MAX), game)
 }
 
 impl Database {
@@ -47,8 +77,10 @@ impl Database {
     /// # Errors
     /// A sentence that says what to do.
     pub async fn open(config: &Config, users: usize, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
+        let (connections_max, game_connections_max) = connections(config.database.max_open_conns, users);
         let options = PostgresOptions {
-            connections_max: (config.database.max_open_conns / users.max(1)).clamp(1, CONNECTIONS_PER_SHARD_MAX),
+            connections_max,
+            game_connections_max,
             connection_lifetime: match config.database.conn_max_lifetime_ms {
                 0 => None,
                 milliseconds => Some(Duration::from_millis(milliseconds)),
@@ -71,7 +103,7 @@ impl Database {
         tracing::info!("{told}");
         Ok(match address {
             Address::Sqlite(path) => Self::Sqlite(SqliteStore::open(&path, &SqliteOptions::default(), metrics)?),
-            Address::Postgres(url) => Self::Postgres { url, options, metrics },
+            Address::Postgres(servers) => Self::Postgres { servers, options, metrics },
         })
     }
 
@@ -82,9 +114,29 @@ impl Database {
     pub async fn store(&self) -> Result<Rc<dyn Store>, OpenError> {
         Ok(match self {
             Self::Sqlite(store) => Rc::new(store.clone()),
-            Self::Postgres { url, options, metrics } => {
-                Rc::new(PostgresStore::open(url, options, metrics.clone()).await?)
+            Self::Postgres { servers, options, metrics } => {
+                Rc::new(PostgresStore::open(servers, options, metrics.clone()).await?)
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_all_users_are_no_more_than_the_total() {
+        for total in 2..200 {
+            for users in 1..=total / 2 {
+                let (own, game) = connections(total, users);
+                assert!(
+                    own >= 1 && game >= 1 && (own + game) * users <= total,
+                    "{total} for {users}: {own} and {game}"
+                );
+            }
+        }
+        assert_eq!(connections(100, 3), (16, 4));
+        assert_eq!(connections(6, 3), (1, 1));
     }
 }

@@ -150,9 +150,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
 
 /// Opens the database. Answers it, and a store for this thread.
 async fn open_database(config: &Config, metrics: &Metrics) -> Result<(Database, Rc<dyn Store>), StartError> {
-    // The users of the database are the shards, and this thread for revocations and health.
-    let users = config.live.connections_min();
-    let opened = Database::open(config, users, metrics.store.clone()).await;
+    let opened = Database::open(config, config.live.database_users(), metrics.store.clone()).await;
     let database = opened.map_err(|error| StartError(error.0))?;
     let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
     Ok((database, store))

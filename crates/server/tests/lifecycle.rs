@@ -100,7 +100,7 @@ fn a_server_listens_on_the_versions_of_ip_that_are_wanted() {
 fn no_more_connections_to_postgresql_are_open_than_allowed() {
     let database = Postgres::shared().unwrap().create_database().unwrap();
     let setup = Setup::dev().flag("database.address", database.url()).flag("live.shards", 2);
-    let server = setup.clone().flag("database.max_open_conns", 3).start();
+    let server = setup.clone().flag("database.max_open_conns", 6).start();
     let load = Load::start(server.address, 8, "narrow");
     load.wait_for_acknowledged(100);
     let count =
@@ -108,9 +108,9 @@ fn no_more_connections_to_postgresql_are_open_than_allowed() {
     assert_eq!(postgres(database.url(), count), ["3"]);
     load.finish();
     server.stop();
-    let (code, log) = setup.flag("database.max_open_conns", 2).fail_to_start();
+    let (code, log) = setup.flag("database.max_open_conns", 5).fail_to_start();
     assert_eq!(code, Some(1));
-    assert!(log.contains("set it to 3 at least"), "{log}");
+    assert!(log.contains("set it to 6 at least"), "{log}");
 }
 
 #[test]

@@ -3,15 +3,15 @@
 
 use std::path::PathBuf;
 
-use crate::OpenError;
+use crate::{OpenError, Servers};
 
 /// A database address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A file; its log and lock lie beside it.
     Sqlite(PathBuf),
-    /// A connection URL, complete with its scheme.
-    Postgres(String),
+    /// Servers of PostgreSQL that hold the database.
+    Postgres(Servers),
 }
 
 impl Address {
@@ -25,10 +25,10 @@ impl Address {
             return if path.is_empty() { Err(unknown_form()) } else { Ok(Self::Sqlite(PathBuf::from(path))) };
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Ok(Self::Postgres(text.to_owned()));
+            return Ok(Self::Postgres(Servers::parse(&[text])?));
         }
         if !text.contains("://") && text.contains('@') {
-            return Ok(Self::Postgres(format!("postgres://{text}")));
+            return Ok(Self::Postgres(Servers::parse(&[format!("postgres://{text}")])?));
         }
         Err(unknown_form())
     }
@@ -50,8 +50,9 @@ mod tests {
         let check = |text: &str, expect: Option<Address>| assert_eq!(Address::parse(text).ok(), expect, "{text}");
         check("sqlite:data/muster.db", Some(Address::Sqlite("data/muster.db".into())));
         check("sqlite:///var/muster.db", Some(Address::Sqlite("/var/muster.db".into())));
-        check("postgres://u@h/d", Some(Address::Postgres("postgres://u@h/d".into())));
-        check("u:p@h:5432/d", Some(Address::Postgres("postgres://u:p@h:5432/d".into())));
+        let servers = |url: &str| Some(Address::Postgres(Servers::parse(&[url]).unwrap()));
+        check("postgres://u@h/d", servers("postgres://u@h/d"));
+        check("u:p@h:5432/d", servers("postgres://u:p@h:5432/d"));
         check("sqlite:", None);
         check("mysql://u@h/d", None);
         check("somewhere", None);

@@ -23,7 +23,7 @@ use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX};
 
 pub use address::Address;
 pub use metrics::StoreMetrics;
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresStore, Servers};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// The refusal, on both databases, of a statement of game code that finds too many rows or bytes.
@@ -41,8 +41,8 @@ fn too_many_rows() -> StoreError {
 pub async fn migrate(address: &Address) -> Result<String, OpenError> {
     let applied = match address {
         Address::Sqlite(path) => SqliteStore::migrate(path)?,
-        Address::Postgres(url) => {
-            let migrated = postgres::migrate(url).await?;
+        Address::Postgres(servers) => {
+            let migrated = postgres::migrate(servers).await?;
             match (migrated.created, migrated.adopted_now()) {
                 (true, _) => return Ok("made all tables in an empty database".to_owned()),
                 (false, true) => {
@@ -74,8 +74,8 @@ pub async fn status(address: &Address) -> Result<String, OpenError> {
             None => return Ok("there is no database yet: the first start makes it".to_owned()),
             Some(version) => (version, sqlite::SCHEMA_VERSION, "Muster's own tables"),
         },
-        Address::Postgres(url) => {
-            let kind = if postgres::is_adopted(url).await? { "adopted in place" } else { "Muster's own tables" };
+        Address::Postgres(servers) => {
+            let kind = if postgres::is_adopted(servers).await? { "adopted in place" } else { "Muster's own tables" };
             (postgres::SCHEMA_VERSION, postgres::SCHEMA_VERSION, kind)
         }
     };
@@ -96,7 +96,7 @@ pub async fn open(
 ) -> Result<Opened, OpenError> {
     Ok(match address {
         Address::Sqlite(path) => Opened::Sqlite(SqliteStore::open(path, sqlite, metrics)?),
-        Address::Postgres(url) => Opened::Postgres(PostgresStore::open(url, postgres, metrics).await?),
+        Address::Postgres(servers) => Opened::Postgres(PostgresStore::open(servers, postgres, metrics).await?),
     })
 }
 

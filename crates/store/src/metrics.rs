@@ -58,9 +58,9 @@ counters! {
     checkpoint_stall_us,
     /// SQLite: pages in the log after the last commit (gauge).
     wal_pages,
-    /// SQLite: statements of game code that were run.
+    /// Statements of game code that were run.
     game_statements,
-    /// SQLite: time spent on statements of game code, microseconds.
+    /// Time spent on statements of game code, microseconds.
     game_statement_us,
     /// SQLite: statements of game code that took too long and were interrupted.
     game_statements_interrupted,
@@ -80,6 +80,11 @@ counters! {
     connections_opened,
     /// PostgreSQL: connections that failed to open or broke.
     connections_lost,
+    /// PostgreSQL: connections closed because their server took no more writes, or had lost their prepared statements.
+    connections_useless,
+    /// PostgreSQL: connections of game code closed because a statement was given up, or left a state that could not be
+    /// reset.
+    game_connections_closed,
     /// PostgreSQL: transactions run again after a serialization failure or a deadlock.
     retries,
     /// PostgreSQL: transactions given up after the last attempt.

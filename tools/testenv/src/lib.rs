@@ -13,7 +13,7 @@ mod supervisor;
 
 pub use database::Database;
 pub use nats::{Nats, NatsSettings, Proxy, free_ports, nats_server};
-pub use postgres::{Postgres, URL_VARIABLE};
+pub use postgres::{Postgres, PostgresSettings, URL_VARIABLE};
 pub use programs::{Programs, check_strace, install};
 
 use std::sync::atomic::{AtomicU32, Ordering};

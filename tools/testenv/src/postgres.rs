@@ -1,6 +1,8 @@
 //! A PostgreSQL server with a data folder and port of its own, thrown away when no longer needed.
 
+use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -22,6 +24,15 @@ const PORT_ATTEMPTS_MAX: u32 = 5;
 /// Settings that differ from PostgreSQL's defaults. `fsync` stays on: tests rely on acknowledged writes being synced.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200 \
                         -c log_timezone=UTC -c timezone=UTC";
+
+/// Settings of a server of a test's own.
+#[derive(Clone, Debug, Default)]
+pub struct PostgresSettings {
+    /// Options of the program, such as `-c ssl=on`.
+    pub options: String,
+    /// Names and contents of files in the data folder. Only the server may read them.
+    pub files: Vec<(String, String)>,
+}
 
 /// A server for tests. Dropping it stops the server, if it was started here.
 #[derive(Debug)]
@@ -53,9 +64,17 @@ impl Postgres {
     /// # Errors
     /// When PostgreSQL is not installed, is too old, lacks `pg_trgm`, or does not start; the message quotes its log.
     pub fn start() -> Result<Self> {
+        Self::start_with(&PostgresSettings::default())
+    }
+
+    /// Starts a server with settings of its own.
+    ///
+    /// # Errors
+    /// Same as [`Postgres::start`].
+    pub fn start_with(settings: &PostgresSettings) -> Result<Self> {
         let programs = Programs::find()?;
         for _ in 0..PORT_ATTEMPTS_MAX {
-            if let Some((url, supervisor)) = start_on_free_port(&programs)? {
+            if let Some((url, supervisor)) = start_on_free_port(&programs, settings)? {
                 let server = Self { url, programs, supervisor: Some(supervisor) };
                 server.check_extension()?;
                 return Ok(server);
@@ -133,26 +152,41 @@ fn create_folder(programs: &Programs) -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn initialise(programs: &Programs, folder: &Path) -> Result<()> {
+fn initialise(programs: &Programs, folder: &Path, settings: &PostgresSettings) -> Result<()> {
     let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
     let mut initdb = programs.command("initdb");
     // The empty cluster need not be synced: only later acknowledged writes have to survive.
     initdb.args(["--username=muster", "--auth=trust", "--encoding=UTF8", "--no-sync", "--no-instructions"]);
     initdb.arg(format!("--locale={locale}")).arg("--pgdata").arg(folder.join("data"));
     output_of(&mut initdb)?;
-    Ok(())
+    settings.files.iter().try_for_each(|(name, content)| write_file(programs, &folder.join("data").join(name), content))
+}
+
+/// Writes a file that only the server's account may read.
+fn write_file(programs: &Programs, path: &Path, content: &str) -> Result<()> {
+    let write = || {
+        let mut options = std::fs::File::options();
+        let mut file = options.create(true).write(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(content.as_bytes())?;
+        match programs.account() {
+            Some(account) => std::os::unix::fs::chown(path, Some(account.user), Some(account.group)),
+            None => Ok(()),
+        }
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Starts a server on a free port; `None` if another program took the port in between.
-fn start_on_free_port(programs: &Programs) -> Result<Option<(String, Supervisor)>> {
+fn start_on_free_port(programs: &Programs, settings: &PostgresSettings) -> Result<Option<(String, Supervisor)>> {
     let folder = create_folder(programs)?;
-    if let Err(error) = initialise(programs, &folder) {
+    if let Err(error) = initialise(programs, &folder, settings) {
         // The error matters more than the remains of the folder.
         let _ = std::fs::remove_dir_all(&folder);
         return Err(error);
     }
     let port = free_port()?;
-    let (supervisor, started) = Supervisor::start(programs, &folder, &format!("{SETTINGS} -p {port}"))?;
+    let (supervisor, started) =
+        Supervisor::start(programs, &folder, &format!("{SETTINGS} -p {port} {}", settings.options))?;
     if started {
         return Ok(Some((format!("postgres://muster@127.0.0.1:{port}/postgres"), supervisor)));
     }

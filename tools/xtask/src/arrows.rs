@@ -43,6 +43,8 @@ const RINGS: &[Ring] = &[
 const NAMED_BY: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("tokio-postgres", &["store"]),
+    ("tokio-rustls", &["gateway", "store"]),
+    ("rustls-native-certs", &["gateway", "store"]),
     ("hyper", &["gateway", "client"]),
     ("hyper-util", &["gateway", "client"]),
     ("prost", &["wire"]),

@@ -8,6 +8,7 @@ use super::{
     },
     setting::{Setting, Settings},
 };
+use crate::database;
 use crate::keys::{GENERATED, is_well_known};
 
 /// Largest number of characters in the name of a node, as in the original. The name stands in ids and labels.
@@ -108,6 +109,9 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
             socket.listen_address().ip()
         ),
     );
+    if let Err(why) = database::address(config) {
+        fault(true, &why.0);
+    }
     let cluster = &config.cluster;
     fault(
         !cluster.has_plain_name(),
@@ -136,8 +140,9 @@ pub(super) fn contradictions_of_servers(config: &Config) -> Vec<Problem> {
     let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
     if is_remote && connections < connections_min {
         faults.push(format!(
-            "`database.max_open_conns` is {connections}, and each of {shards} shards needs a connection to PostgreSQL, \
-             and the server one more: set it to {connections_min} at least, or have fewer shards (`live.shards`)"
+            "`database.max_open_conns` is {connections}, and each of {shards} shards needs two connections to PostgreSQL, \
+             one of them for SQL of game code, and the server two more: set it to {connections_min} at least, or have \
+             fewer shards (`live.shards`)"
         ));
     }
     if config.cluster.is_joined() && !is_remote {
@@ -186,11 +191,6 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
         config.socket.ssl_certificate.is_some(),
         "socket.ssl_certificate",
         "TLS ends in this process, and a proxy in front does it better",
-    );
-    warn(
-        config.database.address.len() > 1,
-        "database.address",
-        "several addresses are set and only the first is used; to reach another server when one fails, let a name or a proxy lead to it",
     );
     for name in SIGNING_KEYS {
         let given = settings.get(name).is_some_and(|setting| setting.source().is_given());

@@ -50,6 +50,13 @@ impl Fault {
         }
     }
 
+    /// Whether the connection should be replaced: its server has become read-only, or statements that were prepared on
+    /// it are gone, as behind a pooler that shares connections among transactions.
+    pub(super) fn is_of_a_useless_connection(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        matches!(error.code(), Some(&SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::INVALID_SQL_STATEMENT_NAME))
+    }
+
     pub(super) fn into_store_error(self) -> StoreError {
         match self {
             Self::Rule(error) => error,
@@ -106,6 +113,11 @@ pub(super) fn translate(error: &tokio_postgres::Error) -> StoreError {
         "22003" | "22P02" | "22P03" | "54000" => {
             StoreError::Invalid("A value is not well formed for the database.".to_owned())
         }
+        "26000" => StoreError::Unavailable(format!(
+            "a prepared statement is gone, as behind a pooler that shares connections among transactions: give Muster \
+             the address of PostgreSQL itself ({})",
+            describe(error)
+        )),
         // These classes mean: the connection, resources, the operator, or the system. 25006 is a read-only server, for
         // example during a failover, and 55P03 a lock that was not available.
         code if matches!(&code[..2], "08" | "53" | "57" | "58") || matches!(code, "25006" | "55P03") => {

@@ -6,9 +6,11 @@
 pub(crate) mod accounts;
 mod adopt;
 pub(crate) mod chat;
+mod connect;
 mod deletion;
 mod export;
 mod fault;
+mod game_role;
 mod job_epochs;
 mod keyed_writes;
 mod multi_update;
@@ -16,21 +18,25 @@ pub(crate) mod notifications;
 mod pool;
 mod revocations;
 mod schema;
+mod servers;
 mod sql;
 mod storage;
+mod tls;
 mod values;
 pub(crate) mod wallet;
 
+#[cfg(test)]
+mod tests;
+
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::store::{DatabaseStatus, Store, StoreError};
-use tokio_postgres::config::SslMode;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Config, Row};
 
+use self::connect::Settings;
 use self::fault::{Fault, attempts};
 use self::pool::{ConnectionPool, PooledConnection};
 use crate::OpenError;
@@ -40,13 +46,7 @@ pub use self::pool::PostgresOptions;
 #[cfg(test)]
 pub(crate) use self::schema::NAKAMA;
 pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate};
-
-/// Longest time for making a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Longest time for which the database's machine may leave sent data unacknowledged before the connection counts as
-/// lost.
-const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(15);
+pub use self::servers::Servers;
 
 /// Values for a statement's parameters.
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -55,19 +55,33 @@ type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 #[derive(Clone)]
 pub struct PostgresStore {
     pool: Rc<ConnectionPool>,
+    /// The connections of game code's statements.
+    game_pool: Rc<ConnectionPool>,
     adopted: bool,
 }
 
 impl PostgresStore {
-    /// Connects to the database at `url`, whose schema must be migrated already, see [`migrate`]. Counts into
+    /// Connects to the database on `servers`, whose schema must be migrated already, see [`migrate`]. Counts into
     /// `metrics`.
     ///
     /// # Errors
-    /// When the URL is not understood, the database does not answer, or its schema is not this program's.
-    pub async fn open(url: &str, options: &PostgresOptions, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
-        let adopted = is_adopted(url).await?;
-        let config = config(url, options.statement_timeout)?;
-        Ok(Self { pool: ConnectionPool::new(config, options.clone(), metrics), adopted })
+    /// When the database does not answer, or its schema is not this program's.
+    pub async fn open(
+        servers: &Servers,
+        options: &PostgresOptions,
+        metrics: Arc<StoreMetrics>,
+    ) -> Result<Self, OpenError> {
+        let known = schema::look(servers).await?;
+        let pool = |more, connections_max| {
+            let settings = Settings { statement_timeout: options.statement_timeout, more };
+            let metrics = Arc::clone(&metrics);
+            ConnectionPool::new(servers.clone(), settings, connections_max, options.clone(), metrics)
+        };
+        Ok(Self {
+            pool: pool(String::new(), options.connections_max),
+            game_pool: pool(game_role::settings(known.has_game_role), options.game_connections_max),
+            adopted: known.adopted,
+        })
     }
 
     /// The counters of this store.
@@ -130,33 +144,4 @@ impl Store for PostgresStore {
             Ok(self.query_one(sql, &[], |row| row.try_get(0)).await?.unwrap_or(0))
         })
     }
-}
-
-/// The driver's configuration for `url`.
-///
-/// # Errors
-/// When the URL is not understood, or requires encryption. The message never shows the URL, which may hold a password.
-fn config(url: &str, statement_timeout: Duration) -> Result<Config, OpenError> {
-    let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
-        OpenError::new(format!("the database URL is not understood: {}", fault::describe(&error)))
-    })?;
-    if config.get_ssl_mode() == SslMode::Require {
-        return Err(OpenError::new(
-            "the database URL demands sslmode=require, and this build cannot encrypt the connection to the database: \
-             reach the database over a private network or a tunnel, and say sslmode=disable",
-        ));
-    }
-    config.ssl_mode(SslMode::Disable);
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_TIMEOUT);
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("muster");
-    }
-    config.tcp_user_timeout(UNACKNOWLEDGED_TIMEOUT);
-    // An acknowledged write must survive a power cut, whatever the database's own default is.
-    let settings = format!("-c synchronous_commit=on -c statement_timeout={}", statement_timeout.as_millis());
-    let options = config.get_options().map_or(settings.clone(), |given| format!("{settings} {given}"));
-    config.options(options);
-    Ok(config)
 }

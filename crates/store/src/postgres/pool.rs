@@ -1,6 +1,6 @@
 //! The connections of a shard. Single statements share a connection, with many of them under way at a time. A
 //! transaction of several statements gets a connection of its own, once the statements under way on that connection are
-//! answered.
+//! answered. Statements of game code have a pool to themselves, see [`super::sql`].
 //!
 //! All of this runs on one thread, so cells take the place of locks, and no borrow is held over an await. If a
 //! transaction is abandoned, its state is unknown, and its connection is closed.
@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 use muster_domain::ports::store::StoreError;
 use tokio::sync::Notify;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Row, Statement};
 
-use super::fault::{Fault, describe};
+use super::connect::{Settings, connect};
+use super::fault::Fault;
+use super::servers::Servers;
 use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 
 /// Most requests under way on one connection.
@@ -37,8 +39,10 @@ const BACKOFF_MAX: Duration = Duration::from_secs(2);
 /// Settings of a shard's connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// Most connections of this shard, at least 1.
+    /// Most connections of this shard that its own statements use, at least 1.
     pub connections_max: usize,
+    /// Most connections of this shard that statements of game code use, at least 1.
+    pub game_connections_max: usize,
     /// Longest wait for a connection to be opened or to become free.
     pub acquire_timeout: Duration,
     /// Longest time that the database may work on one statement.
@@ -51,6 +55,7 @@ impl Default for PostgresOptions {
     fn default() -> Self {
         Self {
             connections_max: 16,
+            game_connections_max: 4,
             acquire_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
             connection_lifetime: None,
@@ -60,7 +65,9 @@ impl Default for PostgresOptions {
 
 /// The connections of a shard, see the module.
 pub(super) struct ConnectionPool {
-    config: Config,
+    servers: Servers,
+    settings: Settings,
+    connections_max: usize,
     options: PostgresOptions,
     connections: RefCell<Vec<Rc<Connection>>>,
     opening: Cell<usize>,
@@ -123,9 +130,18 @@ enum RemovalReason {
 }
 
 impl ConnectionPool {
-    pub(super) fn new(config: Config, options: PostgresOptions, metrics: Arc<StoreMetrics>) -> Rc<Self> {
+    /// A pool without connections, which opens them as they are needed, at most `connections_max`.
+    pub(super) fn new(
+        servers: Servers,
+        settings: Settings,
+        connections_max: usize,
+        options: PostgresOptions,
+        metrics: Arc<StoreMetrics>,
+    ) -> Rc<Self> {
         Rc::new(Self {
-            config,
+            servers,
+            settings,
+            connections_max: connections_max.max(1),
             options,
             connections: RefCell::default(),
             opening: Cell::new(0),
@@ -159,11 +175,20 @@ impl ConnectionPool {
 
     /// Leases a connection for a transaction. At least one other connection stays shared, unless the pool has only one.
     pub(super) async fn exclusive(self: &Rc<Self>) -> Result<PooledConnection, StoreError> {
+        self.reserve(self.connections_max > 1).await
+    }
+
+    /// Leases a connection for a transaction, be it the last. For pools whose connections are never shared.
+    pub(super) async fn any(self: &Rc<Self>) -> Result<PooledConnection, StoreError> {
+        self.reserve(false).await
+    }
+
+    async fn reserve(self: &Rc<Self>, leaves_one: bool) -> Result<PooledConnection, StoreError> {
         self.within_timeout(async {
             let connection = loop {
                 let reservation_free = self.reservation_free.notified();
                 let shared = self.connections.borrow().iter().filter(|each| !each.reserved.get()).count();
-                let spare = self.options.connections_max.max(1) == 1 || shared > 1;
+                let spare = !leaves_one || shared > 1;
                 let idle = self.least_busy().filter(|connection| connection.in_flight.get() == 0 || !self.has_room());
                 match idle {
                     Some(connection) if spare => break connection,
@@ -236,7 +261,7 @@ impl ConnectionPool {
     }
 
     fn has_room(&self) -> bool {
-        self.connections.borrow().len() + self.opening.get() < self.options.connections_max.max(1)
+        self.connections.borrow().len() + self.opening.get() < self.connections_max
     }
 
     /// Answers the last connection error while the pause after it lasts.
@@ -252,18 +277,13 @@ impl ConnectionPool {
         self.opening.set(self.opening.get() + 1);
         // The guard frees the place even if this future is dropped before the connection is made.
         let opening = Opening(self);
-        let outcome = self.config.connect(NoTls).await;
+        let outcome = connect(&self.servers, &self.settings).await;
         drop(opening);
         match outcome {
-            Ok((client, driver)) => {
-                tokio::spawn(async move {
-                    if let Err(error) = driver.await {
-                        tracing::warn!(error = describe(&error), "a database connection broke");
-                    }
-                });
+            Ok(connected) => {
                 *self.failed.borrow_mut() = None;
                 let connection = Connection {
-                    client,
+                    client: connected.client,
                     statements: RefCell::default(),
                     in_flight: Cell::new(0),
                     opened_at: Instant::now(),
@@ -277,10 +297,10 @@ impl ConnectionPool {
                 add(&self.metrics.connections_idle, 1);
                 Ok(())
             }
-            Err(error) => {
+            Err(why) => {
                 let mut failed = self.failed.borrow_mut();
                 let backoff = failed.as_ref().map_or(BACKOFF_MIN, |failed| (failed.backoff * 2).min(BACKOFF_MAX));
-                let said = format!("cannot connect to the database: {}", describe(&error));
+                let said = format!("cannot connect to the database: {why}");
                 tracing::warn!(error = said, "no database connection");
                 add(&self.metrics.connections_lost, 1);
                 *failed = Some(Failed { retry_at: Instant::now() + backoff, backoff, said: said.clone() });
@@ -400,20 +420,30 @@ impl PooledConnection {
     }
 
     /// Waits for an answer a little longer than the database may work on the statement. A connection that is silent for
-    /// longer is removed: the machine behind it, or the network, has failed.
+    /// longer is removed: the machine behind it, or the network, has failed. A connection is removed, too, if its server
+    /// takes no writes any more: a new connection may reach the server that took its place.
     async fn answered_within<T>(
         &self,
         statement_timeout: Duration,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Fault> {
         if self.connection.removed.get() {
-            return Err(silent());
+            return Err(Fault::Rule(StoreError::Unavailable("the connection to the database was given up".to_owned())));
         }
         if let Ok(answer) = tokio::time::timeout(statement_timeout + SILENCE_MAX, answer).await {
-            return Ok(answer?);
+            let answer = answer.map_err(Fault::from);
+            if answer.as_ref().is_err_and(Fault::is_of_a_useless_connection) {
+                add(&self.pool.metrics.connections_useless, 1);
+                self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
+            }
+            return answer;
         }
         self.pool.remove_if(RemovalReason::Lost, |connection| Rc::ptr_eq(connection, &self.connection));
         Err(silent())
+    }
+
+    pub(super) fn metrics(&self) -> &StoreMetrics {
+        &self.pool.metrics
     }
 
     /// Gives back the connection of a transaction whose commit or rollback the database has answered.

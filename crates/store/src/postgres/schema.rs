@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
 use super::adopt::{Found, inspect};
-use super::config;
+use super::connect::{Connected, Settings, connect};
 use super::fault::describe;
+use super::game_role;
+use super::servers::Servers;
 use crate::OpenError;
 
 /// A numbered step of Muster's own tables. A released step is never changed.
@@ -67,14 +69,21 @@ impl Migrated {
     }
 }
 
-/// Brings the database at `url` up to date in one transaction. Creates all tables in an empty database, adds Muster's
+/// Brings the database on `servers` up to date in one transaction. Creates all tables in an empty database, adds Muster's
 /// tables to a database of a Nakama 3.40 server, and changes nothing else. Call it once, before the shards open their
 /// stores.
 ///
 /// # Errors
 /// When the database does not answer, or Muster may not use it; the sentence says what to do.
-pub async fn migrate(url: &str) -> Result<Migrated, OpenError> {
-    let mut probe = Probe::connect(url).await?;
+pub async fn migrate(servers: &Servers) -> Result<Migrated, OpenError> {
+    let mut probe = Probe::connect(servers).await?;
+    if let Some(server) = probe.overheard_at.take() {
+        tracing::warn!(
+            server,
+            "the connection to the database is not encrypted, and others may listen: set up TLS at the database, and \
+             add sslmode=verify-full to database.address"
+        );
+    }
     let migrated = apply(&mut probe.client).await;
     probe.close().await;
     migrated
@@ -102,20 +111,37 @@ async fn apply(client: &mut Client) -> Result<Migrated, OpenError> {
         transaction.execute(sql, &[&migration.version, &migration.name, &adopted]).await.map_err(failed)?;
         applied.push(migration.version);
     }
+    game_role::grant(transaction.client()).await?;
     transaction.commit().await.map_err(failed)?;
     Ok(Migrated { created: found == Found::Empty, adopted, applied })
 }
 
-/// Whether the database at `url` was adopted from another server.
+/// Facts about a database that is up to date.
+pub(super) struct Known {
+    pub(super) adopted: bool,
+    /// Set if the database has a lesser role for statements of game code.
+    pub(super) has_game_role: bool,
+}
+
+/// Whether the database on `servers` was adopted from another server.
 ///
 /// # Errors
 /// When the database does not answer, or its schema is not exactly this program's.
-pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
-    let probe = Probe::connect(url).await?;
+pub async fn is_adopted(servers: &Servers) -> Result<bool, OpenError> {
+    Ok(look(servers).await?.adopted)
+}
+
+/// Looks at a database that must be up to date.
+pub(super) async fn look(servers: &Servers) -> Result<Known, OpenError> {
+    let probe = Probe::connect(servers).await?;
     let found = inspect(&probe.client).await;
+    let has_game_role = match &found {
+        Ok(Found::Muster { version: SCHEMA_VERSION, .. }) => game_role::find(&probe.client).await,
+        _ => Ok(false),
+    };
     probe.close().await;
     match found? {
-        Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(adopted),
+        Found::Muster { version: SCHEMA_VERSION, adopted } => Ok(Known { adopted, has_game_role: has_game_role? }),
         Found::Muster { version, .. } => Err(OpenError::new(format!(
             "the database has schema {version} of {SCHEMA_VERSION}: run `muster migrate up` or start the server"
         ))),
@@ -134,20 +160,16 @@ pub async fn is_adopted(url: &str) -> Result<bool, OpenError> {
 struct Probe {
     client: Client,
     driver: JoinHandle<()>,
+    overheard_at: Option<String>,
 }
 
 impl Probe {
-    async fn connect(url: &str) -> Result<Self, OpenError> {
-        let (client, driver) = config(url, STATEMENT_TIMEOUT)?
-            .connect(NoTls)
-            .await
-            .map_err(|error| OpenError::new(format!("cannot connect to the database: {}", describe(&error))))?;
-        let driver = tokio::spawn(async move {
-            if let Err(error) = driver.await {
-                tracing::warn!(error = describe(&error), "a database connection broke");
-            }
-        });
-        Ok(Self { client, driver })
+    async fn connect(servers: &Servers) -> Result<Self, OpenError> {
+        let settings = Settings { statement_timeout: STATEMENT_TIMEOUT, more: String::new() };
+        let connected = connect(servers, &settings).await;
+        let Connected { client, driver, overheard_at } =
+            connected.map_err(|why| OpenError::new(format!("cannot connect to the database: {why}")))?;
+        Ok(Self { client, driver, overheard_at })
     }
 
     async fn close(self) {

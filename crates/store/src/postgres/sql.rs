@@ -1,11 +1,13 @@
-//! Statements of game code on PostgreSQL. Each has a connection of its own while it runs, and the usual statement
-//! timeout. Parameters are sent as text, and the database reads each as the type that the statement expects at its
-//! place.
+//! Statements of game code on PostgreSQL. They run on connections that nobody else uses, each as a transaction of its own
+//! with the usual statement timeout, and the connection is reset behind each. Parameters are sent as text, and the
+//! database reads each as the type that the statement expects at its place.
 
 use std::error::Error;
 use std::pin::pin;
+use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
+use futures_util::future::join;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::sql::{SqlRows, SqlStore, SqlValue};
 use muster_domain::ports::store::StoreError;
@@ -19,7 +21,9 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::{Fault, describe, translate};
+use super::pool::PooledConnection;
 use super::values::EPOCH_US;
+use crate::metrics::{add, micros_since};
 
 type Failed = Box<dyn Error + Sync + Send>;
 
@@ -35,6 +39,15 @@ impl SqlStore for PostgresStore {
     }
 }
 
+/// Ends the statement's transaction. A statement may have changed how its own commit is synced.
+const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
+
+/// Takes from a connection what a statement may have left: a transaction, cursors, settings, locks, temporary tables. It
+/// is `DISCARD ALL` without the driver's own prepared statements, and with the role that the connection began with.
+const RESET: &str = "ROLLBACK; CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
+                     SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
+
 /// The end of a statement that the database did not refuse.
 enum End {
     /// The statement ran. The fields are its rows, and the number of rows that it changed or found.
@@ -47,36 +60,74 @@ enum End {
 
 impl PostgresStore {
     async fn run_sql(&self, statement: &str, parameters: Vec<SqlValue>) -> Result<(SqlRows, u64), StoreError> {
-        let connection = self.pool.exclusive().await?;
-        match connection.with_client(async |client| run(client, statement, &parameters).await).await {
-            Ok(End::Whole(rows, changed)) => {
-                connection.ended();
-                Ok((rows, changed))
-            }
+        let connection = self.game_pool.any().await?;
+        let started = Instant::now();
+        let ran = connection.with_client(async |client| run(client, statement, &parameters).await).await;
+        let metrics = self.metrics();
+        add(&metrics.game_statements, 1);
+        add(&metrics.game_statement_us, micros_since(started));
+        let (outcome, end) = match ran {
+            Ok(End::Whole(rows, changed)) => (Ok((rows, changed)), COMMIT),
             Ok(End::Missing(number)) => {
-                connection.ended();
-                Err(StoreError::Invalid(format!("The statement has no value for its parameter ${number}.")))
+                let told = format!("The statement has no value for its parameter ${number}.");
+                (Err(StoreError::Invalid(told)), ROLLBACK)
+            }
+            Err(Fault::Database(error)) if error.as_db_error().is_some() => {
+                let advice = advice_on(&connection, statement, &error).await;
+                (Err(told(&error, advice)), ROLLBACK)
             }
             // The lease is dropped without `ended`: that closes the connection, and discards the rows still under way.
-            Ok(End::TooMany) => Err(crate::too_many_rows()),
-            Err(Fault::Database(error)) => {
-                let mut advice = error.as_db_error().and_then(|error| advice(statement, error));
-                if error.code() == Some(&SqlState::UNDEFINED_TABLE) {
-                    let tables = connection.with_client(async |client| client.query(TABLES, &[]).await).await;
-                    advice = tables.ok().and_then(|tables| near_table(&error, &tables));
-                }
-                if error.as_db_error().is_some() {
-                    connection.ended();
-                }
-                Err(told(&error, advice))
+            Ok(End::TooMany) => {
+                add(&metrics.game_connections_closed, 1);
+                return Err(crate::too_many_rows());
             }
-            Err(fault) => Err(fault.into_store_error()),
-        }
+            Err(Fault::Database(error)) => {
+                add(&metrics.game_connections_closed, 1);
+                return Err(told(&error, None));
+            }
+            Err(fault) => {
+                add(&metrics.game_connections_closed, 1);
+                return Err(fault.into_store_error());
+            }
+        };
+        let ended = end_statement(connection, end).await;
+        outcome.and_then(|found| ended.map(|()| found))
     }
 }
 
+/// An advice on a statement that failed. The statement's transaction ends here if the database has to be asked.
+async fn advice_on(
+    connection: &PooledConnection,
+    statement: &str,
+    error: &tokio_postgres::Error,
+) -> Option<String> {
+    if error.code() != Some(&SqlState::UNDEFINED_TABLE) {
+        return error.as_db_error().and_then(|error| advice(statement, error));
+    }
+    connection.control(ROLLBACK).await.ok()?;
+    let tables = connection.with_client(async |client| client.query(TABLES, &[]).await).await.ok()?;
+    near_table(error, &tables)
+}
+
+/// Ends the transaction of a statement, and resets its connection for the next.
+async fn end_statement(connection: PooledConnection, end: &'static str) -> Result<(), StoreError> {
+    let (ended, is_reset) = join(connection.control(end), connection.control(RESET)).await;
+    if is_reset.is_ok() {
+        connection.ended();
+    } else {
+        add(&connection.metrics().game_connections_closed, 1);
+    }
+    ended.map_err(|fault| match fault {
+        Fault::Database(error) => told(&error, None),
+        fault => fault.into_store_error(),
+    })
+}
+
 async fn run(client: &Client, statement: &str, parameters: &[SqlValue]) -> Result<End, tokio_postgres::Error> {
-    let statement = client.prepare(statement).await?;
+    // Both leave in one packet.
+    let (begun, prepared) = join(client.batch_execute("BEGIN"), client.prepare(statement)).await;
+    begun?;
+    let statement = prepared?;
     let wanted = statement.params().len();
     if parameters.len() < wanted {
         return Ok(End::Missing(parameters.len() + 1));

@@ -1,7 +1,7 @@
 //! Statements of game code, on a thread and a connection of their own. They are written for PostgreSQL, and `dialect`
 //! translates them. Statements that are not allowed are refused while SQLite prepares them. Statements that take too
 //! long are interrupted, and the writer's batch is not affected. A statement that writes stops the writer for no longer
-//! than [`WRITE_TIME_MAX`].
+//! than [`WRITE_TIME_MAX`] and what one call of a function may take: so its values are shorter.
 //!
 //! The thread does not take the gate of the checkpoints, because the writer would have to wait for it. So the log
 //! cannot start over while a statement uses an older snapshot. After each statement that writes, the writer is asked
@@ -18,9 +18,10 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, Statement};
 
-use super::dialect::{Dialect, Translation, Untranslated, of_parameter, of_result};
+use super::dialect::{Dialect, INTERRUPTED, Run, Translation, Untranslated, of_parameter, of_result};
 use super::error::translate;
 use super::job::{BoxedJob, job};
+use super::linear::replace_functions;
 use super::queue::Queue;
 use super::{SqliteStore, after_this_turn, received, refusal};
 use crate::metrics::{add, micros_since};
@@ -34,7 +35,11 @@ const WRITE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Longest text or blob, in bytes; longer ones are an error.
 const VALUE_BYTES_MAX: i32 = 16 << 20;
 
-/// Number of SQLite's steps between two looks at the clock.
+/// Longest text, blob or row of a statement that writes, in bytes; longer ones are an error.
+const WRITE_VALUE_BYTES_MAX: i32 = 1 << 20;
+
+/// Number of SQLite's steps between two looks at the clock. A call of a function is one step, so the functions look at
+/// the clock themselves.
 const STEPS_PER_LOOK: i32 = 1_000;
 
 /// Most statements that may wait.
@@ -49,17 +54,12 @@ pub(super) const GUEST_STACK_BYTES: usize = 32 << 20;
 /// Statements that SQLite keeps prepared.
 const PREPARED_MAX: usize = 64;
 
-const INTERRUPTED: &str = "The statement took too long and was interrupted.";
-
 /// The pragmas that describe tables. The translation reads them; game code itself sends none.
 const PRAGMAS: [&str; 4] = ["table_xinfo", "foreign_key_list", "index_list", "index_info"];
 
-/// The time at which the present statement is interrupted; `None` while no statement runs.
-type Deadline = Arc<Mutex<Option<Instant>>>;
-
 /// State that the thread shares with those who ask it.
 pub(super) struct Hands {
-    deadline: Deadline,
+    run: Arc<Run>,
     /// Only the thread locks it, so it waits for nobody.
     dialect: Mutex<Dialect>,
 }
@@ -91,12 +91,12 @@ pub(super) fn bind_hands(connection: &mut Connection) -> rusqlite::Result<Hands>
     connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_STATEMENT_BYTES_MAX as i32)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     connection.authorizer(Some(authorize))?;
-    let deadline = Deadline::default();
-    let looked_at = Arc::clone(&deadline);
-    let is_over = move || looked_at.lock().is_ok_and(|deadline| deadline.is_some_and(|end| Instant::now() >= end));
-    connection.progress_handler(STEPS_PER_LOOK, Some(is_over))?;
+    let dialect = Dialect::new(connection)?;
+    let run = Arc::clone(&dialect.run);
+    connection.progress_handler(STEPS_PER_LOOK, Some(move || run.is_over()))?;
     connection.set_prepared_statement_cache_capacity(PREPARED_MAX);
-    Ok(Hands { deadline, dialect: Mutex::new(Dialect::new(connection)?) })
+    replace_functions(connection, &dialect.run, VALUE_BYTES_MAX as usize)?;
+    Ok(Hands { run: Arc::clone(&dialect.run), dialect: Mutex::new(dialect) })
 }
 
 /// Refuses statements that would reach other files, the connection's own state, Muster's own tables, or that create
@@ -127,7 +127,7 @@ impl SqliteStore {
         let (job, answer) = job(move |connection| {
             let started = Instant::now();
             let outcome = run(connection, &hands, &statement, &parameters);
-            set(&hands.deadline, None);
+            hands.run.allow(None);
             add(&metrics.game_statements, 1);
             add(&metrics.game_statement_us, micros_since(started));
             let is_interrupted = matches!(&outcome, Err(StoreError::Invalid(told)) if told == INTERRUPTED);
@@ -164,27 +164,24 @@ struct Outcome {
     has_written: bool,
 }
 
-fn set(deadline: &Deadline, time: Option<Duration>) {
-    let end = time.map(|time| Instant::now() + time);
-    *deadline.lock().unwrap_or_else(PoisonError::into_inner) = end;
-}
-
 fn run(
     connection: &Connection,
     hands: &Hands,
     statement: &str,
     parameters: &[SqlValue],
 ) -> Result<Outcome, StoreError> {
-    set(&hands.deadline, Some(READ_TIME_MAX));
-    let (translation, state) = {
+    hands.run.allow(Some(READ_TIME_MAX));
+    let translation = {
         let mut dialect = hands.dialect.lock().unwrap_or_else(PoisonError::into_inner);
-        (dialect.translation(connection, statement).map_err(untranslated)?, Arc::clone(&dialect.run))
+        dialect.translation(connection, statement).map_err(untranslated)?
     };
-    state.begin();
+    hands.run.begin();
     let mut statement = connection.prepare_cached(&translation.sql).map_err(told)?;
     let has_written = !statement.readonly();
-    let time = if has_written { WRITE_TIME_MAX } else { READ_TIME_MAX };
-    set(&hands.deadline, Some(time));
+    let (time, bytes_max) =
+        if has_written { (WRITE_TIME_MAX, WRITE_VALUE_BYTES_MAX) } else { (READ_TIME_MAX, VALUE_BYTES_MAX) };
+    hands.run.allow(Some(time));
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes_max).map_err(told)?;
     bind(&mut statement, &translation, parameters)?;
     let columns = &translation.columns;
     let before = connection.total_changes();
@@ -254,5 +251,26 @@ fn told(error: rusqlite::Error) -> StoreError {
     match translate(error) {
         StoreError::Unavailable(why) => StoreError::Unavailable(why),
         _ => StoreError::Invalid(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_look_at_the_clock_themselves() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (a)").unwrap();
+        let hands = bind_hands(&mut connection).unwrap();
+        let check = |sql: &str, expect: Result<usize, StoreError>| {
+            hands.run.allow(Some(Duration::ZERO));
+            assert_eq!(connection.execute(sql, []).map_err(told), expect, "{sql}");
+        };
+        // This statement has too few steps for a look at the clock.
+        check("INSERT INTO t SELECT 'a'", Ok(1));
+        for call in ["pg_reverse('a')", "pg_like('a', 'a', NULL, 1)", "pg_concat('a')", "replace('a', 'b', 'c')"] {
+            check(&format!("INSERT INTO t SELECT {call}"), Err(StoreError::Invalid(INTERRUPTED.to_owned())));
+        }
     }
 }

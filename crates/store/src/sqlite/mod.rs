@@ -15,6 +15,7 @@ mod guest;
 mod job;
 mod job_epochs;
 mod keyed_writes;
+mod linear;
 mod multi_update;
 mod newcomers;
 pub(crate) mod notifications;

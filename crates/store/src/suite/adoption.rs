@@ -13,7 +13,7 @@ use muster_domain::{GroupId, MessageId, UserId};
 use muster_testenv::{Database, Postgres};
 use uuid::Uuid;
 
-use super::fixture::{Fixture, NOW, client, device, new_account, query, runtime};
+use super::fixture::{Fixture, NOW, client, device, new_account, query, runtime, servers};
 use super::storage::write;
 use crate::postgres::{NAKAMA, migrate};
 use crate::{PostgresOptions, PostgresStore};
@@ -113,9 +113,9 @@ fn database() -> Database {
 fn a_database_of_our_own_is_one_that_the_original_accepts() {
     let database = database();
     runtime().block_on(async {
-        let made = migrate(database.url()).await.unwrap();
+        let made = migrate(&servers(database.url())).await.unwrap();
         assert!(made.created && !made.adopted);
-        let again = migrate(database.url()).await.unwrap();
+        let again = migrate(&servers(database.url())).await.unwrap();
         assert!(!again.created && !again.adopted && again.applied.is_empty());
         let client = client(database.url()).await;
         assert_original(&client).await;
@@ -136,10 +136,11 @@ fn other_databases_are_refused_with_advice() {
             let client = client(database.url()).await;
             client.batch_execute(NAKAMA).await.unwrap();
             client.batch_execute(sql).await.unwrap();
-            let refused = migrate(database.url()).await.unwrap_err();
+            let refused = migrate(&servers(database.url())).await.unwrap_err();
             assert!(refused.0.contains(advice), "{refused}");
             assert!(query(&client, "SELECT tablename FROM pg_tables WHERE tablename ~ 'muster'").await.is_empty());
-            let opened = PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await;
+            let opened =
+                PostgresStore::open(&servers(database.url()), &PostgresOptions::default(), Default::default()).await;
             assert!(opened.is_err());
         });
     }
@@ -154,11 +155,13 @@ fn an_adopted_database_stays_the_original_s() {
         client.batch_execute(BEFORE).await.unwrap();
         assert_original(&client).await;
         let before = all_rows(&client).await;
-        let adopted = migrate(database.url()).await.unwrap();
+        let adopted = migrate(&servers(database.url())).await.unwrap();
         assert!(!adopted.created && adopted.adopted && !adopted.applied.is_empty());
         assert_eq!(all_rows(&client).await, before, "adopting changes no row");
         let fixture = Fixture::on(
-            PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await.unwrap(),
+            PostgresStore::open(&servers(database.url()), &PostgresOptions::default(), Default::default())
+                .await
+                .unwrap(),
             client,
             None,
         );
@@ -185,7 +188,7 @@ fn a_later_step_is_not_told_as_an_adoption() {
     runtime().block_on(async {
         let client = client(database.url()).await;
         client.batch_execute(NAKAMA).await.unwrap();
-        let address = crate::Address::Postgres(database.url().to_owned());
+        let address = crate::Address::Postgres(servers(database.url()));
         assert!(crate::migrate(&address).await.unwrap().starts_with("adopted the database in place"));
         // Reverts the schema to version 1, with one revocation by a logout and one by a newer sign-in.
         let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term, muster_effect; \
@@ -195,7 +198,8 @@ fn a_later_step_is_not_told_as_an_adoption() {
                     FROM unnest('{t,f}'::bool[]) AS closes";
         client.batch_execute(undo).await.unwrap();
         assert_eq!(crate::migrate(&address).await.unwrap(), "applied 3 migration(s), the last is number 4");
-        let opened = PostgresStore::open(database.url(), &PostgresOptions::default(), Default::default()).await;
+        let opened =
+            PostgresStore::open(&servers(database.url()), &PostgresOptions::default(), Default::default()).await;
         let rows = opened.unwrap().revocations_after(0, NOW).await.unwrap();
         let reasons: Vec<_> = rows.iter().map(|row| row.revocation.reason).collect();
         assert_eq!(reasons, [RevocationReason::SignedOut, RevocationReason::NewerSignIn]);

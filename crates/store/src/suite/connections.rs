@@ -10,7 +10,7 @@ use muster_domain::ports::storage::{Authority, Expected, StorageStore as _};
 use muster_domain::ports::store::{Rejection, Store as _, StoreError};
 use muster_testenv::Postgres;
 
-use super::fixture::{NOW, client, custom, device, new_account, query, runtime};
+use super::fixture::{NOW, client, custom, device, new_account, query, runtime, servers};
 use super::storage::{id, version, write};
 use crate::metrics::StoreMetrics;
 use crate::postgres::migrate;
@@ -27,8 +27,9 @@ fn with_connections(connections: usize, test: impl AsyncFnOnce(PostgresStore, to
 fn with_options(options: PostgresOptions, test: impl AsyncFnOnce(PostgresStore, tokio_postgres::Client)) {
     let database = Postgres::shared().unwrap().create_database().unwrap();
     runtime().block_on(async {
-        migrate(database.url()).await.unwrap();
-        let store = PostgresStore::open(database.url(), &options, Arc::new(StoreMetrics::default())).await.unwrap();
+        migrate(&servers(database.url())).await.unwrap();
+        let store =
+            PostgresStore::open(&servers(database.url()), &options, Arc::new(StoreMetrics::default())).await.unwrap();
         let client = client(database.url()).await;
         test(store, client).await;
     });
@@ -125,16 +126,11 @@ fn a_transaction_given_up_half_way_leaves_nothing_behind() {
 }
 
 #[test]
-fn refuses_addresses_that_lead_nowhere_or_demand_what_it_cannot() {
-    for (url, saying) in [
-        ("postgres://nobody@127.0.0.1:1/none", "cannot connect"),
-        ("postgres://nobody@127.0.0.1/none?sslmode=require", "sslmode=disable"),
-        ("postgres://nobody:secret@127.0.0.1:port/none", "not understood"),
-    ] {
-        let refused = runtime().block_on(PostgresStore::open(url, &PostgresOptions::default(), Arc::default()));
-        let said = refused.err().map(|error| error.0).unwrap_or_default();
-        assert!(said.contains(saying) && !said.contains("secret"), "{said}");
-    }
+fn an_address_that_leads_nowhere_is_refused() {
+    let servers = servers("postgres://nobody:secret@127.0.0.1:1/none");
+    let refused = runtime().block_on(PostgresStore::open(&servers, &PostgresOptions::default(), Arc::default()));
+    let said = refused.err().map(|error| error.0).unwrap_or_default();
+    assert!(said.starts_with("cannot connect") && !said.contains("secret"), "{said}");
 }
 
 #[test]

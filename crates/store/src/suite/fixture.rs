@@ -14,7 +14,7 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 use uuid::Uuid;
 
 use crate::metrics::StoreMetrics;
-use crate::{PostgresOptions, PostgresStore, SqliteOptions, SqliteStore, postgres};
+use crate::{PostgresOptions, PostgresStore, Servers, SqliteOptions, SqliteStore, postgres};
 
 /// A store on a database for one test, see the module.
 pub(super) struct Fixture {
@@ -68,9 +68,10 @@ pub(super) fn on_sqlite(test: impl AsyncFnOnce(&Fixture)) {
 pub(super) fn on_postgres(test: impl AsyncFnOnce(&Fixture)) {
     let database = Postgres::shared().unwrap().create_database().unwrap();
     runtime().block_on(async {
-        postgres::migrate(database.url()).await.unwrap();
+        postgres::migrate(&servers(database.url())).await.unwrap();
         let options = PostgresOptions { connections_max: 6, ..PostgresOptions::default() };
-        let store = PostgresStore::open(database.url(), &options, Arc::new(StoreMetrics::default())).await.unwrap();
+        let store =
+            PostgresStore::open(&servers(database.url()), &options, Arc::new(StoreMetrics::default())).await.unwrap();
         let client = client(database.url()).await;
         test(&Fixture::on(store, client, Some(database))).await;
     });
@@ -78,6 +79,11 @@ pub(super) fn on_postgres(test: impl AsyncFnOnce(&Fixture)) {
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The servers of one address.
+pub(crate) fn servers(url: &str) -> Servers {
+    Servers::parse(&[url]).unwrap()
 }
 
 pub(crate) async fn client(url: &str) -> tokio_postgres::Client {

@@ -13,7 +13,7 @@ use muster_testenv::Postgres;
 use uuid::Uuid;
 
 use super::Fixture;
-use super::fixture::{NOW, client, query, runtime};
+use super::fixture::{NOW, client, query, runtime, servers};
 use super::storage::{version, write};
 use super::wallet::{amounts, held, ledger, pay, wallets};
 use crate::{PostgresOptions, PostgresStore, postgres};
@@ -145,9 +145,9 @@ fn a_key_that_an_open_transaction_has_is_waited_for() {
         WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let database = Postgres::shared().unwrap().create_database().unwrap();
     runtime().block_on(async {
-        postgres::migrate(database.url()).await.unwrap();
+        postgres::migrate(&servers(database.url())).await.unwrap();
         let options = PostgresOptions { connections_max: 4, ..PostgresOptions::default() };
-        let store = PostgresStore::open(database.url(), &options, Default::default()).await.unwrap();
+        let store = PostgresStore::open(&servers(database.url()), &options, Default::default()).await.unwrap();
         let (holder, watcher) = (client(database.url()).await, client(database.url()).await);
         let fixture = Fixture::on(store, client(database.url()).await, None);
         let ann = fixture.sign_up("ann").await;

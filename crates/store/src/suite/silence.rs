@@ -10,7 +10,7 @@ use std::time::Duration;
 use muster_domain::ports::store::{Store as _, StoreError};
 use muster_testenv::Postgres;
 
-use super::fixture::runtime;
+use super::fixture::{runtime, servers};
 use crate::metrics::StoreMetrics;
 use crate::postgres::migrate;
 use crate::{PostgresOptions, PostgresStore};
@@ -28,9 +28,9 @@ fn a_silent_connection_is_given_up_and_another_takes_its_place() {
         ..PostgresOptions::default()
     };
     runtime().block_on(async {
-        migrate(database.url()).await.unwrap();
+        migrate(&servers(database.url())).await.unwrap();
         let through = url.with_address(proxy);
-        let store = PostgresStore::open(&through, &options, Arc::new(StoreMetrics::default())).await.unwrap();
+        let store = PostgresStore::open(&servers(&through), &options, Arc::new(StoreMetrics::default())).await.unwrap();
         assert!(store.ping().await.is_ok());
         is_silent.store(true, Ordering::SeqCst);
         assert!(matches!(store.ping().await, Err(StoreError::Unavailable(_))));

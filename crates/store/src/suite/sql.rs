@@ -175,6 +175,27 @@ fn sqlite_ends_what_takes_too_long_and_the_writer_goes_on() {
 }
 
 #[test]
+fn sqlite_bounds_the_values_of_statements_that_write() {
+    on_sqlite(async |fixture| {
+        exec(fixture, TABLE, &[]).await.unwrap();
+        let long = "repeat('a', 1100000)";
+        assert_eq!(rows(fixture, &format!("SELECT length({long}) AS n"), &[]).await, [[Integer(1_100_000)]]);
+        for statement in [
+            format!("INSERT INTO score (name) VALUES ({long})"),
+            format!("INSERT INTO score (name) SELECT 'x' WHERE strpos({long}, 'b') = 0"),
+            "INSERT INTO score (name) VALUES (replace(repeat('a', 2000), 'a', repeat('b', 1000)))".to_owned(),
+            "UPDATE score SET name = $1".to_owned(),
+        ] {
+            let outcome = exec(fixture, &statement, &[text(&"a".repeat(1_100_000))]).await;
+            assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{statement}: {outcome:?}");
+        }
+        exec(fixture, "INSERT INTO score (name) VALUES (repeat('a', 1000000))", &[]).await.unwrap();
+        let replaced = "SELECT length(replace(name, 'a', 'bbb')) AS n FROM score";
+        assert_eq!(rows(fixture, replaced, &[]).await, [[Integer(3_000_000)]], "one that reads may make more");
+    });
+}
+
+#[test]
 fn sqlite_lets_nobody_out_of_its_file_or_at_its_safety() {
     on_sqlite(async |fixture| {
         let copy = std::env::temp_dir().join(format!("muster-stolen-{}", std::process::id()));
@@ -196,12 +217,107 @@ fn sqlite_lets_nobody_out_of_its_file_or_at_its_safety() {
             "DELETE FROM sqlite_schema",
             "SELECT load_extension('x')",
             "SELECT length(zeroblob(100000000))",
+            "SELECT instr(hex(zeroblob(500000)), 'a')",
         ] {
             let outcome = fixture.store().sql_query(statement, Vec::new()).await;
             assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{statement}: {outcome:?}");
         }
         assert!(!copy.exists());
         fixture.sign_up("ann").await;
+    });
+}
+
+/// Statements by which game code could harm others on PostgreSQL.
+const TRICKS: [&str; 17] = [
+    "SELECT set_config('synchronous_commit', 'off', false)",
+    "SELECT set_config('default_transaction_read_only', 'on', false)",
+    "UPDATE pg_settings SET setting = 'on' WHERE name = 'default_transaction_read_only'",
+    "/* /* */ SELECT 1 */ BEGIN",
+    "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on",
+    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+     AND pid <> pg_backend_pid()",
+    "SELECT query_to_xml('SELECT pg_terminate_'||'backend(pid) FROM pg_stat_activity \
+     WHERE datname = current_database() AND pid <> pg_backend_pid()', true, true, '')",
+    "SELECT pg_advisory_lock(4711)",
+    "DELETE FROM muster_migration",
+    "SELECT setval('muster_revocation_sequence_seq', 1000)",
+    "GRANT DELETE ON users TO PUBLIC",
+    "DROP SCHEMA public CASCADE",
+    "CREATE FUNCTION harm() RETURNS trigger LANGUAGE plpgsql AS \
+     'BEGIN PERFORM set_config(''synchronous_commit'', ''off'', false); RETURN NEW; END'",
+    "CREATE TABLE harm (id uuid REFERENCES users ON DELETE SET DEFAULT, \
+     a text DEFAULT set_config('synchronous_commit', 'off', false))",
+    "ALTER TABLE users SET UNLOGGED",
+    "INSERT INTO pg_db_role_setting SELECT oid, 0, '{synchronous_commit=off}' FROM pg_database",
+];
+
+#[test]
+fn no_trick_of_game_code_harms_others_on_postgres() {
+    on_postgres(async |fixture| {
+        fixture.sign_up("ann").await;
+        let before = fixture.rows().await;
+        for statement in TRICKS {
+            let outcome = muster_domain::sql::query(fixture.store(), statement, Vec::new()).await;
+            let kind = outcome.err().map(|error| error.kind);
+            assert_eq!(kind, Some(muster_domain::ErrorKind::InvalidArgument), "{statement}");
+        }
+        assert_eq!(fixture.rows().await, before);
+        fixture.sign_up("bob").await;
+    });
+}
+
+#[test]
+fn a_connection_is_reset_behind_each_statement_on_postgres() {
+    on_postgres(async |fixture| {
+        fixture.execute("CREATE TABLE kept (a int)").await;
+        let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711";
+        for (trick, question, expect) in [
+            ("SELECT set_config('synchronous_commit', 'off', false)", "SHOW synchronous_commit", text("on")),
+            (
+                "SELECT set_config('default_transaction_read_only', 'on', false)",
+                "SHOW transaction_read_only",
+                text("off"),
+            ),
+            ("SELECT set_config('statement_timeout', '0', false)", "SHOW statement_timeout", text("15s")),
+            ("SET search_path = pg_catalog", "SELECT current_schema()", text("public")),
+            ("SELECT pg_advisory_lock(4711)", locks, Integer(0)),
+            (
+                "CREATE TEMP TABLE kept (a text)",
+                "SELECT pg_typeof(a)::text FROM kept RIGHT JOIN (SELECT 1) b ON true",
+                text("integer"),
+            ),
+            ("DECLARE c CURSOR WITH HOLD FOR SELECT 1", "SELECT count(*) FROM pg_cursors WHERE name = 'c'", Integer(0)),
+            ("LISTEN news", "SELECT count(*) FROM pg_listening_channels()", Integer(0)),
+            ("BEGIN", "SELECT 1", Integer(1)),
+        ] {
+            exec(fixture, trick, &[]).await.unwrap();
+            assert_eq!(rows(fixture, question, &[]).await, [[expect]], "{trick}");
+            let mine = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' \
+                        AND datname = current_database()";
+            assert_eq!(rows(fixture, mine, &[]).await, [[Integer(0)]], "{trick}");
+        }
+        // What comes behind an open transaction is seen by others at once.
+        exec(fixture, "BEGIN", &[]).await.unwrap();
+        exec(fixture, "INSERT INTO kept VALUES (1)", &[]).await.unwrap();
+        assert!(fixture.rows().await.contains(&("kept".to_owned(), r#"{"a": 1}"#.to_owned())));
+    });
+}
+
+#[test]
+fn a_statement_that_fails_or_finds_too_much_changes_nothing_on_postgres() {
+    on_postgres(async |fixture| {
+        exec(fixture, "CREATE TABLE t (a int, b int UNIQUE DEFERRABLE INITIALLY DEFERRED)", &[]).await.unwrap();
+        let too_many = format!("INSERT INTO t SELECT n FROM generate_series(1, {}) n RETURNING a", SQL_ROWS_MAX + 1);
+        for statement in [
+            too_many.as_str(),
+            "INSERT INTO t VALUES (1, 1), (2, 1)",
+            "INSERT INTO t SELECT 1 / (2 - n) FROM generate_series(1, 2) n",
+        ] {
+            let outcome = exec(fixture, statement, &[]).await;
+            assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{statement}: {outcome:?}");
+            assert_eq!(rows(fixture, "SELECT count(*) FROM t", &[]).await, [[Integer(0)]], "{statement}");
+        }
     });
 }
 

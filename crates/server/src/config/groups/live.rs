@@ -18,10 +18,15 @@ impl Live {
         }
     }
 
-    /// Smallest number of connections to PostgreSQL with which a server works: one for each shard, and one for upkeep
-    /// and health.
-    pub fn connections_min(&self) -> usize {
+    /// Number of users of the database: the shards, and the thread for upkeep and health.
+    pub fn database_users(&self) -> usize {
         self.shard_count() + 1
+    }
+
+    /// Smallest number of connections to PostgreSQL with which a server works: each user of the database has one for
+    /// itself and one for statements of game code.
+    pub fn connections_min(&self) -> usize {
+        2 * self.database_users()
     }
 }
 

@@ -105,15 +105,30 @@ fn variables_of_container_platforms_are_no_keys() {
 }
 
 #[test]
-fn every_shard_needs_a_connection_to_postgresql() {
+fn addresses_of_the_database_are_understood_or_refused() {
+    let with = |addresses: &[&str]| {
+        addresses.iter().fold(Case::new(), |case, address| case.flag("database.address", *address))
+    };
+    with(&["postgres://u@a/game?sslmode=verify-full&sslrootcert=/ca.pem", "u@b/game"]).loaded();
+    let fault = with(&["postgres://u@db/game?sslmode=sometimes"]).faults();
+    assert!(fault.contains("say disable, allow, prefer, require, verify-ca or verify-full"), "{fault}");
+    let fault = with(&["u@db/game?prefer_simple_protocol=true"]).faults();
+    assert!(fault.contains("address of PostgreSQL itself"), "{fault}");
+    let fault = with(&["u@db/game", "sqlite:a.db"]).faults();
+    assert!(fault.contains("a file is the only one"), "{fault}");
+}
+
+#[test]
+fn every_shard_needs_two_connections_to_postgresql() {
     let with = |connections: &str| {
         let case = Case::new().flag("live.shards", "2").flag("database.max_open_conns", connections);
         case.flag("database.address", "postgres://u@db/game")
     };
-    let expected = "`database.max_open_conns` is 2, and each of 2 shards needs a connection to PostgreSQL, and the \
-                    server one more: set it to 3 at least, or have fewer shards (`live.shards`)";
-    assert_eq!(with("2").faults(), expected);
-    with("3").loaded();
+    let expected = "`database.max_open_conns` is 5, and each of 2 shards needs two connections to PostgreSQL, one of \
+                    them for SQL of game code, and the server two more: set it to 6 at least, or have fewer shards \
+                    (`live.shards`)";
+    assert_eq!(with("5").faults(), expected);
+    with("6").loaded();
     // A file needs none.
     Case::new().flag("database.max_open_conns", "1").loaded();
 }

@@ -25,7 +25,8 @@ use rusqlite::types::{Value, ValueRef};
 
 pub(super) use self::cache::{Dialect, Untranslated};
 use self::catalogue::Catalogue;
-use self::runtime::{Run, add_functions};
+use self::runtime::add_functions;
+pub(super) use self::runtime::{INTERRUPTED, Run};
 use self::types::Type;
 
 /// Why a statement or a value is refused, as a sentence.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering as Memory};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
@@ -20,9 +21,14 @@ use super::{Refusal, Result, refuse, values};
 /// Longer texts are not made by functions.
 const TEXT_BYTES_MAX: usize = 16 << 20;
 
+/// The refusal of a statement that takes too long.
+pub(in crate::sqlite) const INTERRUPTED: &str = "The statement took too long and was interrupted.";
+
 /// State of the statement that runs now.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Run {
+    /// The time at which the statement is interrupted; `None` while no statement runs.
+    deadline: Mutex<Option<Instant>>,
     /// The time at which the statement began, in microseconds since 1970.
     now: AtomicI64,
     /// Keys of rows that an `INSERT … ON CONFLICT DO UPDATE` has met.
@@ -34,6 +40,23 @@ impl Run {
     pub(in crate::sqlite) fn begin(&self) {
         self.now.store(clock(), Memory::Relaxed);
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Says how long the work for a statement may take from now on; `None` when it is done.
+    pub(in crate::sqlite) fn allow(&self, time: Option<Duration>) {
+        let end = time.map(|time| Instant::now() + time);
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    }
+
+    /// Whether the statement has taken too long.
+    pub(in crate::sqlite) fn is_over(&self) -> bool {
+        self.deadline.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Refuses a further call of a function if the statement has taken too long: SQLite looks at the clock only between
+    /// many calls.
+    pub(in crate::sqlite) fn check(&self) -> rusqlite::Result<()> {
+        if self.is_over() { failing(refuse(INTERRUPTED)) } else { Ok(()) }
     }
 }
 
@@ -50,17 +73,22 @@ type Function = (&'static str, i32, fn(Arguments) -> Result<Value>);
 /// Adds the functions to a connection. Answers the state that is to begin with each statement.
 pub(in crate::sqlite) fn add_functions(connection: &Connection) -> rusqlite::Result<Arc<Run>> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    let run = Arc::new(Run::default());
     for (name, count, function) in STRICT {
+        let run = Arc::clone(&run);
         connection.create_scalar_function(*name, *count, flags, move |context| {
+            run.check()?;
             let arguments = arguments(context)?;
             if arguments.contains(&Value::Null) { Ok(Value::Null) } else { failing(function(arguments)) }
         })?;
     }
     for (name, count, function) in LENIENT {
-        connection
-            .create_scalar_function(*name, *count, flags, move |context| failing(function(arguments(context)?)))?;
+        let run = Arc::clone(&run);
+        connection.create_scalar_function(*name, *count, flags, move |context| {
+            run.check()?;
+            failing(function(arguments(context)?))
+        })?;
     }
-    let run = Arc::new(Run::default());
     let volatile = FunctionFlags::SQLITE_UTF8;
     let (now, keys) = (Arc::clone(&run), Arc::clone(&run));
     connection.create_scalar_function("pg_now", 0, volatile, move |_| Ok(now.now.load(Memory::Relaxed)))?;
@@ -288,7 +316,8 @@ const STRICT: &[Function] = &[
     }),
     ("pg_trim", 3, |a| {
         let (all, set, side) = (text(&a[0])?, text(&a[1])?, text(&a[2])?);
-        let is_in = |next: char| set.contains(next);
+        let set: HashSet<char> = set.chars().collect();
+        let is_in = |next: char| set.contains(&next);
         let all = if side == "rtrim" { all } else { all.trim_start_matches(is_in) };
         Ok(Value::Text(if side == "ltrim" { all } else { all.trim_end_matches(is_in) }.to_owned()))
     }),
@@ -350,7 +379,7 @@ const STRICT: &[Function] = &[
             }
             _ => false,
         };
-        flag(is_element || own.contains(&other))
+        flag(is_element || own.contains(&other)?)
     }),
     ("pg_json_has", 2, |a| {
         let (own, key) = (json(&a[0])?, text(&a[1])?);

@@ -12,6 +12,9 @@ const DEPTH_MAX: usize = 500;
 /// Larger exponents are refused, because PostgreSQL writes the digits out.
 const EXPONENT_MAX: i64 = 1_000;
 
+/// Most comparisons of one value with another in one `@>`; long lists could take very many.
+const COMPARISONS_MAX: usize = 5_000_000;
+
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sqlite::dialect) enum Json {
     Null,
@@ -94,7 +97,10 @@ impl Json {
 
     pub(in crate::sqlite::dialect) fn key(&self, key: &str) -> Option<&Self> {
         match self {
-            Self::Object(pairs) => pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value),
+            Self::Object(pairs) => {
+                let found = pairs.binary_search_by(|(name, _)| order_of_keys(name, key));
+                found.ok().map(|index| &pairs[index].1)
+            }
             _ => None,
         }
     }
@@ -115,14 +121,40 @@ impl Json {
     }
 
     /// Whether this contains another, as `@>` means it.
-    pub(in crate::sqlite::dialect) fn contains(&self, other: &Self) -> bool {
+    pub(in crate::sqlite::dialect) fn contains(&self, other: &Self) -> Result<bool> {
+        let mut left = COMPARISONS_MAX;
+        self.contains_within(other, &mut left)
+    }
+
+    /// The same, with as many comparisons as are left.
+    fn contains_within(&self, other: &Self, left: &mut usize) -> Result<bool> {
+        *left = match left.checked_sub(1) {
+            Some(left) => left,
+            None => return refuse("The two sides of @> take too long to compare: use fewer elements."),
+        };
         match (self, other) {
             (Self::Object(_), Self::Object(pairs)) => {
-                pairs.iter().all(|(key, value)| self.key(key).is_some_and(|own| own.contains(value)))
+                for (key, value) in pairs {
+                    match self.key(key) {
+                        Some(own) if own.contains_within(value, left)? => {}
+                        _ => return Ok(false),
+                    }
+                }
+                Ok(true)
             }
-            (Self::List(own), Self::List(all)) => all.iter().all(|one| own.iter().any(|mine| mine.contains(one))),
-            (Self::List(_) | Self::Object(_), _) | (_, Self::List(_) | Self::Object(_)) => false,
-            _ => self.equals(other),
+            (Self::List(own), Self::List(all)) => {
+                'all: for one in all {
+                    for mine in own {
+                        if mine.contains_within(one, left)? {
+                            continue 'all;
+                        }
+                    }
+                    return Ok(false);
+                }
+                Ok(true)
+            }
+            (Self::List(_) | Self::Object(_), _) | (_, Self::List(_) | Self::Object(_)) => Ok(false),
+            _ => Ok(self.equals(other)),
         }
     }
 
@@ -402,6 +434,22 @@ mod tests {
             assert!(Json::read(wrong).is_err(), "{wrong}");
         }
         assert!(Json::read(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn documents_contain_others_within_bounds() {
+        let json = |text: &str| Json::read(text).unwrap();
+        let check = |own: &str, other: &str, expect: bool| {
+            assert_eq!(json(own).contains(&json(other)), Ok(expect), "{own} @> {other}");
+        };
+        check(r#"{"a": [1, {"b": 2, "c": 3}], "bb": null}"#, r#"{"a": [{"c": 3.0}]}"#, true);
+        check(r#"{"a": [1, {"b": 2, "c": 3}]}"#, r#"{"a": [{"c": 4}]}"#, false);
+        check("[1, 2]", "[2, 2, 1]", true);
+        check("[1, 2]", "[3]", false);
+        let numbers = |from: u32| Json::List((from..from + 4_000).map(|n| Json::Number(n.to_string())).collect());
+        assert!(numbers(0).contains(&numbers(0)).is_err(), "eight million comparisons");
+        let keys = Json::object((0..100_000).map(|n| (n.to_string(), Json::Null)).collect());
+        assert_eq!(keys.contains(&keys), Ok(true));
     }
 
     #[test]
