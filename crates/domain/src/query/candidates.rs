@@ -269,7 +269,7 @@ pub struct Scan<'a> {
 pub enum Found {
     /// The next slot.
     Slot(u32),
-    /// No work is left. The scan goes on at [`Scan::position`].
+    /// No work is left. The scan goes on at [`Scan::next_slot`].
     Spent,
     /// There are no more slots.
     End,
@@ -280,7 +280,7 @@ const SLOTS_END: u64 = u32::MAX as u64 + 1;
 
 impl Scan<'_> {
     /// The first slot that was not looked at; `None` if all were.
-    pub fn position(&self) -> Option<u32> {
+    pub fn next_slot(&self) -> Option<u32> {
         u32::try_from(self.from).ok()
     }
 
@@ -321,7 +321,7 @@ impl Scan<'_> {
 
     /// Computes the first chunk from `from` on that is in the universe.
     fn read_chunk(&mut self) {
-        let first = self.position().filter(|_| !self.candidates.is_none());
+        let first = self.next_slot().filter(|_| !self.candidates.is_none());
         let next = first.and_then(|from| Some((from, self.universe.chunk_from(from / CHUNK_SLOTS)?)));
         (self.words, self.word) = (NO_WORDS, 0);
         let Some((from, number)) = next else {

@@ -63,7 +63,7 @@ pub(super) fn nasty_query(random: &mut Random) -> String {
 #[test]
 fn no_check_and_no_look_up_exceeds_its_limit() {
     let (mut limited, mut dearest) = (0, 0);
-    for seed in 0..300 {
+    for seed in 0..100 {
         let random = &mut Random(seed);
         let mut index = Index::new();
         let documents: Vec<Document> = (0..random.pick(&[3, 90])).map(|_| nasty_document(random)).collect();
@@ -105,8 +105,8 @@ fn work_follows_the_size_of_the_pattern_and_of_the_text() {
         work.spent()
     };
     for (small, large) in [("/(.*){4}b/", "/(.*){40}b/"), ("*b", "*aaaaaaaaab")] {
-        assert!(units(large, 40) > 3 * units(small, 40), "{large}");
-        assert!(units(large, 160) > 3 * units(large, 40), "{large}");
+        assert!(units(large, 20) > 3 * units(small, 20), "{large}");
+        assert!(units(large, 80) > 3 * units(large, 20), "{large}");
     }
     assert!(units("f:x", 1_000) <= 3);
     // Beyond the limit of a check nothing more is done.
@@ -143,8 +143,9 @@ fn a_scan_whose_work_is_spent_goes_on_where_it_stopped() {
                 Found::Spent | Found::End => break,
             }
         }
-        from = scan.position();
+        from = scan.next_slot();
     }
     assert_eq!(found, all);
-    assert_eq!(slices, 60_000_u32.div_ceil(4_096));
+    // One for each chunk, and one that finds no further chunk.
+    assert_eq!(slices, 60_000_u32.div_ceil(4_096) + 1);
 }

@@ -182,13 +182,13 @@ impl MatchIndex {
         if let Some(label) = &asked.label {
             candidates = candidates.and(self.index.with_text("label_string", label));
         }
-        let kept_max = 2 * asked.limit.max(LISTED_KEPT_MIN);
+        let kept_max = asked.limit.max(LISTED_KEPT_MIN).saturating_mul(2);
         let mut scan = self.index.scan(candidates, from.0);
         let mut is_first = true;
         loop {
             let next = if !is_first && work.is_spent() { Found::Spent } else { scan.next_within(work) };
             let Found::Slot(slot) = next else {
-                from.0 = scan.position().unwrap_or(u32::MAX);
+                from.0 = scan.next_slot().unwrap_or(u32::MAX);
                 return next;
             };
             if *looked_at == LISTING_SCAN_MAX {

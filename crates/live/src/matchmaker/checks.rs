@@ -14,7 +14,7 @@ use super::{Map, UNINDEXED};
 const NOT_A_TEXT: u32 = u32::MAX;
 /// Placeholder for the number of a text, in a check that accepts no text.
 const NO_TEXT: u32 = u32::MAX - 1;
-/// Number of comparisons that cost about one unit of a [`Work`].
+/// Number of comparisons that cost about one unit of [`Work`].
 const PAIRS_PER_UNIT: usize = 32;
 
 /// One value of a ticket's document.

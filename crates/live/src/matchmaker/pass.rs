@@ -12,9 +12,9 @@ use super::ticket::Ticket;
 use super::{LEAVING_MAX, Matchmaker};
 use crate::session::Millis;
 
-/// Work of one slice, somewhat less than a millisecond on one core. A step may exceed it by a search's look at the indexes and one
-/// check.
-pub const SLICE_UNITS: u32 = 15_000;
+/// Work of one slice, about half a millisecond on one core. A slice may exceed it by a search's look at the indexes and
+/// the check of one pair, which together take up to three times as much.
+pub const SLICE_UNITS: u32 = 10_000;
 /// Cost of one ticket apart from its search.
 const TICKET_UNITS: u32 = 10;
 /// Cost of widening a ticket.

@@ -24,8 +24,8 @@ const PROBES: u32 = 8;
 /// Number of searches that ask the index of demands at once, after a search in which [`PROBES`] candidates rejected the
 /// searcher.
 const UNPROBED: u32 = 15;
-/// Cost of looking up one set of tickets in an index, in units of a [`Work`].
-const SET_UNITS: u32 = 2;
+/// Cost of looking up one set of tickets in an index, in units of [`Work`].
+const SET_UNITS: u32 = 1;
 
 /// The state of an unfinished search.
 #[derive(Debug)]
@@ -225,7 +225,7 @@ impl<M> Matchmaker<M> {
                 let slot = match scan.next_within(work) {
                     Found::Slot(slot) => slot,
                     Found::Spent => {
-                        search.from = scan.position().unwrap_or(u32::MAX);
+                        search.from = scan.next_slot().unwrap_or(u32::MAX);
                         return Some(Progress::More);
                     }
                     Found::End => break,

@@ -161,7 +161,7 @@ impl Finding {
     /// Takes a party that fits. Answers whether the page is full.
     fn take(&mut self, listed: Listed) -> bool {
         self.parties.push(listed);
-        if self.weighs && self.parties.len() >= 2 * self.asked.limit.max(LISTED_KEPT_MIN) {
+        if self.weighs && self.parties.len() / 2 >= self.asked.limit.max(LISTED_KEPT_MIN) {
             self.keep_best();
         }
         !self.weighs && self.parties.len() == self.asked.limit
@@ -309,7 +309,7 @@ impl PartyIndex {
         let mut is_first = true;
         loop {
             let next = if !is_first && work.is_spent() { Found::Spent } else { scan.next_within(work) };
-            finding.from = scan.position().map(|from| (from, self.renumbered));
+            finding.from = scan.next_slot().map(|from| (from, self.renumbered));
             let slot = match next {
                 Found::Slot(slot) => slot,
                 Found::Spent => return PageEnd::Spent,

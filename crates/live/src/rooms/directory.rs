@@ -285,7 +285,7 @@ impl Directory {
             }
             let slot = match scan.next_within(work) {
                 Found::Slot(slot) => slot,
-                Found::Spent => return SearchEnd { next: scan.position().and_then(|at| at.checked_sub(1)), is_cut: true },
+                Found::Spent => return SearchEnd { next: scan.next_slot().and_then(|at| at.checked_sub(1)), is_cut: true },
                 Found::End => break,
             };
             let fits = self.index.document(slot).is_some_and(|document| query.matches(document, work).is_some());

@@ -148,7 +148,7 @@ impl View {
                 break;
             }
         }
-        self.anew_from = scan.position();
+        self.anew_from = scan.next_slot();
     }
 
     fn shows(&self, key: &ViewKey, document: Option<&Document>, work: &mut Work) -> bool {
