@@ -37,7 +37,8 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
     };
     check_view(&view)?;
     if !app.live.step(|plane, _, _| plane.may_watch(key, &view)) {
-        let message = format!("A session watches the lobby in at most {LOBBY_VIEWS_PER_SESSION_MAX} ways: end one first.");
+        let message =
+            format!("A session watches the lobby in at most {LOBBY_VIEWS_PER_SESSION_MAX} ways: end one first.");
         return Err(Error::new(ErrorKind::ResourceExhausted, message));
     }
     // The session hears the view before it gets the first page, so that it misses no change behind that page.

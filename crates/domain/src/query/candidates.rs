@@ -254,8 +254,8 @@ pub struct Scan<'a> {
     /// What one chunk costs to compute.
     cost: u32,
     universe: &'a Bitmap,
-    /// The first slot that was not looked at. Behind the last one when the scan is over, and the next chunk begins with it
-    /// when the present one is done.
+    /// The first slot that was not looked at. Behind the last one when the scan is over, and the next chunk begins with
+    /// it when the present one is done.
     from: u64,
     /// What is left of the present chunk, from `word` on.
     words: Words,

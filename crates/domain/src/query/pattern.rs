@@ -1,13 +1,13 @@
-//! Patterns of texts: wildcards, regular expressions, and words with a few letters changed. Steps are counted before they
-//! are done; no pattern looks at texts over [`PATTERN_TEXT_BYTES_MAX`].
+//! Patterns of texts: wildcards, regular expressions, and words with a few letters changed. Steps are counted before
+//! they are done; no pattern looks at texts over [`PATTERN_TEXT_BYTES_MAX`].
 
 use super::work::Check;
 use super::{FUZZINESS_MAX, PATTERN_TEXT_BYTES_MAX, REGEX_PROGRAM_BYTES_MAX};
 
 /// Size of the smallest class of programs of regular expressions. Each further class is twice as large.
 const SMALLEST_PROGRAM_BYTES: usize = 512;
-/// Bytes of a program that take one step for each byte of a text. `regex-lite` takes up to 10 nanoseconds for a state of
-/// 32 bytes.
+/// Bytes of a program that take one step for each byte of a text. `regex-lite` takes up to 10 nanoseconds for a state
+/// of 32 bytes.
 const PROGRAM_BYTES_PER_STEP: usize = 16;
 /// Bytes of a program that a letter of its expression takes at least, if the expression is long enough to matter.
 const PROGRAM_BYTES_PER_LETTER: usize = 16;
@@ -60,8 +60,8 @@ impl Pattern {
     /// A regular expression, or what is wrong with it.
     pub(super) fn regex(expression: &str) -> Result<Self, String> {
         let whole = format!("^(?:{expression})$");
-        // The library does not tell how large a program is, only whether it is larger than a limit. A long expression has
-        // a large program, so that it is not read again and again.
+        // The library does not tell how large a program is, only whether it is larger than a limit. A long expression
+        // has a large program, so that it is not read again and again.
         let least = (expression.len() * PROGRAM_BYTES_PER_LETTER).next_power_of_two();
         let mut limit = least.clamp(SMALLEST_PROGRAM_BYTES, REGEX_PROGRAM_BYTES_MAX);
         loop {
@@ -181,8 +181,9 @@ mod tests {
 
     #[test]
     fn wildcards_fit_whole_texts() {
-        let check =
-            |pattern: &str, text: &str, expect| assert_eq!(wildcard(pattern).fits(text, &mut Check::new()), expect, "{pattern} {text}");
+        let check = |pattern: &str, text: &str, expect| {
+            assert_eq!(wildcard(pattern).fits(text, &mut Check::new()), expect, "{pattern} {text}")
+        };
         check("a*", "a", true);
         check("a*", "abc", true);
         check("*c", "abc", true);
@@ -234,7 +235,11 @@ mod tests {
             for right in words {
                 for allowed in 1..=FUZZINESS_MAX {
                     let expect = distance(left, right) <= usize::from(allowed);
-                    assert_eq!(Pattern::fuzzy(left, allowed).fits(right, &mut Check::new()), expect, "{left} {right} {allowed}");
+                    assert_eq!(
+                        Pattern::fuzzy(left, allowed).fits(right, &mut Check::new()),
+                        expect,
+                        "{left} {right} {allowed}"
+                    );
                 }
             }
         }

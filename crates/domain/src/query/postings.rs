@@ -196,8 +196,8 @@ impl Postings {
         self.fields.get(field).map_or(Candidates::none(), |field| field.numbers.range([(low, high)]))
     }
 
-    /// A set of slots with all documents that match, and perhaps others: ask [`Query::matches`] about each. Takes at most
-    /// [`LOOKUP_UNITS_MAX`]; terms for which no work is left narrow nothing.
+    /// A set of slots with all documents that match, and perhaps others: ask [`Query::matches`] about each. Takes at
+    /// most [`LOOKUP_UNITS_MAX`]; terms for which no work is left narrow nothing.
     pub fn candidates(&self, query: &Query, work: &mut Work) -> Candidates<'_> {
         let mut lookup = Work::new(LOOKUP_UNITS_MAX);
         let found = self.look_up(query, &mut lookup);

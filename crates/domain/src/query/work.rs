@@ -1,15 +1,16 @@
-//! Work of queries, counted so that no query holds a shard. A count depends on the query and the documents alone: nothing
-//! here reads a clock.
+//! Work of queries, counted so that no query holds a shard. A count depends on the query and the documents alone:
+//! nothing here reads a clock.
 
-/// Number of steps that make one unit of [`Work`]. A step is a state of a regular expression against a byte, a letter of
-/// a wildcard against a letter, or a value that is compared.
+/// Number of steps that make one unit of [`Work`]. A step is a state of a regular expression against a byte, a letter
+/// of a wildcard against a letter, or a value that is compared.
 const STEPS_PER_UNIT: u32 = 12;
 
 /// Most work of one check of one document, about 0.2 ms. A document whose check needs more does not match.
 pub const CHECK_UNITS_MAX: u32 = 4_000;
 /// Most work of looking up a query's terms in an index, about 0.1 ms. Terms beyond it are asked of the documents.
 pub const LOOKUP_UNITS_MAX: u32 = 2_000;
-/// Most work that queries may cause in one step of a shard, about 2 ms. Slices are shorter by what a step may overspend.
+/// Most work that queries may cause in one step of a shard, about 2 ms. Slices are shorter by what a step may
+/// overspend.
 pub const STEP_UNITS_MAX: u32 = 40_000;
 
 /// Work of one step, counted against a limit in units of about 50 nanoseconds on one core. The last part of a step may

@@ -1,5 +1,5 @@
-//! Queries and documents made to cost as much as they can. Limits of work hold for each of them, and the index finds what
-//! a look at every document finds.
+//! Queries and documents made to cost as much as they can. Limits of work hold for each of them, and the index finds
+//! what a look at every document finds.
 
 use super::tests::{Random, matches, search};
 use super::*;
@@ -87,9 +87,8 @@ fn no_check_and_no_look_up_exceeds_its_limit() {
             let places = query.obstacles(document, &mut Work::endless());
             assert!(matches(&query.without(&places), document).is_some(), "seed {seed}: {text}");
         }
-        let expect: Vec<(u32, f64)> = documents.iter().zip(0..).filter_map(|(document, slot)| {
-            Some((slot, matches(&query, document)?))
-        }).collect();
+        let expect: Vec<(u32, f64)> =
+            documents.iter().zip(0..).filter_map(|(document, slot)| Some((slot, matches(&query, document)?))).collect();
         assert_eq!(search(&index, &query), expect, "seed {seed}: {text}");
     }
     assert!(limited > 1_000, "{limited}: the queries are too cheap to meet a limit");

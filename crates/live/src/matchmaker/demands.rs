@@ -105,12 +105,7 @@ impl Demands {
 
     /// Removes from `candidates` tickets that certainly reject the ticket of this document. Patterns are tried up to
     /// [`LOOKUP_UNITS_MAX`] of work; others remove nobody.
-    pub fn accepting<'a>(
-        &'a self,
-        document: &Document,
-        candidates: Candidates<'a>,
-        work: &mut Work,
-    ) -> Candidates<'a> {
+    pub fn accepting<'a>(&'a self, document: &Document, candidates: Candidates<'a>, work: &mut Work) -> Candidates<'a> {
         let mut lookup = Work::new(LOOKUP_UNITS_MAX);
         let accepting = self.postings.fields().fold(candidates, |candidates, demand| {
             lookup.spend(1);

@@ -167,12 +167,7 @@ impl Assembly {
 }
 
 /// Whether a ticket agrees with all tickets of a group; `None` if the work is spent before that is known.
-fn joins<M>(
-    seats: &[GroupSeat<'_, M>],
-    seat: &GroupSeat<'_, M>,
-    agreed: &mut usize,
-    work: &mut Work,
-) -> Option<bool> {
+fn joins<M>(seats: &[GroupSeat<'_, M>], seat: &GroupSeat<'_, M>, agreed: &mut usize, work: &mut Work) -> Option<bool> {
     work.spend(1);
     if seat.players > seat.most || seat.least > seat.most {
         return Some(false);

@@ -8,7 +8,6 @@ use muster_domain::query::{
     Bitmap, Candidates, Clause, Document, LOOKUP_UNITS_MAX, Occur, Postings, Query, Test, Work,
 };
 
-
 /// Limit on the patterns whose results are kept. Other patterns are tried anew in each search.
 const PATTERNS_KEPT_MAX: usize = 64;
 
@@ -50,8 +49,8 @@ impl Patterns {
         self.known.clear();
     }
 
-    /// Tries a query's patterns on tickets that they were not tried on yet, while work is left. Returns whether all were
-    /// tried.
+    /// Tries a query's patterns on tickets that they were not tried on yet, while work is left. Returns whether all
+    /// were tried.
     pub fn learn<'a>(
         &mut self,
         query: &Query,

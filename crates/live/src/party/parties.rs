@@ -68,7 +68,11 @@ impl Parties {
 
     /// Begins a page of the parties that a query finds, without hidden ones. `None` if the page comes from a later
     /// slice.
-    pub(crate) fn begin_listing(&mut self, request: Option<RequestRef>, asked: ListQuery) -> Option<Result<Page, Error>> {
+    pub(crate) fn begin_listing(
+        &mut self,
+        request: Option<RequestRef>,
+        asked: ListQuery,
+    ) -> Option<Result<Page, Error>> {
         self.listings.begin(request, Finding::new(asked), &mut self.index)
     }
 

@@ -155,7 +155,8 @@ impl Directory {
         listed.into_iter().map(|(_, room)| room)
     }
 
-    /// A page of rooms, in the order in which they were opened. A page that has taken [`FIND_UNITS`] of work ends early.
+    /// A page of rooms, in the order in which they were opened. A page that has taken [`FIND_UNITS`] of work ends
+    /// early.
     ///
     /// # Errors
     /// `InvalidArgument` for a filter that cannot be read, or a page that is too long.
@@ -198,9 +199,10 @@ impl Directory {
         let mut found = found.into_iter();
         let Some((slot, first)) = found.next() else {
             let cut = "The search ended before it had seen all rooms: use a plainer filter, or name a path.";
-            return Err(match is_cut {
-                true => Error::new(ErrorKind::ResourceExhausted, cut),
-                false => Error::new(ErrorKind::NotFound, "No open room fits."),
+            return Err(if is_cut {
+                Error::new(ErrorKind::ResourceExhausted, cut)
+            } else {
+                Error::new(ErrorKind::NotFound, "No open room fits.")
             });
         };
         if let Some(room) = self.rooms.get_mut(&slot) {
@@ -285,7 +287,9 @@ impl Directory {
             }
             let slot = match scan.next_within(work) {
                 Found::Slot(slot) => slot,
-                Found::Spent => return SearchEnd { next: scan.next_slot().and_then(|at| at.checked_sub(1)), is_cut: true },
+                Found::Spent => {
+                    return SearchEnd { next: scan.next_slot().and_then(|at| at.checked_sub(1)), is_cut: true };
+                }
                 Found::End => break,
             };
             let fits = self.index.document(slot).is_some_and(|document| query.matches(document, work).is_some());

@@ -77,8 +77,8 @@ pub const ATTEMPTS_MAX: usize = 8;
 /// The largest number of rooms of a page of a listing.
 pub const PAGE_ROOMS_MAX: usize = 100;
 
-/// Most work of one search for rooms, in units of [`Work`](muster_domain::query::Work): about a millisecond. A page ends
-/// there, and the next one goes on behind it.
+/// Most work of one search for rooms, in units of [`Work`](muster_domain::query::Work): about a millisecond. A page
+/// ends there, and the next one goes on behind it.
 pub const FIND_UNITS: u32 = 20_000;
 
 /// The largest number of searches for rooms that wait for slices. Further ones are refused.

@@ -1,8 +1,8 @@
 //! Views of the lobby. Watchers who ask for the same rooms with the same budget share a view, so that a change is
 //! merged, counted against the budget and encoded once for all of them. Never knows who watches.
 //!
-//! Changes of rooms wait in [`News`] until each view has judged them. Views take turns with equal shares of work, so that
-//! a costly filter delays its own view alone.
+//! Changes of rooms wait in [`News`] until each view has judged them. Views take turns with equal shares of work, so
+//! that a costly filter delays its own view alone.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -248,7 +248,9 @@ impl Lobby {
         let message = if self.views.len() >= LOBBY_VIEWS_MAX {
             "The lobby is watched in too many different ways: use a filter that others use, or none.".to_owned()
         } else if made >= LOBBY_VIEWS_PER_USER_MAX {
-            format!("You watch the lobby in {made} ways that nobody else began: end one, or use a filter that others use.")
+            format!(
+                "You watch the lobby in {made} ways that nobody else began: end one, or use a filter that others use."
+            )
         } else {
             self.made.insert(maker, made + 1);
             let view = View::new(now + key.interval_ms, query, self.first_revision, self.news.read_all());

@@ -95,7 +95,8 @@ pub(super) struct Room {
     variables: Variables,
     attempts: Attempts,
     barred: Users<Millis>,
-    /// Users who let a seat go by, each with the time until which no seat is held for them, in the order of these times.
+    /// Users who let a seat go by, each with the time until which no seat is held for them, in the order of these
+    /// times.
     paused: Users<Millis>,
     empty_ms: Millis,
     /// The time at which the room closes because it is empty; `None` while somebody is in it or holds a reservation.

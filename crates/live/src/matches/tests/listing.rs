@@ -25,7 +25,10 @@ fn matches_are_found_by_their_labels_at_once_newest_first() {
     assert_eq!(found(&mut world, &all), [5, 4, 3, 2, 1]);
     let arena = ListQuery { query: query("+label.mode:arena"), ..all.clone() };
     assert_eq!(found(&mut world, &arena), [5, 3, 1]);
-    assert_eq!(found(&mut world, &ListQuery { query: query("+label.skill:>=2 +label.mode:arena"), ..all.clone() }), [5, 3]);
+    assert_eq!(
+        found(&mut world, &ListQuery { query: query("+label.skill:>=2 +label.mode:arena"), ..all.clone() }),
+        [5, 3]
+    );
     assert_eq!(found(&mut world, &ListQuery { limit: 2, ..all.clone() }), [5, 4]);
     let label = Some(r#"{"mode":"duel","skill":4}"#.into());
     assert_eq!(found(&mut world, &ListQuery { label, ..all.clone() }), [4]);

@@ -14,7 +14,8 @@ fn no_slice_and_no_explanation_does_more_than_its_limit() {
         let mut search = Search::new(&["properties.p0", "properties.p1"], QUERY_BYTES_MAX);
         let mut queries = Vec::new();
         for number in 1..=random.pick(&[12, 40]) {
-            let query = if number % 5 == 1 { search.next(random) } else { random.pick(&["*", "+properties.p0:a*"]).into() };
+            let query =
+                if number % 5 == 1 { search.next(random) } else { random.pick(&["*", "+properties.p0:a*"]).into() };
             // Many tickets have the dearest queries.
             queries.push(query);
             let query = queries[random.below(queries.len())].clone();

@@ -15,8 +15,8 @@ use crate::place::Partition;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
 use crate::plane::message::{
-    Answer, Answered, Ask, Asked, Audience, Carried, Down, JoinRefusal, Kind, Listener, Part, Publish,
-    RecoveryKey, Reply, RequestRef,
+    Answer, Answered, Ask, Asked, Audience, Carried, Down, JoinRefusal, Kind, Listener, Part, Publish, RecoveryKey,
+    Reply, RequestRef,
 };
 use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::owners::rosters::RosterCause;

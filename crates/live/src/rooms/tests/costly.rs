@@ -9,9 +9,7 @@ use muster_domain::query::{Query, STEP_UNITS_MAX, Work};
 use muster_domain::{ErrorKind, UserId};
 
 use super::super::directory::{Directory, document};
-use super::super::limits::{
-    FILTER_BYTES_MAX, FIND_UNITS, LOBBY_NEWS_MAX, LOBBY_VIEWS_PER_USER_MAX, PAGE_ROOMS_MAX,
-};
+use super::super::limits::{FILTER_BYTES_MAX, FIND_UNITS, LOBBY_NEWS_MAX, LOBBY_VIEWS_PER_USER_MAX, PAGE_ROOMS_MAX};
 use super::super::{Find, LobbyDelta, RoomEffect, RoomId, RoomPath, Summary, Value, ViewKey};
 use crate::nasty::{Random, Search, text};
 use crate::place::Epoch;
@@ -238,7 +236,8 @@ fn pages_of_a_costly_filter_end_early_and_leave_no_room_out() {
 fn a_quick_join_says_if_it_has_not_seen_all_rooms() {
     let mut hall = Hall::new();
     (0..300).for_each(|number| hall.put(number, &["a".repeat(60)]));
-    let refused = |hall: &mut Hall, filter: &str| hall.directory.candidates(&find(filter, None)).map_err(|why| why.kind);
+    let refused =
+        |hall: &mut Hall, filter: &str| hall.directory.candidates(&find(filter, None)).map_err(|why| why.kind);
     assert_eq!(refused(&mut hall, "+properties.p0:/(?:.*){80}b/").err(), Some(ErrorKind::ResourceExhausted));
     assert_eq!(refused(&mut hall, "+properties.p0:b").err(), Some(ErrorKind::NotFound));
     assert!(refused(&mut hall, COSTLY).is_ok(), "a room that fits was found on the way");

@@ -9,8 +9,8 @@ use super::super::limits::{
     RECIPIENTS_MAX, RESERVATION_PAUSE_MS, RESERVATIONS_PER_USER_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX,
 };
 use super::super::{
-    Change, Creation, DirectoryAction, Entry, Find, Joined, LeaveReason, RoomAction, RoomAnswer, RoomEvent, RoomId, RoomState, RoomsConfig,
-    Update, Value,
+    Change, Creation, DirectoryAction, Entry, Find, Joined, LeaveReason, RoomAction, RoomAnswer, RoomEvent, RoomId,
+    RoomState, RoomsConfig, Update, Value,
 };
 use super::world::{World, user};
 
