@@ -79,7 +79,8 @@ async fn find_within(
     if request.authoritative != Some(false) {
         let query = request.query.as_deref().filter(|query| !query.is_empty()).map(Query::parse).transpose();
         let query = query.map_err(|error| Error::invalid(format!("The query cannot be read: {error}")))?.map(Arc::new);
-        let label = request.label.as_deref().map(Arc::from);
+        // A label beside a query counts for nothing, as in the original.
+        let label = request.label.as_deref().filter(|_| request.query.is_none()).map(Arc::from);
         let found = of_game_code(live, &ListQuery { query, label, sizes, limit }).await?;
         matches.extend(found.iter().map(|listed| shown(live, listed)));
     }

@@ -115,6 +115,17 @@ fn a_panic_in_an_operation_closes_its_socket() {
 }
 
 #[test]
+fn a_close_frame_says_what_was_wrong_with_a_message_as_far_as_it_has_room() {
+    in_runtime(|| {
+        let mut rig = Rig::new();
+        rig.send_texts(["malformed abé"]);
+        assert_eq!(rig.run(), None);
+        let expect = format!("close 1007 {}ab", "abé".repeat(30));
+        assert_eq!(texts(&rig.received()), [expect]);
+    });
+}
+
+#[test]
 fn an_operation_may_close_its_socket_behind_the_reply() {
     in_runtime(|| {
         let mut rig = Rig::new();

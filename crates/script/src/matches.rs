@@ -422,6 +422,10 @@ async fn run<M: MatchMachine>(matches: Rc<GameMatches<M>>, machine: Rc<MachineSl
         matches.metrics.ticks_over_time.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(handler = &*call.handler, id = %call.id, generation, "a tick took more time than it may");
     }
+    if returned.outcome == Outcome::Over {
+        let (handler, callback) = (&*call.handler, call.callback.name());
+        tracing::info!(handler, id = %call.id, generation, callback, "a match ends because a callback returned no state");
+    }
     if let Outcome::Failed(why) = &returned.outcome {
         if is_want_of_memory(why) {
             matches.metrics.matches_over_memory.fetch_add(1, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! its future resolves with `Ok`. No rule of the game lives here, and nothing else in Muster speaks SQL.
 
 pub mod address;
+mod advice;
 mod keyed_writes;
 mod limits;
 mod messages;

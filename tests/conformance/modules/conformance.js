@@ -384,6 +384,11 @@ function matchLoop(ctx, logger, nk, dispatcher, tick, state, messages) {
     } else if (message.opCode === 106) {
       var kind = message.data === null ? "null" : typeof message.data;
       dispatcher.broadcastMessage(6, Object.keys(message).sort().join(" ") + " " + kind);
+    } else if (message.opCode === 107) {
+      return;
+    } else if (message.opCode === 108) {
+      dispatcher.broadcastMessage(8, "to one presence in place of a list", message.sender);
+      dispatcher.broadcastMessage(9, "behind it");
     } else {
       dispatcher.broadcastMessage(message.opCode, message.data, null, message.sender);
     }

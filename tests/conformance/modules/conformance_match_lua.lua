@@ -61,6 +61,11 @@ function match.match_loop(context, dispatcher, tick, state, messages)
       end
       table.sort(names)
       dispatcher.broadcast_message(6, table.concat(names, " ") .. " " .. type(message.data))
+    elseif message.op_code == 107 then
+      return
+    elseif message.op_code == 108 then
+      dispatcher.broadcast_message(8, "to one presence in place of a list", message.sender)
+      dispatcher.broadcast_message(9, "behind it")
     else
       dispatcher.broadcast_message(message.op_code, message.data, nil, message.sender)
     end

@@ -51,6 +51,29 @@ function probes.error_of_server()
   return caught(nk.account_get_id, "x")
 end
 
+function probes.config_names()
+  local found = {}
+  for _, part in ipairs({ nk.get_config(), nk.get_config().session, nk.get_config().socket, nk.get_config().runtime }) do
+    local names = {}
+    for name in pairs(part) do
+      names[#names + 1] = name
+    end
+    table.sort(names)
+    found[#found + 1] = table.concat(names, " ")
+  end
+  return unpack(found)
+end
+
+function probes.goto_back()
+  local run = loadstring("local i = 0 ::top:: i = i + 1 if i < 3 then goto top end return i")
+  return run and run()
+end
+
+function probes.goto_end_of_loop()
+  local run = loadstring("local n = 0 for i = 1, 4 do if i % 2 == 0 then goto on end n = n + i ::on:: end return n")
+  return run and run()
+end
+
 function probes.xpcall_handler()
   return xpcall(function()
     error("boom", 0)

@@ -51,6 +51,8 @@ pub enum MessageOutcome {
     Done,
     /// The socket closes, after what was appended to the buffer was sent.
     Close(CloseReason),
+    /// The payload is no envelope, for the reason that the text tells. The socket closes.
+    Malformed(String),
     /// The message waits for something. Nothing was appended, and the socket's next message is not handled before the
     /// operation resolves.
     Later(Operation),
@@ -223,9 +225,12 @@ impl SocketSession {
 
     /// Handles one message; a reply that stands at once is appended to `reply`.
     pub fn message(self: &Rc<Self>, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
-        let Ok(envelope) = envelope::decode(payload, self.format) else {
-            add(&self.app.metrics.malformed_messages, 1);
-            return MessageOutcome::Close(CloseReason::InvalidPayload);
+        let envelope = match envelope::decode(payload, self.format) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                add(&self.app.metrics.malformed_messages, 1);
+                return MessageOutcome::Malformed(error.to_string());
+            }
         };
         let Some(message) = envelope.message else {
             add(&self.app.metrics.malformed_messages, 1);

@@ -23,6 +23,7 @@ pub fn exchange(world: &World, session: &Rc<SocketSession>, text: &str) -> (Opti
     let close = match session.message(text.as_bytes(), &mut reply) {
         MessageOutcome::Done => None,
         MessageOutcome::Close(reason) => Some(reason),
+        MessageOutcome::Malformed(_) => Some(CloseReason::InvalidPayload),
         MessageOutcome::Later(operation) => {
             let finished = world.run(operation);
             reply = finished.reply;

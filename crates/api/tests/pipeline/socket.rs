@@ -53,7 +53,7 @@ fn the_binary_format_says_the_same() {
     assert!(matches!(pong, Envelope { cid, message: Some(Message::Pong(_)) } if cid == "7"));
     let mut reply = Vec::new();
     let outcome = socket.session.message(&[0xff], &mut reply);
-    assert!(matches!(outcome, MessageOutcome::Close(CloseReason::InvalidPayload)) && reply.is_empty());
+    assert!(matches!(outcome, MessageOutcome::Malformed(_)) && reply.is_empty());
 }
 
 #[test]
@@ -139,6 +139,24 @@ fn what_is_no_envelope_closes_the_socket() {
         assert_eq!(socket.send(malformed), (None, Some(CloseReason::InvalidPayload)), "{malformed}");
     }
     assert_eq!(socket.world.app.metrics.malformed_messages.load(Ordering::Relaxed), 9);
+}
+
+#[test]
+fn what_is_no_envelope_is_told_where_it_is_wrong() {
+    let socket = socket(Format::Json);
+    for (malformed, told) in [
+        (
+            r#"{"match_join":{"match_id":5}}"#,
+            r#"invalid JSON at byte 26, field "match_join.match_id": expected a string"#,
+        ),
+        (r#"{"match_joim":{}}"#, r#"at byte 14, field "match_joim": unknown field"#),
+        (r#"{"status_follow":{"user_ids":["a",7]}}"#, r#"field "status_follow.user_ids": expected a string"#),
+        ("{", "invalid JSON at byte 1: expected a comma or the end of the object"),
+    ] {
+        let outcome = socket.session.message(malformed.as_bytes(), &mut Vec::new());
+        let MessageOutcome::Malformed(why) = outcome else { panic!("{malformed}") };
+        assert!(why.contains(told), "{why}");
+    }
 }
 
 #[test]

@@ -79,7 +79,8 @@ where
             self.shared.traffic.panicked();
         }
         let mut bytes = Vec::new();
-        frame::write_close(code, reason.text(), &mut bytes);
+        let detail = self.handle.close_detail();
+        frame::write_close(code, detail.as_deref().unwrap_or(reason.text()), &mut bytes);
         self.handle.note_close(reason);
         self.handle.release_held();
         self.handle.outbox().borrow_mut().push_unbounded(Bytes::from(bytes));

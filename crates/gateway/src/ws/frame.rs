@@ -77,6 +77,9 @@ pub enum FrameError {
 
 const PAYLOAD_MAX_CONTROL: u64 = 125;
 
+/// Longest text of a close frame, which stands behind the two bytes of the code.
+pub const CLOSE_TEXT_BYTES_MAX: usize = PAYLOAD_MAX_CONTROL as usize - 2;
+
 /// Reads the header at the start of `buffer`. `Ok(None)`: more bytes are needed.
 ///
 /// Errors: [`FrameError`], as soon as the bytes at hand show it, before any payload is waited for.

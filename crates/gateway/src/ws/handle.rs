@@ -11,7 +11,7 @@ use std::task::Waker;
 use bytes::Bytes;
 use muster_live::{CloseReason, Delivery, Discarded, Outbox, OutboxLimits, RingLimits};
 
-use super::frame::{self, Opcode};
+use super::frame::{self, CLOSE_TEXT_BYTES_MAX, Opcode};
 use super::resume::Resumption;
 use crate::metrics::GatewayMetrics;
 
@@ -38,6 +38,8 @@ type HeldFrames = Vec<(Bytes, Delivery)>;
 pub struct SocketHandle {
     outbox: RefCell<Outbox>,
     close: Cell<Option<CloseReason>>,
+    /// More about the reason for which the socket closes, for the game's programmer.
+    close_detail: RefCell<Option<Box<str>>>,
     /// Whether a message of this socket is being handled.
     is_handling: Cell<bool>,
     /// Frames that were pushed since the running operation's answer was decided; made for the first of them.
@@ -64,6 +66,7 @@ impl SocketHandle {
         Self {
             outbox: RefCell::new(outbox),
             close: Cell::new(None),
+            close_detail: RefCell::new(None),
             is_handling: Cell::new(false),
             held: RefCell::new(None),
             waker: RefCell::new(None),
@@ -140,6 +143,18 @@ impl SocketHandle {
         if self.close.get().is_none() {
             self.close.set(Some(reason));
         }
+    }
+
+    /// Says more about the reason for which the socket is going to close. The text is cut to the length that a close
+    /// frame holds.
+    pub(super) fn explain_close(&self, detail: &str) {
+        let end = detail.floor_char_boundary(CLOSE_TEXT_BYTES_MAX);
+        self.close_detail.replace(Some(detail[..end].into()));
+    }
+
+    /// What there is to say about the reason beyond its own text.
+    pub(super) fn close_detail(&self) -> Option<Box<str>> {
+        self.close_detail.borrow().clone()
     }
 
     pub(super) fn close_requested(&self) -> Option<CloseReason> {

@@ -217,8 +217,10 @@ impl RegisteredSession {
         let (session_id, user_id) = (self.session.session_id(), self.session.claims().user_id);
         let (address, reason) = (self.address.map(tracing::field::display), reason.name());
         let Discarded { replaced, dropped } = self.handle.discarded();
+        let detail = self.handle.close_detail();
         drop(self);
-        tracing::info!(%session_id, %user_id, address, reason, replaced, dropped, "socket closed");
+        let detail = detail.as_deref();
+        tracing::info!(%session_id, %user_id, address, reason, detail, replaced, dropped, "socket closed");
     }
 }
 

@@ -162,6 +162,10 @@ impl<H: MessageHandler> Work<H> {
         match outcome {
             MessageOutcome::Done => Ok(()),
             MessageOutcome::Close(reason) => Err(reason),
+            MessageOutcome::Malformed(why) => {
+                handle.explain_close(&why);
+                Err(CloseReason::InvalidPayload)
+            }
             MessageOutcome::Later(operation) => {
                 self.operation = Some(operation);
                 self.poll_operation(answers, context)

@@ -111,6 +111,7 @@ impl MessageHandler for Script {
                 let reply = name.as_bytes().to_vec();
                 return MessageOutcome::Later(Box::pin(async { Finished { reply, then: None, rest: None } }));
             }
+            "malformed" => return MessageOutcome::Malformed(name.repeat(40)),
             "later" => return MessageOutcome::Later(self.later(name.to_owned())),
             // An operation that answers at once, and then has further work to wait for.
             "rest" => {

@@ -114,6 +114,20 @@ pub struct Joiner {
 }
 
 impl Callback {
+    /// Name of the callback in Lua's handlers, which logs have, too.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Init { .. } => "match_init",
+            Self::JoinAttempt { .. } => "match_join_attempt",
+            Self::Join(_) => "match_join",
+            Self::Leave(_) => "match_leave",
+            Self::Loop(_) => "match_loop",
+            Self::Terminate { .. } => "match_terminate",
+            Self::Signal(_) => "match_signal",
+            Self::Timer { .. } => "match_timer",
+        }
+    }
+
     /// Name of the timer that fires; `None` for every other callback.
     pub fn timer(&self) -> Option<&str> {
         match self {

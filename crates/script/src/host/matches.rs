@@ -163,7 +163,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
             Box::pin(async move {
                 let limit = arguments.integer();
                 let authoritative = arguments.flag_or_none();
-                let label = arguments.text_or_none()?.filter(|label| !label.is_empty());
+                let label = arguments.text_or_none()?;
                 let (min_size, max_size) = (arguments.integer(), arguments.integer());
                 let query = arguments.text_or_none()?;
                 let asked = ListMatchesRequest { limit, authoritative, label, min_size, max_size, query };

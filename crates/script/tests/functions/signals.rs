@@ -20,7 +20,7 @@ use crate::world::{block_on, call, host_over, store, write_all};
 const RELAY: &str = "function M.match_init(context, params)
         if params.signals then nk.match_signal(params.signals, 'reply') end
         local count = 0
-        return { id = context.match_id, heard = 0 }, 10, ''
+        return { id = context.match_id, heard = 0 }, 10, params.label or ''
     end
     local heard = 0
     function M.match_signal(context, dispatcher, tick, state, data)
@@ -64,7 +64,12 @@ const RELAY: &str = "function M.match_init(context, params)
         local asked = nk.json_decode(payload)
         return nk.match_signal(asked.id, nk.json_encode(asked.say))
     end, 'say')
-    nk.register_rpc(function(context, payload) return nk.match_get(payload).label end, 'label')";
+    nk.register_rpc(function(context, payload) return nk.match_get(payload).label end, 'label')
+    nk.register_rpc(function(context, payload)
+        local asked = nk.json_decode(payload)
+        return #nk.match_list(10, asked.authoritative, asked.label, nil, nil, asked.query) .. ''
+    end, 'count')
+    nk.register_rpc(function(context, payload) return nk.match_create('game', { label = payload }) end, 'make_with')";
 
 /// Randomness that is a new number each time.
 #[derive(Default)]
@@ -130,6 +135,27 @@ fn in_one_and_many(run: impl AsyncFn(&Shard)) {
     for matches_per_machine in [64, 1] {
         test(Limits { matches_per_machine, ..Limits::default() }, async |shard| run(shard).await);
     }
+}
+
+#[test]
+fn of_a_label_and_a_query_in_a_listing_the_query_counts() {
+    test(Limits::default(), async |shard| {
+        let label = r#"{"mode":"duel"}"#;
+        call(&shard.functions, "make_with", label).await.unwrap();
+        for (asked, count) in [
+            (json!({}), "1"),
+            (json!({ "label": label }), "1"),
+            (json!({ "label": "another" }), "0"),
+            (json!({ "label": "" }), "0"),
+            (json!({ "label": "another", "query": "+label.mode:duel" }), "1"),
+            (json!({ "label": label, "query": "+label.mode:arena" }), "0"),
+            (json!({ "label": "another", "query": "" }), "1"),
+            (json!({ "label": label, "authoritative": false }), "0"),
+            (json!({ "query": "", "authoritative": false }), "0"),
+        ] {
+            assert_eq!(call(&shard.functions, "count", &asked.to_string()).await.unwrap(), count, "{asked}");
+        }
+    });
 }
 
 #[test]

@@ -13,9 +13,10 @@ use muster_domain::ports::sql::{SqlRows, SqlStore, SqlValue};
 use muster_domain::ports::store::StoreError;
 use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX, bytes_of};
 use muster_domain::time::Timestamp;
-use tokio_postgres::Client;
+use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{Format, FromSql, IsNull, Kind, ToSql, Type};
+use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 use super::PostgresStore;
@@ -71,7 +72,10 @@ impl PostgresStore {
                 let told = format!("The statement has no value for its parameter ${number}.");
                 (Err(StoreError::Invalid(told)), ROLLBACK)
             }
-            Err(Fault::Database(error)) if error.as_db_error().is_some() => (Err(told(&error)), ROLLBACK),
+            Err(Fault::Database(error)) if error.as_db_error().is_some() => {
+                let advice = advice_on(&connection, statement, &error).await;
+                (Err(told(&error, advice)), ROLLBACK)
+            }
             // The lease is dropped without `ended`: that closes the connection, and discards the rows still under way.
             Ok(End::TooMany) => {
                 add(&metrics.game_connections_closed, 1);
@@ -79,7 +83,7 @@ impl PostgresStore {
             }
             Err(Fault::Database(error)) => {
                 add(&metrics.game_connections_closed, 1);
-                return Err(told(&error));
+                return Err(told(&error, None));
             }
             Err(fault) => {
                 add(&metrics.game_connections_closed, 1);
@@ -100,7 +104,7 @@ async fn end_statement(connection: PooledConnection, end: &'static str) -> Resul
         add(&connection.metrics().game_connections_closed, 1);
     }
     ended.map_err(|fault| match fault {
-        Fault::Database(error) => told(&error),
+        Fault::Database(error) => told(&error, None),
         fault => fault.into_store_error(),
     })
 }
@@ -132,12 +136,55 @@ async fn run(client: &Client, statement: &str, parameters: &[SqlValue]) -> Resul
     Ok(End::Whole(found, changed))
 }
 
-/// The error in the words of PostgreSQL, which the author of the statement reads.
-fn told(error: &tokio_postgres::Error) -> StoreError {
-    match translate(error) {
-        StoreError::Unavailable(why) => StoreError::Unavailable(why),
+/// The error in the words of PostgreSQL, which the author of the statement reads, and an advice.
+fn told(error: &tokio_postgres::Error, advice: Option<String>) -> StoreError {
+    match (translate(error), error.as_db_error(), advice) {
+        (StoreError::Unavailable(why), ..) => StoreError::Unavailable(why),
+        (_, Some(error), Some(advice)) => {
+            StoreError::Invalid(format!("{}{advice} ({})", error.message(), error.code().code()))
+        }
         _ => StoreError::Invalid(describe(error)),
     }
+}
+
+/// Advice on a statement that failed. May end its transaction.
+async fn advice_on(connection: &PooledConnection, statement: &str, error: &tokio_postgres::Error) -> Option<String> {
+    if error.code() != Some(&SqlState::UNDEFINED_TABLE) {
+        return advice(statement, error.as_db_error()?);
+    }
+    let tables = connection.with_client(async |client| {
+        // A transaction that has failed reads nothing more.
+        client.batch_execute(ROLLBACK).await?;
+        client.query(TABLES, &[]).await
+    });
+    near_table(error, &tables.await.ok()?)
+}
+
+/// What the database itself advises, and more for syntax errors.
+fn advice(statement: &str, error: &DbError) -> Option<String> {
+    if *error.code() != SqlState::SYNTAX_ERROR {
+        return error.hint().map(|hint| format!(". {hint}"));
+    }
+    let Some(ErrorPosition::Original(position)) = error.position() else { return None };
+    let place = usize::try_from(*position).ok()?.checked_sub(1)?;
+    let at = statement.char_indices().nth(place).map_or(statement.len(), |(at, _)| at);
+    let (before, rest) = (statement[..at].trim_end(), &statement[at..]);
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    let last = before.rfind(is_other).map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+    let last = if last == before.len() { &before[before.len().saturating_sub(1)..] } else { &before[last..] };
+    let end = rest.find(is_other).unwrap_or(rest.len());
+    let first = if end == 0 { rest.get(..1).unwrap_or_default() } else { &rest[..end] };
+    crate::advice::of_syntax(last, first)
+}
+
+/// Tables that a statement may name without a schema.
+const TABLES: &str = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND pg_table_is_visible(oid) \
+                      AND relname NOT LIKE 'pg\\_%' LIMIT 1000";
+
+fn near_table(error: &tokio_postgres::Error, tables: &[Row]) -> Option<String> {
+    let missing = error.as_db_error()?.message().split('"').nth(1)?;
+    let tables: Vec<String> = tables.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    crate::advice::of_name(missing, tables.iter().map(String::as_str))
 }
 
 #[derive(Debug)]

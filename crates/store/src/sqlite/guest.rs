@@ -55,7 +55,7 @@ pub(super) const GUEST_STACK_BYTES: usize = 32 << 20;
 const PREPARED_MAX: usize = 64;
 
 /// The pragmas that describe tables. The translation reads them; game code itself sends none.
-const PRAGMAS: [&str; 2] = ["table_xinfo", "foreign_key_list"];
+const PRAGMAS: [&str; 4] = ["table_xinfo", "foreign_key_list", "index_list", "index_info"];
 
 /// State that the thread shares with those who ask it.
 pub(super) struct Hands {
@@ -188,7 +188,7 @@ fn run(
     let mut found = SqlRows { columns: columns.iter().map(|(name, _)| name.clone()).collect(), rows: Vec::new() };
     let mut bytes = 0;
     let mut rows = statement.raw_query();
-    while let Some(row) = rows.next().map_err(told)? {
+    while let Some(row) = rows.next().map_err(|error| violation(hands, &translation, error))? {
         let mut values = Vec::with_capacity(columns.len());
         for (index, (_, kind)) in columns.iter().enumerate() {
             let value = of_result(row.get_ref(index).map_err(told)?, *kind);
@@ -230,6 +230,16 @@ fn bind(statement: &mut Statement<'_>, translation: &Translation, parameters: &[
         }
     }
     Ok(())
+}
+
+/// The error of a running statement. For violated constraints it has PostgreSQL's words.
+fn violation(hands: &Hands, translation: &Translation, error: rusqlite::Error) -> StoreError {
+    let rusqlite::Error::SqliteFailure(failure, Some(message)) = &error else { return told(error) };
+    if failure.code != rusqlite::ErrorCode::ConstraintViolation {
+        return told(error);
+    }
+    let dialect = hands.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+    dialect.violation(translation, message).map_or_else(|| told(error), StoreError::Invalid)
 }
 
 /// The error in the words of SQLite, which the author of the statement reads.

@@ -106,6 +106,7 @@ suite! {
         change_and_find_rows
         find_players_by_ids_and_moments
         that_are_wrong_are_told_so_and_harm_nobody
+        that_violate_a_constraint_say_which
         that_find_too_much_are_refused
     }
     keyed_writes {

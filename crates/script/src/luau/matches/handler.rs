@@ -63,20 +63,6 @@ impl Handler {
     }
 }
 
-/// The name of a callback in a module.
-pub(super) fn name(callback: &Callback) -> &'static str {
-    match callback {
-        Callback::Init { .. } => "match_init",
-        Callback::JoinAttempt { .. } => "match_join_attempt",
-        Callback::Join(_) => "match_join",
-        Callback::Leave(_) => "match_leave",
-        Callback::Loop(_) => "match_loop",
-        Callback::Terminate { .. } => "match_terminate",
-        Callback::Signal(_) => "match_signal",
-        Callback::Timer { .. } => "match_timer",
-    }
-}
-
 /// Reads the values that `match_init` returned.
 ///
 /// # Errors
@@ -108,9 +94,9 @@ pub(super) fn begun(values: Vec<LuaValue>) -> std::result::Result<InitReturn, Ar
 /// A sentence that says so, when a value is of a wrong type.
 pub(super) fn answer(
     callback: &Callback,
-    name: &str,
     mut values: impl Iterator<Item = LuaValue>,
 ) -> std::result::Result<Outcome, Arc<str>> {
+    let name = callback.name();
     let value = |found: Option<LuaValue>| found.unwrap_or(LuaValue::Nil);
     match callback {
         Callback::JoinAttempt { .. } => {

@@ -386,14 +386,11 @@ impl LoadedMatch {
     /// The outcome that the values of a callback's return stand for. Keeps the state among them.
     fn outcome(&self, callback: &Callback, values: Vec<LuaValue>) -> Result<Outcome, Arc<str>> {
         let mut values = values.into_iter();
-        let name = handler::name(callback);
-        let state = values.next().ok_or_else(|| {
-            Arc::from(format!("{name} returned nothing: it must return the state, or nil to end the match"))
-        })?;
+        let state = values.next().unwrap_or(LuaValue::Nil);
         if state.is_nil() {
             return Ok(Outcome::Over);
         }
         self.state.replace(state);
-        handler::answer(callback, name, values)
+        handler::answer(callback, values)
     }
 }

@@ -1,5 +1,7 @@
 //! The life of a match: the arguments of its callbacks, and the consequences of their results.
 
+use std::sync::atomic::Ordering;
+
 use muster_script::value::Value;
 
 use super::{Hall, presence, run};
@@ -226,6 +228,23 @@ fn each_message_has_a_sender_of_its_own_that_may_be_changed() {
         hall.pass(100).await;
         assert_eq!(hall.take_told(), [3, 2].map(expect));
     });
+}
+
+#[test]
+fn a_callback_that_returns_nothing_ends_its_match_and_has_not_failed() {
+    for callback in ["match_join", "match_loop", "match_leave"] {
+        let hall = Hall::with(&format!("function M.{callback}() end"));
+        run(async {
+            hall.create(1, Value::Nil).await.unwrap();
+            hall.enter(1, 1).await.unwrap();
+            if callback == "match_leave" {
+                hall.lose(1, 1).await;
+            }
+            hall.pass(100).await;
+            assert!(hall.list().is_empty(), "{callback}");
+            assert_eq!(hall.metrics.failed.load(Ordering::Relaxed), 0, "{callback}");
+        });
+    }
 }
 
 #[test]

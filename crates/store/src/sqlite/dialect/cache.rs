@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::{Catalogue, Refusal, Run, Translation, add_functions, translate};
+use super::{Catalogue, Refusal, Run, Translation, add_functions, translate, violations};
 
 /// Most translations that are kept; the oldest goes first.
 pub(in crate::sqlite) const SQL_TRANSLATIONS_MAX: usize = 512;
@@ -41,6 +41,11 @@ impl Dialect {
             translations: HashMap::new(),
             order: VecDeque::new(),
         })
+    }
+
+    /// SQLite's message for a violated constraint in PostgreSQL's words.
+    pub(in crate::sqlite) fn violation(&self, translation: &Translation, message: &str) -> Option<String> {
+        violations::told(&self.catalogue, translation.change.as_ref()?, message)
     }
 
     /// The translation of a statement.

@@ -13,6 +13,7 @@ mod translate;
 mod tree;
 mod types;
 mod values;
+mod violations;
 mod words;
 
 #[cfg(test)]
@@ -52,6 +53,24 @@ pub(super) struct Translation {
     pub(super) parameters: Vec<Type>,
     /// Names and types of the result's columns.
     pub(super) columns: Vec<(String, Type)>,
+    /// The rows that the statement changes, if it does.
+    change: Option<Change>,
+}
+
+/// The rows that a statement changes.
+#[derive(Debug)]
+struct Change {
+    table: String,
+    kind: ChangeKind,
+    /// Columns of rows that were there before and are given other values.
+    columns: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ChangeKind {
+    Insert,
+    Update,
+    Delete,
 }
 
 /// Translates a statement.

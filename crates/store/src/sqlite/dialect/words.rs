@@ -185,13 +185,19 @@ impl<'a> Reader<'a> {
             sign = &sign[..sign.len() - 1];
         }
         if sign.is_empty() {
-            let unknown = self.rest.chars().next().unwrap_or(' ');
-            return refuse(format!("syntax error at or near \"{unknown}\""));
+            let unknown = self.rest.chars().next().unwrap_or(' ').to_string();
+            let advice = crate::advice::of_syntax("", &unknown).unwrap_or_default();
+            return refuse(format!("syntax error at or near \"{unknown}\"{advice} (42601)"));
         }
         self.rest = &self.rest[sign.len()..];
         let known = if sign == "!=" { "<>" } else { sign };
         match OPERATORS.iter().find(|operator| **operator == known) {
             Some(operator) => Ok(Word::Sign(operator)),
+            // Such an operator is an operator of its own, and a parameter in the form of another database.
+            None if sign.ends_with('?') => {
+                let advice = crate::advice::of_syntax("", "?").unwrap_or_default();
+                refuse(format!("syntax error at or near \"{sign}\"{advice} (42601)"))
+            }
             None => refuse(format!("The operator {sign} is not translated for SQLite: use PostgreSQL.")),
         }
     }

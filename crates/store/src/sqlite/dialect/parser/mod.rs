@@ -177,6 +177,7 @@ impl Parser {
             "table" => refuse("TABLE is not translated for SQLite: write SELECT * FROM."),
             "replace" => refuse("PostgreSQL has no REPLACE: write INSERT … ON CONFLICT (…) DO UPDATE SET …"),
             "merge" => refuse("MERGE is not translated for SQLite: write INSERT … ON CONFLICT (…) DO UPDATE SET …"),
+            other if crate::advice::of_syntax("", other).is_some() => self.unexpected(),
             other => {
                 let other = other.to_ascii_uppercase();
                 refuse(format!("syntax error, or {other} is not translated for SQLite: use PostgreSQL for it."))
@@ -189,16 +190,15 @@ impl Parser {
     }
 
     fn unexpected<T>(&self) -> Result<T> {
-        let text = match self.peek() {
-            None => return refuse("syntax error at end of input"),
-            Some(Word::Name(name)) => name.clone(),
-            Some(Word::Quoted(name)) => format!("\"{name}\""),
-            Some(Word::Text(text)) => format!("'{}'", text.chars().take(40).collect::<String>()),
-            Some(Word::Number(number)) => number.clone(),
-            Some(Word::Parameter(number)) => format!("${number}"),
-            Some(Word::Sign(sign)) => (*sign).to_owned(),
+        let before = self.at.checked_sub(1).and_then(|at| self.words.get(at)).map_or_else(String::new, shown);
+        let at = self.peek().map(shown);
+        let place = at.as_ref().map_or("end of input".to_owned(), |at| format!("or near \"{at}\""));
+        let advice = match crate::advice::of_syntax(&before, at.as_deref().unwrap_or_default()) {
+            Some(advice) => advice,
+            None if at.is_none() => String::new(),
+            None => ", or a clause that is not translated for SQLite".to_owned(),
         };
-        refuse(format!("syntax error at or near \"{text}\", or a clause that is not translated for SQLite"))
+        refuse(format!("syntax error at {place}{advice} (42601)"))
     }
 
     /// Whether the next words are these keywords.
@@ -322,6 +322,18 @@ impl Parser {
             return refuse(format!("A statement has at most {SQL_OPERATORS_MAX} operators and casts: split it."));
         }
         Ok(())
+    }
+}
+
+/// A word as errors show it.
+fn shown(word: &Word) -> String {
+    match word {
+        Word::Name(name) => name.clone(),
+        Word::Quoted(name) => format!("\"{name}\""),
+        Word::Text(text) => format!("'{}'", text.chars().take(40).collect::<String>()),
+        Word::Number(number) => number.clone(),
+        Word::Parameter(number) => format!("${number}"),
+        Word::Sign(sign) => (*sign).to_owned(),
     }
 }
 

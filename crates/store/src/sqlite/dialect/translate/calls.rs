@@ -331,7 +331,7 @@ impl Translator<'_> {
     pub(super) fn order_of(&mut self, term: Term, order: &Order) -> Result<String> {
         let typed = self.settled(term)?;
         if typed.kind == Type::Jsonb {
-            return refuse("The order of jsonb is not translated for SQLite: order by a text or a number in it.");
+            return refuse(super::queries::NO_ORDER);
         }
         if typed.sql.parse::<i64>().is_ok() {
             return refuse("non-integer constant in ORDER BY, or a number that is no column of the result");

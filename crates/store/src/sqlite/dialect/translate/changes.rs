@@ -75,7 +75,11 @@ impl<'a> Translator<'a> {
     fn target(&self, table: &'a Table, table_name: &str, column: &str) -> Result<&'a Column> {
         match table.column(column) {
             Some(column) => Ok(column),
-            None => refuse(format!("column \"{column}\" of relation \"{table_name}\" does not exist")),
+            None => {
+                let known = table.columns.iter().map(|column| column.name.as_str());
+                let advice = crate::advice::of_name(column, known).unwrap_or_default();
+                refuse(format!("column \"{column}\" of relation \"{table_name}\" does not exist{advice} (42703)"))
+            }
         }
     }
 

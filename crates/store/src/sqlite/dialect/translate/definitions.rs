@@ -1,6 +1,6 @@
 //! Statements that define tables and indexes.
 
-use super::super::catalogue::{Column, SERIAL_MARK, Table};
+use super::super::catalogue::{Column, SERIAL_MARK, Table, default_name};
 use super::super::tree::{Alteration, ColumnDefinition, Constraint, CreateIndex, CreateTable, Expression, Statement};
 use super::super::types::Type;
 use super::super::{Result, refuse};
@@ -73,9 +73,13 @@ impl Translator<'_> {
             parts.push(self.column_definition(column, key)?);
         }
         let of_columns = table.columns.iter().flat_map(|column| &column.constraints);
-        for (constraint_name, constraint) in of_columns.chain(&table.constraints) {
+        let mut taken = Vec::new();
+        for (own, constraint) in of_columns.chain(&table.constraints) {
             if !matches!(constraint, Constraint::Primary(columns) if self.is_serial_key(table, columns)) {
-                parts.push(self.constraint(constraint_name.as_deref(), constraint, &relation, &table.name)?);
+                let sql = self.constraint(constraint, &relation, &table.name)?;
+                let own = own.clone().unwrap_or_else(|| name_of(constraint, &relation, &table.name, &sql, &taken));
+                parts.push(format!("CONSTRAINT {} {sql}", name(&own)));
+                taken.push(own);
             }
         }
         Ok(format!("CREATE TABLE {} ({})", name(&table.name), parts.join(", ")))
@@ -125,15 +129,9 @@ impl Translator<'_> {
         Ok(sql)
     }
 
-    fn constraint(
-        &mut self,
-        constraint_name: Option<&str>,
-        constraint: &Constraint,
-        relation: &Relation,
-        table: &str,
-    ) -> Result<String> {
+    fn constraint(&mut self, constraint: &Constraint, relation: &Relation, table: &str) -> Result<String> {
         let listed = |columns: &[String]| columns.iter().map(|column| name(column)).collect::<Vec<_>>().join(", ");
-        let sql = match constraint {
+        Ok(match constraint {
             Constraint::Primary(columns) => {
                 self.indexed(relation, columns)?;
                 format!("PRIMARY KEY ({})", listed(columns))
@@ -166,10 +164,6 @@ impl Translator<'_> {
                 }
                 sql
             }
-        };
-        Ok(match constraint_name {
-            Some(own) => format!("CONSTRAINT {} {sql}", name(own)),
-            None => sql,
         })
     }
 
@@ -258,10 +252,13 @@ impl Translator<'_> {
                 let mark = std::mem::replace(&mut self.has_functions, false);
                 let mut sql = format!("{alter} ADD COLUMN {}", self.column_definition(column, &[])?);
                 for (_, constraint) in &column.constraints {
-                    let written = self.constraint(None, constraint, &relation, table)?;
+                    let written = self.constraint(constraint, &relation, table)?;
                     let own = format!("FOREIGN KEY ({}) ", name(&column.name));
                     sql += &match constraint {
-                        Constraint::Check(_) => format!(" {written}"),
+                        Constraint::Check(_) => {
+                            let own = name_of(constraint, &relation, table, &written, &[]);
+                            format!(" CONSTRAINT {} {written}", name(&own))
+                        }
                         // At its column a reference does not name it again.
                         Constraint::Foreign { .. } => format!(" {}", written.trim_start_matches(&own)),
                         _ => return refuse("A column that is added has no UNIQUE on SQLite: make a unique index."),
@@ -278,6 +275,27 @@ impl Translator<'_> {
     }
 }
 
+/// The name that PostgreSQL gives to a constraint without one. SQLite tells it when the constraint is violated.
+fn name_of(constraint: &Constraint, relation: &Relation, table: &str, sql: &str, taken: &[String]) -> String {
+    let (columns, suffix) = match constraint {
+        Constraint::Primary(_) => (Vec::new(), "pkey"),
+        Constraint::Unique(columns) => (columns.clone(), "key"),
+        Constraint::Foreign { columns, .. } => (columns.clone(), "fkey"),
+        Constraint::Check(_) => {
+            let all = relation.columns.iter().map(|(column, _)| column.clone());
+            let checked: Vec<_> = all.filter(|column| sql.contains(&name(column))).collect();
+            (if checked.len() == 1 { checked } else { Vec::new() }, "check")
+        }
+    };
+    let mut own = default_name(table, &columns, suffix);
+    let mut count = 0;
+    while taken.contains(&own) {
+        count += 1;
+        own = default_name(table, &columns, &format!("{suffix}{count}"));
+    }
+    own
+}
+
 /// The table as its own constraints see it.
 fn relation_of(table: &CreateTable) -> Relation {
     let column = |column: &ColumnDefinition| Column {
@@ -289,7 +307,8 @@ fn relation_of(table: &CreateTable) -> Relation {
         is_now_by_default: false,
     };
     let columns = table.columns.iter().map(column).collect();
-    let table_like = Table { columns, key: Vec::new(), refers_to: Vec::new(), is_of_schema: false };
+    let (key, uniques, references) = (Vec::new(), Vec::new(), Vec::new());
+    let table_like = Table { columns, key, uniques, references, is_of_schema: false };
     let mut relation = Relation::of_table(&table.name, &table_like);
     relation.is_qualified = false;
     relation

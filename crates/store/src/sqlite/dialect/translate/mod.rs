@@ -17,9 +17,9 @@ use rusqlite::types::Value;
 
 use self::scope::Scope;
 use super::catalogue::{Catalogue, Table};
-use super::tree::Statement;
+use super::tree::{Assignment, Statement};
 use super::types::Type;
-use super::{Result, Translation, refuse, values};
+use super::{Change, ChangeKind, Result, Translation, refuse, values};
 
 /// Translates a statement.
 pub(super) fn translate(statement: &Statement, catalogue: &Catalogue) -> Result<Translation> {
@@ -36,7 +36,22 @@ pub(super) fn translate(statement: &Statement, catalogue: &Catalogue) -> Result<
         Some(kind) => Ok(*kind),
         None => refuse(format!("could not determine data type of parameter ${}", index + 1)),
     });
-    Ok(Translation { sql, parameters: parameters.collect::<Result<_>>()?, columns })
+    Ok(Translation { sql, parameters: parameters.collect::<Result<_>>()?, columns, change: change(statement) })
+}
+
+fn change(statement: &Statement) -> Option<Change> {
+    let columns = |all: &[Assignment]| all.iter().map(|one| one.column.clone()).collect();
+    let (table, kind, columns) = match statement {
+        Statement::Insert(insert) => {
+            let update = insert.conflict.as_ref().and_then(|conflict| conflict.update.as_ref());
+            let columns = update.map_or_else(Vec::new, |(assignments, _)| columns(assignments));
+            (&insert.table, ChangeKind::Insert, columns)
+        }
+        Statement::Update(update) => (&update.table, ChangeKind::Update, columns(&update.assignments)),
+        Statement::Delete(delete) => (&delete.table, ChangeKind::Delete, Vec::new()),
+        _ => return None,
+    };
+    Some(Change { table: table.clone(), kind, columns })
 }
 
 /// Names and types of columns.
@@ -91,7 +106,11 @@ impl<'a> Translator<'a> {
             None if name.starts_with("pg_") || name.starts_with("sqlite_") || name == "information_schema" => {
                 refuse(format!("The catalogue {name} is not there on SQLite: use CREATE TABLE IF NOT EXISTS."))
             }
-            None => refuse(format!("relation \"{name}\" does not exist: no such table")),
+            None => {
+                let known = self.catalogue.names().chain(self.commons.iter().map(|(name, _)| name.as_str()));
+                let advice = crate::advice::of_name(name, known).unwrap_or_default();
+                refuse(format!("relation \"{name}\" does not exist{advice} (42P01)"))
+            }
         }
     }
 

@@ -7,6 +7,10 @@ use super::calls::direction;
 use super::scope::{Relation, Scope};
 use super::{Columns, Term, Translator, Typed, name, names};
 
+/// The refusal of an order that PostgreSQL and SQLite have of different kinds.
+pub(super) const NO_ORDER: &str =
+    "The order of jsonb is not translated for SQLite: order by a text or a number in it, as in value->>'name'.";
+
 /// The demands of a query's place on its columns.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted<'w> {
@@ -351,9 +355,7 @@ impl Translator<'_> {
         for order in orders {
             if let Some(place) = place(&order.expression, names)? {
                 if items[place].kind == Type::Jsonb {
-                    return refuse(
-                        "The order of jsonb is not translated for SQLite: order by a text or a number in it.",
-                    );
+                    return refuse(NO_ORDER);
                 }
                 if self.is_never_null(&items[place].sql) {
                     all.push(format!("{} {}", items[place].sql, if order.is_descending { "DESC" } else { "ASC" }));
@@ -366,6 +368,9 @@ impl Translator<'_> {
             let typed = self.settled(term)?;
             if is_distinct && !items.iter().any(|item| item.sql == typed.sql) {
                 return refuse("for SELECT DISTINCT, ORDER BY expressions must appear in select list");
+            }
+            if typed.kind == Type::Jsonb {
+                return refuse(NO_ORDER);
             }
             if self.is_never_null(&typed.sql) {
                 all.push(format!("{} {}", typed.sql, if order.is_descending { "DESC" } else { "ASC" }));
@@ -506,7 +511,7 @@ fn orders_by_name(orders: &[Order], columns: &Columns) -> Result<String> {
     for order in orders {
         match place(&order.expression, &names)? {
             Some(place) if columns[place].1 == Type::Jsonb => {
-                return refuse("The order of jsonb is not translated for SQLite: order by a text or a number in it.");
+                return refuse(NO_ORDER);
             }
             Some(place) => all.push(format!("{} {}", place + 1, direction(order))),
             None => {

@@ -107,9 +107,13 @@ impl Translator<'_> {
             }
             return Ok(typed.term());
         }
+        let relations = self.scopes.iter().flat_map(|scope| &scope.relations);
+        let meant = relations.filter(|relation| table.is_none_or(|table| table == relation.alias));
+        let known = meant.flat_map(|relation| &relation.columns).map(|(name, _)| name.as_str());
+        let advice = crate::advice::of_name(column, known).unwrap_or_default();
         match table {
-            Some(table) => refuse(format!("column {table}.{column} does not exist")),
-            None => refuse(format!("column \"{column}\" does not exist")),
+            Some(table) => refuse(format!("column {table}.{column} does not exist{advice} (42703)")),
+            None => refuse(format!("column \"{column}\" does not exist{advice} (42703)")),
         }
     }
 
