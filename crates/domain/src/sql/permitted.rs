@@ -3,8 +3,8 @@
 //! these rules cannot see: texts that a function runs, bodies of functions, and code that runs when another connection
 //! changes a row.
 
-use super::{ORIGINAL_TABLES, nearest};
 use super::words::{Word, words};
+use super::{ORIGINAL_TABLES, nearest};
 use crate::{Error, Result};
 
 /// First words of statements.
@@ -85,14 +85,11 @@ pub(super) fn check(statement: &str) -> Result<()> {
         _ => "",
     };
     if !VERBS.contains(&verb) {
-        let verb_told = verb.to_ascii_uppercase();
-        return Err(Error::invalid(match nearest(verb, VERBS) {
-            Some(near) => {
-                let near = near.to_ascii_uppercase();
-                format!("syntax error: no statement begins with \"{verb_told}\": did you mean {near}? (42601)")
-            }
+        let (near, verb) = (nearest(verb, VERBS), verb.to_ascii_uppercase());
+        return Err(Error::invalid(match near.map(str::to_ascii_uppercase) {
+            Some(near) => format!("syntax error: no statement begins with \"{verb}\": did you mean {near}? (42601)"),
             None => {
-                format!("Game code sends no statement that begins with \"{verb_told}\": each is a transaction of its own.")
+                format!("Game code sends no statement that begins with \"{verb}\": each is a transaction of its own.")
             }
         }));
     }
@@ -295,6 +292,8 @@ mod tests {
                 "REASSIGN OWNED BY a TO b",
             ],
         );
+        refused("did you mean SELECT?", &["SELEC 1"]);
+        refused("did you mean DELETE?", &["/* x */ delte from t"]);
         refused("comment without end", &["/* open", "SELECT 1 /* /* */"]);
         refused(
             "reaches beyond",

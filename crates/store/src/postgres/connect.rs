@@ -48,7 +48,7 @@ pub(super) async fn connect(servers: &Servers, settings: &Settings) -> Result<Co
     let mut told = String::new();
     let is_one = servers.iter().count() == 1;
     for server in servers.iter() {
-        let attempt = tokio::time::timeout(server.connect_timeout, connect_to(server, settings)).await;
+        let attempt = tokio::time::timeout(server.connect_timeout, Box::pin(connect_to(server, settings))).await;
         let why = match attempt {
             Ok(Ok(connected)) => return Ok(connected),
             Ok(Err(why)) => why,

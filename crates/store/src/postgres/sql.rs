@@ -95,20 +95,6 @@ impl PostgresStore {
     }
 }
 
-/// An advice on a statement that failed. The statement's transaction ends here if the database has to be asked.
-async fn advice_on(
-    connection: &PooledConnection,
-    statement: &str,
-    error: &tokio_postgres::Error,
-) -> Option<String> {
-    if error.code() != Some(&SqlState::UNDEFINED_TABLE) {
-        return error.as_db_error().and_then(|error| advice(statement, error));
-    }
-    connection.control(ROLLBACK).await.ok()?;
-    let tables = connection.with_client(async |client| client.query(TABLES, &[]).await).await.ok()?;
-    near_table(error, &tables)
-}
-
 /// Ends the transaction of a statement, and resets its connection for the next.
 async fn end_statement(connection: PooledConnection, end: &'static str) -> Result<(), StoreError> {
     let (ended, is_reset) = join(connection.control(end), connection.control(RESET)).await;
@@ -159,6 +145,19 @@ fn told(error: &tokio_postgres::Error, advice: Option<String>) -> StoreError {
         }
         _ => StoreError::Invalid(describe(error)),
     }
+}
+
+/// Advice on a statement that failed. May end its transaction.
+async fn advice_on(connection: &PooledConnection, statement: &str, error: &tokio_postgres::Error) -> Option<String> {
+    if error.code() != Some(&SqlState::UNDEFINED_TABLE) {
+        return advice(statement, error.as_db_error()?);
+    }
+    let tables = connection.with_client(async |client| {
+        // A transaction that has failed reads nothing more.
+        client.batch_execute(ROLLBACK).await?;
+        client.query(TABLES, &[]).await
+    });
+    near_table(error, &tables.await.ok()?)
 }
 
 /// What the database itself advises, and more for syntax errors.
