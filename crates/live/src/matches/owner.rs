@@ -375,13 +375,13 @@ impl Matches {
     }
 
     /// Begins a listing of the matches that fit a request, in order. `None` if the answer comes from a later slice.
-    pub(crate) fn begin_listing(&mut self, request: Option<RequestRef>, asked: ListQuery) -> Option<MatchesAnswer> {
+    pub fn begin_listing(&mut self, request: Option<RequestRef>, asked: ListQuery) -> Option<MatchesAnswer> {
         let listed = self.listings.begin(request, Finding::new(asked), (&self.index, &self.running))?;
         Some(listed.map(MatchAnswer::Listed))
     }
 
     /// Goes on with listings, one slice. Returns the answers of those that are over.
-    pub(crate) fn run_slice(&mut self) -> Vec<(Option<RequestRef>, MatchesAnswer)> {
+    pub fn run_slice(&mut self) -> Vec<(Option<RequestRef>, MatchesAnswer)> {
         let answers = self.listings.run_slice((&self.index, &self.running)).into_iter();
         answers.map(|(request, listed)| (request, Ok(MatchAnswer::Listed(listed)))).collect()
     }
