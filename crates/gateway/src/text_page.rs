@@ -39,7 +39,8 @@ impl Page {
         let is_wanted = |wanted: &String| given.is_some_and(|given| is_key(wanted.as_bytes(), given));
         let is_reader = self.authorization.as_ref().is_none_or(is_wanted);
         if !is_reader {
-            let mut response = Response::new(Full::new(Bytes::from_static(b"send `Authorization: Bearer <metrics.token>`\n")));
+            let mut response =
+                Response::new(Full::new(Bytes::from_static(b"send `Authorization: Bearer <metrics.token>`\n")));
             *response.status_mut() = StatusCode::UNAUTHORIZED;
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;

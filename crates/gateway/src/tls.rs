@@ -9,11 +9,11 @@ use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVe
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{
     self, ClientConfig, ClientConnection, DigitallySignedStruct, ServerConfig, SignatureScheme, StreamOwned,
 };
-use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
-use tokio_rustls::rustls::sign::CertifiedKey;
 
 /// Time between two looks whether the files have changed.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
@@ -114,7 +114,9 @@ impl Certificates {
                         current.key = Arc::new(key);
                         tracing::info!("the certificate has changed: new connections get it");
                     }
-                    Err(error) => tracing::warn!(%error, "the changed certificate cannot be used: the one of before goes on"),
+                    Err(error) => {
+                        tracing::warn!(%error, "the changed certificate cannot be used: the one of before goes on")
+                    }
                 }
             }
         }

@@ -48,9 +48,8 @@ fn subscriber(
     stdout: Box<dyn io::Write + Send>,
     terminal: bool,
 ) -> Result<(impl Subscriber + Send + Sync + use<>, LogGuard), LoggingError> {
-    let open = |path: &PathBuf| {
-        LogFile::open(path.clone()).map_err(|error| LoggingError::File { path: path.clone(), error })
-    };
+    let open =
+        |path: &PathBuf| LogFile::open(path.clone()).map_err(|error| LoggingError::File { path: path.clone(), error });
     let file = logger.file.as_ref().map(open).transpose()?;
     let has_file = file.is_some();
     let RunningLog { to_stdout, to_file, guard } = writer::start(stdout, file).map_err(LoggingError::Thread)?;

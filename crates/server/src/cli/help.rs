@@ -43,7 +43,10 @@ const DETAILS: [(&str, &str); 11] = [
     ),
     ("check", "With --dev as `muster dev` would see it. Exit status 0: a server would start. Changes nothing."),
     ("migrate", "Takes --database.address. `up` may run beside servers; a server does it at its start by itself."),
-    ("backup", "Of SQLite only; PostgreSQL has pg_dump. Takes --data_dir or --database.address. The folder must be new."),
+    (
+        "backup",
+        "Of SQLite only; PostgreSQL has pg_dump. Takes --data_dir or --database.address. The folder must be new.",
+    ),
     (
         "restore",
         "Of SQLite only; PostgreSQL has pg_restore. The server must be stopped. With --force what was there stays\n\

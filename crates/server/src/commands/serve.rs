@@ -43,12 +43,7 @@ async fn serve(loaded: &Loaded, logs: &LogGuard) -> Outcome {
 }
 
 /// Starts the server, runs it and stops it, until it has not to begin anew.
-async fn serve_anew(
-    loaded: &Loaded,
-    logs: &LogGuard,
-    end_signals: &mut EndSignals,
-    hangup: &mut Signal,
-) -> Outcome {
+async fn serve_anew(loaded: &Loaded, logs: &LogGuard, end_signals: &mut EndSignals, hangup: &mut Signal) -> Outcome {
     loop {
         // The start may wait for a database for ever, so signals are watched meanwhile.
         let started = tokio::select! {

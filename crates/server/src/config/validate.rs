@@ -35,10 +35,7 @@ pub(super) fn given_secrets(mode: ServerMode, settings: &Settings) -> Vec<Proble
             "this value is published, so it protects nothing; leave the key out to have one generated, set one \
              of your own, or use `muster dev` on your own machine"
                 .to_owned()
-        } else if mode == ServerMode::Serve
-            && SIGNING_KEYS.contains(&generated.name)
-            && text.len() < SECRET_BYTES_MIN
-        {
+        } else if mode == ServerMode::Serve && SIGNING_KEYS.contains(&generated.name) && text.len() < SECRET_BYTES_MIN {
             format!(
                 "it has {} bytes and can be guessed: set one of {SHORT_SECRET_BYTES} bytes or more ({SECRET_BYTES_MIN} \
                  at least), or leave the key out to have one generated",

@@ -144,7 +144,9 @@ impl Hall {
         if delta.anew {
             known.clear();
         }
-        delta.gone.iter().for_each(|room| drop(known.remove(room)));
+        for room in &delta.gone {
+            known.remove(room);
+        }
         known.extend(delta.rooms.iter().map(|room| room.id));
     }
 

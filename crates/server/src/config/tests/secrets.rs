@@ -34,7 +34,8 @@ fn no_output_shows_a_secret() {
 fn no_fault_shows_a_secret() {
     let case = Case::new().flag("session.encryption_key", "HIDDEN\0").flag("database.address", "u:HIDDEN%@db");
     assert!(!case.faults().contains("HIDDEN"), "{}", case.faults());
-    let equal = Case::new().flag("session.encryption_key", "HIDDEN 1").flag("session.refresh_encryption_key", "HIDDEN 1");
+    let equal =
+        Case::new().flag("session.encryption_key", "HIDDEN 1").flag("session.refresh_encryption_key", "HIDDEN 1");
     assert!(equal.faults().contains("are equal") && !equal.faults().contains("HIDDEN"), "{}", equal.faults());
 }
 
