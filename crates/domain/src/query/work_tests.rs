@@ -136,11 +136,8 @@ fn a_scan_whose_work_is_spent_goes_on_where_it_stopped() {
         slices += 1;
         let mut work = Work::new(1);
         let mut scan = index.scan(index.candidates(&query, &mut Work::endless()), first);
-        loop {
-            match scan.next_within(&mut work) {
-                Found::Slot(slot) => found.push(slot),
-                Found::Spent | Found::End => break,
-            }
+        while let Found::Slot(slot) = scan.next_within(&mut work) {
+            found.push(slot);
         }
         from = scan.next_slot();
     }

@@ -42,7 +42,7 @@ pub(super) enum CallEvent {
     /// A callback of a match has ended; `spent` is its processor time.
     MatchReturned { outcome: Outcome, acts: Vec<Act>, spent: Duration },
     /// `InitModule` has run: its registrations, or the reason why it failed.
-    Ready(Result<Registrations, String>),
+    Ready(Result<Box<Registrations>, String>),
     /// The instance has ended. `breach` is set if this call ended it by breaching a limit.
     Ended { why: Arc<str>, breach: Option<Breach> },
 }

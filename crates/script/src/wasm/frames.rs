@@ -201,7 +201,7 @@ pub(super) fn drop_match(id: MatchId) -> Vec<u8> {
 /// A frame from an instance.
 pub(super) enum FromInstance {
     /// `InitModule` has run: its registrations, or why it failed.
-    Ready(Result<Registrations, String>),
+    Ready(Result<Box<Registrations>, String>),
     /// A call of game code has called a host function. The answer to it has the same `sequence`.
     HostCalled { call: u64, sequence: u32, name: String, arguments: Vec<Value> },
     /// A call has ended.
@@ -226,7 +226,11 @@ pub(super) struct Registrations {
 pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
     let mut reader = Reader::new(frame);
     Ok(match reader.byte()? {
-        1 => FromInstance::Ready(if reader.flag()? { registrations(&mut reader) } else { Err(reader.text()?) }),
+        1 => FromInstance::Ready(if reader.flag()? {
+            registrations(&mut reader).map(Box::new)
+        } else {
+            Err(reader.text()?)
+        }),
         2 => {
             let (call, sequence, name) = (reader.u64()?, reader.u32()?, reader.text()?);
             FromInstance::HostCalled { call, sequence, name, arguments: reader.values()? }

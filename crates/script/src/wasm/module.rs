@@ -98,7 +98,7 @@ impl GoModule {
         let meter = Meter::new(Chain::default(), limits);
         let Registrations { names, handlers } =
             match host.current.during(meter, serve_call(calls.clone(), init, host.clone())).await {
-                CallEvent::Ready(registered) => registered.map_err(|why| failed(&why))?,
+                CallEvent::Ready(registered) => *registered.map_err(|why| failed(&why))?,
                 CallEvent::Ended { why, .. } => {
                     return Err(failed(&format!("the module ended before it was loaded: {why}")));
                 }

@@ -269,7 +269,7 @@ fn a_costly_view_delays_itself_alone() {
 fn a_view_that_is_too_far_behind_begins_anew() {
     let mut hall = Hall::new();
     hall.watch(view("+properties.p0:aa", 50), 1);
-    let text = |number: u32| [if number % 2_000 == 0 { "aa" } else { "b" }.to_owned()];
+    let text = |number: u32| [if number.is_multiple_of(2_000) { "aa" } else { "b" }.to_owned()];
     let count = LOBBY_NEWS_MAX as u32 + 10;
     (0..count).for_each(|number| hall.put(number, &text(number)));
     hall.close(2_000);

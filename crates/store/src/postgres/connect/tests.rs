@@ -293,8 +293,8 @@ fn the_first_server_that_takes_writes_is_used() {
     let writer = secure.url("muster", "localhost", "");
     let away = "postgres://muster@127.0.0.1:1/postgres".to_owned();
     check(&[away.clone(), standby.clone(), reader.clone(), writer], Ok(true));
-    check(&[standby.clone()], Err("a standby"));
-    check(&[reader.clone()], Err("takes no writes"));
+    check(std::slice::from_ref(&standby), Err("a standby"));
+    check(std::slice::from_ref(&reader), Err("takes no writes"));
     let told = try_to_connect(&[away, standby, reader]).unwrap_err();
     assert!(told.starts_with("127.0.0.1:1: ") && told.matches("takes no writes").count() == 2, "{told}");
 }
