@@ -106,9 +106,8 @@ fn variables_of_container_platforms_are_no_keys() {
 
 #[test]
 fn addresses_of_the_database_are_understood_or_refused() {
-    let with = |addresses: &[&str]| {
-        addresses.iter().fold(Case::new(), |case, address| case.flag("database.address", *address))
-    };
+    let with =
+        |addresses: &[&str]| addresses.iter().fold(Case::new(), |case, address| case.flag("database.address", address));
     with(&["postgres://u@a/game?sslmode=verify-full&sslrootcert=/ca.pem", "u@b/game"]).loaded();
     let fault = with(&["postgres://u@db/game?sslmode=sometimes"]).faults();
     assert!(fault.contains("say disable, allow, prefer, require, verify-ca or verify-full"), "{fault}");
