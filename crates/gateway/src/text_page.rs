@@ -23,7 +23,7 @@ const READERS_MAX: usize = 16;
 /// How long a reader may take to ask, and to ask again, so that silent ones don't keep the others waiting.
 const READER_WAIT: Duration = Duration::from_secs(2);
 
-/// What the listener answers.
+/// The answer of the listener, and who may have it.
 pub struct Page {
     /// The type of the text.
     pub content_type: &'static str,

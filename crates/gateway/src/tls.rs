@@ -76,7 +76,8 @@ impl Files {
     }
 }
 
-/// The certificate that the files hold. While they do not belong together, or cannot be read, the one of before goes on.
+/// The certificate that the files hold. While they do not belong together, or cannot be read, the one of before goes
+/// on.
 #[derive(Debug)]
 struct Certificates {
     files: Files,
@@ -130,8 +131,8 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// Speaks TLS over a connection to whoever is there. Only for questions that hold no secret and whose answer anybody may
-/// give, such as whether a server is well: its certificate may be of a name that this machine does not call it by.
+/// Speaks TLS over a connection to whoever is there. Only for questions that hold no secret and whose answer anybody
+/// may give, such as whether a server is well: its certificate may be of a name that this machine does not call it by.
 ///
 /// # Errors
 /// When the host's name cannot stand in TLS.

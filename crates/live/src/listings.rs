@@ -53,7 +53,7 @@ impl<L> Default for Listings<L> {
 
 /// A listing that takes turns.
 pub(crate) trait Listing {
-    /// What the listing looks through.
+    /// The things that the listing looks through.
     type Of<'a>;
     /// The answer.
     type Answer;

@@ -112,8 +112,8 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     read_revocations(&shared, &*store).await?;
     void_bans_of_others(&shared, &*store).await?;
     let gateway = Arc::new(gateway_config(config, connections_max).map_err(StartError)?);
-    // A port that is in use is known before the other nodes give anything to this one. Clients who come before the start
-    // is over wait in the system's queue.
+    // A port that is in use is known before the other nodes give anything to this one. Clients who come before the
+    // start is over wait in the system's queue.
     let listener = listen(config)?;
     let address = listener.local_addr().map_err(StartError::because("cannot tell the address listened on"))?;
     let mut cluster = join_cluster(config, &*store).await?;

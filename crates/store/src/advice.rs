@@ -1,4 +1,4 @@
-//! What errors of game code's statements add to the database's words, so that their author finds the mistake.
+//! Advice that errors of game code's statements add to the database's words, so that their author finds the mistake.
 
 use muster_domain::sql::nearest;
 

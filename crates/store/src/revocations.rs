@@ -3,8 +3,8 @@
 
 use muster_domain::ports::revocations::RevocationReason;
 
-/// The values of the columns `close_sockets` and `banned`. The first is false where a newer sign-in is the reason, whose
-/// sockets were once left open.
+/// The values of the columns `close_sockets` and `banned`. The first is false where a newer sign-in is the reason,
+/// whose sockets were once left open.
 pub(crate) fn reason_columns(reason: RevocationReason) -> (bool, bool) {
     (reason != RevocationReason::NewerSignIn, reason == RevocationReason::Banned)
 }

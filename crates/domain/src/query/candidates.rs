@@ -251,13 +251,13 @@ impl Node<'_> {
 #[derive(Debug)]
 pub struct Scan<'a> {
     candidates: Candidates<'a>,
-    /// What one chunk costs to compute.
+    /// Cost of computing one chunk.
     cost: u32,
     universe: &'a Bitmap,
     /// The first slot that was not looked at. Behind the last one when the scan is over, and the next chunk begins with
     /// it when the present one is done.
     from: u64,
-    /// What is left of the present chunk, from `word` on.
+    /// The rest of the present chunk, from `word` on.
     words: Words,
     word: usize,
     /// The number of the present chunk, if one was computed.

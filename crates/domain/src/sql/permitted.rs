@@ -1,5 +1,5 @@
-//! The statements that game code may send, by their words. A statement is refused if it would outlast its transaction in
-//! the connection, reach the server's own tables, other sessions or the database's settings, or run statements that
+//! The statements that game code may send, by their words. A statement is refused if it would outlast its transaction
+//! in the connection, reach the server's own tables, other sessions or the database's settings, or run statements that
 //! these rules cannot see: texts that a function runs, bodies of functions, and code that runs when another connection
 //! changes a row.
 

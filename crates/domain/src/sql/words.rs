@@ -1,5 +1,5 @@
-//! The words of a statement by PostgreSQL's rules, as far as rules about statements need them: comments nest, texts have
-//! several notations, and unquoted names are in small letters. Operators come sign by sign.
+//! The words of a statement by PostgreSQL's rules, as far as rules about statements need them: comments nest, texts
+//! have several notations, and unquoted names are in small letters. Operators come sign by sign.
 
 use crate::{Error, Result};
 

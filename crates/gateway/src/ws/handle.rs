@@ -152,7 +152,7 @@ impl SocketHandle {
         self.close_detail.replace(Some(detail[..end].into()));
     }
 
-    /// What there is to say about the reason beyond its own text.
+    /// Words on the reason beyond its own text.
     pub(super) fn close_detail(&self) -> Option<Box<str>> {
         self.close_detail.borrow().clone()
     }

@@ -69,8 +69,8 @@ fn place(lua: &Lua) -> Option<String> {
     })?
 }
 
-/// A sentence that says which argument of a registering function does not fit, and what may be the reason. `second` says
-/// what the argument behind the function must be.
+/// A sentence that says which argument of a registering function does not fit, and what may be the reason. `second`
+/// says what the argument behind the function must be.
 fn unfit(registers: &str, given: &[&LuaValue], second: &str) -> String {
     if let Some(LuaValue::Table(host)) = given.first()
         && host.raw_get(registers).is_ok_and(|found: LuaValue| found.is_function())

@@ -89,8 +89,8 @@ fn place_of(function: &Function) -> String {
 }
 
 /// Returns a function of Lua that begins `run_once`. It is given the function, and a table of the instances that have
-/// run or repeated one. It answers whether its argument is a function, the context for the function if it is to run, and
-/// the former context.
+/// run or repeated one. It answers whether its argument is a function, the context for the function if it is to run,
+/// and the former context.
 pub(super) fn begin(lua: &Lua, parts: OnceParts) -> Result<Function> {
     lua.create_function(move |lua, (function, ran): (LuaValue, Table)| {
         let OnceParts { host, seats, contexts, role } = &parts;

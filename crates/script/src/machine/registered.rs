@@ -262,8 +262,8 @@ impl<F: Clone> RegisteredFunctions<F> {
         Ok(())
     }
 
-    /// Registers a listener of events; all listeners are called. `registers` names the function that game code calls for
-    /// this.
+    /// Registers a listener of events; all listeners are called. `registers` names the function that game code calls
+    /// for this.
     pub(crate) fn add_listener(&mut self, registers: &str, occasion: Occasion, function: F) {
         if self.is_open(registers) {
             self.listeners[occasion as usize].push(function);

@@ -1,5 +1,5 @@
-//! Slips in the names of functions of `nk` and of the initializer: `nk.storageReed`. QuickJS only says that something is
-//! no function, so the last name that was looked up in vain is kept with its place, and told in the error.
+//! Slips in the names of functions of `nk` and of the initializer: `nk.storageReed`. QuickJS only says that something
+//! is no function, so the last name that was looked up in vain is kept with its place, and told in the error.
 
 use std::cell::RefCell;
 

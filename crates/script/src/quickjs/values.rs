@@ -44,8 +44,8 @@ pub(super) fn read_within(value: &JsValue<'_>, left: &mut Allowance) -> std::res
     Reading { left, keeps_undefined: false }.read(value, 0)
 }
 
-/// Reads an argument of a host function whose members the host knows. As in the original, members that are undefined are
-/// nil.
+/// Reads an argument of a host function whose members the host knows. As in the original, members that are undefined
+/// are nil.
 ///
 /// # Errors
 /// The errors of [`read`].

@@ -1,4 +1,4 @@
-//! What `run_once` does once, and what the function given to it leaves in every machine.
+//! Tests of `run_once`: effects that happen once, and variables that are there in every machine.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -137,9 +137,9 @@ pub(super) fn contradictions_of_servers(config: &Config) -> Vec<Problem> {
     let (connections, connections_min) = (config.database.max_open_conns, config.live.connections_min());
     if is_remote && connections < connections_min {
         faults.push(format!(
-            "`database.max_open_conns` is {connections}, and each of {shards} shards needs two connections to PostgreSQL, \
-             one of them for SQL of game code, and the server two more: set it to {connections_min} at least, or have \
-             fewer shards (`live.shards`)"
+            "`database.max_open_conns` is {connections}, and each of {shards} shards needs two connections to \
+             PostgreSQL, one of them for SQL of game code, and the server two more: set it to {connections_min} at \
+             least, or have fewer shards (`live.shards`)"
         ));
     }
     if config.cluster.is_joined() && !is_remote {

@@ -1,4 +1,4 @@
-//! What the system knows of this process, under the names that every Prometheus client uses.
+//! Metrics of the process that the system counts, under the names that every Prometheus client uses.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::exposition::Exposition;
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
-/// Adds the metrics of the process to a page without a prefix. What the system does not tell is left out.
+/// Adds the metrics of the process to a page without a prefix. Values that the system does not tell are left out.
 pub fn render(page: &mut Exposition) {
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
     let cpu_seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / NANOSECONDS_PER_SECOND;

@@ -15,13 +15,14 @@ use super::servers::{Server, Servers, SslMode};
 use super::tls::Encrypting;
 
 /// Asks for the state of a new connection: whether it takes no writes, and whether its settings came through.
-const STATE: &str = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool, current_setting('muster.connection', true)";
+const STATE: &str = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool, \
+                     current_setting('muster.connection', true)";
 
 /// The setting by which a new connection knows that its settings came through.
 const MARK: &str = "-c muster.connection=on";
 
-const THROUGH_A_POOLER: &str = "a pooler such as PgBouncer stands between, and keeps settings from the connection: give \
-                                Muster the address of PostgreSQL itself, for it pools its connections";
+const THROUGH_A_POOLER: &str = "a pooler such as PgBouncer stands between, and keeps settings from the connection: \
+                                give Muster the address of PostgreSQL itself, for it pools its connections";
 
 /// The settings of a connection.
 #[derive(Clone, Debug)]
@@ -122,8 +123,8 @@ async fn clear(server: &Server, settings: &Settings) -> Result<Opened, Failed> {
     }
 }
 
-/// Connects with encryption; with [`DriverMode::Prefer`] without, if the server cannot encrypt. The outer error is about
-/// files of this machine.
+/// Connects with encryption; with [`DriverMode::Prefer`] without, if the server cannot encrypt. The outer error is
+/// about files of this machine.
 async fn encrypted(server: &Server, settings: &Settings, mode: DriverMode) -> Result<Result<Opened, Failed>, String> {
     let encryption = server.encryption.clone();
     // Files are read on another thread: some file systems take long.

@@ -1,6 +1,6 @@
-//! A lesser role for statements of game code. If the database has a role of the name [`GAME_ROLE`] to which the server's
-//! own user belongs, these statements run as that role: it makes tables of its own, reads and changes rows of the
-//! original's tables, and has no right to Muster's tables, to roles or to other sessions.
+//! A lesser role for statements of game code. If the database has a role of the name [`GAME_ROLE`] to which the
+//! server's own user belongs, these statements run as that role: it makes tables of its own, reads and changes rows of
+//! the original's tables, and has no right to Muster's tables, to roles or to other sessions.
 
 use muster_domain::sql::ORIGINAL_TABLES;
 use tokio_postgres::Client;
@@ -21,8 +21,8 @@ const FIND: &str = "SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplic
 
 /// Commands that give the role its rights, as far as it lacks them. `TRIGGER` is not among them: a trigger would run in
 /// connections of the server.
-const MISSING: &str = "SELECT format('GRANT USAGE, CREATE ON SCHEMA %I TO muster_game', current_schema()) FROM pg_roles \
-         WHERE rolname = 'muster_game' AND pg_has_role(current_user, oid, 'MEMBER') \
+const MISSING: &str = "SELECT format('GRANT USAGE, CREATE ON SCHEMA %I TO muster_game', current_schema()) \
+         FROM pg_roles WHERE rolname = 'muster_game' AND pg_has_role(current_user, oid, 'MEMBER') \
          AND NOT (has_schema_privilege(oid, current_schema(), 'USAGE') \
              AND has_schema_privilege(oid, current_schema(), 'CREATE')) \
      UNION ALL SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES ON %s TO muster_game', \

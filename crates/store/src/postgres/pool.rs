@@ -420,8 +420,8 @@ impl PooledConnection {
     }
 
     /// Waits for an answer a little longer than the database may work on the statement. A connection that is silent for
-    /// longer is removed: the machine behind it, or the network, has failed. A connection is removed, too, if its server
-    /// takes no writes any more: a new connection may reach the server that took its place.
+    /// longer is removed: the machine behind it, or the network, has failed. A connection is removed, too, if its
+    /// server takes no writes any more: a new connection may reach the server that took its place.
     async fn answered_within<T>(
         &self,
         statement_timeout: Duration,

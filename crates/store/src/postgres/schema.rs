@@ -69,9 +69,9 @@ impl Migrated {
     }
 }
 
-/// Brings the database on `servers` up to date in one transaction. Creates all tables in an empty database, adds Muster's
-/// tables to a database of a Nakama 3.40 server, and changes nothing else. Call it once, before the shards open their
-/// stores.
+/// Brings the database on `servers` up to date in one transaction. Creates all tables in an empty database, adds
+/// Muster's tables to a database of a Nakama 3.40 server, and changes nothing else. Call it once, before the shards
+/// open their stores.
 ///
 /// # Errors
 /// When the database does not answer, or Muster may not use it; the sentence says what to do.

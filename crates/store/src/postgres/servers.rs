@@ -130,16 +130,16 @@ fn parse(url: &str) -> Result<Vec<Server>, OpenError> {
             name if DRIVERS.contains(&name) => drivers.push(part),
             name if FOR_POOLERS.contains(&name) => {
                 return Err(OpenError::new(format!(
-                    "the database address has the parameter {name}, which is for a pooler that shares connections among \
-                     transactions: Muster keeps prepared statements and settings in its connections, so give it the \
+                    "the database address has the parameter {name}, which is for a pooler that shares connections \
+                     among transactions: Muster keeps prepared statements and settings in its connections, so give it the \
                      address of PostgreSQL itself"
                 )));
             }
             name => {
                 let known = [&OURS[..], &DRIVERS[..]].concat().join(", ");
                 return Err(OpenError::new(format!(
-                    "the database address has the parameter {name:?}, which is not known: known are {known}; settings of \
-                     the session go into options, as in options=-c search_path=game"
+                    "the database address has the parameter {name:?}, which is not known: known are {known}; settings \
+                     of the session go into options, as in options=-c search_path=game"
                 )));
             }
         }
@@ -201,8 +201,8 @@ fn encryption(given: Given) -> Result<(SslMode, Encryption), OpenError> {
     };
     if roots == Some(Roots::System) && mode != "verify-full" {
         return Err(OpenError::new(format!(
-            "the database address has sslmode={mode} with sslrootcert=system: anybody can have a certificate of such an \
-             authority, so say sslmode=verify-full"
+            "the database address has sslmode={mode} with sslrootcert=system: anybody can have a certificate of such \
+             an authority, so say sslmode=verify-full"
         )));
     }
     let checked = || roots.clone().unwrap_or(Roots::System);

@@ -1,5 +1,5 @@
-//! Statements of game code on PostgreSQL. They run on connections that nobody else uses, each as a transaction of its own
-//! with the usual statement timeout, and the connection is reset behind each. Parameters are sent as text, and the
+//! Statements of game code on PostgreSQL. They run on connections that nobody else uses, each as a transaction of its
+//! own with the usual statement timeout, and the connection is reset behind each. Parameters are sent as text, and the
 //! database reads each as the type that the statement expects at its place.
 
 use std::error::Error;
@@ -43,8 +43,8 @@ impl SqlStore for PostgresStore {
 const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
-/// Takes from a connection what a statement may have left: a transaction, cursors, settings, locks, temporary tables. It
-/// is `DISCARD ALL` without the driver's own prepared statements, and with the role that the connection began with.
+/// Takes from a connection what a statement may have left: a transaction, cursors, settings, locks, temporary tables.
+/// It is `DISCARD ALL` without the driver's own prepared statements, and with the role that the connection began with.
 const RESET: &str = "ROLLBACK; CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
                      SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
 
@@ -160,7 +160,7 @@ async fn advice_on(connection: &PooledConnection, statement: &str, error: &tokio
     near_table(error, &tables.await.ok()?)
 }
 
-/// What the database itself advises, and more for syntax errors.
+/// Advice of the database itself, and more for syntax errors.
 fn advice(statement: &str, error: &DbError) -> Option<String> {
     if *error.code() != SqlState::SYNTAX_ERROR {
         return error.hint().map(|hint| format!(". {hint}"));

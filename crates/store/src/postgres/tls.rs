@@ -22,7 +22,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName,
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Whom a connection trusts, and as whom it shows itself.
+/// The authorities that a connection trusts, and the certificate that it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Encryption {
     pub(super) verification: Verification,
@@ -30,7 +30,7 @@ pub(super) struct Encryption {
     pub(super) identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// What is checked of the server's certificate.
+/// Checks of the server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verification {
     /// Only that the server has the certificate's key.

@@ -297,7 +297,7 @@ fn a_connection_is_reset_behind_each_statement_on_postgres() {
                         AND datname = current_database()";
             assert_eq!(rows(fixture, mine, &[]).await, [[Integer(0)]], "{trick}");
         }
-        // What comes behind an open transaction is seen by others at once.
+        // Changes behind an open transaction are seen by others at once.
         exec(fixture, "BEGIN", &[]).await.unwrap();
         exec(fixture, "INSERT INTO kept VALUES (1)", &[]).await.unwrap();
         assert!(fixture.rows().await.contains(&("kept".to_owned(), r#"{"a": 1}"#.to_owned())));

@@ -1,3 +1,5 @@
+//! Cases of `string.format`, as the original formats them.
+
 use mlua::Lua;
 
 use crate::luau::builtins;

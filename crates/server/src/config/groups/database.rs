@@ -9,9 +9,9 @@ honoured! {
     /// The database.
     pub struct Database in "database." {
         /// Address of the database: `sqlite:PATH`, `postgres://user:password@host:port/name`, or the same without a
-        /// scheme. Parameters such as `?sslmode=verify-full` encrypt the connections to PostgreSQL. Several addresses are
-        /// servers of one PostgreSQL database, tried in turn: the first that takes writes is used. The default is the
-        /// file `muster.db` in `data_dir`.
+        /// scheme. Parameters such as `?sslmode=verify-full` encrypt the connections to PostgreSQL. Several addresses
+        /// are servers of one PostgreSQL database, tried in turn: the first that takes writes is used. The default is
+        /// the file `muster.db` in `data_dir`.
         address: Vec<DatabaseAddress> = "", Kind::Addresses, Origin::Differs { original: "root@localhost:26257", why: "a server starts without installing a database" };
         /// Longest life of a connection to PostgreSQL, in milliseconds; then it is replaced. 0 keeps it for good.
         conn_max_lifetime_ms: u64 = "3600000", at_least(0);

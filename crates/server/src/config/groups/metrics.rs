@@ -10,8 +10,8 @@ honoured! {
     pub struct Metrics in "metrics." {
         /// TCP port on which Prometheus reads the metrics, on the interface of `metrics.address`. 0 is off.
         prometheus_port: u16 = "0", PORT;
-        /// IP address of the interface on which Prometheus reads the metrics; empty for all interfaces. Players need not
-        /// reach it.
+        /// IP address of the interface on which Prometheus reads the metrics; empty for all interfaces. Players need
+        /// not reach it.
         address: Option<IpAddr> = "127.0.0.1", Kind::Interface, Origin::Ours;
         /// Token that Prometheus has to send (`authorization` in its configuration); empty for none.
         token: Secret = "", Kind::Secret, Origin::Ours;
