@@ -319,7 +319,7 @@ impl Lobby {
         self.idle < self.views.len() || !self.ready.is_empty()
     }
 
-    /// Goes on until the work is spent: half of it may go to pushes.
+    /// Goes on until the work is spent: half of it may go to judging rooms.
     pub(super) fn run_slice(
         &mut self,
         now: Millis,
@@ -327,21 +327,22 @@ impl Lobby {
         work: &mut Work,
     ) -> Vec<(Arc<ViewKey>, LobbyDelta)> {
         self.now = now;
-        let mut pushes = Vec::new();
-        let mut pushing = Work::new(work.left() / 2);
-        while !pushing.is_spent()
-            && let Some(key) = self.ready.pop_front()
-        {
-            pushing.spend(1);
-            pushes.extend(self.push(&key, listed, &mut pushing).map(|delta| (key, delta)));
+        // Judging comes first, so that a push tells of what its own step changed.
+        let mut judging = Work::new(work.left() / 2);
+        while !judging.is_spent() && self.idle < self.views.len() {
+            judging.spend(1);
+            self.give_turn(listed, &mut judging);
         }
-        work.add(&pushing);
-        while !work.is_spent() && self.idle < self.views.len() {
-            work.spend(1);
-            self.give_turn(listed, work);
-        }
+        work.add(&judging);
         if self.idle >= self.views.len() {
             self.news.clear();
+        }
+        let mut pushes = Vec::new();
+        while !work.is_spent()
+            && let Some(key) = self.ready.pop_front()
+        {
+            work.spend(1);
+            pushes.extend(self.push(&key, listed, work).map(|delta| (key, delta)));
         }
         pushes
     }
