@@ -168,7 +168,7 @@ fn sql_as_the_original_has_it() {
     block_on(async {
         assert_eq!(call(&functions, "sql", "").await, Ok(r#"[2,2,"foo2",true,0,true,"1.5"]"#.to_owned()));
         let refused = async |id, payload| call(&functions, id, payload).await.unwrap_err().1;
-        assert!(refused("exec", "SELEC").await.contains("no statement that begins with \"SELEC\""));
+        assert!(refused("exec", "SELEC").await.contains("did you mean SELECT?"));
         assert!(refused("exec", "SELECT * FROM nowhere").await.contains("relation \"nowhere\" does not exist"));
         assert!(refused("exec", "PRAGMA synchronous = off").await.contains("PRAGMA"));
         assert!(refused("table", "").await.ends_with("strings, numbers or booleans, got a table"));
