@@ -114,7 +114,11 @@ impl View {
     fn go_on(&mut self, key: &ViewKey, news: &News, listed: Listed<'_>, share: &mut Work) {
         while !share.is_spent() {
             share.spend(1);
-            if let Some((room, before, is_latest)) = news.get(self.read) {
+            // Rooms of the directory before changed earlier than any that there is news of.
+            if let Some(room) = self.again.pop_front() {
+                let is_shown = self.shows(key, listed.document(room), share);
+                self.judge(room, is_shown);
+            } else if let Some((room, before, is_latest)) = news.get(self.read) {
                 self.read += 1;
                 let is_known = self.unjudged.contains(&room) || self.shows(key, before, share);
                 if is_latest {
@@ -125,9 +129,6 @@ impl View {
                 } else if is_known {
                     self.unjudged.insert(room);
                 }
-            } else if let Some(room) = self.again.pop_front() {
-                let is_shown = self.shows(key, listed.document(room), share);
-                self.judge(room, is_shown);
             } else if let Some(from) = self.anew_from {
                 self.go_on_anew(key, listed, from, share);
             } else {

@@ -75,7 +75,7 @@ fn commands() {
     }
     for line in ["serve --help", "backup -h", "help drain", "match --help", "restore FOLDER --help", "healthcheck -h"] {
         let command = line.split(' ').find(|word| !["help"].contains(word)).unwrap_or_default();
-        assert!(read(line).starts_with(&format!("print muster {command} ")), "{line}: {}", read(line));
+        assert!(read(line).starts_with(&format!("print   muster {command} ")), "{line}: {}", read(line));
     }
     assert_eq!(read("--version"), format!("print muster {}", env!("CARGO_PKG_VERSION")));
     assert_eq!(read("help socket.port"), "print socket.port");

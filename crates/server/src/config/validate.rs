@@ -179,7 +179,9 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
     }
     let is_given = |name: &str| settings.get(name).is_some_and(|setting| setting.source().is_given());
     warn(
-        !is_given("metrics.address") && !config.socket.listen_address().ip().is_loopback(),
+        config.metrics.prometheus_port != 0
+            && !is_given("metrics.address")
+            && !config.socket.listen_address().ip().is_loopback(),
         "metrics.prometheus_port",
         "only programs on this machine can read the metrics: for a Prometheus elsewhere set `metrics.address` to an \
          interface that players cannot reach (empty for all), and perhaps `metrics.token`",

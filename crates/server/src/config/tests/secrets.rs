@@ -16,7 +16,7 @@ fn secretive() -> Case {
 #[test]
 fn no_output_shows_a_secret() {
     let case =
-        secretive().flag("database.address", "u:HIDDEN@db/game?sslpassword=HIDDEN").flag("runtime.env", "TOKEN=HIDDEN");
+        secretive().flag("database.address", "u:HIDDEN@db/game?password=HIDDEN").flag("runtime.env", "TOKEN=HIDDEN");
     let flags = from_pairs(case.flags.iter().map(|(name, text)| (name.as_str(), text.as_str()))).expect("known keys");
     let report = check(ServerMode::Serve, &flags, []);
     assert!(report.loaded.is_some(), "{}", report.text);
@@ -27,7 +27,7 @@ fn no_output_shows_a_secret() {
         report.text
     );
     assert!(report.text.contains("session.encryption_key = (secret)  [command line]"), "{}", report.text);
-    assert!(report.text.contains("database.address = u:(secret)@db/game?sslpassword=(secret)"), "{}", report.text);
+    assert!(report.text.contains("database.address = u:(secret)@db/game?password=(secret)"), "{}", report.text);
 }
 
 #[test]
