@@ -2,7 +2,6 @@
 //! pools.
 
 mod carry;
-mod costly;
 mod explanations;
 mod properties;
 mod rules;
