@@ -131,8 +131,8 @@ fn parse(url: &str) -> Result<Vec<Server>, OpenError> {
             name if FOR_POOLERS.contains(&name) => {
                 return Err(OpenError::new(format!(
                     "the database address has the parameter {name}, which is for a pooler that shares connections \
-                     among transactions: Muster keeps prepared statements and settings in its connections, so give it the \
-                     address of PostgreSQL itself"
+                     among transactions: Muster keeps prepared statements and settings in its connections, so give it \
+                     the address of PostgreSQL itself"
                 )));
             }
             name => {
