@@ -22,6 +22,7 @@ mod queue;
 mod readers;
 mod revocations;
 mod schema;
+mod space;
 mod sql;
 mod storage;
 pub(crate) mod wallet;
