@@ -61,8 +61,8 @@ impl WriteStamp {
 /// Persistence of what became of keyed writes. A method that takes a [`WriteStamp`] answers `Diverged` when its key is
 /// known with other arguments, and `Restored` when the write that the key follows is missing.
 ///
-/// The latest write of a match stays until the match has ended, and then that it has ended. It tells whether the database
-/// and the log of the match belong together.
+/// The latest write of a match stays until the match has ended, and then that it has ended. It tells whether the
+/// database and the log of the match belong together.
 pub trait KeyedWriteStore {
     /// Forgets what became of the writes of a match up to and including a tick, which is never replayed again, except
     /// for the match's latest write. Answers how many were forgotten.
@@ -74,7 +74,7 @@ pub trait KeyedWriteStore {
     /// The latest write of each of these matches, or of all matches for `None`. Matches without writes are left out.
     fn latest_keyed_writes(&self, matches: Option<Vec<Uuid>>) -> PortFuture<'_, Vec<(Uuid, LatestWrite)>>;
 
-    /// Removes outcomes stored before `before`, except for the latest of each match that has not ended; answers how many.
-    /// Rejects a superseded epoch.
+    /// Removes outcomes stored before `before`, except for the latest of each match that has not ended; answers how
+    /// many. Rejects a superseded epoch.
     fn prune_keyed_writes(&self, before: Timestamp, job_epoch: Option<JobEpoch>) -> PortFuture<'_, u64>;
 }

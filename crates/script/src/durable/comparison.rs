@@ -111,8 +111,8 @@ pub(crate) fn compare(
 const LOG_IS_OLDER: &str = "the database has payments of the match that its log does not have: the log is older than \
                             the database, or has lost its end";
 const HAS_ENDED: &str = "the match has ended according to the database: the log is older than the database";
-const FORGOTTEN: &str = "its latest payment is so old that the database may have forgotten how the match ended: the log \
-                         is older than the database, or the database was restored";
+const FORGOTTEN: &str = "its latest payment is so old that the database may have forgotten how the match ended: the \
+                         log is older than the database, or the database was restored";
 const NEITHER: &str = "the log of the match and the database have different payments under the same number: one of \
                        them was restored, and both went on";
 const DATABASE_IS_OLDER: &str = "its log has payments that the database does not have: the database is older than the \

@@ -66,8 +66,8 @@ impl LanguageMatches {
         self.tell_of_lost_logs(|partition| ours.contains(&partition)).await;
     }
 
-    /// Tells the operator of matches that have not ended according to the database, but that no log has. `is_ours` tells
-    /// which partitions this place owns.
+    /// Tells the operator of matches that have not ended according to the database, but that no log has. `is_ours`
+    /// tells which partitions this place owns.
     pub async fn tell_of_lost_logs(&self, is_ours: impl Fn(Partition) -> bool) {
         let Some(durable) = &self.durable else { return };
         let latest = match durable.store.latest_keyed_writes(None).await {

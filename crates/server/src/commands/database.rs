@@ -53,7 +53,8 @@ pub(super) fn backup(folder: &Path, flags: &[Setting]) -> Outcome {
     print(&format!("saved and verified: {}", contents(folder, &manifest, matches)))
 }
 
-/// Writes the log of matches into a backup, as of the moment of its copy of the database. Answers the number of matches.
+/// Writes the log of matches into a backup, as of the moment of its copy of the database. Answers the number of
+/// matches.
 fn copy_matches(logs: &LogFiles, copy: &Backup) -> Result<u64, String> {
     let records = logs.records().map_err(|error| error.to_string())?;
     let latest = copy.latest_keyed_writes().map_err(told)?;

@@ -16,8 +16,8 @@ use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::keyed_writes::{FORMAT, KeyedWrite, KnownWrite, encode};
 
-/// Inserts the key, unless the write that it follows is missing. A transaction that finds the key taken waits here until
-/// the transaction that took it has ended.
+/// Inserts the key, unless the write that it follows is missing. A transaction that finds the key taken waits here
+/// until the transaction that took it has ended.
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      SELECT $1::uuid, $2::bigint, $3::bigint, $4::bytea, $5::smallint, '', $6::timestamptz \
      WHERE $7::bigint IS NULL OR EXISTS (SELECT 1 FROM muster_effect \
@@ -34,8 +34,8 @@ const KEEP: &str = "UPDATE muster_effect SET outcome = $4 WHERE match_id = $1 AN
 const FORGET: &str = "WITH gone AS (DELETE FROM muster_effect AS one WHERE match_id = $1 AND tick <= $2 \
      AND EXISTS (SELECT 1 FROM muster_effect AS later WHERE later.match_id = $1 \
      AND (later.tick, later.ordinal) > (one.tick, one.ordinal)) RETURNING 1) SELECT count(*) FROM gone";
-const END: &str = "WITH gone AS (DELETE FROM muster_effect WHERE match_id = $1::uuid AND tick < $2::bigint RETURNING 1) \
-     INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
+const END: &str = "WITH gone AS (DELETE FROM muster_effect WHERE match_id = $1::uuid AND tick < $2::bigint \
+     RETURNING 1) INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      SELECT $1::uuid, $2::bigint, 0, ''::bytea, 0::smallint, '', $3::timestamptz WHERE EXISTS (SELECT 1 FROM gone) \
      ON CONFLICT (match_id, tick, ordinal) DO NOTHING";
 const EXPIRED: Removal = removal!(

@@ -1,9 +1,9 @@
 //! Copies of an SQLite database. A copy is made while a server writes, is checked before it is trusted, and is restored
 //! as a whole.
 //!
-//! A backup is a folder: the database as one file, other files and folders of the data folder such as keys and the log of
-//! matches, and a manifest with the checksum of each file and the number of rows of each table. The folder gets its final
-//! name only when it is complete and synced.
+//! A backup is a folder: the database as one file, other files and folders of the data folder such as keys and the log
+//! of matches, and a manifest with the checksum of each file and the number of rows of each table. The folder gets its
+//! final name only when it is complete and synced.
 
 mod restore;
 

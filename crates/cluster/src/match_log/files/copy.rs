@@ -69,8 +69,8 @@ impl LogFiles {
         sizes.sum::<std::io::Result<u64>>().map_err(|error| self.disk(error))
     }
 
-    /// All records in the files, by partition and in their order, also those that are no longer needed. A record that is
-    /// being written is left out.
+    /// All records in the files, by partition and in their order, also those that are no longer needed. A record that
+    /// is being written is left out.
     ///
     /// # Errors
     /// When a file cannot be read, or is damaged.

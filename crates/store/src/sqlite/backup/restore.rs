@@ -1,4 +1,5 @@
-//! Puts a backup in place. What was there before is put aside and never overwritten, and a restore that fails is undone.
+//! Puts a backup in place. What was there before is put aside and never overwritten, and a restore that fails is
+//! undone.
 //!
 //! The backup's files are first copied into a folder of their own. Then the old files are moved to the folder in which
 //! they are kept, and the new ones to their places.
@@ -108,8 +109,9 @@ pub fn check_not_interrupted(path: &Path, data_dir: &Path) -> Result<(), OpenErr
         let moving = root.join(MOVING);
         if moving.exists() {
             return Err(OpenError::new(format!(
-                "a restore was interrupted: its files are in {} and the old ones in the latest folder {ASIDE} beside it. \
-                 Run `muster restore` again with --force; or move the old files back, and remove the folder {MOVING}",
+                "a restore was interrupted: its files are in {} and the old ones in the latest folder {ASIDE} beside \
+                 it. Run `muster restore` again with --force; or move the old files back, and remove the folder \
+                 {MOVING}",
                 moving.display()
             )));
         }
@@ -148,8 +150,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The files and folders that a backup replaces. The log of the old database goes first: the database without its log is
-/// still a whole database, and the log would damage another one.
+/// The files and folders that a backup replaces. The log of the old database goes first: the database without its log
+/// is still a whole database, and the log would damage another one.
 fn old_files(manifest: &Manifest, places: &Places<'_>, folders: &[&str]) -> Vec<PathBuf> {
     let database = ["-wal", "-shm", ""].map(|suffix| with_suffix(places.path, suffix));
     let names = manifest.files.keys().filter(|name| **name != manifest.database);
