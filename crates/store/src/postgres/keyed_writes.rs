@@ -21,9 +21,10 @@ use crate::keyed_writes::{FORMAT, KeyedWrite, KnownWrite, encode};
 const CLAIM: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      SELECT $1::uuid, $2::bigint, $3::bigint, $4::bytea, $5::smallint, '', $6::timestamptz \
      WHERE $7::bigint IS NULL OR EXISTS (SELECT 1 FROM muster_effect \
-     WHERE match_id = $1::uuid AND (tick, ordinal) >= ($7::bigint, $8::bigint)) \
+     WHERE match_id = $1::uuid AND (tick, ordinal) >= ($7::bigint, $8::bigint) AND tick < 9223372036854775807) \
      ON CONFLICT (match_id, tick, ordinal) DO NOTHING RETURNING 1";
-const HAS_FROM: &str = "SELECT 1 FROM muster_effect WHERE match_id = $1 AND (tick, ordinal) >= ($2, $3) LIMIT 1";
+const HAS_FROM: &str = "SELECT 1 FROM muster_effect WHERE match_id = $1 AND (tick, ordinal) >= ($2, $3) \
+     AND tick < 9223372036854775807 LIMIT 1";
 const LATEST: &str = "SELECT DISTINCT ON (match_id) match_id, tick, ordinal, create_time FROM muster_effect \
      WHERE match_id = ANY($1) ORDER BY match_id, tick DESC, ordinal DESC";
 const LATEST_OF_ALL: &str = "SELECT DISTINCT ON (match_id) match_id, tick, ordinal, create_time FROM muster_effect \

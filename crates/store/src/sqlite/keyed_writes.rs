@@ -21,7 +21,8 @@ const KEEP: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerpr
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const END: &str = "INSERT INTO muster_effect (match_id, tick, ordinal, fingerprint, format, outcome, create_time) \
      VALUES (?1, ?2, 0, x'', 0, '', ?3) ON CONFLICT DO NOTHING";
-const HAS_FROM: &str = "SELECT 1 FROM muster_effect WHERE match_id = ?1 AND (tick, ordinal) >= (?2, ?3)";
+const HAS_FROM: &str = "SELECT 1 FROM muster_effect WHERE match_id = ?1 AND (tick, ordinal) >= (?2, ?3) \
+     AND tick < 9223372036854775807";
 const LATEST: &str = "SELECT match_id, tick, ordinal, create_time FROM muster_effect WHERE match_id = ?1 \
      ORDER BY tick DESC, ordinal DESC LIMIT 1";
 pub(super) const LATEST_OF_ALL: &str = "SELECT match_id, tick, ordinal, create_time FROM muster_effect AS latest \
