@@ -25,14 +25,15 @@ use muster_live::ShardIndex;
 use muster_script::ScriptMetrics;
 use muster_script::host::Signing;
 use muster_script::process::CustomMetrics;
-use muster_store::StoreMetrics;
+use muster_store::sqlite::backup;
+use muster_store::{Address, StoreMetrics};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::config::groups::live::cores;
 use crate::config::{Config, Protocol};
-use crate::database::Database;
+use crate::database::{self, Database};
 use crate::game::{Game, MatchLogs, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
@@ -105,6 +106,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     // This raises the limit of open files, before the database and the shards open theirs.
     let connections_max = limits::connections_max(config);
     let metrics = Metrics::new(config);
+    check_restored(config)?;
     let (database, store) = open_database(config, &metrics).await?;
     let mailbox = Arc::new(Mailbox::default());
     let shared = share(config, database, &*store, Revocations::new(mailbox.observer()), &metrics).await?;
@@ -146,6 +148,18 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
         cluster,
         reload,
     })
+}
+
+/// Checks that no restore was interrupted in the data folder.
+fn check_restored(config: &Config) -> Result<(), StartError> {
+    match database::address(config) {
+        Ok(Address::Sqlite(path)) => {
+            let checked = backup::check_not_interrupted(&path, &config.general.data_dir);
+            checked.map_err(|error| StartError(error.0))
+        }
+        // An address that is missing is refused when the database is opened.
+        Ok(Address::Postgres(_)) | Err(_) => Ok(()),
+    }
 }
 
 /// Opens the database. Answers it, and a store for this thread.

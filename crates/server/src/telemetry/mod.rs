@@ -275,9 +275,15 @@ impl Telemetry {
         page.counter("recoveries_late_count", help, late);
         page.gauge("match_durable", "Durable matches now.", sum(|plane| plane.matches.durable));
         let durable = |pick: fn(&MatchStats) -> u64| planes.values().map(|plane| pick(&plane.matches)).sum::<u64>();
-        let kinds = [("resumed", durable(|stats| stats.resumed)), ("lost", durable(|stats| stats.lost))];
-        let help =
-            "Durable matches that went on after a crash or a restart, and that were not found for their players.";
+        let kinds = [
+            ("resumed", durable(|stats| stats.resumed)),
+            ("lost", durable(|stats| stats.lost)),
+            ("set_back", read(&self.script.matches_set_back)),
+            ("unfit", read(&self.script.matches_unfit)),
+        ];
+        let help = "Durable matches that went on after a crash or a restart; that were not found for their players; \
+                    that went back to before payments that the database lacks; whose log and database do not fit \
+                    together.";
         page.counters("match_durable_count", help, "kind", kinds);
         page.gauge("matchmaker_tickets", "Tickets that wait in the matchmaker.", sum(|plane| plane.tickets));
         page.gauge("matchmaker_active_tickets", "Tickets that still search.", sum(|plane| plane.active_tickets));
