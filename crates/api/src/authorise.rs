@@ -70,7 +70,7 @@ pub fn book_request(app: &App, caller: &Caller, body_bytes: usize, now: Timestam
 }
 
 /// The bytes of a request's body for which it costs one unit; it costs one at least.
-const UNIT_BYTES: usize = 4_096;
+const UNIT_BYTES: usize = 16_384;
 
 fn server_key(app: &App, authorization: Option<&str>) -> Result<Caller> {
     let key = basic(authorization).ok_or_else(|| refused("The server key is required."))?;

@@ -61,7 +61,7 @@ honoured! {
         /// sockets are refused for that time).
         ladder: Vec<Ladder> = "any=warn", Kind::Ladders, Origin::Ours;
         /// Number of requests of one user over HTTP that change something or call a function, in a second, once the
-        /// burst is used up; counted by each shard. A request counts once more for every 4,096 bytes. 0 is no limit.
+        /// burst is used up; counted by each shard. A request counts once more for every 16,384 bytes. 0 is no limit.
         user_requests_per_sec: u32 = "50", number(0, PER_SEC_MAX), Origin::Ours;
         /// Number of such requests that one user may send at once.
         user_requests_burst: u32 = "500", number(1, PER_SEC_MAX), Origin::Ours;
