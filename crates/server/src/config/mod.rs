@@ -32,6 +32,7 @@ pub use groups::{
     cluster::Cluster,
     database::Database,
     general::General,
+    limits::Limits,
     live::Live,
     logger::{LogFormat, LogLevel, Logger},
     matches::Matches,
@@ -104,6 +105,8 @@ pub struct Config {
     pub account: Account,
     /// `account.failures.*`
     pub failures: Failures,
+    /// `limits.*`
+    pub limits: Limits,
     /// `chat.*`
     pub chat: Chat,
     /// `cluster.*`
@@ -211,6 +214,7 @@ fn typed(mode: ServerMode, settings: &Settings) -> (Config, Vec<Problem>) {
         rooms: Rooms::read(&mut reader),
         account: Account::read(&mut reader),
         failures: Failures::read(&mut reader),
+        limits: Limits::read(&mut reader),
         chat: Chat::read(&mut reader),
         cluster: Cluster::read(&mut reader),
     };
