@@ -202,10 +202,9 @@ impl<N: Bus + Registry> Driver<N> {
                 self.tell(NodeEvent::View { old, new });
             }
             Action::Joined(me) => self.joined(me),
-            // A node that leaves is cut off by its own wish.
-            Action::BecameIsland if self.is_leaving => self.tell(NodeEvent::Island),
+            // A node that leaves is cut off by its own wish, and has nothing left that could rest.
+            Action::BecameIsland if self.is_leaving => {}
             Action::BecameIsland => {
-                tracing::warn!("this node is cut off from its cluster: what it owns rests until it is back");
                 self.metrics.islands.fetch_add(1, Ordering::Relaxed);
                 self.tell(NodeEvent::Island);
             }

@@ -158,6 +158,9 @@ impl ServedNode {
             Some(NodeEvent::Batch { from, bytes }) => self.traffic.take_in(from, bytes),
             Some(NodeEvent::Island) => {
                 tell(&self.shards, |done| ShardCommand::Island(true, done)).await;
+                tracing::warn!(
+                    "no way to the cluster: this node is an island until it is back, and claims nothing new"
+                );
             }
             Some(NodeEvent::Online) => {
                 tell(&self.shards, |done| ShardCommand::Island(false, done)).await;
