@@ -238,19 +238,14 @@ impl Room {
         }
     }
 
-    /// The room's state as one user sees it. Only members see the members, and the variables of a room that listings do
-    /// not show: who has come across its id has not been let in.
+    /// The room's state as one user sees it: only members see the members.
     pub(super) fn state(&self, viewer: Option<UserId>) -> RoomState {
         let is_member = viewer.is_some_and(|viewer| self.members.contains_key(&viewer));
-        let mut summary = self.summary();
-        if self.hidden && !is_member {
-            summary.variables.clear();
-        }
         let mut members: Vec<_> = self.members.iter().take(if is_member { MEMBERS_LISTED_MAX } else { 0 }).collect();
         members.sort_by_key(|(_, member)| member.order);
         let shown = members.into_iter().map(|(user, member)| member.state(*user, viewer == Some(*user)));
         RoomState {
-            summary,
+            summary: self.summary(),
             version: self.variables.version(),
             members: shown.collect(),
             members_total: self.members.len(),

@@ -300,14 +300,3 @@ fn spectators_have_no_seat_and_may_take_one() {
     let summary = look(&mut world, 1, room).summary;
     assert_eq!((summary.players, summary.free, summary.spectators), (1, 1, 1));
 }
-
-#[test]
-fn variables_of_hidden_rooms_are_shown_to_members_alone() {
-    let mut world = world();
-    for hidden in [false, true] {
-        let room = room_of(&mut world, &[1], Creation { hidden, ..Creation::plain(2) });
-        world.ask(1, room, RoomAction::SetVariables(change(&[("round", "3")], &[]))).unwrap();
-        let seen = [1, 2].map(|player| look(&mut world, player, room).summary.variables.len());
-        assert_eq!(seen, [1, usize::from(!hidden)]);
-    }
-}
