@@ -95,7 +95,7 @@ function bans(ctx, logger, nk, payload) {
 }
 
 // What players and the test write in the original's form for Lua.
-const inForm = (named) => ({
+const inForm = (named) => withoutUndefined({
   collection: named.collection,
   key: named.key,
   userId: named.user_id,
@@ -104,6 +104,11 @@ const inForm = (named) => ({
   permissionRead: named.permission_read,
   permissionWrite: named.permission_write,
 });
+
+// As in the original, members that are there must have a value.
+function withoutUndefined(members) {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
 
 function storageWrite(ctx, logger, nk, payload) {
   return JSON.stringify({ acks: nk.storageWrite(asked(payload).objects.map(inForm)) });
