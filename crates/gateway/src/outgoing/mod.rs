@@ -5,7 +5,7 @@ mod address;
 mod exchange;
 #[cfg(test)]
 mod tests;
-mod trust;
+pub(crate) mod trust;
 
 use std::net::SocketAddr;
 use std::time::Duration;

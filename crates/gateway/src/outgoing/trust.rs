@@ -48,7 +48,8 @@ fn trusting(roots: RootCertStore) -> Result<ClientConfig, Error> {
     Ok(builder.with_safe_default_protocol_versions()?.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn trusting_anybody() -> Result<ClientConfig, Error> {
+/// Settings of TLS with which any server is trusted.
+pub(crate) fn trusting_anybody() -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Anybody(provider.clone()));
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
