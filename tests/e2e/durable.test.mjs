@@ -8,6 +8,7 @@ import { Cluster } from "./support/cluster.mjs";
 import { startServer } from "./support/matrix.mjs";
 import { metrics, until } from "./support/nodes.mjs";
 import { connectPlayers, FORMAT_ORDERS, Player } from "./support/player.mjs";
+import { copyDatabase } from "./support/server.mjs";
 
 const MODULES = fileURLToPath(new URL("./modules-durable", import.meta.url));
 const SAY = 1;
@@ -117,4 +118,61 @@ describe("in a cluster", () => {
       assert.deepEqual(players.map((player) => player.unread("matchPresence").flatMap(({ leaves }) => leaves ?? [])), [[], []]);
     });
   }
+
+  test("matches whose database is older than their log wait for the one that belongs to it, and pay nothing", async (t) => {
+    const cluster = await Cluster.start({ nodes: 2, shards: 2, flags: { "runtime.path": MODULES } });
+    t.after(() => cluster.dispose());
+    const { nodes } = cluster;
+    let ann = await Player.connect(nodes[0], "json");
+    const ids = [await create(ann), await create(ann), await create(ann)];
+    const comeBack = async () => (ann = await Player.connect(nodes[0], "json", { session: ann.session }));
+    const pay = async () => {
+      for (const id of ids) {
+        await ann.socket.joinMatch(id);
+        await say(ann, [ann], id, "p");
+      }
+      return chips(ann);
+    };
+    const useDatabase = async (address) => {
+      await cluster.stop();
+      nodes.forEach((node) => (node.flags["database.address"] = address));
+    };
+    const paid = await pay();
+    const database = nodes[0].flags["database.address"];
+    await useDatabase(database);
+    const older = await copyDatabase(database);
+    await cluster.start();
+    await comeBack();
+    await until("they have all matches", async () => {
+      const counts = await Promise.all(nodes.map(async (node) => (await metrics(node))("match_durable")));
+      return counts.reduce((sum, count) => sum + count, 0) === ids.length;
+    });
+    assert.equal(await pay(), 2 * paid);
+    const before = await Promise.all(ids.map((id) => look(ann, id)));
+
+    await useDatabase(older);
+    await cluster.start();
+    const told = (id) => cluster.log.split("\n").some((line) => line.includes("cannot go on") && line.includes(id.split(".")[0]));
+    await until("the operator is told of each match", async () => ids.every(told));
+    await comeBack();
+    assert.equal(await chips(ann), paid);
+    for (const id of ids) {
+      await assert.rejects(look(ann, id, "timer"));
+    }
+    const listed = await cluster.command("match", "list");
+    for (const id of ids) {
+      assert.match(listed, new RegExp(`^${id.split(".")[0]} .*the database does not have`, "m"));
+    }
+
+    await useDatabase(database);
+    await cluster.start();
+    await comeBack();
+    for (const [index, id] of ids.entries()) {
+      await until("the match goes on", () => look(ann, id).then(() => true, () => false));
+      const { deck, said, turns } = await look(ann, id);
+      assert.deepEqual([deck, said, turns], [before[index].deck, before[index].said, before[index].turns]);
+    }
+    assert.equal(await chips(ann), 2 * paid);
+    assert.equal(await pay(), 3 * paid);
+  });
 });

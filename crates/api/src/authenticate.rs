@@ -55,6 +55,7 @@ fn sign_in<'a>(context: &'a Context<'_>) -> SignIn<'a> {
         entropy: &*app.entropy,
         user_ids: app.user_ids,
         guessing: &app.guessing,
+        admission: Some(&app.admission),
         address: context.origin.address,
         now: context.now,
     }

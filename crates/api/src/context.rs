@@ -1,15 +1,20 @@
 //! Everything that handlers work with: the parts of the app as one shard holds them, and the request's caller.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use muster_domain::admission::SharedAdmission;
+use muster_domain::answers::SharedAnswers;
+use muster_domain::barred::Barred;
+use muster_domain::budget::BudgetConfig;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::{UserIdForm, Uuid};
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::passwords::Passwords;
 use muster_domain::ports::store::Store;
+use muster_domain::rates::Rates;
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::{Claims, Issued, SessionRules};
 use muster_domain::{Error, ErrorKind, Result, Timestamp, UserId};
@@ -49,6 +54,16 @@ pub struct App {
     pub revocations: Arc<Revocations>,
     /// Wrong passwords so far.
     pub guessing: Arc<SharedGuessing>,
+    /// Shares of client addresses of what all share.
+    pub admission: Arc<SharedAdmission>,
+    /// Answers that wait to be read.
+    pub answers: Arc<SharedAnswers>,
+    /// Budgets of sessions' messages.
+    pub budgets: Arc<BudgetConfig>,
+    /// Users whose sockets are refused for a time.
+    pub barred: Arc<Barred>,
+    /// Requests of users over HTTP that this shard handled lately, to limit their number.
+    pub requests: RefCell<Rates<UserId>>,
     /// The direct conversations that users asked for lately, to limit their number.
     pub direct_requests: Arc<DirectRequests>,
     /// The live plane.

@@ -27,10 +27,10 @@ pub async fn call(app: &App, request: HttpRequest<'_>) -> HttpResponse {
         // The future is boxed: it is as large as the largest operation, and calls of functions need not carry so much
         // along.
         match Box::pin(dispatch(app, &call)).await {
-            Ok(body) => HttpResponse { status: 200, content_type: JSON, body },
+            Ok(body) => HttpResponse::ok(body),
             Err(RequestError::BuiltIn(error)) => {
                 report(operation, &error);
-                HttpResponse::error(code(error.kind), &error.message)
+                HttpResponse::refusal(&error)
             }
             Err(RequestError::Runtime(failure)) => HttpResponse::failure(&failure),
         }
@@ -77,6 +77,10 @@ impl Codec for HttpCodec<'_> {
     fn request<T: TypedOperation>(&self) -> Result<T::Request> {
         let HttpRequest { matched, query, body, .. } = &self.0;
         decode_http(matched, query, body).map_err(|error| Error::invalid(error.to_string()))
+    }
+
+    fn body_bytes(&self) -> usize {
+        self.0.body.len()
     }
 
     fn response<T: TypedOperation>(&self, response: &T::Response) -> Vec<u8> {

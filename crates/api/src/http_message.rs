@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use muster_domain::ErrorKind;
+use muster_domain::{Error, ErrorKind};
 use muster_wire::code::{Code, error_body};
 use muster_wire::operations::{Match, RouteError};
 
@@ -46,18 +46,31 @@ pub struct HttpResponse {
     pub content_type: &'static str,
     /// The whole body.
     pub body: Vec<u8>,
+    /// Seconds after which the caller may ask again, where a limit of the caller says so; the connection closes then.
+    pub retry_after_sec: Option<u32>,
 }
 
 impl HttpResponse {
+    /// An answer in JSON.
+    pub fn ok(body: Vec<u8>) -> Self {
+        Self { status: 200, content_type: JSON, body, retry_after_sec: None }
+    }
+
+    /// A refusal of the server.
+    pub fn refusal(error: &Error) -> Self {
+        Self { retry_after_sec: error.retry_after_sec, ..Self::error(code(error.kind), &error.message) }
+    }
+
     /// An error in the protocol's form: `{"code":5,"message":"…"}`.
     pub fn error(code: Code, message: &str) -> Self {
-        Self { status: code.http_status(), content_type: JSON, body: error_body(code.number().into(), message) }
+        let body = error_body(code.number().into(), message);
+        Self { status: code.http_status(), ..Self::ok(body) }
     }
 
     /// A failure of game code in the same form.
     pub fn failure(failure: &Failure) -> Self {
         let body = error_body(failure.number(), &failure.message);
-        Self { status: failure.code.http_status(), content_type: JSON, body }
+        Self { status: failure.code.http_status(), ..Self::ok(body) }
     }
 
     /// The answer to a path or method that does not exist.

@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use muster_domain::budget::{BUDGETS, Spending};
 use muster_wire::operations::{OPERATION_COUNT, Operation};
 use muster_wire::realtime_variants::VARIANTS;
 
@@ -29,6 +30,18 @@ pub struct ApiMetrics {
     pub malformed_messages: AtomicU64,
     /// Requests that were refused because they had no valid key or token.
     pub unauthenticated: AtomicU64,
+    /// Requests that were refused because their user had sent too many.
+    pub requests_limited: AtomicU64,
+    limited: [LimitedTotals; BUDGETS],
+}
+
+/// Sessions and messages over a budget.
+#[derive(Debug, Default)]
+pub struct LimitedTotals {
+    /// Times that a session was slowed.
+    pub slowed: AtomicU64,
+    /// Messages refused.
+    pub refused: AtomicU64,
 }
 
 /// The totals of one operation.
@@ -81,6 +94,8 @@ impl Default for ApiMetrics {
             messages: std::array::from_fn(|_| MessageTotals::default()),
             malformed_messages: AtomicU64::new(0),
             unauthenticated: AtomicU64::new(0),
+            requests_limited: AtomicU64::new(0),
+            limited: std::array::from_fn(|_| LimitedTotals::default()),
         }
     }
 }
@@ -94,6 +109,11 @@ impl ApiMetrics {
     /// The totals of socket messages by position in [`VARIANTS`].
     pub fn messages(&self) -> &[MessageTotals] {
         &self.messages
+    }
+
+    /// The totals of messages over a budget.
+    pub fn limited(&self, what: Spending) -> &LimitedTotals {
+        &self.limited[what as usize]
     }
 
     /// Books a request.

@@ -1,10 +1,11 @@
 //! The one path of every operation: authorise, before hook, run, after hook. Transports call it, and measure and encode
 //! around it, see [`crate::http`].
 
+use muster_domain::admission::AddressRate;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
-use muster_wire::operations::{Operation, TypedOperation};
+use muster_wire::operations::{Method, Operation, TypedOperation};
 
-use crate::authorise::authorise;
+use crate::authorise::{authorise, book_request};
 use crate::context::{App, Caller, Context};
 use crate::game::{ExecutionMode, Failure, RequestOrigin};
 use crate::hooks::{self, HookSubject, Payload, note_failure, note_refusal};
@@ -15,6 +16,9 @@ pub trait Codec {
     ///
     /// Errors: `InvalidArgument` when it does not fit.
     fn request<T: TypedOperation>(&self) -> Result<T::Request>;
+
+    /// Number of bytes of the request's body.
+    fn body_bytes(&self) -> usize;
 
     /// The answer's bytes.
     fn response<T: TypedOperation>(&self, response: &T::Response) -> Vec<u8>;
@@ -83,16 +87,39 @@ pub async fn run<T: TypedOperation, C: Codec>(
 }
 
 /// Answers an operation that is not built yet, to callers who may ask for it.
-pub fn unbuilt<C>(app: &App, call: &Call<'_, C>) -> Answered {
+pub fn unbuilt<C: Codec>(app: &App, call: &Call<'_, C>) -> Answered {
     context(app, call)?;
     let name = call.operation.name();
     Err(Error::new(ErrorKind::Unimplemented, format!("{name} is not available on this server yet.")).into())
 }
 
-fn context<'a, C>(app: &'a App, call: &Call<'a, C>) -> Result<Context<'a>> {
+fn context<'a, C: Codec>(app: &'a App, call: &Call<'a, C>) -> Result<Context<'a>> {
     let audience = call.operation.row().audience;
-    let caller: Caller = authorise(app, audience, call.authorization, None, call.now)?;
+    let caller: Caller = authorise(app, audience, call.authorization, None, call.origin.address, call.now)?;
+    if is_sign_in(call.operation) {
+        app.admission.take(AddressRate::SignIns, call.origin.address, call.now)?;
+    }
+    if call.operation.row().bindings.iter().all(|binding| binding.method != Method::Get) {
+        book_request(app, &caller, call.codec.body_bytes(), call.now)?;
+    }
     Ok(Context::new(app, caller, call.origin, call.now))
+}
+
+/// Whether an operation answers with a session.
+fn is_sign_in(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::AuthenticateApple
+            | Operation::AuthenticateCustom
+            | Operation::AuthenticateDevice
+            | Operation::AuthenticateEmail
+            | Operation::AuthenticateFacebook
+            | Operation::AuthenticateFacebookInstantGame
+            | Operation::AuthenticateGameCenter
+            | Operation::AuthenticateGoogle
+            | Operation::AuthenticateSteam
+            | Operation::SessionRefresh
+    )
 }
 
 async fn before<T: TypedOperation>(

@@ -7,7 +7,7 @@ use muster_wire::operations::{Audience, DecodeError, decode_body, decode_http};
 use serde::Serialize;
 
 use crate::asker::Asker;
-use crate::authorise::authorise;
+use crate::authorise::{authorise, book_request};
 use crate::context::{App, Caller};
 use crate::function_payload::write;
 use crate::functions;
@@ -30,9 +30,10 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
         status: code.http_status(),
         content_type: JSON,
         body: rpc_error_body(number, message, failure),
+        retry_after_sec: None,
     };
     match run(app, request, now).await {
-        Ok(body) => HttpResponse { status: 200, content_type: JSON, body: body.into_bytes() },
+        Ok(body) => HttpResponse::ok(body.into_bytes()),
         Err(RequestError::Runtime(failure)) => {
             refused(failure.code, failure.number(), &failure.message, RpcFailure::Runtime)
         }
@@ -42,7 +43,8 @@ pub(crate) async fn call(app: &App, request: &HttpRequest<'_>, now: Timestamp) -
                 tracing::error!(cause, told = %error.message, "function failed");
             }
             let code = code(error.kind);
-            refused(code, code.number().into(), &error.message, RpcFailure::BuiltIn)
+            let answer = refused(code, code.number().into(), &error.message, RpcFailure::BuiltIn);
+            HttpResponse { retry_after_sec: error.retry_after_sec, ..answer }
         }
     }
 }
@@ -53,7 +55,8 @@ async fn run(app: &App, request: &HttpRequest<'_>, now: Timestamp) -> Result<Str
     // The body, which may be no JSON, is looked at only once there is a function to give it to.
     let mut rpc: Rpc = decode_http(&request.matched, request.query, &[]).map_err(unfit)?;
     let http_key = Some(rpc.http_key.as_str()).filter(|key| !key.is_empty());
-    let caller = authorise(app, Audience::HttpKeyOrSession, request.authorization, http_key, now)?;
+    let caller = authorise(app, Audience::HttpKeyOrSession, request.authorization, http_key, request.address, now)?;
+    book_request(app, &caller, request.body.len(), now)?;
     if rpc.id.is_empty() {
         return Err(Error::invalid("The id of a function is required.").into());
     }

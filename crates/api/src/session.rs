@@ -4,6 +4,7 @@ use muster_domain::sessions::{Claims, check_vars};
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_wire::api::{Session, SessionLogoutRequest, SessionRefreshRequest};
 
+use crate::authorise::bad_credentials;
 use crate::context::Context;
 use crate::keys::Keys;
 
@@ -14,11 +15,15 @@ pub async fn refresh(context: &Context<'_>, request: SessionRefreshRequest) -> R
     }
     check_vars(&request.vars)?;
     let app = context.app;
-    let claims = app
-        .keys
-        .read_refresh(&request.token, context.now)
-        .map_err(|_| Error::new(ErrorKind::Unauthenticated, "The refresh token is invalid or has expired."))?;
-    let issued = app.sessions.refresh(&*app.store, &app.revocations, claims, request.vars, context.now).await?;
+    let invalid = |_| Error::new(ErrorKind::Unauthenticated, "The refresh token is invalid or has expired.");
+    let issued = match app.keys.read_refresh(&request.token, context.now).map_err(invalid) {
+        Ok(claims) => app.sessions.refresh(&*app.store, &app.revocations, claims, request.vars, context.now).await,
+        Err(error) => Err(error),
+    };
+    let issued = issued.map_err(|error| match error.kind {
+        ErrorKind::Unauthenticated => bad_credentials(app, context.origin.address, context.now, error),
+        _ => error,
+    })?;
     Ok(context.sign(issued, false))
 }
 

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use crate::admission::{AddressRate, SharedAdmission};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guessing::SharedGuessing;
 use crate::identifiers::{
@@ -32,6 +33,8 @@ pub struct SignIn<'a> {
     pub user_ids: UserIdForm,
     /// Failed passwords so far.
     pub guessing: &'a SharedGuessing,
+    /// Limits of addresses; `None` for game code, which makes accounts without limit.
+    pub admission: Option<&'a SharedAdmission>,
     /// The client's address, if known.
     pub address: Option<IpAddr>,
     /// When the request arrived.
@@ -51,23 +54,59 @@ impl SignIn<'_> {
     /// Finds the account behind an identifier, or makes it.
     ///
     /// Errors: `InvalidArgument` for what does not fit the rules, `NotFound` when unknown and not to be made,
-    /// `AlreadyExists` for a taken user name, `PermissionDenied` when banned.
+    /// `AlreadyExists` for a taken user name, `PermissionDenied` when banned, `ResourceExhausted` when the client's
+    /// address has made too many accounts.
     pub async fn by_identifier(&self, identifier: &Identifier, registration: Registration<'_>) -> Result<Login> {
         match identifier {
             Identifier::Device(id) => check_device_id(id)?,
             Identifier::Custom(id) => check_custom_id(id)?,
         }
         check_chosen_username(registration.username)?;
+        if !registration.create {
+            let found = self.store.login(identifier, None).await?;
+            return admit(found.ok_or_else(no_such_account)?);
+        }
+        // The database finds or makes the account in one step, so the account is booked before.
+        match self.book_account() {
+            Ok(()) => {
+                let made = self.find_or_make(identifier, registration.username).await;
+                if !made.as_ref().is_ok_and(|login| login.created) {
+                    self.unbook_account();
+                }
+                admit(made?)
+            }
+            // Who has an account already gets in all the same.
+            Err(refused) => {
+                let login = self.store.login(identifier, None).await?.ok_or(refused)?;
+                if let Some(admission) = self.admission {
+                    admission.waive(AddressRate::NewAccounts);
+                }
+                admit(login)
+            }
+        }
+    }
+
+    async fn find_or_make(&self, identifier: &Identifier, username: &str) -> Result<Login> {
         for _ in 0..RANDOM_USERNAME_TRIES {
-            let account = registration.create.then(|| self.new_account(registration.username));
-            match self.store.login(identifier, account.as_ref()).await {
-                Ok(Some(login)) => return admit(login),
-                Ok(None) => return Err(no_such_account()),
-                Err(StoreError::Conflict(Conflict::Username)) if registration.username.is_empty() => {}
+            match self.store.login(identifier, Some(&self.new_account(username))).await {
+                Ok(login) => return login.ok_or_else(no_such_account),
+                Err(StoreError::Conflict(Conflict::Username)) if username.is_empty() => {}
                 Err(error) => return Err(name_taken(error)),
             }
         }
         Err(no_free_name())
+    }
+
+    /// Books an account that is about to be made.
+    fn book_account(&self) -> Result<()> {
+        let Some(admission) = self.admission else { return Ok(()) };
+        Ok(admission.take(AddressRate::NewAccounts, self.address, self.now)?)
+    }
+
+    fn unbook_account(&self) {
+        if let Some(admission) = self.admission {
+            admission.give_back(AddressRate::NewAccounts, self.address);
+        }
     }
 
     /// Finds the account with an e-mail address and checks its password, or makes it. With an empty address this
@@ -98,6 +137,16 @@ impl SignIn<'_> {
 
     async fn register(&self, email: &str, password: &str, username: &str) -> Result<Login> {
         check_new_password(password)?;
+        self.book_account()?;
+        let made = self.make_with_email(email, password, username).await;
+        match &made {
+            Ok(login) if login.created => self.guessing.lock().registered(login.user_id, self.address, self.now),
+            _ => self.unbook_account(),
+        }
+        made
+    }
+
+    async fn make_with_email(&self, email: &str, password: &str, username: &str) -> Result<Login> {
         let hash = self.passwords.hash(password).await?;
         for _ in 0..RANDOM_USERNAME_TRIES {
             match self.store.create_with_email(&self.new_account(username), email, &hash).await {
@@ -133,7 +182,7 @@ impl SignIn<'_> {
             self.guessing.lock().failed(attempt, self.now);
             return Err(Error::new(ErrorKind::Unauthenticated, "The credentials are not valid."));
         };
-        self.guessing.lock().succeeded(attempt);
+        self.guessing.lock().succeeded(attempt, self.now);
         if check.outdated && password.len() <= PASSWORD_BYTES_MAX {
             self.replace_hash(login.user_id, password, &old).await;
         }

@@ -40,12 +40,14 @@ pub struct Error {
     pub message: Cow<'static, str>,
     /// Words of the environment, for the log's eyes.
     pub cause: Option<String>,
+    /// Seconds after which the caller may ask again, where a limit of the caller says so.
+    pub retry_after_sec: Option<u32>,
 }
 
 impl Error {
     /// A refusal of `kind`, explained by `message`.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, message: message.into(), cause: None }
+        Self { kind, message: message.into(), cause: None, retry_after_sec: None }
     }
 
     /// The same refusal with what the environment said.

@@ -1,13 +1,15 @@
-//! How often wrong passwords may be presented, for one account and from one client address.
+//! How often wrong passwords may be presented, for one account and from one client address. Addresses from which an
+//! account's password was presented before have tries of their own, so that nobody locks a player out.
 //!
 //! Pure state: the clock is passed in, nothing waits or answers here but a verdict. It knows one process only;
 //! servers beside each other each allow their own number of tries.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{MutexGuard, PoisonError};
 
+use crate::address::AddressKey;
 use crate::error::{Error, ErrorKind};
 use crate::ids::UserId;
 use crate::time::Timestamp;
@@ -28,11 +30,12 @@ pub struct GuessLimit {
 /// The limits of password guessing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuessingConfig {
-    /// For one account, wherever the tries come from.
+    /// For one account, from all addresses together that do not know its password; and again from each that does.
     pub account: GuessLimit,
     /// From one client address (of IPv6 its /64 network), whatever the account. Many players may share one.
     pub address: GuessLimit,
-    /// How many accounts, and how many addresses, are remembered; the one untouched for longest goes first.
+    /// How many accounts, how many addresses, and how many accounts with an address that knows the password are
+    /// remembered; the one untouched for longest goes first.
     pub entries_max: usize,
 }
 
@@ -56,10 +59,9 @@ pub struct GuessRefused {
 impl From<GuessRefused> for Error {
     fn from(refused: GuessRefused) -> Self {
         let seconds = refused.retry_after_sec;
-        Self::new(
-            ErrorKind::ResourceExhausted,
-            format!("Too many failed sign-in attempts. Please try again in {seconds} seconds."),
-        )
+        let message = format!("Too many failed sign-in attempts. Please try again in {seconds} seconds.");
+        let retry_after_sec = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
+        Self { retry_after_sec, ..Self::new(ErrorKind::ResourceExhausted, message) }
     }
 }
 
@@ -76,17 +78,20 @@ pub struct GuessingCounters {
     pub evicted: u64,
     /// Accounts and addresses remembered now.
     pub entries: u64,
+    /// Accounts with an address that knows the password, remembered now.
+    pub familiar: u64,
 }
 
 impl GuessingCounters {
     /// Every counter under its metric's name, with its help.
-    pub fn named(&self) -> [(&'static str, &'static str, u64); 5] {
+    pub fn named(&self) -> [(&'static str, &'static str, u64); 6] {
         [
             ("password_failures_count", "Wrong passwords, and sign-ins to unknown accounts.", self.failures),
             ("password_refused_by_account_count", "Tries refused: too many failures.", self.refused_by_account),
             ("password_refused_by_address_count", "Tries refused: too many failures.", self.refused_by_address),
             ("password_failures_evicted_count", "Failures forgotten for want of room.", self.evicted),
             ("password_failures_entries", "Accounts and addresses with failures.", self.entries),
+            ("password_familiar_entries", "Addresses that know an account's password.", self.familiar),
         ]
     }
 }
@@ -97,6 +102,8 @@ impl GuessingCounters {
 pub struct Try {
     account: UserId,
     address: Option<AddressKey>,
+    /// Whether the address knows the account's password.
+    is_familiar: bool,
 }
 
 /// The state: failures by account and by address.
@@ -105,6 +112,8 @@ pub struct Guessing {
     config: GuessingConfig,
     accounts: Tallies<UserId>,
     addresses: Tallies<AddressKey>,
+    /// Failures from addresses that know the account's password.
+    familiar: Tallies<(UserId, AddressKey)>,
     counters: GuessingCounters,
 }
 
@@ -115,6 +124,7 @@ impl Guessing {
             config,
             accounts: Tallies::default(),
             addresses: Tallies::default(),
+            familiar: Tallies::default(),
             counters: GuessingCounters::default(),
         }
     }
@@ -123,12 +133,22 @@ impl Guessing {
     /// that tries sent side by side count as if sent one after the other.
     pub fn begin(&mut self, account: UserId, address: Option<IpAddr>, now: Timestamp) -> Result<Try, GuessRefused> {
         self.check_address(address, now)?;
-        if let Some(refused) = self.accounts.refused(&account, &self.config.account, now) {
+        let (limit, entries_max) = (self.config.account, self.config.entries_max);
+        let address = address.map(AddressKey::from);
+        let pair = address.map(|address| (account, address)).filter(|pair| self.familiar.by_key.contains_key(pair));
+        let refused = match &pair {
+            Some(pair) => self.familiar.refused(pair, &limit, now),
+            None => self.accounts.refused(&account, &limit, now),
+        };
+        if let Some(refused) = refused {
             self.counters.refused_by_account += 1;
             return Err(refused);
         }
-        self.counters.evicted += self.accounts.fail(account, &self.config.account, now, self.config.entries_max);
-        Ok(Try { account, address: address.map(AddressKey::from) })
+        self.counters.evicted += match pair {
+            Some(pair) => self.familiar.fail(pair, &limit, now, entries_max),
+            None => self.accounts.fail(account, &limit, now, entries_max),
+        };
+        Ok(Try { account, address, is_familiar: pair.is_some() })
     }
 
     /// Whether anything from `address` may be looked at.
@@ -143,10 +163,24 @@ impl Guessing {
         }
     }
 
-    /// The password was right: the account starts over. The address keeps its failures, or an attacker could
-    /// clear them with an account of his own.
-    pub fn succeeded(&mut self, attempt: Try) {
-        self.accounts.forget(&attempt.account);
+    /// The password was right: the account starts over, or the address that knew it before. The address keeps its
+    /// failures at other accounts, or an attacker could clear them with an account of his own.
+    pub fn succeeded(&mut self, attempt: Try, now: Timestamp) {
+        if !attempt.is_familiar {
+            self.accounts.forget(&attempt.account);
+        }
+        self.remember(attempt.account, attempt.address, now);
+    }
+
+    /// An account was made with a password from `address`.
+    pub fn registered(&mut self, account: UserId, address: Option<IpAddr>, now: Timestamp) {
+        self.remember(account, address.map(AddressKey::from), now);
+    }
+
+    fn remember(&mut self, account: UserId, address: Option<AddressKey>, now: Timestamp) {
+        if let Some(address) = address {
+            self.counters.evicted += self.familiar.start_over((account, address), now, self.config.entries_max);
+        }
     }
 
     /// The password was wrong.
@@ -157,7 +191,10 @@ impl Guessing {
 
     /// The password was not looked at after all.
     pub fn abandoned(&mut self, attempt: Try) {
-        self.accounts.take_back(&attempt.account);
+        match attempt.address.filter(|_| attempt.is_familiar) {
+            Some(address) => self.familiar.take_back(&(attempt.account, address)),
+            None => self.accounts.take_back(&attempt.account),
+        }
     }
 
     /// Someone asked for an account that does not exist.
@@ -168,7 +205,8 @@ impl Guessing {
 
     /// Running totals and sizes.
     pub fn counters(&self) -> GuessingCounters {
-        GuessingCounters { entries: (self.accounts.by_key.len() + self.addresses.by_key.len()) as u64, ..self.counters }
+        let entries = (self.accounts.by_key.len() + self.addresses.by_key.len()) as u64;
+        GuessingCounters { entries, familiar: self.familiar.by_key.len() as u64, ..self.counters }
     }
 
     fn fail_address(&mut self, address: Option<AddressKey>, now: Timestamp) {
@@ -194,19 +232,6 @@ impl SharedGuessing {
     pub fn lock(&self) -> MutexGuard<'_, Guessing> {
         // A panic while counting leaves counts that are off by one at most: better than refusing everyone.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A client address, or the network a client owns: who has one IPv6 address has 2^64 of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct AddressKey(IpAddr);
-
-impl From<IpAddr> for AddressKey {
-    fn from(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V6(v6) => Self(IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)))),
-            v4 => Self(v4),
-        }
     }
 }
 
@@ -280,9 +305,18 @@ impl<Key: Copy + Eq + Hash + Ord> Tallies<Key> {
 
     /// Books a failure; answers how many entries had to go for it.
     fn fail(&mut self, key: Key, limit: &GuessLimit, now: Timestamp, entries_max: usize) -> u64 {
+        self.change(key, now, entries_max, |tally| tally.fail(limit, now))
+    }
+
+    /// Remembers a key without failures; answers how many entries had to go for it.
+    fn start_over(&mut self, key: Key, now: Timestamp, entries_max: usize) -> u64 {
+        self.change(key, now, entries_max, |tally| *tally = Tally::default())
+    }
+
+    fn change(&mut self, key: Key, now: Timestamp, entries_max: usize, change: impl FnOnce(&mut Tally)) -> u64 {
         let tally = self.by_key.entry(key).or_default();
         self.by_age.remove(&(tally.touched, key));
-        tally.fail(limit, now);
+        change(tally);
         tally.touched = now;
         self.by_age.insert((now, key));
         let mut evicted = 0;

@@ -5,7 +5,12 @@
 //! [`ports`], so that the same rules run under tests and simulation.
 
 pub mod account;
+pub mod address;
+pub mod admission;
+pub mod answers;
 pub mod auth;
+pub mod barred;
+pub mod budget;
 mod channel;
 pub mod chat;
 mod claims;
@@ -15,12 +20,14 @@ pub mod guessing;
 pub mod identifiers;
 pub mod ids;
 pub mod json;
+pub mod ladder;
 pub mod limits;
 pub mod link;
 pub mod multi_update;
 pub mod notifications;
 pub mod ports;
 pub mod query;
+pub mod rates;
 mod refusals;
 pub mod revocations;
 pub mod sessions;

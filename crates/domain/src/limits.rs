@@ -95,6 +95,10 @@ pub const REVOCATION_OVERLAP_SEC: i64 = 10;
 /// The values of one answer to a read of storage objects, in bytes: as much as a full page of a listing can hold.
 pub const STORAGE_READ_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Most bytes of values or contents on a page of a listing; a page ends behind the entry that reaches it, and goes on at
+/// its cursor.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Objects read from the database at a time.
 pub const STORAGE_READ_PART_LEN: usize = 100;
 
@@ -140,3 +144,35 @@ pub const MULTI_UPDATE_LEN_MAX: usize = 10_000;
 /// How long the outcome of a write is kept under its key when nobody says earlier that it may go: longer than
 /// a match that cannot go on is kept, which may be replayed when it can.
 pub const KEYED_WRITE_LIFE_SEC: i64 = 14 * 86_400;
+
+/// Ends a page behind the entry that reaches [`PAGE_BYTES_MAX`]. Answers whether entries were left out.
+pub(crate) fn cut_page<Entry>(entries: &mut Vec<Entry>, bytes: impl Fn(&Entry) -> usize) -> bool {
+    let mut sum = 0;
+    let reaches = |entry: &Entry| {
+        sum += bytes(entry);
+        sum >= PAGE_BYTES_MAX
+    };
+    let Some(last) = entries.iter().position(reaches).filter(|last| last + 1 < entries.len()) else { return false };
+    entries.truncate(last + 1);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_end_behind_the_entry_that_reaches_the_limit() {
+        let check = |bytes: &[usize], kept: usize| {
+            let mut entries = bytes.to_vec();
+            assert_eq!(cut_page(&mut entries, |bytes| *bytes), kept < bytes.len(), "{bytes:?}");
+            assert_eq!(entries.len(), kept, "{bytes:?}");
+        };
+        check(&[], 0);
+        check(&[1, 2, 3], 3);
+        check(&[PAGE_BYTES_MAX], 1);
+        check(&[2 * PAGE_BYTES_MAX, 1], 1);
+        check(&[PAGE_BYTES_MAX - 1, 1, 1], 2);
+        check(&[PAGE_BYTES_MAX - 1, 1], 2);
+    }
+}

@@ -7,9 +7,9 @@ use crate::limits::MULTI_UPDATE_LEN_MAX;
 use crate::ports::accounts::AccountUpdate;
 use crate::ports::clock::Entropy;
 use crate::ports::keyed_writes::WriteStamp;
-use crate::ports::multi_update::MultiUpdate;
+use crate::ports::multi_update::{MultiUpdate, MultiUpdateStore};
 use crate::ports::storage::{ObjectAck, ObjectDelete};
-use crate::ports::store::{Conflict, Store, StoreError};
+use crate::ports::store::{Conflict, StoreError};
 use crate::ports::wallet::WalletChange;
 use crate::refusals::refuse_system;
 use crate::storage::{WriteRequest, check_delete, check_write};
@@ -44,7 +44,7 @@ pub struct MultiUpdateResult {
 /// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand changes, for what is out of its
 /// rules, and for an object whose version is another; `AlreadyExists` for a taken user name.
 pub async fn run(
-    store: &dyn Store,
+    store: &dyn MultiUpdateStore,
     entropy: &dyn Entropy,
     request: MultiUpdateRequest,
     stamp: WriteStamp,

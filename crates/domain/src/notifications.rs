@@ -9,7 +9,7 @@ use crate::ids::{NotificationId, UserId, new_time_ordered, parse_hyphenated};
 use crate::json::require_object;
 use crate::limits::{
     NOTIFICATION_CONTENT_BYTES_MAX, NOTIFICATION_PAGE_DEFAULT, NOTIFICATION_PAGE_MAX, NOTIFICATION_SERVER_PAGE_DEFAULT,
-    NOTIFICATION_SERVER_PAGE_MAX, NOTIFICATION_SUBJECT_CHARS_MAX, NOTIFICATIONS_SENT_MAX, page_limit,
+    NOTIFICATION_SERVER_PAGE_MAX, NOTIFICATION_SUBJECT_CHARS_MAX, NOTIFICATIONS_SENT_MAX, cut_page, page_limit,
 };
 use crate::ports::clock::{Clock, Entropy};
 use crate::ports::notifications::{Notification, NotificationPosition, NotificationUpdate};
@@ -190,7 +190,8 @@ pub async fn list(
 ) -> Result<(Vec<Notification>, NotificationPosition)> {
     let limit = page_limit(limit, NOTIFICATION_PAGE_DEFAULT, NOTIFICATION_PAGE_MAX)?;
     let behind = behind.unwrap_or(NotificationPosition::START);
-    let notifications = store.list_notifications(user_id, behind, limit).await?;
+    let mut notifications = store.list_notifications(user_id, behind, limit).await?;
+    cut_page(&mut notifications, |notification| notification.content.len());
     let position = |last: &Notification| NotificationPosition { create_time: last.create_time, id: last.id };
     let next = notifications.last().map_or(behind, position);
     Ok((notifications, next))

@@ -10,7 +10,7 @@ use crate::ids::{UserId, parse_user_id};
 use crate::json;
 use crate::limits::{
     COLLECTION_BYTES_MAX, KEY_BYTES_MAX, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX, STORAGE_READ_BYTES_MAX,
-    STORAGE_READ_PART_LEN, page_limit,
+    STORAGE_READ_PART_LEN, cut_page, page_limit,
 };
 use crate::ports::storage::{
     Authority, Expected, Object, ObjectAck, ObjectDelete, ObjectId, ObjectPosition, ObjectQuery, ObjectWrite,
@@ -161,7 +161,8 @@ pub async fn list(
     let limit = page_limit(limit, STORAGE_PAGE_DEFAULT, STORAGE_PAGE_MAX)?;
     let owner = if owner.is_empty() { None } else { Some(parse_user_id(owner)?) };
     let query = ObjectQuery { collection, owner, authority, limit, after };
-    let (objects, more) = store.list_objects(&query).await?;
+    let (mut objects, more) = store.list_objects(&query).await?;
+    let more = cut_page(&mut objects, |object| object.value.len()) || more;
     let position =
         |last: &Object| ObjectPosition { read: last.read, key: last.id.key.clone(), user_id: last.id.user_id };
     let next = if more { objects.last().map(position) } else { None };

@@ -17,7 +17,7 @@ use crate::limits::{
 };
 use crate::ports::clock::Entropy;
 use crate::ports::keyed_writes::WriteStamp;
-use crate::ports::multi_update::MultiUpdate;
+use crate::ports::multi_update::{MultiUpdate, MultiUpdateStore};
 use crate::ports::store::{Store, StoreError};
 use crate::ports::wallet::{
     Amounts, LedgerEntry, LedgerItem, LedgerPosition, UnfitBalance, WalletChange, WalletUpdate,
@@ -69,7 +69,7 @@ impl From<WalletError> for Error {
 ///
 /// Errors: as [`update_all`]; `NotFound` for an unknown player.
 pub async fn update(
-    store: &dyn Store,
+    store: &dyn MultiUpdateStore,
     entropy: &dyn Entropy,
     change: WalletChangeRequest,
     update_ledger: bool,
@@ -85,7 +85,7 @@ pub async fn update(
 /// Errors: [`WalletError::Balance`]; `InvalidArgument` for more than ten thousand, for names and metadata out of their
 /// rules, and for a wallet that holds what is no whole number.
 pub async fn update_all(
-    store: &dyn Store,
+    store: &dyn MultiUpdateStore,
     entropy: &dyn Entropy,
     changes: Vec<WalletChangeRequest>,
     update_ledger: bool,

@@ -53,4 +53,6 @@ pub struct HttpLimits {
     pub write_timeout_ms: Millis,
     /// `socket.idle_timeout_ms`: longest time between requests.
     pub idle_timeout_ms: Millis,
+    /// `limits.answer_rate_min`: least bytes of an answer of many bytes that the client reads in a second; 0 for any.
+    pub answer_rate_min: u64,
 }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use muster_domain::admission::{AddressRate, AddressSlot, SharedAdmission};
+use muster_domain::ports::clock::Clock;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::http::address::is_proxy;
 use crate::metrics::GatewayMetrics;
 use crate::shard::{ShardCommand, ShardHandle};
 
@@ -46,22 +49,58 @@ pub fn bind(address: SocketAddr, ipv6_only: bool) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
+/// Limits of connections.
+pub struct ConnectionLimits<C> {
+    /// Most connections at a time.
+    pub connections_max: usize,
+    /// See [`GatewayConfig::proxy_count`](crate::GatewayConfig::proxy_count).
+    pub proxy_count: usize,
+    /// Shares of addresses of all connections.
+    pub admission: Arc<SharedAdmission>,
+    /// The clock by which that comes back.
+    pub clock: C,
+}
+
+/// A connection's share of all connections, and of those of its address; given back when dropped.
+pub struct ConnectionPermit {
+    _of_all: OwnedSemaphorePermit,
+    /// `None` for an address without a limit, and for a proxy.
+    pub(crate) of_address: Option<AddressSlot>,
+}
+
+impl<C: Clock> ConnectionLimits<C> {
+    /// The permit of a connection that was accepted; `None` if its address has taken all of its own. A proxy has no
+    /// limits: its clients have.
+    fn permit(&self, peer: SocketAddr, of_all: OwnedSemaphorePermit) -> Option<ConnectionPermit> {
+        if is_proxy(peer.ip(), self.proxy_count) {
+            return Some(ConnectionPermit { _of_all: of_all, of_address: None });
+        }
+        self.admission.take(AddressRate::Connections, Some(peer.ip()), self.clock.now()).ok()?;
+        let of_address = self.admission.open(peer.ip()).ok()?;
+        Some(ConnectionPermit { _of_all: of_all, of_address })
+    }
+}
+
 /// Accepts connections until the future is dropped. Each connection holds a permit until it closes. While there is no
-/// permit, nothing is accepted: further clients wait in the system's queue, and are not turned away.
+/// permit, nothing is accepted: further clients wait in the system's queue, and are not turned away. A connection of an
+/// address that has too many is closed at once.
 ///
 /// # Errors
 /// When no shard is running any more.
-pub async fn accept(
+pub async fn accept<C: Clock>(
     listener: TcpListener,
-    connections_max: usize,
+    limits: ConnectionLimits<C>,
     shards: Arc<[ShardHandle]>,
     metrics: Arc<GatewayMetrics>,
 ) -> io::Result<()> {
-    let permits = Arc::new(Semaphore::new(connections_max));
+    let permits = Arc::new(Semaphore::new(limits.connections_max));
     loop {
-        let permit = permit(&permits, connections_max, &metrics).await?;
+        let permit = permit(&permits, limits.connections_max, &metrics).await?;
         match listener.accept().await {
-            Ok((stream, peer)) => hand_over(stream, peer, permit, &shards).await?,
+            Ok((stream, peer)) => match limits.permit(peer, permit) {
+                Some(permit) => hand_over(stream, peer, permit, &shards).await?,
+                None => tracing::debug!(%peer, "connection closed: its address has as many as it may"),
+            },
             Err(error) if is_exhausted(&error) => {
                 metrics.accept_pauses.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(%error, "accepting rests: the system has no file or memory left");
@@ -92,7 +131,7 @@ async fn permit(
 async fn hand_over(
     stream: TcpStream,
     peer: SocketAddr,
-    permit: OwnedSemaphorePermit,
+    permit: ConnectionPermit,
     shards: &[ShardHandle],
 ) -> io::Result<()> {
     let Some(shard) = shards.iter().filter(|shard| shard.is_alive()).min_by_key(|shard| shard.load()) else {

@@ -57,6 +57,8 @@ pub struct GatewayMetrics {
     pub waits_refused: AtomicU64,
     /// Times accepting paused because of `connections_max` or of the system's limit of open files.
     pub accept_pauses: AtomicU64,
+    /// HTTP connections that ended because their client read an answer too slowly.
+    pub answers_too_slow: AtomicU64,
     /// HTTP connections that a timeout ended.
     pub http_timeouts: AtomicU64,
     /// Requests refused because their body was too large, compressed or not.

@@ -19,16 +19,18 @@ use std::time::Duration;
 use muster_api::App;
 use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
+use muster_domain::admission::AddressSlot;
 use muster_domain::ports::revocations::Revocation;
 use muster_live::plane::Carried;
 use muster_live::{CloseReason, Epoch, Partition, Plane, Routes};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior, sleep, sleep_until, timeout};
 
 use crate::config::GatewayConfig;
 use crate::game;
+use crate::listener::ConnectionPermit;
 use crate::metrics::{GatewayMetrics, GaugeGuard};
 use crate::rim::{Batch, LaneEnds, ShardRim};
 use crate::ws::handle::Pushing;
@@ -57,7 +59,7 @@ pub enum ShardCommand {
         /// The other end.
         peer: SocketAddr,
         /// Given back when the connection closes.
-        permit: OwnedSemaphorePermit,
+        permit: ConnectionPermit,
     },
     /// A socket that another shard accepted for a session of this one.
     Socket(Box<PortableSocket>),
@@ -231,7 +233,7 @@ impl Shard {
         number
     }
 
-    fn accept(self: &Rc<Self>, stream: std::net::TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+    fn accept(self: &Rc<Self>, stream: std::net::TcpStream, peer: SocketAddr, permit: ConnectionPermit) {
         let shard = self.clone();
         let guard = ConnectionGuard::new(self.clone(), permit);
         tokio::task::spawn_local(async move {
@@ -266,20 +268,27 @@ impl Shard {
 
 /// Counts a connection as open until dropped, wherever the connection's task went.
 pub struct ConnectionGuard {
-    permit: OwnedSemaphorePermit,
+    permit: ConnectionPermit,
     _counted: Counted,
 }
 
 impl ConnectionGuard {
     /// Counts a connection from now on.
-    pub fn new(shard: Rc<Shard>, permit: OwnedSemaphorePermit) -> Self {
+    pub fn new(shard: Rc<Shard>, permit: ConnectionPermit) -> Self {
         shard.open.set(shard.open.get() + 1);
         shard.metrics.connections.fetch_add(1, Ordering::Relaxed);
         Self { permit, _counted: Counted(shard) }
     }
 
+    /// Counts the connection for the address of its client, too: the connection is a proxy's.
+    pub fn count_for_client(&mut self, of_address: Option<AddressSlot>) {
+        if of_address.is_some() {
+            self.permit.of_address = of_address;
+        }
+    }
+
     /// Ends the counting of a connection that goes to another shard, which counts it next.
-    pub fn into_permit(self) -> OwnedSemaphorePermit {
+    pub fn into_permit(self) -> ConnectionPermit {
         self.permit
     }
 }

@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use muster_gateway::ws::work::PENDING_MESSAGES_MAX;
 use muster_live::{CloseReason, Delivery};
-use support::{Rig, client_frame, frame, in_runtime, texts};
+use support::{HOLD_MS, Rig, client_frame, frame, in_paused_runtime, in_runtime, texts};
+use tokio::time::{Duration, advance};
 
 /// Frames of a client, masked with zeros, and the server's answers: a ping, and a close frame with code 1000.
 const PING: [u8; 7] = [0x89, 0x81, 0, 0, 0, 0, b'x'];
@@ -272,5 +273,39 @@ fn a_handler_that_panics_closes_its_socket_and_loses_no_later_push() {
         rig.send(&CLOSE);
         assert_eq!(rig.run(), Some(CloseReason::Panic));
         assert_eq!(texts(&rig.received()), ["1", "close 1011 internal error"]);
+    });
+}
+
+#[test]
+fn a_session_that_sends_too_much_is_not_read_for_a_time_and_goes_on() {
+    in_paused_runtime(async || {
+        let mut rig = Rig::new();
+        rig.send_texts(["now 1", "hold 2", "now 3"]);
+        rig.send(&PING);
+        assert_eq!(rig.run(), None);
+        assert_eq!(texts(&rig.received()), ["1", "2"]);
+        // Frames that are pushed to it leave all the same.
+        rig.handle.push(frame("pushed"), Delivery::Reliable);
+        advance(Duration::from_millis(u64::from(HOLD_MS) - 1)).await;
+        assert_eq!(rig.run(), None);
+        assert_eq!(texts(&rig.received()), ["pushed"]);
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(rig.run(), None);
+        assert_eq!(texts(&rig.received()), ["3", "pong x"]);
+    });
+}
+
+#[test]
+fn messages_that_wait_for_an_operation_are_slowed_one_by_one() {
+    in_paused_runtime(async || {
+        let mut rig = Rig::new();
+        rig.send_texts(["later 1", "hold 2", "hold 3", "now 4"]);
+        assert_eq!(rig.run(), None);
+        rig.release("1");
+        for expected in [&["1", "2"][..], &["3"], &["4"]] {
+            assert_eq!(rig.run(), None);
+            assert_eq!(texts(&rig.received()), expected);
+            advance(Duration::from_millis(u64::from(HOLD_MS))).await;
+        }
     });
 }

@@ -32,6 +32,8 @@ pub enum CloseReason {
     SingleSocket,
     /// Game code closed the session.
     GameCode,
+    /// The client sent many more messages than it may, and the setting `limits.ladder` says so.
+    Flooding,
     /// The server is stopping.
     ServerStopping,
     /// The server panicked while it served this session.
@@ -40,7 +42,7 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// All reasons, in the order of [`CloseReason::index`].
-    pub const ALL: [CloseReason; 16] = [
+    pub const ALL: [CloseReason; 17] = [
         Self::ClientClosed,
         Self::ConnectionLost,
         Self::PongTimeout,
@@ -55,6 +57,7 @@ impl CloseReason {
         Self::Banned,
         Self::SingleSocket,
         Self::GameCode,
+        Self::Flooding,
         Self::ServerStopping,
         Self::Panic,
     ];
@@ -81,6 +84,7 @@ impl CloseReason {
             Self::Banned => "banned",
             Self::SingleSocket => "single_socket",
             Self::GameCode => "game_code",
+            Self::Flooding => "flooding",
             Self::ServerStopping => "server_stopping",
             Self::Panic => "panic",
         }
@@ -98,7 +102,8 @@ impl CloseReason {
             | Self::QueueOverflow
             | Self::TokenRevoked
             | Self::Banned
-            | Self::SingleSocket => 1008,
+            | Self::SingleSocket
+            | Self::Flooding => 1008,
             Self::MessageTooBig => 1009,
             Self::Panic => 1011,
             Self::ServerStopping => 1001,
@@ -120,6 +125,7 @@ impl CloseReason {
             Self::TokenRevoked => "session token revoked",
             Self::Banned => "the user was banned",
             Self::SingleSocket => "the user opened another socket",
+            Self::Flooding => "sends more messages than it may",
             Self::GameCode => "server-side session disconnect",
             Self::ServerStopping => "server is stopping",
             Self::Panic => "internal error",

@@ -8,12 +8,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use muster_api::game::{Failure, FarewellFuture, FunctionFuture, GameFunctions, Invocation, MatchedPlayer, Occasion};
 use muster_api::hooks::{HookFuture, HookSubject, Hooks, Payload};
 use muster_api::live::MatchEngines;
 use muster_api::routes::{FoundRoute, RouteFuture, RouteRequest, Routed};
 use muster_domain::ports::clock::Clock;
+use muster_domain::ports::store::Store;
 use muster_live::matches::{Call, Callback, Outline};
 use muster_live::plane::HandlerOrder;
 use muster_live::{Epoch, Partition};
@@ -23,9 +25,11 @@ use muster_wire::code::Code;
 use self::index::Index;
 use crate::durable::logs::Logs;
 use crate::engines::{EngineFunctions, EngineMatches, Programs};
+use crate::host::Host;
 use crate::machine::call::SinglePurpose;
 use crate::machine::registered::{Point, When};
 use crate::matches::NOT_HERE;
+use crate::metrics::ScriptMetrics;
 
 /// Number of match handlers that an error lists at most.
 const HANDLERS_SHOWN: usize = 10;
@@ -212,6 +216,8 @@ pub struct LanguageMatches {
 /// The parts that durable matches need.
 struct Durable {
     clock: Rc<dyn Clock>,
+    store: Rc<dyn Store>,
+    metrics: Arc<ScriptMetrics>,
     logs: Rc<Logs>,
     owner: Box<dyn DurableOwner>,
     /// Partitions of this place in whose logs nothing was written, and the epoch in which each came here. The log of
@@ -237,8 +243,15 @@ impl LanguageMatches {
 
     /// Adds durable matches. `logs` must be the logs to which the engines write.
     #[must_use]
-    pub fn with_durable(mut self, clock: Rc<dyn Clock>, logs: Rc<Logs>, owner: Box<dyn DurableOwner>) -> Self {
-        self.durable = Some(Durable { clock, logs, owner, unwritten: RefCell::default() });
+    pub fn with_durable(
+        mut self,
+        host: &Host,
+        metrics: Arc<ScriptMetrics>,
+        logs: Rc<Logs>,
+        owner: Box<dyn DurableOwner>,
+    ) -> Self {
+        let (clock, store) = (host.clock.clone(), host.store.clone());
+        self.durable = Some(Durable { clock, store, metrics, logs, owner, unwritten: RefCell::default() });
         self
     }
 

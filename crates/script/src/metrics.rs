@@ -61,6 +61,10 @@ pub struct ScriptMetrics {
     pub matches: AtomicI64,
     /// Durable matches that run now.
     pub matches_durable: AtomicI64,
+    /// Durable matches that went back to an earlier call, because the database lacked their payments since.
+    pub matches_set_back: AtomicU64,
+    /// Durable matches that could not go on, because their log and the database do not belong together.
+    pub matches_unfit: AtomicU64,
     /// Matches that migrated to newer code.
     pub matches_migrated: AtomicU64,
     /// Matches whose migration failed.

@@ -32,6 +32,7 @@ use muster_script::{
 };
 use tokio::sync::{mpsc, watch};
 
+pub(crate) use self::durable::MATCHES;
 pub use self::durable::MatchLogs;
 use self::durable::Owner;
 use self::outgoing::Outgoing;
@@ -154,8 +155,11 @@ impl Game {
         let match_logs = logs.as_ref().map(|logs| Logs::new(logs.of_shard(), recorder));
         let matches = matches(&programs, &host, &resources.metrics, match_logs, live);
         let is_own = |partition: &Partition| live.look(|plane| plane.is_owner(*partition));
-        let to_go_on = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own);
-        matches.take_over(to_go_on.map(|partition| (partition, Epoch::default())).collect()).await;
+        let to_go_on: Vec<Partition> = logs.iter().flat_map(MatchLogs::to_go_on).filter(is_own).collect();
+        matches.take_over(to_go_on.iter().map(|partition| (*partition, Epoch::default())).collect()).await;
+        if let Some(MatchLogs::Files(_)) = logs {
+            matches.tell_of_lost_logs(|partition| is_own(&partition) && !to_go_on.contains(&partition)).await;
+        }
         let functions = Rc::new(Languages::new(programs.functions(&host, &resources.metrics), matches.clone()));
         let warm = functions.clone();
         tokio::task::spawn_local(async move { warm.warm_up().await });
@@ -186,7 +190,8 @@ fn matches(
     let shard = ShardParts { host, metrics, returns: returns_to(live), logs };
     let mut matches = LanguageMatches::new(programs.matches(&shard));
     if let Some(logs) = shard.logs {
-        matches = matches.with_durable(shard.host.clock.clone(), logs, Box::new(Owner(Rc::downgrade(live))));
+        let owner = Box::new(Owner(Rc::downgrade(live)));
+        matches = matches.with_durable(&shard.host, shard.metrics.clone(), logs, owner);
     }
     let matches = Rc::new(matches);
     shard.host.handlers.set(&matches);

@@ -106,10 +106,12 @@ pub(crate) fn is_well_known(text: &str) -> bool {
 }
 
 /// Finds values for the secrets that nobody set: the well-known ones under `dev`, otherwise those of the file.
+/// `database` is the file of a database that exists already.
 pub(crate) fn settle(
     mode: ServerMode,
     key_file: KeyFile,
     data_dir: &Path,
+    database: Option<&Path>,
     settings: &Settings,
 ) -> Result<Settled, KeysError> {
     let is_given = |name: &str| settings.get(name).is_some_and(|setting| setting.source().is_given());
@@ -129,10 +131,13 @@ pub(crate) fn settle(
         stored = Some(complete_file(data_dir, &path, stored.unwrap_or_default())?);
     }
     let stored = stored.unwrap_or_default();
+    let created = created && key_file == KeyFile::Create;
+    let mut notices = permissions_notice(&path);
+    notices.extend(database.filter(|_| created).map(|database| replaced_notice(&path, database)));
     Ok(Settled {
         settings: missing.iter().filter_map(|one| find(&stored, one.name).cloned()).collect(),
-        notices: permissions_notice(&path),
-        created: created && key_file == KeyFile::Create,
+        notices,
+        created,
     })
 }
 
@@ -235,6 +240,18 @@ fn random_text(bytes: usize) -> Result<String, KeysError> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|error| KeysError::Randomness(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(random))
+}
+
+/// The warning that keys were generated for a database that had others.
+fn replaced_notice(path: &Path, database: &Path) -> Notice {
+    let text = format!(
+        "the database {} has no {} beside it, so new keys were generated: all sessions end, and clients need the new \
+         server key. If the keys are in a backup, stop the server, put them there as {}, and start it again",
+        database.display(),
+        FILE_NAME,
+        path.display()
+    );
+    Notice { key: "data_dir", source: Source::KeysFile(path.to_owned()), text }
 }
 
 fn permissions_notice(path: &Path) -> Vec<Notice> {

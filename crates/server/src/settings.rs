@@ -3,8 +3,13 @@
 use std::sync::Arc;
 
 use muster_api::context::LiveRules;
+use muster_domain::admission::AdmissionConfig;
+use muster_domain::answers::AnswerLimits;
+use muster_domain::budget::BudgetConfig;
 use muster_domain::chat::RequestLimits;
 use muster_domain::guessing::{GuessLimit, GuessingConfig};
+use muster_domain::ladder::Ladders;
+use muster_domain::rates::Rate;
 use muster_domain::sessions::SessionRules;
 use muster_gateway::ws::resume::ResumeLimits;
 use muster_gateway::ws::shared::SocketLimits;
@@ -43,6 +48,60 @@ pub(crate) fn guessing(config: &Config) -> GuessingConfig {
         },
         entries_max: failures.max_tracked,
     }
+}
+
+/// The limits of addresses. However many connections one may have, others get in: `connections_max` are all that the
+/// server takes.
+pub(crate) fn admission(config: &Config, connections_max: usize) -> AdmissionConfig {
+    let limits = &config.limits;
+    let half = u32::try_from(connections_max / 2).unwrap_or(u32::MAX).max(1);
+    AdmissionConfig {
+        connections_max: limits.address_connections.min(half),
+        burst: limits.address_burst,
+        per_sec: [
+            limits.address_connections_per_sec,
+            limits.address_handshakes_per_sec,
+            limits.address_sign_ins_per_sec,
+            limits.address_new_accounts_per_sec,
+            limits.address_bad_credentials_per_sec,
+        ],
+        exempt: limits.exempt.clone(),
+        addresses_max: limits.address_max_tracked,
+    }
+}
+
+/// The limits of answers that wait to be read.
+pub(crate) fn answers(config: &Config) -> AnswerLimits {
+    let limits = &config.limits;
+    AnswerLimits {
+        bytes_max: [
+            limits.answer_bytes_connection,
+            limits.answer_bytes_user,
+            limits.answer_bytes_address,
+            limits.answer_bytes_process,
+        ],
+        exempt: limits.exempt.clone(),
+    }
+}
+
+/// The budgets of sessions' messages.
+pub(crate) fn budgets(config: &Config) -> BudgetConfig {
+    let limits = &config.limits;
+    let per_sec = [
+        limits.session_chat_per_sec,
+        limits.session_match_data_per_sec,
+        limits.session_party_data_per_sec,
+        limits.session_functions_per_sec,
+        limits.session_requests_per_sec,
+        limits.session_pings_per_sec,
+        limits.session_fan_out_bytes_per_sec,
+    ];
+    BudgetConfig::new(per_sec, limits.session_burst_sec, Ladders::new(&limits.ladder))
+}
+
+/// The limit of a user's requests over HTTP.
+pub(crate) fn user_requests(config: &Config) -> Rate {
+    Rate { per_sec: config.limits.user_requests_per_sec, burst: config.limits.user_requests_burst }
 }
 
 pub(crate) fn request_limits(config: &Config) -> RequestLimits {
@@ -106,6 +165,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
             read_timeout_ms: socket.read_timeout_ms,
             write_timeout_ms: socket.write_timeout_ms,
             idle_timeout_ms: socket.idle_timeout_ms,
+            answer_rate_min: config.limits.answer_rate_min,
         },
         connections_max,
         proxy_count: socket.proxy_count,

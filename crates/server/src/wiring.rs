@@ -13,11 +13,16 @@ use std::time::{Duration, Instant};
 use muster_api::keys::{KeyTexts, Keys};
 use muster_api::metrics::ApiMetrics;
 use muster_domain::account::AccountEnding;
+use muster_domain::admission::SharedAdmission;
+use muster_domain::answers::SharedAnswers;
+use muster_domain::barred::Barred;
+use muster_domain::budget::BudgetConfig;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
+use muster_gateway::listener::ConnectionLimits;
 use muster_gateway::metrics::GatewayMetrics;
 use muster_gateway::shard::ShardHandle;
 use muster_gateway::{listener, text_page};
@@ -25,21 +30,22 @@ use muster_live::ShardIndex;
 use muster_script::ScriptMetrics;
 use muster_script::host::Signing;
 use muster_script::process::CustomMetrics;
-use muster_store::StoreMetrics;
+use muster_store::sqlite::backup;
+use muster_store::{Address, StoreMetrics};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::config::groups::live::cores;
 use crate::config::{Config, Protocol};
-use crate::database::Database;
+use crate::database::{self, Database};
 use crate::game::{Game, MatchLogs, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
 use crate::pruning;
 use crate::revocation_feed::{self, Mailbox};
-use crate::settings::{gateway_config, guessing, request_limits, session_rules};
+use crate::settings::{admission, answers, budgets, gateway_config, guessing, request_limits, session_rules};
 use crate::system::System;
 use crate::telemetry::Telemetry;
 pub use running::Running;
@@ -69,6 +75,10 @@ struct Shared {
     keys: Arc<Keys>,
     revocations: Arc<Revocations>,
     guessing: Arc<SharedGuessing>,
+    admission: Arc<SharedAdmission>,
+    answers: Arc<SharedAnswers>,
+    budgets: Arc<BudgetConfig>,
+    barred: Arc<Barred>,
     direct_requests: Arc<DirectRequests>,
     user_ids: UserIdForm,
 }
@@ -105,9 +115,12 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     // This raises the limit of open files, before the database and the shards open theirs.
     let connections_max = limits::connections_max(config);
     let metrics = Metrics::new(config);
+    check_restored(config)?;
     let (database, store) = open_database(config, &metrics).await?;
     let mailbox = Arc::new(Mailbox::default());
-    let shared = share(config, database, &*store, Revocations::new(mailbox.observer()), &metrics).await?;
+    let admission = Arc::new(SharedAdmission::new(admission(config, connections_max)));
+    let revocations = Revocations::new(mailbox.observer());
+    let shared = share(config, database, &*store, (revocations, admission), &metrics).await?;
     let (mut game, reload) = load_game(&shared, store.clone(), &metrics).await?;
     read_revocations(&shared, &*store).await?;
     void_bans_of_others(&shared, &*store).await?;
@@ -127,7 +140,13 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let mut tasks = JoinSet::new();
     let telemetry = telemetry(&shared, &metrics, lost_log_lines, cluster.as_ref(), match_logs);
     let metrics_address = serve_metrics(config, telemetry, &mut tasks)?;
-    accept_players(&mut tasks, listener, connections_max, shards.clone(), metrics.gateway.clone());
+    let limits = ConnectionLimits {
+        connections_max,
+        proxy_count: gateway.proxy_count,
+        admission: shared.admission.clone(),
+        clock: System,
+    };
+    accept_players(&mut tasks, listener, limits, shards.clone(), metrics.gateway.clone());
     tasks.spawn(mailbox.deliver(shards.clone()));
     let reload = start_reloading(&mut tasks, reload);
     start_upkeep(&mut tasks, store, shared.revocations, jobs);
@@ -148,6 +167,18 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     })
 }
 
+/// Checks that no restore was interrupted in the data folder.
+fn check_restored(config: &Config) -> Result<(), StartError> {
+    match database::address(config) {
+        Ok(Address::Sqlite(path)) => {
+            let checked = backup::check_not_interrupted(&path, &config.general.data_dir);
+            checked.map_err(|error| StartError(error.0))
+        }
+        // An address that is missing is refused when the database is opened.
+        Ok(Address::Postgres(_)) | Err(_) => Ok(()),
+    }
+}
+
 /// Opens the database. Answers it, and a store for this thread.
 async fn open_database(config: &Config, metrics: &Metrics) -> Result<(Database, Rc<dyn Store>), StartError> {
     let opened = Database::open(config, config.live.database_users(), metrics.store.clone()).await;
@@ -161,7 +192,7 @@ async fn share(
     config: &Config,
     database: Database,
     store: &dyn Store,
-    revocations: Revocations,
+    (revocations, admission): (Revocations, Arc<SharedAdmission>),
     metrics: &Metrics,
 ) -> Result<Shared, StartError> {
     // The original must be able to take its database back, so that going back locks nobody out.
@@ -172,6 +203,10 @@ async fn share(
         keys: Arc::new(keys(config)?),
         revocations: Arc::new(revocations),
         guessing: Arc::new(SharedGuessing::new(guessing(config))),
+        admission,
+        answers: Arc::new(SharedAnswers::new(answers(config))),
+        budgets: Arc::new(budgets(config)),
+        barred: Arc::default(),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
         database,
@@ -233,6 +268,8 @@ fn telemetry(
         custom: metrics.custom.clone(),
         custom_prefix: config.metrics.custom_prefix.clone(),
         guessing: shared.guessing.clone(),
+        admission: shared.admission.clone(),
+        answers: shared.answers.clone(),
         direct_requests: shared.direct_requests.clone(),
         revocations: shared.revocations.clone(),
         cluster: cluster.map(|cluster| cluster.telemetry().clone()),
@@ -244,11 +281,11 @@ fn telemetry(
 fn accept_players(
     tasks: &mut JoinSet<()>,
     listener: TcpListener,
-    connections_max: usize,
+    limits: ConnectionLimits<System>,
     shards: Arc<[ShardHandle]>,
     metrics: Arc<GatewayMetrics>,
 ) {
-    let accepting = listener::accept(listener, connections_max, shards, metrics);
+    let accepting = listener::accept(listener, limits, shards, metrics);
     tasks.spawn(async move {
         if let Err(error) = accepting.await {
             tracing::error!(%error, "accepting ended");

@@ -127,7 +127,7 @@ fn a_restore_replaces_nothing_unasked() {
     assert_eq!([known(&server, "before"), known(&server, "after")], [200, 200]);
     server.stop();
     restore(&["--force"]).succeeded();
-    assert!(setup.folder().join("muster.db.before-restore").exists());
+    assert!(setup.folder().join("before-restore").join("muster.db").exists());
     let server = setup.start();
     assert_eq!([known(&server, "before"), known(&server, "after")], [200, 404]);
     server.stop();

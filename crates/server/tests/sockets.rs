@@ -19,6 +19,11 @@ use support::{DEADLINE, http, wait_until};
 const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
 const BURST: usize = 5_000;
 
+/// A server whose clients may send as many pings as they like.
+fn unlimited() -> Setup {
+    Setup::dev().flag("limits.session_pings_per_sec", 0)
+}
+
 /// A frame with an application ping that has this cid.
 fn ping_frame(format: Format, cid: &str) -> Vec<u8> {
     frame(FINAL | message_opcode(format), &envelope::encode(&ping(cid), format))
@@ -31,7 +36,7 @@ fn wait_for_reason(server: &Server, reason: &str, count: usize) {
 
 #[test]
 fn a_burst_sent_before_the_first_read_is_answered_whole_and_in_order() {
-    let server = Setup::dev().start();
+    let server = unlimited().start();
     let token = server.sign_in("burst").session;
     for format in FORMATS {
         let mut socket = Socket::open(server.address, &token, format);
@@ -176,7 +181,7 @@ fn stuff(socket: &mut Socket, is_full: &AtomicBool, is_over: &AtomicBool) {
 #[test]
 fn a_client_that_never_reads_is_closed_and_costs_no_more_than_stated() {
     const CLIENTS: usize = 20;
-    let server = Setup::dev()
+    let server = unlimited()
         .flag("socket.write_wait_ms", 1_000)
         .flag("socket.close_ack_wait_ms", 200)
         .flag("socket.outgoing_queue_bytes", QUEUE_BYTES)
@@ -208,7 +213,7 @@ fn a_client_that_crawls_is_not_closed() {
     /// Number of frames that the slow reader takes at a time. Between two ends on one machine, TCP announces no window
     /// below 64 KiB, so the groups must be large.
     const FRAMES_AT_ONCE: usize = 250;
-    let server = Setup::dev().flag("socket.write_wait_ms", WRITE_WAIT.as_millis()).start();
+    let server = unlimited().flag("socket.write_wait_ms", WRITE_WAIT.as_millis()).start();
     let token = server.sign_in("crawls").session;
     let mut socket = Socket::open(server.address, &token, Format::Json);
     let mut writer = socket.writer();

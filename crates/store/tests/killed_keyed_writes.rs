@@ -88,7 +88,8 @@ async fn replay(store: &dyn Store, number: u32, last: Option<i64>) -> Result<()>
 }
 
 async fn grant(store: &dyn Store, number: u32, tick: i64) -> Result<()> {
-    let key = WriteKey { match_id: Uuid::from_u128(number.into()), tick, ordinal: 0 };
+    let after = (tick > 0).then(|| (tick - 1, 0));
+    let key = WriteKey { match_id: Uuid::from_u128(number.into()), tick, ordinal: 0, after };
     let entry = LedgerEntry { id: LedgerItemId(Uuid::new_v4()), metadata: "{}".to_owned() };
     let changeset = Amounts::from([("gold".to_owned(), 1)]);
     let wallets = vec![WalletUpdate { user_id: player(number), changeset, ledger: Some(entry) }];

@@ -200,3 +200,12 @@ export async function createDatabase(unique) {
   url.pathname = `/${name}`;
   return url.toString();
 }
+
+/** A copy of a database that nobody uses meanwhile. */
+export async function copyDatabase(address) {
+  const name = new URL(address).pathname.slice(1);
+  const url = new URL(address);
+  url.pathname = `/${name}_copy`;
+  await promisify(execFile)("createdb", [`--template=${name}`, "--maintenance-db", process.env.MUSTER_TEST_POSTGRES, `${name}_copy`]);
+  return url.toString();
+}

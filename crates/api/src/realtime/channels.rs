@@ -107,36 +107,40 @@ fn spoken(session: &SocketSession, channel_id: &str) -> Result<Spoken, muster_do
 
 pub(super) fn send(session: &Rc<SocketSession>, cid: String, request: ChannelMessageSend) -> Handled {
     let ChannelMessageSend { channel_id, content } = request;
-    say(session, cid, &channel_id, async move |speaker, spoken| {
+    say(session, cid, (&channel_id, content.len()), async move |speaker, spoken| {
         speaker.send(spoken.channel.clone(), content, spoken.persistent).await
     })
 }
 
 pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: ChannelMessageUpdate) -> Handled {
     let ChannelMessageUpdate { channel_id, message_id, content } = request;
-    say(session, cid, &channel_id, async move |speaker, spoken| {
+    say(session, cid, (&channel_id, content.len()), async move |speaker, spoken| {
         speaker.update(spoken.channel.clone(), &message_id, content, spoken.persistent).await
     })
 }
 
 pub(super) fn remove(session: &Rc<SocketSession>, cid: String, request: ChannelMessageRemove) -> Handled {
     let ChannelMessageRemove { channel_id, message_id } = request;
-    say(session, cid, &channel_id, async move |speaker, spoken| {
+    say(session, cid, (&channel_id, 0), async move |speaker, spoken| {
         speaker.remove(spoken.channel.clone(), &message_id, spoken.persistent).await
     })
 }
+
+/// Bytes of a chat message besides its content, as its receivers get it.
+const ENVELOPE_BYTES: usize = 400;
 
 /// Says something in a channel: keeps the message, tells everybody there, and acknowledges it.
 fn say(
     session: &Rc<SocketSession>,
     cid: String,
-    channel_id: &str,
+    (channel_id, content_bytes): (&str, usize),
     act: impl AsyncFnOnce(Speaker<'_>, &Spoken) -> Result<ChatMessage, muster_domain::Error> + 'static,
 ) -> Handled {
     let spoken = match spoken(session, channel_id) {
         Ok(spoken) => spoken,
         Err(error) => return refuse_domain(cid, &error).into(),
     };
+    session.pay_for_all(&stream(&spoken.channel), content_bytes + ENVELOPE_BYTES);
     let session = session.clone();
     Handled::later(async move {
         let app = &*session.app;

@@ -15,7 +15,7 @@ use crate::game::{ExecutionMode, Invocation};
 use crate::http_message::code;
 
 /// The key in the error's context of the code that the same refusal has over HTTP.
-const CODE_KEY: &str = "code";
+pub(super) const CODE_KEY: &str = "code";
 
 pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handled {
     let id = rpc.id.to_ascii_lowercase();
@@ -29,6 +29,7 @@ pub(super) fn call(session: &Rc<SocketSession>, cid: String, rpc: Rpc) -> Handle
         let text = "The game has no function of this id.";
         return refuse(cid, RealtimeCode::RuntimeFunctionNotFound, text).into();
     }
+    session.pay_for_rooms(&id, rpc.payload.len());
     let session = session.clone();
     Handled::later(async move {
         let asker = Asker::Player(session.caller());

@@ -185,6 +185,10 @@ pub(super) fn send(session: &SocketSession, request: MatchDataSend) -> MessageAn
             None => return MessageAnswer::Silence,
         }
     };
+    match &audience {
+        Audience::Only(ids) => session.pay_for(ids.len(), request.data.len()),
+        _ => session.pay_for_all(&stream, request.data.len()),
+    }
     let data = MatchData {
         match_id: request.match_id,
         presence: Some(session.user_presence()),

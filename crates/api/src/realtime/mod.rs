@@ -9,13 +9,15 @@ pub mod matches;
 pub mod matchmaker;
 pub mod notifications;
 pub mod parties;
+mod spending;
 pub mod status;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use muster_domain::budget::Budgets;
 use muster_domain::ids::SessionId;
 use muster_domain::ports::revocations::{Revocation, RevocationReason};
 use muster_domain::sessions::Claims;
@@ -43,6 +45,10 @@ pub struct SocketSession {
     key: SessionKey,
     /// The address and language of its latest socket's client.
     client: RefCell<Client>,
+    /// Budgets of the session's messages.
+    budgets: RefCell<Budgets>,
+    /// See [`SocketSession::take_hold_ms`].
+    hold_ms: Cell<u32>,
 }
 
 /// The outcome of a message.
@@ -126,7 +132,7 @@ impl SocketSession {
         };
         let username = claims.username.as_str().into();
         let key = app.live.step(|plane, _, _| plane.open(info, username, events::encoding(format)));
-        Rc::new(Self { app, format, claims, session_id, key, client: RefCell::new(client) })
+        Self::adopt(app, format, claims, session_id, key, client)
     }
 
     /// Adopts a session that was elsewhere before, as `key` of this shard's plane.
@@ -138,7 +144,9 @@ impl SocketSession {
         key: SessionKey,
         client: Client,
     ) -> Rc<Self> {
-        Rc::new(Self { app, format, claims, session_id, key, client: RefCell::new(client) })
+        let budgets = RefCell::new(Budgets::new(&app.budgets, app.clock.now()));
+        let (client, hold_ms) = (RefCell::new(client), Cell::new(0));
+        Rc::new(Self { app, format, claims, session_id, key, client, budgets, hold_ms })
     }
 
     /// Notes that the session goes on over another socket.
@@ -240,15 +248,25 @@ impl SocketSession {
             return MessageOutcome::Close(CloseReason::UnexpectedMessage);
         };
         let received = Received { variant: message.variant().index(), bytes: payload.len() };
-        if let Some(hooked) = Hooked::of(self, &message) {
-            return MessageOutcome::Later(hooked.handle(self.clone(), envelope.cid, message, received));
-        }
-        match handle(self, envelope.cid, message) {
-            Handled::Now(answer) => {
-                self.settle(received, answer, reply).map_or(MessageOutcome::Done, MessageOutcome::Close)
+        let spending = match self.pay(&message, payload.len()) {
+            Ok(spending) => spending,
+            Err((spending, over)) => {
+                let answer = self.over_budget(envelope.cid, spending, over);
+                return self.settle(received, answer, reply).map_or(MessageOutcome::Done, MessageOutcome::Close);
             }
-            Handled::Later(handler) => MessageOutcome::Later(self.clone().finish(received, handler)),
-        }
+        };
+        let outcome = if let Some(hooked) = Hooked::of(self, &message) {
+            MessageOutcome::Later(hooked.handle(self.clone(), envelope.cid, message, received))
+        } else {
+            match handle(self, envelope.cid, message) {
+                Handled::Now(answer) => {
+                    self.settle(received, answer, reply).map_or(MessageOutcome::Done, MessageOutcome::Close)
+                }
+                Handled::Later(handler) => MessageOutcome::Later(self.clone().finish(received, handler)),
+            }
+        };
+        self.slow(spending);
+        outcome
     }
 
     fn finish(self: Rc<Self>, received: Received, handler: Pin<Box<dyn Future<Output = MessageAnswer>>>) -> Operation {

@@ -171,6 +171,7 @@ pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend)
     if !live.look(|plane| plane.hears(session.key, &stream)) {
         return refusal(cid, PartyRefusal::SenderNotMember);
     }
+    session.pay_for_all(&stream, request.data.len());
     let by = session.session_ref();
     let data = PartyRequest::SendData { by, op_code: request.op_code, data: request.data };
     live.step(|plane, now, out| plane.ask_party(now, stream, data, None, out));

@@ -19,7 +19,7 @@ fn register(world: &World, email: &str) {
 }
 
 #[test]
-fn an_account_is_locked_for_everyone_and_opens_by_itself() {
+fn an_account_is_locked_for_all_but_who_knows_its_password_and_opens_by_itself() {
     let loose = GuessLimit { failures_max: 100, ..LIMIT };
     let world = World::with(Setup {
         guessing: GuessingConfig { account: LIMIT, address: loose, entries_max: 10 },
@@ -27,6 +27,7 @@ fn an_account_is_locked_for_everyone_and_opens_by_itself() {
     });
     register(&world, "ada@example.com");
     register(&world, "bob@example.com");
+    world.address.set("10.0.0.9".parse().ok());
     for _ in 0..3 {
         assert_eq!(sign_in(&world, "ada@example.com", "password-2").0, 401);
     }
@@ -36,6 +37,11 @@ fn an_account_is_locked_for_everyone_and_opens_by_itself() {
     world.address.set("10.0.0.2".parse().ok());
     assert_eq!(sign_in(&world, "ada@example.com", "password-1"), locked);
     assert_eq!(world.passwords.checks.get(), checks, "no password is looked at while locked");
+    // The player registered here.
+    world.address.set("10.0.0.1".parse().ok());
+    assert_eq!(sign_in(&world, "ada@example.com", "password-1").0, 200);
+    world.address.set("10.0.0.2".parse().ok());
+    assert_eq!(sign_in(&world, "ada@example.com", "password-1"), locked);
     assert_eq!(sign_in(&world, "bob@example.com", "password-1").0, 200, "others are not");
     // Sign-in by other means is not locked either.
     world.device("0123456789");
@@ -43,7 +49,7 @@ fn an_account_is_locked_for_everyone_and_opens_by_itself() {
     assert_eq!(sign_in(&world, "ada@example.com", "password-1").0, 200);
     assert_eq!(sign_in(&world, "ada@example.com", "password-2").0, 401, "the count has started over");
     let counters = world.app.guessing.lock().counters();
-    assert_eq!((counters.failures, counters.refused_by_account, counters.refused_by_address), (4, 2, 0));
+    assert_eq!((counters.failures, counters.refused_by_account, counters.refused_by_address), (4, 3, 0));
 }
 
 #[test]

@@ -4,12 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod accounts;
+mod addresses;
 mod audiences;
 mod authenticate;
 mod chat;
 mod clock;
 mod connected;
 mod direct_requests;
+mod floods;
 mod functions;
 mod game;
 mod guessing;

@@ -13,11 +13,17 @@ use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_api::{ApiMetrics, App, GameFunctions, Hooks, HttpRequest, KeyTexts, Keys, NoFunctions, NoHooks};
 use muster_domain::account::AccountEnding;
+use muster_domain::admission::{AdmissionConfig, SharedAdmission};
+use muster_domain::answers::{AnswerLimits, SharedAnswers};
+use muster_domain::barred::Barred;
+use muster_domain::budget::{BUDGETS, BudgetConfig};
 use muster_domain::chat::{DirectRequests, RequestLimits};
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
+use muster_domain::ladder::Ladders;
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::passwords::{PasswordCheck, PasswordFuture, PasswordQueueFull, Passwords};
 use muster_domain::ports::revocations::Revocation;
+use muster_domain::rates::{Rate, Rates};
 use muster_domain::revocations::Revocations;
 use muster_domain::sessions::SessionRules;
 use muster_domain::{Timestamp, UserId};
@@ -114,6 +120,9 @@ impl Passwords for TestPasswords {
 pub struct Setup {
     pub sessions: SessionRules,
     pub guessing: GuessingConfig,
+    pub admission: AdmissionConfig,
+    pub budgets: BudgetConfig,
+    pub requests: Rate,
     pub direct_requests: RequestLimits,
     pub game: Rc<dyn GameFunctions>,
     pub hooks: Rc<dyn Hooks>,
@@ -126,6 +135,9 @@ impl Default for Setup {
         Self {
             sessions: SessionRules { token_life_sec: 60, refresh_life_sec: 3600, single_session: false },
             guessing: GuessingConfig::default(),
+            admission: AdmissionConfig::default(),
+            budgets: BudgetConfig::new([0; BUDGETS], 1, Ladders::default()),
+            requests: Rate { per_sec: 0, burst: 1 },
             direct_requests: RequestLimits::default(),
             game: Rc::new(NoFunctions),
             hooks: Rc::new(NoHooks),
@@ -218,6 +230,11 @@ impl World {
             sessions: setup.sessions,
             revocations: Arc::new(Revocations::new(Box::new(move |row| told.lock().unwrap().push(*row)))),
             guessing: Arc::new(SharedGuessing::new(setup.guessing)),
+            admission: Arc::new(SharedAdmission::new(setup.admission)),
+            answers: Arc::new(SharedAnswers::new(AnswerLimits { bytes_max: [0; 4], exempt: Vec::new() })),
+            budgets: Arc::new(setup.budgets),
+            barred: Arc::new(Barred::default()),
+            requests: RefCell::new(Rates::new(setup.requests, 100)),
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
             live: Rc::new(Live::new(Plane::new(0.into(), Routes::alone(1), setup.plane, framer.clone()), rim.clone())),
             live_rules: setup.live,

@@ -109,7 +109,7 @@ form_of_enum!(
     CloseReason, CloseReason, else ServerStopping,
     ClientClosed, ConnectionLost, PongTimeout, SlowReader, QueueOverflow, ProtocolError, InvalidPayload, MessageTooBig,
     WrongFrameType, UnexpectedMessage, TokenRevoked, Banned, SingleSocket, GameCode, ServerStopping,
-    Panic,
+    Panic, Flooding,
 );
 form_of_enum!(
     ErrorKind, ErrorKind, else Internal,
@@ -145,7 +145,12 @@ impl Form for Error {
     }
 
     fn from_wire(wire: node::Error) -> Result<Self> {
-        Ok(Self { kind: ErrorKind::from_wire(wire.kind)?, message: wire.message.into(), cause: wire.cause })
+        Ok(Self {
+            kind: ErrorKind::from_wire(wire.kind)?,
+            message: wire.message.into(),
+            cause: wire.cause,
+            retry_after_sec: None,
+        })
     }
 }
 

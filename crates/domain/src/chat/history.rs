@@ -4,7 +4,7 @@ use super::check_access;
 use crate::channel::Channel;
 use crate::error::{Error, Result};
 use crate::ids::UserId;
-use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX, page_limit};
+use crate::limits::{MESSAGE_PAGE_DEFAULT, MESSAGE_PAGE_MAX, cut_page, page_limit};
 use crate::ports::chat::{Message, MessagePosition, MessageQuery};
 use crate::ports::store::Store;
 
@@ -66,7 +66,8 @@ pub async fn list_for_server(store: &dyn Store, request: HistoryRequest) -> Resu
     let follows = place.is_none_or(|place| place.follows);
     let behind = place.map(|place| place.position);
     let query = MessageQuery { channel, backwards: forward != follows, behind, limit };
-    let (messages, more) = store.list_messages(&query).await?;
+    let (mut messages, more) = store.list_messages(&query).await?;
+    let more = cut_page(&mut messages, |message| message.content.len()) || more;
     Ok(page(messages, more, forward, place))
 }
 

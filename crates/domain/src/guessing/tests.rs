@@ -27,7 +27,7 @@ fn run(config: GuessingConfig, tries: &[(i64, u128, &str, bool)]) -> Vec<i64> {
     ) {
         Err(refused) => refused.retry_after_sec,
         Ok(attempt) if right => {
-            guessing.succeeded(attempt);
+            guessing.succeeded(attempt, at(second));
             0
         }
         Ok(attempt) => {
@@ -142,8 +142,56 @@ fn what_happened_is_counted() {
     let _ = guessing.check_address(address("10.0.0.9"), at(0));
     assert_eq!(
         guessing.counters(),
-        GuessingCounters { failures: 5, refused_by_account: 0, refused_by_address: 1, evicted: 4, entries: 2 }
+        GuessingCounters {
+            failures: 5,
+            refused_by_account: 0,
+            refused_by_address: 1,
+            evicted: 4,
+            entries: 2,
+            familiar: 0
+        }
     );
     let text = Error::from(GuessRefused { retry_after_sec: 7 }).message;
     assert_eq!(text, "Too many failed sign-in attempts. Please try again in 7 seconds.");
+}
+
+#[test]
+fn an_address_that_knows_the_password_is_not_locked_out_by_others() {
+    let config = GuessingConfig { account: LIMIT, address: LOOSE, entries_max: 10 };
+    let mut tries = vec![(0, 1, "10.0.0.1", true)];
+    tries.extend([(0, 1, "10.0.0.9", false); 5]);
+    tries.extend([(0, 1, "10.0.0.1", false), (0, 1, "10.0.0.1", true), (0, 1, "10.0.0.9", true)]);
+    assert_eq!(run(config, &tries), [0, 0, 0, 0, 0, 10, 0, 0, 10]);
+    // Nor does the player open the account for the others, and at another account the address has to be let in anew.
+    let strangers = [(0, 1, "10.0.0.1", true), (0, 2, "10.0.0.9", false), (0, 2, "10.0.0.1", true)];
+    assert_eq!(run(config, &strangers), [0, 0, 0]);
+}
+
+#[test]
+fn who_guesses_from_an_address_that_knows_the_password_is_locked_like_others() {
+    let config = GuessingConfig { account: LIMIT, address: LOOSE, entries_max: 10 };
+    let mut tries = vec![(0, 1, "10.0.0.1", true)];
+    tries.extend([(0, 1, "10.0.0.1", false); 5]);
+    tries.extend([(0, 1, "10.0.0.2", true), (10, 1, "10.0.0.1", true), (10, 1, "10.0.0.1", false)]);
+    assert_eq!(run(config, &tries), [0, 0, 0, 0, 0, 10, 0, 0, 0]);
+}
+
+#[test]
+fn addresses_that_know_passwords_are_remembered_up_to_a_limit() {
+    let config = GuessingConfig { account: LIMIT, address: LOOSE, entries_max: 2 };
+    let mut guessing = Guessing::new(config);
+    for (second, number) in [(0, 1), (1, 2), (2, 3)] {
+        guessing.registered(user(number), address("10.0.0.1"), at(second));
+    }
+    guessing.registered(user(4), None, at(3));
+    let counters = guessing.counters();
+    assert_eq!((counters.familiar, counters.evicted, counters.entries), (2, 1, 0));
+    let begin = |guessing: &mut Guessing, number| guessing.begin(user(number), address("10.0.0.1"), at(3)).unwrap();
+    let familiar = [1, 3].map(|number| {
+        let attempt = begin(&mut guessing, number);
+        let is_familiar = attempt.is_familiar;
+        guessing.abandoned(attempt);
+        is_familiar
+    });
+    assert_eq!(familiar, [false, true]);
 }

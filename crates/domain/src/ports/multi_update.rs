@@ -34,6 +34,6 @@ pub trait MultiUpdateStore {
     /// Makes all changes or none, once for each key.
     ///
     /// Errors: `Conflict(Username)`; `Rejected(Version)`; `Invalid` for values too wide for their columns, objects of
-    /// owners that do not exist, and wallets with amounts that are no whole numbers; `Balance`; `Diverged`.
+    /// owners that do not exist, and wallets with amounts that are no whole numbers; `Balance`; `Diverged`; `Restored`.
     fn multi_update<'a>(&'a self, update: &'a MultiUpdate, stamp: WriteStamp) -> PortFuture<'a, MultiOutcome>;
 }

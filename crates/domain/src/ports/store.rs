@@ -30,6 +30,9 @@ pub enum StoreError {
     /// The key of a write is known with another request: our fault, or a match that does not do the same twice.
     #[error("the effect's key belongs to another request")]
     Diverged,
+    /// The database lacks an earlier write of the match: it was restored while the match went on.
+    #[error("the database lacks earlier payments of the match: it was restored, or has lost them")]
+    Restored,
     /// Connection lost, pool exhausted, disk full, serialization retries used up: trying again may succeed.
     /// For a write whose answer was lost the outcome is unknown.
     #[error("database unavailable: {0}")]
@@ -52,7 +55,7 @@ impl From<StoreError> for Error {
             StoreError::Rejected(_) => Self::invalid("The write was rejected."),
             StoreError::Invalid(message) => Self::invalid(message),
             StoreError::Balance(unfit) => Self::new(ErrorKind::FailedPrecondition, unfit.to_string()),
-            StoreError::Diverged => {
+            StoreError::Diverged | StoreError::Restored => {
                 Self::new(ErrorKind::Internal, "An internal error occurred.").because(error.to_string())
             }
             StoreError::Internal(cause) => Self::new(ErrorKind::Internal, "An internal error occurred.").because(cause),

@@ -35,12 +35,18 @@ pub struct Activity {
     started: Instant,
     /// The phase's beginning in milliseconds since `started`, times four, plus the phase's number.
     state: AtomicU64,
+    /// The time by which the client must have read the counted answers that are on their way, in milliseconds since
+    /// `started`; 0 while there are none.
+    answer_due: AtomicU64,
+    /// Number of such answers.
+    answers: AtomicU64,
 }
 
 impl Activity {
     /// The activity of a connection that has just been accepted, and whose first request is expected.
     pub fn new(started: Instant) -> Self {
-        let activity = Self { started, state: AtomicU64::new(0) };
+        let activity =
+            Self { started, state: AtomicU64::new(0), answer_due: AtomicU64::new(0), answers: AtomicU64::new(0) };
         activity.enter(Phase::Reading);
         activity
     }
@@ -48,6 +54,33 @@ impl Activity {
     /// Notes that `phase` begins now.
     pub fn enter(&self, phase: Phase) {
         self.state.store(self.now() << 2 | phase as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that an answer of so many bytes is to be read, at the minimum rate.
+    pub(super) fn answer_begins(&self, bytes: usize, limits: &HttpLimits) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        if limits.answer_rate_min == 0 {
+            return;
+        }
+        let needs_ms = bytes as u64 * 1_000 / limits.answer_rate_min;
+        let begin = match self.answer_due.load(Ordering::Relaxed) {
+            0 => self.now() + limits.write_timeout_ms,
+            due => due,
+        };
+        self.answer_due.store(begin + needs_ms, Ordering::Relaxed);
+    }
+
+    /// Notes that the last byte of an answer has left.
+    pub(super) fn answer_left(&self) {
+        if self.answers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.answer_due.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the client reads more slowly than it must.
+    pub fn is_answer_late(&self) -> bool {
+        let due = self.answer_due.load(Ordering::Relaxed);
+        due != 0 && self.now() >= due
     }
 
     fn now(&self) -> Millis {
@@ -67,6 +100,9 @@ impl Activity {
 
     /// The time of the next check; `None` if the phase has lasted too long.
     pub fn next_check(&self, limits: &HttpLimits) -> Option<Instant> {
+        if self.is_answer_late() {
+            return None;
+        }
         let (phase, since) = self.phase();
         let now = self.now();
         let allowed = match phase {
@@ -81,7 +117,11 @@ impl Activity {
         // A phase with a shorter timeout may begin before the next check, so the check is no later than the shortest
         // timeout.
         let shortest = limits.read_timeout_ms.min(limits.write_timeout_ms).max(1);
-        Some(self.at((since + allowed).min(now + shortest)))
+        let due = match self.answer_due.load(Ordering::Relaxed) {
+            0 => Millis::MAX,
+            due => due,
+        };
+        Some(self.at((since + allowed).min(now + shortest).min(due)))
     }
 
     fn at(&self, millis: Millis) -> Instant {

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::header::{FORWARDED, HeaderMap, HeaderName, VIA};
+use muster_domain::address::is_private;
 
 /// The address of the client that made a request.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,7 @@ impl ClientAddress {
 /// the right. The leftmost of these names the client. A peer with a public address is not one of the proxies: it is the
 /// client, whatever its headers say.
 pub fn client_address(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize) -> IpAddr {
-    if proxy_count == 0 || !is_private(peer.ip()) {
+    if !is_proxy(peer.ip(), proxy_count) {
         return peer.ip();
     }
     let mut entries: Vec<&str> = headers
@@ -54,6 +55,11 @@ pub fn client_address(peer: SocketAddr, headers: &HeaderMap, proxy_count: usize)
     entry.and_then(|entry| parse_entry(entry)).unwrap_or(peer.ip())
 }
 
+/// Whether a peer is one of the proxies in front of the server, which pass requests of many clients on.
+pub fn is_proxy(peer: IpAddr, proxy_count: usize) -> bool {
+    proxy_count > 0 && is_private(peer)
+}
+
 /// Whether the headers show that a proxy passed the request on.
 pub fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDING.iter().any(|name| headers.contains_key(name))
@@ -62,13 +68,6 @@ pub fn is_forwarded(headers: &HeaderMap) -> bool {
 fn parse_entry(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
     bare.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
-}
-
-fn is_private(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod address;
 pub mod ambiguity;
+mod answers;
 pub mod body;
 pub mod compress;
 pub mod cors;
@@ -20,6 +21,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use muster_domain::admission::AddressSlot;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 use tokio_rustls::TlsAcceptor;
@@ -52,21 +54,27 @@ pub async fn serve(stream: TcpStream, peer: SocketAddr, shard: Rc<Shard>, guard:
     }
 }
 
-async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>, guard: ConnectionGuard) {
-    if let Some((upgraded, opening)) = serve_requests(stream, peer, shard.clone()).await
+async fn serve_transport<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>, mut guard: ConnectionGuard) {
+    if let Some((upgraded, opening, of_address)) = serve_requests(stream, peer, shard.clone()).await
         && let Ok(parts) = upgraded.downcast::<TokioIo<Watched<S>>>()
     {
+        guard.count_for_client(of_address);
         let stream = parts.io.into_inner().io;
         session::start(stream, parts.read_buf, opening, shard, guard);
     }
 }
 
 /// Answers requests until the connection ends, or until one of them turns it into a socket.
-async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Shard>) -> Option<(Upgraded, Opening)> {
+async fn serve_requests<S: Transport>(
+    stream: S,
+    peer: SocketAddr,
+    shard: Rc<Shard>,
+) -> Option<(Upgraded, Opening, Option<AddressSlot>)> {
     let activity = Arc::new(Activity::new(Instant::now()));
+    let number = shard.number_connection();
     let pending: Rc<RefCell<Option<PendingSocket>>> = Rc::default();
     let exchange =
-        Rc::new(Exchange { shard: shard.clone(), peer, activity: activity.clone(), pending: pending.clone() });
+        Rc::new(Exchange { shard: shard.clone(), peer, number, activity: activity.clone(), pending: pending.clone() });
     let service = service_fn(move |request| {
         let exchange = exchange.clone();
         async move { exchange.answer(request).await }
@@ -80,15 +88,16 @@ async fn serve_requests<S: Transport>(stream: S, peer: SocketAddr, shard: Rc<Sha
         .half_close(true)
         .serve_connection(io, service)
         .with_upgrades();
-    drive(connection, &activity, &shard).await;
+    drive(connection, number, &activity, &shard).await;
     let pending = pending.borrow_mut().take();
-    let PendingSocket { upgrade, opening } = pending?;
-    Some((upgrade.await.ok()?, opening))
+    let PendingSocket { upgrade, opening, of_address } = pending?;
+    Some((upgrade.await.ok()?, opening, of_address))
 }
 
 /// Drives a connection to its end. Enforces its timeouts, and closes it when the server stops.
 async fn drive<S, F>(
     connection: http1::UpgradeableConnection<TokioIo<Watched<S>>, F>,
+    number: u64,
     activity: &Activity,
     shard: &Shard,
 ) where
@@ -96,7 +105,6 @@ async fn drive<S, F>(
     F: hyper::service::HttpService<hyper::body::Incoming, ResBody = service::Body>,
     F::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let number = shard.number_connection();
     let mut connection = std::pin::pin!(connection);
     let mut timer = std::pin::pin!(sleep_until(Instant::now()));
     let mut is_stopping = false;
@@ -115,6 +123,9 @@ async fn drive<S, F>(
             match activity.next_check(&shard.config.http) {
                 Some(next) => timer.as_mut().reset(next),
                 None => {
+                    if activity.is_answer_late() {
+                        shard.metrics.answers_too_slow.fetch_add(1, Ordering::Relaxed);
+                    }
                     shard.metrics.http_timeouts.fetch_add(1, Ordering::Relaxed);
                     return Poll::Ready(());
                 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, poll};
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-    PRAGMA, SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
+    PRAGMA, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
 };
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -23,11 +23,14 @@ use hyper::upgrade::OnUpgrade;
 use muster_api::game::{Headers, RequestOrigin};
 use muster_api::http::{self as api, HttpRequest, HttpResponse};
 use muster_api::routes::RouteRequest;
+use muster_domain::admission::{AddressRate, AddressRefused, AddressSlot};
+use muster_domain::{Error, ErrorKind};
 use muster_wire::code::{self, Code};
 use muster_wire::operations::{self, RouteError};
 
 use super::activity::{Activity, Phase};
 use super::address::ClientAddress;
+use super::answers::{self, Reader};
 use super::body::{self, BodyError};
 use super::{address, ambiguity, compress, cors};
 use crate::shard::{Shard, Working};
@@ -43,6 +46,8 @@ pub struct PendingSocket {
     pub upgrade: OnUpgrade,
     /// The session that the socket opens.
     pub opening: Opening,
+    /// The socket's share of the connections of its client's address, if the connection itself is a proxy's.
+    pub of_address: Option<AddressSlot>,
 }
 
 /// Things that all requests of one connection share.
@@ -51,6 +56,8 @@ pub struct Exchange {
     pub shard: Rc<Shard>,
     /// The address of the peer.
     pub peer: SocketAddr,
+    /// The connection's number on its shard.
+    pub number: u64,
     /// The connection's present phase.
     pub activity: Arc<Activity>,
     /// A request that turns the connection into a socket is stored here.
@@ -72,6 +79,11 @@ impl Exchange {
             None => self.answer_caught(request).await,
         };
         let mut response = self.finish(response, accepts_gzip).await;
+        if let Some(reader) = response.extensions_mut().remove::<Reader>()
+            && answers::is_counted(&response)
+        {
+            response = answers::count(response, &reader, &self.shard, self.number, &self.activity);
+        }
         if is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -113,7 +125,7 @@ impl Exchange {
             return error(Code::Unavailable, LEAVING);
         }
         if self.shard.is_ready().await {
-            return respond(HttpResponse { status: 200, content_type: api::JSON, body: b"{}".to_vec() });
+            return respond(HttpResponse::ok(b"{}".to_vec()));
         }
         error(Code::Unavailable, "The database does not answer.")
     }
@@ -128,6 +140,15 @@ impl Exchange {
             Err(refusal) => return self.refuse_body(parts.uri.path(), refusal),
         };
         let client = self.client(&parts.headers);
+        let reader = Reader { client, authorization: parts.headers.get(AUTHORIZATION).cloned() };
+        let mut response = self.run(parts, body, client).await;
+        if answers::is_counted(&response) {
+            response.extensions_mut().insert(reader);
+        }
+        response
+    }
+
+    async fn run(&self, parts: Parts, body: Bytes, client: ClientAddress) -> Response<Body> {
         let mut operation = Box::pin(run_operation(self.shard.clone(), parts, body, client));
         // Many operations finish at the first poll, and need no task.
         if let Poll::Ready(response) = poll!(operation.as_mut()) {
@@ -158,7 +179,7 @@ impl Exchange {
         } else {
             code::error_body(Code::InvalidArgument.number().into(), refusal.text())
         };
-        respond(HttpResponse { status: Code::InvalidArgument.http_status(), content_type: api::JSON, body })
+        respond(HttpResponse { status: Code::InvalidArgument.http_status(), ..HttpResponse::ok(body) })
     }
 
     /// The client's address, with its port if the client is the peer itself.
@@ -182,12 +203,20 @@ impl Exchange {
         let authorization = text_header(request.headers(), AUTHORIZATION);
         let query = request.uri().query().unwrap_or_default();
         let client = self.client(request.headers());
-        let opening = match session::authorise(&self.shard.app, authorization, query, client) {
+        let opening = session::authorise(&self.shard.app, authorization, query, client);
+        let of_address = match self.admit_socket(client, opening.as_ref().map_err(|(status, _)| *status)) {
+            Ok(of_address) => of_address,
+            Err(refused) => {
+                self.shard.metrics.sockets_refused.fetch_add(1, Ordering::Relaxed);
+                return respond(HttpResponse::refusal(&refused));
+            }
+        };
+        let opening = match opening {
             Ok(opening) => opening,
             Err((status, text)) => return self.refuse_socket(status, text),
         };
         let upgrade = hyper::upgrade::on(&mut request);
-        *self.pending.borrow_mut() = Some(PendingSocket { upgrade, opening });
+        *self.pending.borrow_mut() = Some(PendingSocket { upgrade, opening, of_address });
         let mut response = Response::new(Body::default());
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         let headers = response.headers_mut();
@@ -197,6 +226,35 @@ impl Exchange {
             headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
         }
         response
+    }
+
+    /// Books a handshake, or the answer to a bad token, of the client's address. Answers the socket's share of the
+    /// address's connections, if the connection itself is a proxy's.
+    fn admit_socket(
+        &self,
+        client: ClientAddress,
+        opening: Result<&Opening, StatusCode>,
+    ) -> Result<Option<AddressSlot>, Error> {
+        let (admission, now) = (&self.shard.app.admission, self.shard.app.clock.now());
+        let opening = match opening {
+            Ok(opening) => opening,
+            Err(StatusCode::UNAUTHORIZED) => {
+                admission.take(AddressRate::BadCredentials, Some(client.ip), now)?;
+                return Ok(None);
+            }
+            Err(_) => return Ok(None),
+        };
+        admission.take(AddressRate::Handshakes, Some(client.ip), now)?;
+        if let Some(seconds) = self.shard.app.barred.refused_sec(opening.user_id(), now) {
+            let message = format!("This player has sent too many messages. Please try again in {seconds} seconds.");
+            let error = Error::new(ErrorKind::ResourceExhausted, message);
+            return Err(Error { retry_after_sec: Some(seconds), ..error });
+        }
+        if !address::is_proxy(self.peer.ip(), self.shard.config.proxy_count) {
+            return Ok(None);
+        }
+        let too_many = |_| AddressRefused { rate: AddressRate::Handshakes, retry_after_sec: OPEN_RETRY_SEC };
+        Ok(admission.open(client.ip).map_err(too_many)?)
     }
 
     fn refuse_socket(&self, status: StatusCode, text: &'static str) -> Response<Body> {
@@ -284,6 +342,8 @@ impl Headers for RequestHeaders<'_> {
 
 /// The beginning of the paths by which players sign in.
 const SIGN_IN: &str = "/v2/account/authenticate/";
+/// Time after which a client whose address has as many sockets as it may can ask again, in seconds.
+const OPEN_RETRY_SEC: u32 = 10;
 /// The answer of a node that is draining.
 const LEAVING: &str = "This server is draining and takes nobody new. Please connect again: another takes over.";
 
@@ -292,12 +352,7 @@ const FORWARDED_REFUSED: &str = "This is a development server with well-known ke
 
 async fn gzip(response: Response<Body>) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
-    // The body is complete, so collecting it never waits.
-    let Some(Ok(bytes)) =
-        http_body_util::BodyExt::collect(body).now_or_never().map(|done| done.map(|all| all.to_bytes()))
-    else {
-        return Response::from_parts(parts, Body::default());
-    };
+    let bytes = whole(body);
     if bytes.len() < compress::COMPRESS_BYTES_MIN {
         return Response::from_parts(parts, Body::new(bytes));
     }
@@ -311,6 +366,12 @@ async fn gzip(response: Response<Body>) -> Response<Body> {
     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
     Response::from_parts(parts, Body::from(folded))
+}
+
+/// The bytes of a body, which is complete: collecting them neither waits nor fails.
+pub(super) fn whole(body: Body) -> Bytes {
+    let collected = http_body_util::BodyExt::collect(body).now_or_never();
+    collected.and_then(|collected| Some(collected.ok()?.to_bytes())).unwrap_or_default()
 }
 
 fn text_header(headers: &HeaderMap, name: http::HeaderName) -> Option<&str> {
@@ -327,10 +388,15 @@ fn error(code: Code, message: &str) -> Response<Body> {
     respond(HttpResponse::error(code, message))
 }
 
-fn respond(answer: HttpResponse) -> Response<Body> {
+pub(super) fn respond(answer: HttpResponse) -> Response<Body> {
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    if let Some(seconds) = answer.retry_after_sec {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 

@@ -97,6 +97,14 @@ where
         }
     }
 
+    /// Sets the timer to `at` unless it is set to an earlier time.
+    pub(super) fn wake_by(&mut self, at: Millis, context: &mut Context<'_>) {
+        let is_earlier = self.timer.deadline() > self.shared.started + Duration::from_millis(at);
+        if is_earlier {
+            self.set_timer(at, context);
+        }
+    }
+
     /// Acts on timers that are due, and sets the timer for the next.
     fn run_timers(&mut self, context: &mut Context<'_>) -> Result<(), CloseReason> {
         while self.timer.as_mut().poll(context).is_ready() {
@@ -109,7 +117,10 @@ where
                 self.keep_alive.received(now, 0);
             }
             match self.keep_alive.due(now, &self.shared.limits.keep_alive) {
-                Directive::Wait(at) => self.timer.as_mut().reset(self.shared.started + Duration::from_millis(at)),
+                Directive::Wait(at) => {
+                    let at = self.slowed_until().map_or(at, |slowed_until| at.min(slowed_until));
+                    self.timer.as_mut().reset(self.shared.started + Duration::from_millis(at));
+                }
                 // Nobody is there to be told; the session may go on over another socket.
                 Directive::Close(reason) if self.handle.resumption().is_some() => return Err(reason),
                 Directive::Close(reason) => self.begin_close(reason, reason.code(), context),

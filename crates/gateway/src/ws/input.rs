@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use muster_live::CloseReason;
+use muster_live::{CloseReason, Millis};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection::{Connection, ConnectionEnd, Phase};
@@ -29,6 +29,8 @@ pub(super) struct Input {
     pub(super) has_read: bool,
     /// See [`SocketShared::wake_after_pause`](super::shared::SocketShared::wake_after_pause).
     pause: u32,
+    /// The time until which the socket is slowed; 0 for one that is not.
+    slowed_until: Millis,
 }
 
 impl Input {
@@ -41,6 +43,7 @@ impl Input {
             is_cut_short: false,
             has_read: false,
             pause: 0,
+            slowed_until: 0,
         }
     }
 
@@ -94,8 +97,9 @@ where
 
     fn go_on(&mut self, answers: &mut AnswerOutput<'_>, context: &mut Context<'_>) -> Result<(), ConnectionEnd> {
         let is_closing = matches!(self.phase, Phase::Closing(_));
-        let may_start = !is_closing && !self.shared.is_paused() && !self.is_behind(answers);
+        let may_start = !is_closing && !self.shared.is_paused() && !self.is_slowed() && !self.is_behind(answers);
         let outcome = self.work.go_on(may_start, answers, context);
+        self.slow(context);
         if !is_closing {
             return outcome.map_err(ConnectionEnd::close);
         }
@@ -114,7 +118,26 @@ where
 
     /// Whether data frames have to wait.
     pub(super) fn is_held(&self) -> bool {
-        matches!(self.phase, Phase::Open) && (self.shared.is_paused() || self.work.is_full())
+        matches!(self.phase, Phase::Open) && (self.shared.is_paused() || self.work.is_full() || self.is_slowed())
+    }
+
+    /// Whether the session sends more than it may.
+    fn is_slowed(&self) -> bool {
+        self.input.slowed_until != 0 && self.now() < self.input.slowed_until
+    }
+
+    /// Stops reading for a time if the message that was handled says so.
+    fn slow(&mut self, context: &mut Context<'_>) {
+        let hold_ms = self.work.take_hold_ms();
+        if hold_ms > 0 && matches!(self.phase, Phase::Open) {
+            self.input.slowed_until = self.now() + Millis::from(hold_ms);
+            self.wake_by(self.input.slowed_until, context);
+        }
+    }
+
+    /// The time until which the socket is slowed, if it is.
+    pub(super) fn slowed_until(&self) -> Option<Millis> {
+        self.is_slowed().then_some(self.input.slowed_until)
     }
 
     fn read(
@@ -220,7 +243,9 @@ where
         };
         *messages += 1;
         self.handle.note_arrived();
-        self.work.take(message, answers, context).map_err(ConnectionEnd::close)?;
+        let taken = self.work.take(message, answers, context);
+        self.slow(context);
+        taken.map_err(ConnectionEnd::close)?;
         Ok(true)
     }
 

@@ -11,6 +11,7 @@ use muster_api::authorise::session_token;
 use muster_api::context::App;
 use muster_api::game::Client;
 use muster_api::realtime::{Operation, SocketSession};
+use muster_domain::UserId;
 use muster_domain::ids::SessionId;
 use muster_domain::sessions::Claims;
 use muster_live::{CloseReason, Delivery, Discarded, Place, SessionKey};
@@ -38,6 +39,13 @@ pub struct Opening {
     pub(super) client: Client,
     /// The request for a session that survives its socket, if the client made one.
     pub(super) resume: Option<ResumeRequest>,
+}
+
+impl Opening {
+    /// The user whose session it is.
+    pub fn user_id(&self) -> UserId {
+        self.claims.user_id
+    }
 }
 
 /// Decides whether a socket may open.

@@ -24,6 +24,11 @@ pub trait MessageHandler {
     /// Handles one message. The payload of a reply that stands at once is appended to `reply`.
     fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome;
 
+    /// The time for which the socket should not be read after the last message, in milliseconds. Answered once.
+    fn take_hold_ms(&mut self) -> u32 {
+        0
+    }
+
     /// The type of frame that this session's format travels in.
     fn opcode(&self) -> Opcode;
 }
@@ -34,6 +39,10 @@ pub(crate) type SessionWork = Work<Rc<SocketSession>>;
 impl MessageHandler for Rc<SocketSession> {
     fn message(&mut self, payload: &[u8], reply: &mut Vec<u8>) -> MessageOutcome {
         SocketSession::message(self, payload, reply)
+    }
+
+    fn take_hold_ms(&mut self) -> u32 {
+        SocketSession::take_hold_ms(self)
     }
 
     fn opcode(&self) -> Opcode {
@@ -59,6 +68,8 @@ pub struct Work<H> {
     operation: Option<Operation>,
     /// Messages that wait; made for the first of them.
     waiting: Option<Box<WaitingMessages>>,
+    /// See [`MessageHandler::take_hold_ms`].
+    hold_ms: u32,
 }
 
 #[derive(Default)]
@@ -73,7 +84,7 @@ struct WaitingMessages {
 impl<H: MessageHandler> Work<H> {
     /// Work without any message yet.
     pub fn new(handler: H) -> Self {
-        Self { handler, operation: None, waiting: None }
+        Self { handler, operation: None, waiting: None, hold_ms: 0 }
     }
 
     pub(super) fn opcode(&self) -> Opcode {
@@ -83,6 +94,12 @@ impl<H: MessageHandler> Work<H> {
     /// Whether no further message may come for now: one of those here has to be handled first.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.is_full)
+    }
+
+    /// The time for which the socket should not be read because of the messages that were handled, in milliseconds.
+    /// Answered once.
+    pub(super) fn take_hold_ms(&mut self) -> u32 {
+        std::mem::take(&mut self.hold_ms)
     }
 
     /// Whether everything that came is dealt with.
@@ -122,7 +139,7 @@ impl<H: MessageHandler> Work<H> {
         // This is done even if nothing ran: the operation may have gone on without its socket.
         answers.handle.release_own(answers.output);
         polled?;
-        while may_start && self.operation.is_none() {
+        while may_start && self.operation.is_none() && self.hold_ms == 0 {
             let Some(message) = self.next_waiting() else { break };
             self.handle(&message, answers, context)?;
         }
@@ -155,6 +172,7 @@ impl<H: MessageHandler> Work<H> {
         reply.clear();
         let handled = handle.handling(|| self.handler.message(payload, reply));
         let Some(outcome) = handled else { return Err(CloseReason::Panic) };
+        self.hold_ms = self.handler.take_hold_ms();
         if !reply.is_empty() {
             frame::write_frame(self.handler.opcode(), reply, output);
         }

@@ -24,12 +24,20 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, DuplexStream, ReadBuf};
 use tokio::sync::oneshot;
 
 pub const OUTBOX_FRAMES_MAX: usize = 16;
+/// Time for which the socket is not read after `hold`.
+pub const HOLD_MS: u32 = 50;
 const PIPE_BYTES: usize = 4_096;
 
 /// Runs a test in a runtime with timers. The timers never fire, because no test lasts that long.
 pub fn in_runtime(test: impl FnOnce()) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { test() });
+}
+
+/// Runs a test whose time stands still until the test moves it on.
+pub fn in_paused_runtime(test: impl AsyncFnOnce()) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(test());
 }
 
 /// A text frame as the server sends it.
@@ -94,6 +102,7 @@ pub struct Script {
     handle: Rc<SocketHandle>,
     shared: Rc<SocketShared<Counters>>,
     gates: Gates,
+    hold_ms: u32,
 }
 
 impl MessageHandler for Script {
@@ -103,6 +112,7 @@ impl MessageHandler for Script {
         match word {
             "push" => self.handle.push(frame("pushed"), Delivery::Reliable),
             "pause" => self.shared.pause(),
+            "hold" => self.hold_ms = HOLD_MS,
             "panic" => {
                 self.handle.push(frame("pushed"), Delivery::Reliable);
                 panic!("as the message says");
@@ -122,6 +132,10 @@ impl MessageHandler for Script {
         }
         reply.extend_from_slice(name.as_bytes());
         MessageOutcome::Done
+    }
+
+    fn take_hold_ms(&mut self) -> u32 {
+        std::mem::take(&mut self.hold_ms)
     }
 
     fn opcode(&self) -> Opcode {
@@ -186,7 +200,7 @@ impl Rig {
         let outbox = OutboxLimits { bytes_max: 4_096, frames_max: OUTBOX_FRAMES_MAX };
         let handle = Rc::new(SocketHandle::new(Rc::new(Pushing::new(outbox, metrics.clone()))));
         let gates = Gates::default();
-        let script = Script { handle: handle.clone(), shared: shared.clone(), gates: gates.clone() };
+        let script = Script { handle: handle.clone(), shared: shared.clone(), gates: gates.clone(), hold_ms: 0 };
         let (client, server) = tokio::io::duplex(PIPE_BYTES);
         let connection = Connection::new(server, b"", Work::new(script), handle.clone(), shared.clone());
         let woken = Arc::new(Woken::default());

@@ -160,6 +160,11 @@ impl Plane {
         self.sessions.hears(key, stream)
     }
 
+    /// About how many sessions hear a stream: those of this shard, as if as many of every other shard did.
+    pub fn hearers(&self, stream: &StreamKey) -> usize {
+        self.sessions.hearers(stream).saturating_mul(self.sessions.routes.places().len().max(1))
+    }
+
     /// The streams of a mode that a session is on.
     pub fn streams_of(&self, key: SessionKey, mode: u8) -> Vec<StreamKey> {
         let streams = self.sessions.registry.get(key).map_or(&[][..], |session| &session.streams);

@@ -1,6 +1,7 @@
-//! Reads a log: the matches in it that have not ended, and their histories.
+//! Reads a log: the matches in it that have not ended, and their histories, as they are now or as of the moment of a
+//! database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,6 +10,8 @@ use muster_live::matches::MatchId;
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What as RecordKind;
 
+use super::comparison::LatestWrites;
+use super::latest_write::LoggedWrite;
 use super::parts::Joiner;
 use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 
@@ -17,6 +20,10 @@ use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 pub(crate) struct LogContents {
     /// The matches that have not ended.
     pub(crate) histories: BTreeMap<MatchId, History>,
+    /// The matches that have ended, each with its latest keyed write.
+    pub(crate) ended: BTreeMap<MatchId, LoggedWrite>,
+    /// As of the moment of a database: the matches that began later.
+    pub(crate) unbegun: BTreeSet<MatchId>,
     /// The first error of a record that cannot be read. Nobody knows which match such a record belongs to.
     pub(crate) unreadable: Option<Error>,
 }
@@ -27,6 +34,8 @@ pub(crate) struct History {
     pub(crate) calls: Result<CallHistory>,
     /// The moment since which the match could not go on, if a former owner failed to resume it.
     pub(crate) stranded_at: Option<Timestamp>,
+    /// The reason why it could not; empty if the log does not tell.
+    pub(crate) why: String,
     /// The records of the match in the log, from which `calls` was read.
     pub(crate) records: Vec<wire::Record>,
 }
@@ -38,20 +47,27 @@ pub struct CallHistory {
     pub(crate) first_answers: Vec<RecordedAnswer>,
     /// Each call with the answers of the host in it.
     pub(crate) calls: Vec<(Called, Vec<RecordedAnswer>)>,
+    /// The latest keyed write of the match that the history tells of.
+    pub(crate) latest_write: LoggedWrite,
+    /// The latest keyed write that the database has, if the database was asked.
+    pub(crate) in_database: LoggedWrite,
+    /// Whether later calls were dropped, because the database lacks their payments.
+    pub(crate) is_set_back: bool,
 }
 
 /// The point at which a match starts when it is resumed or replayed.
 pub(crate) enum Start {
     /// The first callback.
-    Begun { origin: MatchOrigin, params: Bytes },
+    Begun { origin: MatchOrigin, params: Bytes, latest_write: LoggedWrite },
     /// A snapshot.
     Snapshot(Box<Snapshot>),
 }
 
 impl Start {
     fn of_begun(begun: wire::Begun) -> Result<Self> {
-        let wire::Begun { origin, params } = begun;
-        Ok(Self::Begun { origin: MatchOrigin::of_wire(origin)?, params })
+        let wire::Begun { origin, params, latest_write } = begun;
+        let latest_write = LoggedWrite::of_wire(latest_write.as_ref());
+        Ok(Self::Begun { origin: MatchOrigin::of_wire(origin)?, params, latest_write })
     }
 
     fn of_snapshot(id: MatchId, snapshot: wire::Snapshot) -> Result<Self> {
@@ -63,6 +79,14 @@ impl Start {
         match self {
             Self::Begun { .. } => 0,
             Self::Snapshot(snapshot) => snapshot.calls,
+        }
+    }
+
+    /// The latest keyed write before the start.
+    pub(crate) fn latest_write(&self) -> LoggedWrite {
+        match self {
+            Self::Begun { latest_write, .. } => *latest_write,
+            Self::Snapshot(snapshot) => snapshot.latest_write,
         }
     }
 }
@@ -88,6 +112,9 @@ impl CallHistory {
 
     fn answered(&mut self, answered: wire::Answered) -> Result<()> {
         let (call, answered) = RecordedAnswer::of_wire(answered)?;
+        if let Some(written) = answered.written {
+            self.latest_write = LoggedWrite::Some(written);
+        }
         match self.calls.last_mut() {
             Some((called, answers)) if called.call == call => answers.push(answered),
             None if call == 0 => self.first_answers.push(answered),
@@ -100,8 +127,29 @@ impl CallHistory {
 
 impl History {
     fn new(start: Result<Start>) -> Self {
-        let calls = start.map(|start| CallHistory { start, first_answers: Vec::new(), calls: Vec::new() });
-        Self { calls, stranded_at: None, records: Vec::new() }
+        let calls = start.map(|start| CallHistory {
+            latest_write: start.latest_write(),
+            start,
+            first_answers: Vec::new(),
+            calls: Vec::new(),
+            in_database: LoggedWrite::Untold,
+            is_set_back: false,
+        });
+        Self { calls, stranded_at: None, why: String::new(), records: Vec::new() }
+    }
+
+    /// Drops the latest call, which has this number.
+    fn drop_call(&mut self, number: u64) {
+        let is_it =
+            |record: &wire::Record| matches!(&record.what, Some(RecordKind::Called(called)) if called.call == number);
+        if let Some(position) = self.records.iter().rposition(is_it) {
+            self.records.truncate(position);
+        }
+        if let Ok(calls) = &mut self.calls
+            && calls.calls.last().is_some_and(|(called, _)| called.call == number)
+        {
+            calls.calls.pop();
+        }
     }
 
     /// Adds a record to the history of calls, unless an earlier one could not be read.
@@ -114,23 +162,70 @@ impl History {
     }
 }
 
+/// The moment of a database, as of which a log is read.
+struct Moment<'a> {
+    /// The latest keyed write that the database has of each match.
+    database: &'a LatestWrites,
+    /// Matches whose records so far go beyond the moment. Their further records are not read.
+    is_past: BTreeSet<MatchId>,
+}
+
+/// The latest keyed write that a record tells of.
+fn latest_write_of(record: &wire::Record) -> LoggedWrite {
+    let latest_write = match &record.what {
+        Some(RecordKind::Begun(begun)) => begun.latest_write.as_ref(),
+        Some(RecordKind::Answered(answered)) => answered.latest_write.as_ref(),
+        Some(RecordKind::Snapshot(snapshot)) => snapshot.latest_write.as_ref(),
+        Some(RecordKind::Ended(ended)) => ended.latest_write.as_ref(),
+        _ => None,
+    };
+    LoggedWrite::of_wire(latest_write)
+}
+
 impl LogContents {
-    fn take(&mut self, record: wire::Record) -> Result<()> {
+    /// Takes in a record, unless it is of a later moment than the database.
+    fn take_until(&mut self, record: wire::Record, moment: &mut Option<Moment<'_>>) -> Result<()> {
+        let Some(known) = moment else { return self.take(record, moment) };
+        let id = match_id(&record.match_id)?;
+        if known.is_past.contains(&id) {
+            return Ok(());
+        }
+        let latest = known.database.get(&id).copied();
+        if !latest_write_of(&record).is_missing_after(latest) {
+            return self.take(record, moment);
+        }
+        known.is_past.insert(id);
+        if let Some(RecordKind::Answered(answered)) = &record.what {
+            let is_begun_call = latest.is_some_and(|latest| i64::try_from(answered.call) == Ok(latest.tick));
+            match self.histories.get_mut(&id) {
+                // The call has made other writes before, which the database has. The rest of the call is made again.
+                _ if is_begun_call => {}
+                Some(history) if answered.call > 0 => history.drop_call(answered.call),
+                Some(_) => {
+                    self.histories.remove(&id);
+                    self.unbegun.insert(id);
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: wire::Record, moment: &mut Option<Moment<'_>>) -> Result<()> {
         let id = match_id(&record.match_id)?;
         match record.what.clone() {
-            Some(RecordKind::Begun(begun)) => {
-                self.histories.insert(id, History::new(Start::of_begun(begun)));
-            }
-            Some(RecordKind::Snapshot(snapshot)) => {
-                self.histories.insert(id, History::new(Start::of_snapshot(id, snapshot)));
-            }
+            Some(RecordKind::Begun(begun)) => self.begin(id, Start::of_begun(begun)),
+            Some(RecordKind::Snapshot(snapshot)) => self.begin(id, Start::of_snapshot(id, snapshot)),
             Some(RecordKind::Called(called)) => self.note(id, |history| history.called(called)),
             Some(RecordKind::Answered(answered)) => self.note(id, |history| history.answered(answered)),
-            Some(RecordKind::Ended(_)) => drop(self.histories.remove(&id)),
-            Some(RecordKind::Carried(wire::Carried { records, stranded_at })) => {
-                records.into_iter().try_for_each(|record| self.take(record))?;
+            Some(RecordKind::Ended(_)) => {
+                self.histories.remove(&id);
+                self.ended.insert(id, latest_write_of(&record));
+            }
+            Some(RecordKind::Carried(wire::Carried { records, stranded_at, why })) => {
+                records.into_iter().try_for_each(|record| self.take_until(record, moment))?;
                 if let Some(history) = self.histories.get_mut(&id) {
-                    history.stranded_at = stranded_at.map(Timestamp);
+                    (history.stranded_at, history.why) = (stranded_at.map(Timestamp), why);
                 }
                 return Ok(());
             }
@@ -144,6 +239,11 @@ impl LogContents {
         Ok(())
     }
 
+    fn begin(&mut self, id: MatchId, start: Result<Start>) {
+        self.ended.remove(&id);
+        self.histories.insert(id, History::new(start));
+    }
+
     fn note(&mut self, id: MatchId, note: impl FnOnce(&mut CallHistory) -> Result<()>) {
         if let Some(history) = self.histories.get_mut(&id) {
             history.note(note);
@@ -153,9 +253,20 @@ impl LogContents {
 
 /// Reads the records of a log in their order.
 pub(crate) fn read(records: impl IntoIterator<Item = Bytes>) -> LogContents {
+    read_until(records, None)
+}
+
+/// Reads the records of a log in their order, each match up to the first keyed write that the database lacks.
+pub(crate) fn read_at(records: impl IntoIterator<Item = Bytes>, database: &LatestWrites) -> LogContents {
+    read_until(records, Some(Moment { database, is_past: BTreeSet::new() }))
+}
+
+fn read_until(records: impl IntoIterator<Item = Bytes>, mut moment: Option<Moment<'_>>) -> LogContents {
     let (mut contents, mut joiner) = (LogContents::default(), Joiner::default());
     for record in records {
-        let read = joiner.take(record).and_then(|record| record.map_or(Ok(()), |record| contents.take(record)));
+        let read = joiner
+            .take(record)
+            .and_then(|record| record.map_or(Ok(()), |record| contents.take_until(record, &mut moment)));
         if let Err(error) = read {
             contents.unreadable.get_or_insert(error);
         }

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use muster_domain::ids::Uuid;
+use muster_domain::ports::keyed_writes::LatestWrite;
 use muster_domain::{Result as DomainResult, Timestamp};
 use muster_live::Partition;
 use muster_live::matches::{Callback, LogError, LogFuture, MatchId, Outline, RecordNumber, Return};
 use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What as RecordKind;
 
+use super::latest_write::LoggedWrite;
 use super::open_log::OpenLog;
 use super::parts;
 use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, id_bytes};
@@ -24,7 +26,7 @@ pub struct Journal {
     log: Rc<OpenLog>,
     recording: RefCell<Option<Box<dyn Recording>>>,
     /// Whether the match may have made keyed writes.
-    pub(super) has_written: Cell<bool>,
+    pub(crate) has_written: Cell<bool>,
 }
 
 impl Journal {
@@ -62,7 +64,7 @@ impl Journal {
 
     /// Writes the former records of a resumed match to its recording, which begins with them.
     pub(crate) fn carried(&self, records: &[wire::Record]) {
-        self.recorded(RecordKind::Carried(wire::Carried { records: records.to_vec(), stranded_at: None }));
+        self.recorded(RecordKind::Carried(wire::Carried { records: records.to_vec(), ..Default::default() }));
     }
 
     /// Writes the return of a call. Only recordings hold returns.
@@ -97,8 +99,8 @@ impl Journal {
 
     /// Writes that the match begins.
     pub(crate) fn begun(&self, origin: &MatchOrigin, params: &Bytes) -> Result<RecordNumber, LogError> {
-        let (origin, params) = (Some(origin.to_wire()), params.clone());
-        self.append(RecordKind::Begun(wire::Begun { origin, params }))
+        let (origin, params, latest_write) = (Some(origin.to_wire()), params.clone(), LoggedWrite::None.to_wire());
+        self.append(RecordKind::Begun(wire::Begun { origin, params, latest_write }))
     }
 
     /// Writes that a callback is called.
@@ -106,15 +108,17 @@ impl Journal {
         self.append(RecordKind::Called(Called::to_wire(call, now, tick, callback))).map(drop)
     }
 
-    /// Writes an answer of the host.
+    /// Writes an answer of the host, and the keyed write behind it if the database has it.
     pub(crate) fn answered(
         &self,
         call: u64,
         ordinal: u32,
         function: &str,
         answer: &DomainResult<Value>,
+        written: Option<LatestWrite>,
     ) -> Result<(), LogError> {
-        self.append(RecordKind::Answered(RecordedAnswer::to_wire(call, ordinal, function, answer))).map(drop)
+        let answered = RecordedAnswer::to_wire(call, ordinal, function, answer, written);
+        self.append(RecordKind::Answered(answered)).map(drop)
     }
 
     /// Writes a snapshot of the match. `calls` is the count of its calls so far, without the first callback.
@@ -124,17 +128,18 @@ impl Journal {
         calls: u64,
         state: &[u8],
         outline: &Outline,
+        latest_write: LoggedWrite,
     ) -> Result<RecordNumber, LogError> {
-        self.append(RecordKind::Snapshot(Snapshot::to_wire(origin, calls, state, outline)))
+        self.append(RecordKind::Snapshot(Snapshot::to_wire(origin, calls, state, outline, latest_write)))
     }
 
     /// Writes that the match is over, and finishes its recording. Answers whether the log has taken the record; if not,
     /// the log takes it later.
-    pub(crate) fn ended(&self, why: &str) -> Result<bool, LogError> {
-        self.recorded(RecordKind::Ended(wire::Ended { why: why.to_owned() }));
+    pub(crate) fn ended(&self, why: &str, latest_write: LoggedWrite) -> Result<bool, LogError> {
+        self.recorded(RecordKind::Ended(wire::Ended { why: why.to_owned(), latest_write: latest_write.to_wire() }));
         if let Some(recording) = self.recording.take() {
             recording.finish();
         }
-        self.log.end(self.id, why)
+        self.log.end(self.id, why, latest_write)
     }
 }

@@ -23,6 +23,8 @@ pub struct LoggedMatch {
     pub players: usize,
     /// The moment since which the match cannot go on, if it could not when its log was taken over.
     pub stranded_at: Option<Timestamp>,
+    /// The reason why it cannot; empty if the log does not tell.
+    pub why: String,
 }
 
 /// The matches of a log that have not ended, by its records in their order.
@@ -39,13 +41,13 @@ pub fn matches_of(records: impl IntoIterator<Item = Bytes>) -> Vec<LoggedMatch> 
             },
             Err(error) => (Err(error.message.to_string()), 0),
         };
-        LoggedMatch { id, origin, players, stranded_at: history.stranded_at }
+        LoggedMatch { id, origin, players, stranded_at: history.stranded_at, why: history.why }
     });
     listed.collect()
 }
 
 /// The record that a match has ended, for this reason.
 pub fn end_record(id: MatchId, why: &str) -> Bytes {
-    let ended = RecordKind::Ended(wire::Ended { why: why.to_owned() });
+    let ended = RecordKind::Ended(wire::Ended { why: why.to_owned(), latest_write: None });
     wire::Record { match_id: id_bytes(id.0), what: Some(ended) }.to_bytes().into()
 }

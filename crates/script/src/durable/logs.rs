@@ -78,14 +78,15 @@ impl Logs {
     }
 
     /// Ends matches that could not go on for too long. Does nothing if the last search was less than [`AGE_INTERVAL`]
-    /// ago.
-    pub(crate) fn age(&self, now: Timestamp) {
+    /// ago. Answers the logs in which matches were ended.
+    pub(crate) fn age(&self, now: Timestamp) -> Vec<Rc<OpenLog>> {
         let since = now.0.saturating_sub(self.aged_at.get().0);
-        if u128::try_from(since).is_ok_and(|since| since >= AGE_INTERVAL.as_micros()) {
-            self.aged_at.set(now);
-            let open: Vec<Rc<OpenLog>> = self.open.borrow().values().cloned().collect();
-            open.iter().for_each(|log| log.give_up_stranded(now));
+        if u128::try_from(since).is_err() || u128::try_from(since).is_ok_and(|since| since < AGE_INTERVAL.as_micros()) {
+            return Vec::new();
         }
+        self.aged_at.set(now);
+        let open: Vec<Rc<OpenLog>> = self.open.borrow().values().cloned().collect();
+        open.into_iter().filter(|log| log.give_up_stranded(now)).collect()
     }
 
     /// Closes the log of a partition, which another place owns now or soon.

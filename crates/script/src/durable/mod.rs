@@ -7,8 +7,12 @@
 //! Now and then the state is written as a snapshot. The match itself then goes on with a state read from the snapshot,
 //! so that its tables have the same order as in a match that is restored.
 
+pub mod backup;
+pub(crate) mod comparison;
+pub(crate) mod forgetting;
 pub(crate) mod history;
 pub(crate) mod journal;
+pub(crate) mod latest_write;
 pub mod listing;
 pub mod logs;
 pub mod open_log;

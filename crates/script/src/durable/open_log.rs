@@ -17,6 +17,7 @@ use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What as RecordKind;
 use tokio::sync::OnceCell;
 
+use super::latest_write::LoggedWrite;
 use super::parts;
 use super::record::id_bytes;
 
@@ -46,8 +47,13 @@ pub struct OpenLog {
     running: RefCell<BTreeSet<MatchId>>,
     /// Matches of an earlier open log, which has failed. They have ended, but the log does not say so yet.
     given_up: BTreeSet<MatchId>,
-    /// Matches whose end the log has not taken yet, with the reason of the end.
-    unended: RefCell<BTreeMap<MatchId, String>>,
+    /// Matches whose end the log has not taken yet.
+    unended: RefCell<BTreeMap<MatchId, wire::Ended>>,
+    /// Matches whose end is in the log, and of which the database may have writes. The end stays in the log until these
+    /// are forgotten, since a match in the database that no log has is taken for a lost one.
+    ended: RefCell<Vec<MatchId>>,
+    /// Matches that the log had when it was taken over, also those that have ended.
+    known: RefCell<BTreeSet<MatchId>>,
     /// Matches that cannot go on, each with the moment since which it cannot.
     stranded: RefCell<BTreeMap<MatchId, Timestamp>>,
 }
@@ -83,6 +89,8 @@ impl OpenLog {
             running: RefCell::default(),
             given_up,
             unended: RefCell::default(),
+            ended: RefCell::default(),
+            known: RefCell::default(),
             stranded: RefCell::default(),
         })
     }
@@ -167,6 +175,16 @@ impl OpenLog {
         self.running.borrow_mut().insert(id);
     }
 
+    /// Notes the matches that the log had when it was taken over.
+    pub(crate) fn set_known(&self, known: BTreeSet<MatchId>) {
+        self.known.replace(known);
+    }
+
+    /// Whether the log has or had the match since this place took it over.
+    pub(crate) fn knows(&self, id: MatchId) -> bool {
+        self.known.borrow().contains(&id) || self.running.borrow().contains(&id) || self.ended.borrow().contains(&id)
+    }
+
     /// Notes that a match does not run here any more: its end is in the log, or it is resumed later.
     pub(crate) fn leave(&self, id: MatchId) {
         self.running.borrow_mut().remove(&id);
@@ -201,9 +219,10 @@ impl OpenLog {
     ///
     /// # Errors
     /// When the log is closed.
-    pub(crate) fn end(&self, id: MatchId, why: &str) -> Result<bool, LogError> {
+    pub(crate) fn end(&self, id: MatchId, why: &str, latest_write: LoggedWrite) -> Result<bool, LogError> {
         self.check()?;
-        self.unended.borrow_mut().insert(id, why.to_owned());
+        let ended = wire::Ended { why: why.to_owned(), latest_write: latest_write.to_wire() };
+        self.unended.borrow_mut().insert(id, ended);
         self.write_ends();
         self.check()?;
         self.trim();
@@ -212,15 +231,35 @@ impl OpenLog {
 
     fn write_ends(&self) {
         loop {
-            let next = self.unended.borrow().first_key_value().map(|(id, why)| (*id, why.clone()));
-            let Some((id, why)) = next else { return };
-            let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Ended(wire::Ended { why })) };
-            if self.append(&[record.to_bytes().into()]).is_err() {
+            let next = self.unended.borrow().first_key_value().map(|(id, ended)| (*id, ended.clone()));
+            let Some((id, ended)) = next else { return };
+            let may_have_written = LoggedWrite::of_wire(ended.latest_write.as_ref()) != LoggedWrite::None;
+            let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Ended(ended)) };
+            let Ok(number) = self.append(&[record.to_bytes().into()]) else {
                 // The records of the match stay until its end is written.
                 return;
-            }
+            };
             self.unended.borrow_mut().remove(&id);
+            if may_have_written {
+                self.needed.borrow_mut().insert(id, Need::From(number));
+                self.ended.borrow_mut().push(id);
+            } else {
+                self.needed.borrow_mut().remove(&id);
+            }
+        }
+    }
+
+    /// Takes the matches whose end is in the log and whose writes are to be forgotten.
+    pub(crate) fn take_ended(&self) -> Vec<MatchId> {
+        self.ended.take()
+    }
+
+    /// Notes that the writes of an ended match are forgotten, so that its end need not stay in the log.
+    pub(crate) fn forgotten(&self, id: MatchId) {
+        // A match with the same id may have been made meanwhile, whose records are needed.
+        if !self.running.borrow().contains(&id) {
             self.needed.borrow_mut().remove(&id);
+            self.trim();
         }
     }
 
@@ -234,9 +273,11 @@ impl OpenLog {
         &self,
         id: MatchId,
         records: Vec<wire::Record>,
-        stranded_at: Option<Timestamp>,
+        stranded: Option<(Timestamp, &str)>,
     ) -> Result<(), LogError> {
-        let carried = wire::Carried { records, stranded_at: stranded_at.map(|at| at.0) };
+        let stranded_at = stranded.map(|(since, _)| since);
+        let why = stranded.map(|(_, why)| why.to_owned()).unwrap_or_default();
+        let carried = wire::Carried { records, stranded_at: stranded_at.map(|at| at.0), why };
         let record = wire::Record { match_id: id_bytes(id.0), what: Some(RecordKind::Carried(carried)) };
         let written = parts::split(&record).and_then(|parts| self.append(&parts));
         self.needed_from(id, written)?;
@@ -280,16 +321,18 @@ impl OpenLog {
         }
     }
 
-    /// Ends matches that could not go on for more than [`STRANDED_KEPT`].
-    pub(super) fn give_up_stranded(&self, now: Timestamp) {
+    /// Ends matches that could not go on for more than [`STRANDED_KEPT`]. Answers whether there are such.
+    pub(super) fn give_up_stranded(&self, now: Timestamp) -> bool {
         let old: Vec<MatchId> =
             self.stranded.borrow().iter().filter(|(_, since)| is_given_up(**since, now)).map(|(id, _)| *id).collect();
+        let are_any = !old.is_empty();
         for id in old {
             tracing::error!(%id, "a durable match cannot go on for too long: it is given up");
             self.stranded.borrow_mut().remove(&id);
             // If that fails, the next owner finds in the log since when the match cannot go on, and ends it.
-            let _ = self.end(id, "it could not go on for too long");
+            let _ = self.end(id, "it could not go on for too long", LoggedWrite::Untold);
         }
+        are_any
     }
 }
 

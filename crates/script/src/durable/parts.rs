@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn ended(id: u8, bytes: usize) -> wire::Record {
-        let what = RecordKind::Ended(wire::Ended { why: "x".repeat(bytes) });
+        let what = RecordKind::Ended(wire::Ended { why: "x".repeat(bytes), latest_write: None });
         wire::Record { match_id: vec![id; 16].into(), what: Some(what) }
     }
 

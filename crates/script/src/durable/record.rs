@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_domain::ids::{SessionId, UserId, Uuid};
+use muster_domain::ports::keyed_writes::LatestWrite;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::{
     Broadcast, Callback, Input, Joiner, LeaveReason, Left, MatchId, Outline, Seated, Sender, Timer, Timers,
@@ -11,6 +12,7 @@ use muster_live::matches::{
 use muster_live::{Place, Presence, SessionKey, SessionRef};
 use muster_wire::match_log as wire;
 
+use super::latest_write::LoggedWrite;
 use super::seed::SEED_BYTES;
 use crate::value::Value;
 
@@ -42,6 +44,8 @@ pub(crate) struct RecordedAnswer {
     pub(crate) ordinal: u32,
     pub(crate) function: String,
     pub(crate) answer: Result<Value>,
+    /// The keyed write that the function has made, if the database is known to have it.
+    pub(crate) written: Option<LatestWrite>,
 }
 
 /// A snapshot of a match after a call.
@@ -51,6 +55,7 @@ pub(crate) struct Snapshot {
     pub(crate) calls: u64,
     pub(crate) state: Bytes,
     pub(crate) outline: Outline,
+    pub(crate) latest_write: LoggedWrite,
 }
 
 fn damaged(what: &str) -> Error {
@@ -244,7 +249,13 @@ const KINDS: [(ErrorKind, u32); 10] = [
 ];
 
 impl RecordedAnswer {
-    pub(super) fn to_wire(call: u64, ordinal: u32, function: &str, answer: &Result<Value>) -> wire::Answered {
+    pub(super) fn to_wire(
+        call: u64,
+        ordinal: u32,
+        function: &str,
+        answer: &Result<Value>,
+        written: Option<LatestWrite>,
+    ) -> wire::Answered {
         use wire::answered::Answer;
         let answer = match answer {
             Ok(value) => Answer::Value(value.clone().encode().into()),
@@ -253,7 +264,8 @@ impl RecordedAnswer {
                 Answer::Refusal(wire::Refusal { code, message: error.message.to_string() })
             }
         };
-        wire::Answered { call, ordinal, function: function.to_owned(), answer: Some(answer) }
+        let latest_write = written.and_then(|written| LoggedWrite::Some(written).to_wire());
+        wire::Answered { call, ordinal, function: function.to_owned(), latest_write, answer: Some(answer) }
     }
 
     /// The serial number of the call, and the answer.
@@ -267,12 +279,19 @@ impl RecordedAnswer {
                 Err(Error::new(kind, message))
             }
         };
-        Ok((wire.call, Self { ordinal: wire.ordinal, function: wire.function, answer }))
+        let written = LoggedWrite::of_wire(wire.latest_write.as_ref()).write();
+        Ok((wire.call, Self { ordinal: wire.ordinal, function: wire.function, answer, written }))
     }
 }
 
 impl Snapshot {
-    pub(super) fn to_wire(origin: &MatchOrigin, calls: u64, state: &[u8], outline: &Outline) -> wire::Snapshot {
+    pub(super) fn to_wire(
+        origin: &MatchOrigin,
+        calls: u64,
+        state: &[u8],
+        outline: &Outline,
+        latest_write: LoggedWrite,
+    ) -> wire::Snapshot {
         let seated = |seated: &Seated| wire::Seated {
             presence: Some(presence_to_wire(&seated.presence)),
             has_joined: seated.has_joined,
@@ -289,6 +308,7 @@ impl Snapshot {
             sent: outline.sent.iter().map(broadcast_to_wire).collect(),
             timers: outline.timers.all().iter().map(timer_to_wire).collect(),
             sent_count: outline.sent_count,
+            latest_write: latest_write.to_wire(),
         }
     }
 
@@ -310,7 +330,8 @@ impl Snapshot {
             sent: wire.sent.into_iter().map(broadcast_of_wire).collect::<Result<_>>()?,
             sent_count: wire.sent_count,
         };
-        Ok(Self { origin, calls: wire.calls, state: wire.state, outline })
+        let latest_write = LoggedWrite::of_wire(wire.latest_write.as_ref());
+        Ok(Self { origin, calls: wire.calls, state: wire.state, outline, latest_write })
     }
 }
 

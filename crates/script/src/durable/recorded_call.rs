@@ -6,19 +6,22 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use muster_domain::ports::clock::{Clock, Entropy};
-use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{LatestWrite, WriteKey, WriteStamp};
+use muster_domain::ports::multi_update::MultiOutcome;
+use muster_domain::ports::store::StoreError;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::LogError;
 use muster_wire::api::Event;
 
 use super::journal::Journal;
+use super::latest_write::LoggedWrite;
 use super::record::{MatchOrigin, RecordedAnswer};
 use super::seed::Chance;
 use crate::host::{Arguments, Current, EffectClass, Host, HostAnswer, HostFunction, HostFuture, Run};
 use crate::value::Value;
 
 /// Limit on the writes of one call of a host function that have keys of their own; further writes share the last key.
-const WRITES_PER_FUNCTION: u32 = 64;
+pub(crate) const WRITES_PER_FUNCTION: u32 = 64;
 
 /// One call of a callback of a recorded match.
 pub(crate) struct RecordedCall {
@@ -40,6 +43,12 @@ pub(crate) struct RecordedCall {
     asked: Cell<u32>,
     /// Count of the writes of the latest of these calls.
     writes: Cell<u32>,
+    /// The latest keyed write of the match that the database is known to have.
+    latest_write: Rc<Cell<LoggedWrite>>,
+    /// The keyed write of the latest function, if the database is known to have it.
+    written: Cell<Option<LatestWrite>>,
+    /// The reason why the database refused a keyed write for good: it does not belong to the log of the match.
+    refused: RefCell<Option<String>>,
     /// Events for listeners. They leave when everything that led to them is durable.
     events: RefCell<Vec<Event>>,
     /// Set when the log did not take an answer of the host. The call fails then, because it might get another answer
@@ -65,6 +74,7 @@ impl RecordedCall {
         number: u64,
         now: Timestamp,
         chance: Chance,
+        latest_write: Rc<Cell<LoggedWrite>>,
         former: Option<FormerCall>,
     ) -> Rc<Self> {
         let is_replayed = former.is_some();
@@ -80,6 +90,9 @@ impl RecordedCall {
             known: RefCell::new(former.answers.into()),
             asked: Cell::default(),
             writes: Cell::default(),
+            latest_write,
+            written: Cell::default(),
+            refused: RefCell::default(),
             events: RefCell::default(),
             unlogged: RefCell::default(),
             diverged: RefCell::default(),
@@ -124,6 +137,27 @@ impl RecordedCall {
         self.unlogged.borrow().clone().map_or(Ok(()), Err)
     }
 
+    /// The reason why the database refused a keyed write of the call for good, if it did.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.refused.borrow().clone()
+    }
+
+    /// Notes the outcome of a keyed write.
+    pub(super) fn note_write(&self, key: WriteKey, outcome: &std::result::Result<MultiOutcome, StoreError>) {
+        match outcome {
+            // These refusals are stored as the answers are.
+            Ok(_) | Err(StoreError::Conflict(_) | StoreError::Rejected(_) | StoreError::Balance(_)) => {
+                let written = LatestWrite { tick: key.tick, ordinal: key.ordinal, at: self.now };
+                self.written.set(Some(written));
+                self.latest_write.set(LoggedWrite::Some(written));
+            }
+            Err(error @ (StoreError::Diverged | StoreError::Restored)) => {
+                self.refused.borrow_mut().get_or_insert(error.to_string());
+            }
+            Err(StoreError::Invalid(_) | StoreError::Unavailable(_) | StoreError::Internal(_)) => {}
+        }
+    }
+
     fn diverge(&self, told: String) -> Error {
         self.diverged.borrow_mut().get_or_insert(told.clone());
         Error::new(ErrorKind::Internal, told)
@@ -137,7 +171,8 @@ impl RecordedCall {
         // The latest function that was asked is the one that writes.
         let ordinal = self.asked.get().saturating_sub(1) * WRITES_PER_FUNCTION + write.min(WRITES_PER_FUNCTION - 1);
         let tick = i64::try_from(self.number).unwrap_or(i64::MAX);
-        WriteStamp { now: self.now, key: Some(WriteKey { match_id: self.journal.match_id(), tick, ordinal }) }
+        let after = self.latest_write.get().write().map(|latest| (latest.tick, latest.ordinal));
+        WriteStamp { now: self.now, key: Some(WriteKey { match_id: self.journal.match_id(), tick, ordinal, after }) }
     }
 
     /// Calls a host function. If the call is repeated, the function answers what it answered before.
@@ -165,10 +200,14 @@ impl RecordedCall {
         let ordinal = self.asked.get();
         self.asked.set(ordinal + 1);
         self.writes.set(0);
+        self.written.set(None);
         if let Some(before) = self.known.borrow_mut().pop_front() {
             if before.ordinal != ordinal || before.function != function.name {
                 let told = format!("it called {} where it had called {}", function.name, before.function);
                 return Err(self.diverge(told));
+            }
+            if let Some(written) = before.written {
+                self.latest_write.set(LoggedWrite::Some(written));
             }
             return before.answer.map(HostAnswer::Ready);
         }
@@ -180,7 +219,7 @@ impl RecordedCall {
         let journal = self.journal.clone();
         let keep = move |answer: &Result<Value>| {
             call.chance.leave();
-            call.journal.answered(call.number, ordinal, name, answer).map_err(|error| {
+            call.journal.answered(call.number, ordinal, name, answer, call.written.get()).map_err(|error| {
                 call.unlogged.replace(Some(error.clone()));
                 lost(error)
             })

@@ -10,6 +10,7 @@ use muster_live::matches::{
 };
 
 use super::journal::Journal;
+use super::latest_write::LoggedWrite;
 use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot};
 use super::recorded_call::{FormerCall, RecordedCall};
 use super::seed::{Chance, Seed};
@@ -20,6 +21,9 @@ pub const SNAPSHOT_SEC: u32 = 5;
 /// Callbacks after which the next snapshot is due even if fewer ticks have passed.
 const SNAPSHOT_CALLS: u64 = 4_096;
 
+/// Numbers of broadcasts that a match skips when calls of it were dropped: more than the dropped calls can have sent.
+const SKIPPED_BROADCASTS: u64 = 1 << 32;
+
 /// One recorded match.
 pub(crate) struct RecordedMatch {
     pub(crate) journal: Rc<Journal>,
@@ -28,6 +32,8 @@ pub(crate) struct RecordedMatch {
     outline: RefCell<Outline>,
     /// Count of calls so far, without the first callback.
     calls: Cell<u64>,
+    /// The latest keyed write of the match that the database is known to have.
+    latest_write: Rc<Cell<LoggedWrite>>,
     is_over: Cell<bool>,
     /// Set while a recording is replayed: calls must have no effects.
     is_sealed: Cell<bool>,
@@ -47,25 +53,37 @@ struct SnapshotDue {
 
 impl RecordedMatch {
     /// A match that begins with its first callback.
-    pub(crate) fn new(journal: Rc<Journal>, outline: Outline, origin: MatchOrigin) -> Rc<Self> {
-        Self::with(journal, origin, outline, 0)
+    pub(crate) fn new(
+        journal: Rc<Journal>,
+        outline: Outline,
+        origin: MatchOrigin,
+        latest_write: LoggedWrite,
+    ) -> Rc<Self> {
+        Self::with(journal, origin, outline, 0, latest_write)
     }
 
     /// A match that goes on from a snapshot.
     pub(crate) fn resumed(journal: Rc<Journal>, snapshot: &Snapshot) -> Rc<Self> {
-        let Snapshot { origin, calls, outline, .. } = snapshot;
-        let resumed = Self::with(journal, origin.clone(), outline.clone(), *calls);
+        let Snapshot { origin, calls, outline, latest_write, .. } = snapshot;
+        let resumed = Self::with(journal, origin.clone(), outline.clone(), *calls, *latest_write);
         resumed.plan_snapshot();
         resumed
     }
 
-    fn with(journal: Rc<Journal>, origin: MatchOrigin, outline: Outline, calls: u64) -> Rc<Self> {
+    fn with(
+        journal: Rc<Journal>,
+        origin: MatchOrigin,
+        outline: Outline,
+        calls: u64,
+        latest_write: LoggedWrite,
+    ) -> Rc<Self> {
         Rc::new(Self {
             journal,
             seed: Seed::new(origin.seed),
             origin: Rc::new(origin),
             outline: RefCell::new(outline),
             calls: Cell::new(calls),
+            latest_write: Rc::new(Cell::new(latest_write)),
             is_over: Cell::default(),
             is_sealed: Cell::default(),
             snapshot_due: Cell::default(),
@@ -84,7 +102,8 @@ impl RecordedMatch {
 
     fn recorded_call(&self, number: u64, now: Timestamp, former: Option<FormerCall>) -> Rc<RecordedCall> {
         let chance = Chance::new(self.seed.clone(), number);
-        RecordedCall::new(self.journal.clone(), self.origin.clone(), number, now, chance, former)
+        let (journal, origin, latest_write) = (self.journal.clone(), self.origin.clone(), self.latest_write.clone());
+        RecordedCall::new(journal, origin, number, now, chance, latest_write, former)
     }
 
     fn former(&self, answers: Vec<RecordedAnswer>) -> FormerCall {
@@ -182,12 +201,34 @@ impl RecordedMatch {
         self.plan_snapshot();
         let outline = self.outline.borrow();
         let calls = self.calls.get();
-        self.journal.snapshot(&self.origin, calls, state, &outline)
+        self.journal.snapshot(&self.origin, calls, state, &outline, self.latest_write.get())
     }
 
     /// Notes that the match is over. Answers whether it was over before.
     pub(crate) fn end(&self) -> bool {
         self.is_over.replace(true)
+    }
+
+    /// The latest keyed write that the log of the match is to tell of when it ends.
+    pub(crate) fn latest_write_at_end(&self) -> LoggedWrite {
+        match self.latest_write.get() {
+            // The answer to a write may have been lost.
+            LoggedWrite::None if self.has_written() => LoggedWrite::Untold,
+            latest_write => latest_write,
+        }
+    }
+
+    /// Sets the latest keyed write, if the records of the match do not tell of it.
+    pub(crate) fn learn_latest_write(&self, in_database: LoggedWrite) {
+        if self.latest_write.get() == LoggedWrite::Untold {
+            self.latest_write.set(in_database);
+        }
+    }
+
+    /// Skips numbers of broadcasts, after calls that had sent some were dropped. Sessions drop a broadcast whose number
+    /// they have had.
+    pub(crate) fn skip_broadcast_numbers(&self) {
+        self.outline.borrow_mut().sent_count += SKIPPED_BROADCASTS;
     }
 
     /// Whether the match may have made keyed writes.

@@ -7,6 +7,7 @@ use muster_wire::match_log as wire;
 use muster_wire::match_log::record::What as RecordKind;
 
 use super::history::Start;
+use super::latest_write::LoggedWrite;
 use super::parts::Joiner;
 use super::record::{Called, MatchOrigin, RecordedAnswer, Snapshot, match_id};
 
@@ -78,8 +79,8 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
     let id = match_id(&record.match_id)?;
     let Some(transcript) = transcript else {
         let start = match record.what {
-            Some(RecordKind::Begun(wire::Begun { origin, params })) => {
-                Start::Begun { origin: MatchOrigin::of_wire(origin)?, params }
+            Some(RecordKind::Begun(wire::Begun { origin, params, .. })) => {
+                Start::Begun { origin: MatchOrigin::of_wire(origin)?, params, latest_write: LoggedWrite::Untold }
             }
             Some(RecordKind::Snapshot(snapshot)) => Start::Snapshot(Box::new(Snapshot::of_wire(id, snapshot)?)),
             Some(RecordKind::Carried(wire::Carried { records, .. })) => {
@@ -111,7 +112,7 @@ fn take(transcript: &mut Option<Transcript>, record: wire::Record) -> Result<()>
                 outcome.snapshot = Some(snapshot);
             }
         }
-        Some(RecordKind::Ended(wire::Ended { why })) => transcript.end = Some(why),
+        Some(RecordKind::Ended(wire::Ended { why, .. })) => transcript.end = Some(why),
         // The match was resumed here, or the record is from a later release.
         Some(RecordKind::Begun(_) | RecordKind::Carried(_) | RecordKind::Part(_)) | None => {}
     }

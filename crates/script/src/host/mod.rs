@@ -80,6 +80,7 @@ pub use streams::{
 use types::{AMOUNTS, TEXTS, field, maybe, only};
 pub use types::{Field, RecordType, Type};
 
+use crate::durable::latest_write::NotedWrites;
 use crate::durable::open_log::OpenLog;
 use crate::functions::ServerFacts;
 use crate::languages::LanguageMatches;
@@ -134,6 +135,11 @@ impl Host {
     /// The stamp of a write: its moment, and in a durable match the key under which the write happens once.
     fn stamp(&self) -> WriteStamp {
         self.current.recorded_call().map_or_else(|| WriteStamp::at(self.clock.now()), |call| call.stamp())
+    }
+
+    /// The store for the keyed writes of the current call. In a durable match the log learns of them.
+    fn keyed_writes(&self) -> NotedWrites {
+        NotedWrites::new(self.store.clone(), self.current.recorded_call())
     }
 }
 

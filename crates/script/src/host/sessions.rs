@@ -52,6 +52,7 @@ impl Host {
             entropy: &*self.entropy,
             user_ids: self.signing.user_ids,
             guessing: &self.signing.guessing,
+            admission: None,
             address: None,
             now: self.clock.now(),
         }

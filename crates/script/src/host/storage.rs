@@ -131,7 +131,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 let objects = Record::list(arguments.any(), "objects")?;
                 let writes = objects.into_iter().map(to_write).collect::<Result<_>>()?;
                 let request = MultiUpdateRequest { writes, ..MultiUpdateRequest::default() };
-                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                let made = multi_update::run(&host.keyed_writes(), &*host.entropy, request, host.stamp()).await?;
                 Ok(Value::List(made.acks.into_iter().map(of_ack).collect()))
             })
         }),
@@ -150,7 +150,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 let objects = Record::list(arguments.any(), "object ids")?;
                 let deletes = objects.into_iter().map(to_delete).collect::<Result<_>>()?;
                 let request = MultiUpdateRequest { deletes, ..MultiUpdateRequest::default() };
-                multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                multi_update::run(&host.keyed_writes(), &*host.entropy, request, host.stamp()).await?;
                 Ok(Value::Nil)
             })
         }),

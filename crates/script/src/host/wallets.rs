@@ -77,7 +77,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                 let metadata = object(arguments.any(), "metadata")?.unwrap_or_else(|| NO_METADATA.to_owned());
                 let change = WalletChangeRequest { user_id, changeset, metadata };
                 let ledger = arguments.flag();
-                let changed = wallet::update(&*host.store, &*host.entropy, change, ledger, host.stamp()).await?;
+                let changed =
+                    wallet::update(&host.keyed_writes(), &*host.entropy, change, ledger, host.stamp()).await?;
                 Ok(Value::Results(vec![of_amounts(changed.updated), of_amounts(changed.previous)]))
             })
         }),
@@ -98,7 +99,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
                     return Ok(Value::Results(Vec::new()));
                 }
                 let ledger = arguments.flag();
-                let changed = wallet::update_all(&*host.store, &*host.entropy, changes, ledger, host.stamp()).await?;
+                let changed =
+                    wallet::update_all(&host.keyed_writes(), &*host.entropy, changes, ledger, host.stamp()).await?;
                 Ok(of_changes(changed))
             })
         }),
@@ -180,7 +182,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         run: Run::Later(|host, arguments| {
             Box::pin(async move {
                 let request = to_request(arguments)?;
-                let made = multi_update::run(&*host.store, &*host.entropy, request, host.stamp()).await?;
+                let made = multi_update::run(&host.keyed_writes(), &*host.entropy, request, host.stamp()).await?;
                 let acks = Value::List(made.acks.into_iter().map(of_ack).collect());
                 Ok(Value::Results(vec![acks, of_changes(made.wallets)]))
             })

@@ -1,20 +1,26 @@
 //! Durable matches of all languages: matches in the log of a partition are resumed when this place takes the partition
 //! over, and released when another place does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::join_all;
 use muster_domain::Timestamp;
 use muster_domain::ids::Uuid;
+use muster_domain::limits::KEYED_WRITE_LIFE_SEC;
 use muster_live::matches::{Chain, LogError, MatchId, Outline};
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
 
 use super::{Durable, LanguageMatches};
+use crate::durable::comparison::{self, Compared, Fate, LatestWrites};
+use crate::durable::forgetting::forget_ended;
 use crate::durable::history::{self, CallHistory, History, LogContents};
+use crate::durable::latest_write::LoggedWrite;
 use crate::durable::open_log::{OpenLog, is_given_up};
 use crate::durable::transcript::Transcript;
 use crate::engines::EngineDurableMatches;
@@ -28,6 +34,18 @@ struct Stranded {
     /// The moment since which it cannot go on, if a former owner has written one to the log.
     since: Option<Timestamp>,
     why: Arc<str>,
+    /// The condition on which the match goes on, for the operator.
+    needs: &'static str,
+}
+
+const NEEDS_MODULES: &str = "with modules that fit";
+const NEEDS_DATABASE: &str = "with a database and a log of matches that belong together";
+
+impl Durable {
+    /// The moment before which the database keeps neither outcomes nor ends of matches.
+    fn pruned_before(&self) -> Timestamp {
+        self.clock.now().plus_seconds(-KEYED_WRITE_LIFE_SEC)
+    }
 }
 
 impl LanguageMatches {
@@ -40,10 +58,42 @@ impl LanguageMatches {
         let (written, unwritten): (Vec<_>, Vec<_>) =
             partitions.into_iter().partition(|(partition, _)| is_written(partition));
         durable.unwritten.borrow_mut().extend(unwritten.iter().copied());
+        let ours: BTreeSet<Partition> = written.iter().chain(&unwritten).map(|(partition, _)| *partition).collect();
         for (partition, epoch) in unwritten {
             durable.owner.taken_over(partition, epoch, Vec::new());
         }
         join_all(written.into_iter().map(|(partition, epoch)| self.take_over_one(durable, partition, epoch))).await;
+        self.tell_of_lost_logs(|partition| ours.contains(&partition)).await;
+    }
+
+    /// Tells the operator of matches that have not ended according to the database, but that no log has. `is_ours`
+    /// tells which partitions this place owns.
+    pub async fn tell_of_lost_logs(&self, is_ours: impl Fn(Partition) -> bool) {
+        let Some(durable) = &self.durable else { return };
+        let latest = match durable.store.latest_keyed_writes(None).await {
+            Ok(latest) => latest,
+            Err(error) => return tracing::warn!(%error, "the logs of matches are not compared with the database"),
+        };
+        let pruned_before = durable.pruned_before();
+        for (id, latest) in latest.into_iter().map(|(id, latest)| (MatchId(id), latest)) {
+            let is_lost = || match durable.logs.get(id.partition()) {
+                Some(log) => log.resumed.initialized() && !log.knows(id),
+                None => true,
+            };
+            if latest.is_end() || !is_ours(id.partition()) || !is_lost() {
+                continue;
+            }
+            if latest.at >= pruned_before {
+                durable.metrics.matches_unfit.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(
+                    %id,
+                    "a durable match is lost: the database has payments of it, and the log of matches does not have \
+                     it. The log is older than the database, or the database is older and the match has ended since"
+                );
+            } else if let Err(error) = durable.store.end_keyed_writes(id.0, durable.clock.now()).await {
+                tracing::debug!(%id, %error, "a lost match is forgotten later");
+            }
+        }
     }
 
     /// Opens the log of a partition before a match is made there, and resumes the matches in it, which another place
@@ -133,27 +183,58 @@ impl LanguageMatches {
         matches: &mut Vec<Outline>,
     ) -> Result<(), LogError> {
         log.take().await?;
-        let LogContents { histories, unreadable } = history::read(log.found());
-        if let Some(error) = unreadable {
+        let found = log.found();
+        let contents = history::read(found.iter().cloned());
+        log.set_known(contents.histories.keys().chain(contents.ended.keys()).copied().collect());
+        if let Some(error) = &contents.unreadable {
             let partition = log.partition.number();
             tracing::error!(partition, %error, "a log of matches holds what cannot be read: nothing of it is removed");
             log.need_all(MatchId(Uuid::nil()));
         }
         let match_log = durable.logs.match_log();
-        let unwanted = if histories.is_empty() { BTreeSet::new() } else { match_log.unwanted().await? };
+        let unwanted = if contents.histories.is_empty() { BTreeSet::new() } else { match_log.unwanted().await? };
+        let Compared { fates, ended, ended_later } = self.compare(durable, &found, contents).await;
+        drop(found);
         let mut forgotten = Vec::new();
-        for (id, history) in histories {
+        for (id, fate) in fates {
             if log.was_given_up(id) {
-                log.end(id, "its log had failed")?;
+                log.end(id, "its log had failed", LoggedWrite::Untold)?;
                 continue;
             }
             if unwanted.contains(&id) {
                 tracing::warn!(%id, "a durable match is ended, as an operator wants");
-                log.end(id, "an operator has ended it")?;
+                log.end(id, "an operator has ended it", LoggedWrite::Untold)?;
                 forgotten.push(id);
                 continue;
             }
-            let History { calls, stranded_at, records } = history;
+            let history = match fate {
+                Fate::GoesOn(history) => history,
+                Fate::GoesBack(history) => {
+                    durable.metrics.matches_set_back.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(
+                        %id,
+                        "a durable match goes back to before the payments that the database lacks: the database is \
+                         older than the log of matches, or has lost its latest changes"
+                    );
+                    history
+                }
+                Fate::NeverBegan => {
+                    durable.metrics.matches_set_back.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!(%id, "a durable match is ended: it began after the moment of the database");
+                    log.end(id, "it began after the moment of the database", LoggedWrite::None)?;
+                    continue;
+                }
+                Fate::Stays(History { stranded_at, records, .. }, why) => {
+                    durable.metrics.matches_unfit.fetch_add(1, Ordering::Relaxed);
+                    self.strand(
+                        durable,
+                        log,
+                        Stranded { id, records, since: stranded_at, why, needs: NEEDS_DATABASE },
+                    )?;
+                    continue;
+                }
+            };
+            let History { calls, stranded_at, records, .. } = history;
             let resumed = match calls {
                 Ok(calls) => self.resume_one(durable, log, id, calls, &records).await,
                 Err(error) => Err(error.message.as_ref().into()),
@@ -164,7 +245,7 @@ impl LanguageMatches {
                     log.leave(id);
                     // The match may have failed only because the log has failed.
                     log.check()?;
-                    let stranded = Stranded { id, records, since: stranded_at, why };
+                    let stranded = Stranded { id, records, since: stranded_at, why, needs: NEEDS_MODULES };
                     self.strand(durable, log, stranded)?;
                 }
             }
@@ -174,8 +255,44 @@ impl LanguageMatches {
         }
         log.synced(Duration::ZERO).await?;
         forgotten.into_iter().for_each(|id| match_log.forgotten(id));
+        for id in ended_later {
+            durable.metrics.matches_unfit.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                %id,
+                "a durable match has ended with payments that the database lacks: the database is older than the log \
+                 of matches, or has lost its latest changes"
+            );
+        }
+        for id in ended {
+            // If that fails, the match is taken for a lost one later.
+            if let Err(error) = durable.store.end_keyed_writes(id.0, durable.clock.now()).await {
+                tracing::debug!(%id, %error, "writes of a match that has ended are forgotten later");
+            }
+        }
         log.settle();
+        forget_ended(durable.store.clone(), durable.clock.clone(), log.clone()).await;
         Ok(())
+    }
+
+    /// Compares the matches of a log with the database. If the database does not answer, all go on: a database that is
+    /// older than its matches refuses what they pay.
+    async fn compare(&self, durable: &Durable, found: &[Bytes], contents: LogContents) -> Compared {
+        let asked: Vec<Uuid> = contents.histories.keys().chain(contents.ended.keys()).map(|id| id.0).collect();
+        if asked.is_empty() {
+            return Compared::default();
+        }
+        match durable.store.latest_keyed_writes(Some(asked)).await {
+            Ok(latest) => {
+                let database: LatestWrites = latest.into_iter().map(|(id, latest)| (MatchId(id), latest)).collect();
+                comparison::compare(found, contents, &database, durable.pruned_before())
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a log of matches is not compared with the database");
+                let goes_on = |(id, history)| (id, Fate::GoesOn(history));
+                let fates: BTreeMap<MatchId, Fate> = contents.histories.into_iter().map(goes_on).collect();
+                Compared { fates, ..Compared::default() }
+            }
+        }
     }
 
     /// The engines whose matches can be durable.
@@ -204,19 +321,19 @@ impl LanguageMatches {
 
     /// Keeps the records of a match that cannot go on, or ends it if it could not for too long.
     fn strand(&self, durable: &Durable, log: &Rc<OpenLog>, stranded: Stranded) -> Result<(), LogError> {
-        let Stranded { id, records, since, why } = stranded;
+        let Stranded { id, records, since, why, needs } = stranded;
         let now = durable.clock.now();
         let since = since.unwrap_or(now);
         if is_given_up(since, now) {
             tracing::error!(%id, %why, "a durable match cannot go on, and could not for too long: it is given up");
-            return log.end(id, "it could not go on for too long").map(drop);
+            return log.end(id, "it could not go on for too long", LoggedWrite::Untold).map(drop);
         }
         tracing::error!(
             %id, %why,
-            "a durable match cannot go on: it is kept, and goes on when the server starts with modules that fit; \
+            "a durable match cannot go on: it is kept, and goes on when the server starts {needs}; \
              `muster match forget ID` ends it"
         );
-        log.carry_on(id, records, Some(since))
+        log.carry_on(id, records, Some((since, &why)))
     }
 
     /// Replays a recording, and shows each call.

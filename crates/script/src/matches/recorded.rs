@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use muster_domain::ports::store::Store;
 use muster_live::Partition;
 use muster_live::matches::{Call, Callback, Chain, LogError, MatchId, Outcome, Outline, ReplayedBroadcasts, Return};
 use muster_wire::match_log as wire;
 
 use super::{GameMatches, MachineSlot, MatchPlace, chain_of};
+use crate::durable::forgetting::{forget_ended, forget_keyed_writes};
 use crate::durable::history::{CallHistory, Start};
 use crate::durable::journal::Journal;
+use crate::durable::latest_write::LoggedWrite;
 use crate::durable::open_log::OpenLog;
 use crate::durable::record::MatchOrigin;
 use crate::durable::record::Snapshot;
@@ -52,7 +53,7 @@ impl<M: MatchMachine> GameMatches<M> {
         let ServerFacts { node, version, .. } = self.host.process.facts.clone();
         let origin =
             MatchOrigin { handler: outline.handler.clone(), created_at: outline.created_at, seed, node, version };
-        let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin);
+        let recorded = RecordedMatch::new(logs.journal(call.id, log), outline, origin, LoggedWrite::None);
         self.set_recorded(call.id, recorded.clone());
         Ok(Some(recorded))
     }
@@ -97,6 +98,10 @@ impl<M: MatchMachine> GameMatches<M> {
         let (mut returned, is_late) = self.host.current.during(meter, machine.vm.call(call)).await;
         self.keep_stack(call, &mut returned);
         recorded_call.check()?;
+        if let Some(why) = recorded_call.refused() {
+            self.stop(recorded, &why);
+            return Ok((failed(why.into()), is_late));
+        }
         let mut snapshot = None;
         let mut over: Option<Arc<str>> =
             (!recorded.returned(&call.callback, &returned)).then(|| why(&returned.outcome).into());
@@ -122,7 +127,10 @@ impl<M: MatchMachine> GameMatches<M> {
         recorded.held_back().iter().chain([&recorded_call]).for_each(|call| self.report(call));
         if let Some(snapshot) = snapshot {
             recorded.journal.log().need(recorded.id(), snapshot);
-            self.logs.iter().for_each(|logs| logs.age(self.host.clock.now()));
+            let aged = self.logs.iter().flat_map(|logs| logs.age(self.host.clock.now()));
+            aged.for_each(|log| {
+                (self.host.spawn)(Box::pin(forget_ended(self.host.store.clone(), self.host.clock.clone(), log)))
+            });
             if recorded.has_written() {
                 let (id, calls) = (recorded.id(), recorded.calls());
                 (self.host.spawn)(Box::pin(forget_keyed_writes(self.host.store.clone(), id, calls)));
@@ -136,13 +144,26 @@ impl<M: MatchMachine> GameMatches<M> {
         call.take_events().iter().for_each(|event| self.host.reporter.report(event));
     }
 
-    /// Writes that a match is over, so that it is not resumed. The outcomes of its keyed writes are forgotten once that
-    /// is durable, because until then its calls may be repeated.
+    /// Stops a match whose log and database do not belong together. The log keeps the match, so that it may go on from
+    /// there when somebody has put that right.
+    fn stop(&self, recorded: &Rc<RecordedMatch>, why: &str) {
+        if !recorded.end() {
+            recorded.journal.log().leave(recorded.id());
+            self.metrics.matches_unfit.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(
+                id = %recorded.id(), why,
+                "a durable match stops: the database refuses what it pays. Its log is kept; it is compared with the \
+                 database when the server starts"
+            );
+        }
+    }
+
+    /// Writes that a match is over, so that it is not resumed. Its keyed writes are forgotten once that is durable.
     pub(super) fn end(&self, recorded: &Rc<RecordedMatch>, why: &str) {
         if recorded.end() {
             return;
         }
-        match recorded.journal.ended(why) {
+        match recorded.journal.ended(why, recorded.latest_write_at_end()) {
             Ok(true) => {}
             // The log takes the end later, or belongs to another place by now, where the match goes on.
             Ok(false) | Err(LogError::Lost) => return,
@@ -152,15 +173,14 @@ impl<M: MatchMachine> GameMatches<M> {
             }
         }
         let synced = recorded.journal.synced(Duration::ZERO);
-        let (store, recorded) = (self.host.store.clone(), recorded.clone());
+        let (store, clock, recorded) = (self.host.store.clone(), self.host.clock.clone(), recorded.clone());
         (self.host.spawn)(Box::pin(async move {
             if synced.await.is_err() {
                 return;
             }
-            recorded.journal.log().leave(recorded.id());
-            if recorded.has_written() {
-                forget_keyed_writes(store, recorded.id(), recorded.calls()).await;
-            }
+            let log = recorded.journal.log();
+            log.leave(recorded.id());
+            forget_ended(store, clock, log.clone()).await;
         }));
     }
 
@@ -239,12 +259,14 @@ impl<M: MatchMachine> GameMatches<M> {
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
         journal.carried(records);
-        let CallHistory { start, first_answers, calls } = history;
+        let CallHistory { start, first_answers, calls, in_database, is_set_back, .. } = history;
         let mut over = None;
         // The latest call, and an attempt before it that was synced together with it.
         let mut latest: Vec<Rc<RecordedCall>> = Vec::new();
         let mut replayed = ReplayedBroadcasts::default();
         let mut is_snapshot_due = is_large(records);
+        // The writes of a match whose log does not tell of any may be in the database.
+        journal.has_written.set(start.latest_write() != LoggedWrite::None);
         let recorded = match &start {
             Start::Snapshot(snapshot) => {
                 let recorded = RecordedMatch::resumed(journal, snapshot);
@@ -252,9 +274,9 @@ impl<M: MatchMachine> GameMatches<M> {
                 replayed.add(&snapshot.outline);
                 recorded
             }
-            Start::Begun { origin, params } => {
+            Start::Begun { origin, params, latest_write } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let recorded = RecordedMatch::new(journal, outline, origin.clone());
+                let recorded = RecordedMatch::new(journal, outline, origin.clone(), *latest_write);
                 let call = recorded.first_call(params.clone());
                 let recorded_call = recorded.repeat_first(first_answers);
                 over = self.repeat(machine, &recorded, &call, recorded_call.clone()).await?;
@@ -284,6 +306,11 @@ impl<M: MatchMachine> GameMatches<M> {
             // The messages of an attempt leave with its join. Whether they had left is unknown, so a snapshot must not
             // replace the record of the attempt.
             is_snapshot_due = is_large(records) && !is_with_attempt || recorded.is_snapshot_due(&call.callback);
+        }
+        recorded.learn_latest_write(in_database);
+        if is_set_back {
+            recorded.skip_broadcast_numbers();
+            is_snapshot_due = true;
         }
         // The former owner may have ended before listeners heard of the events of the latest calls, so they hear of
         // them again.
@@ -354,6 +381,9 @@ impl<M: MatchMachine> GameMatches<M> {
             return Err(diverged.into());
         }
         recorded_call.check().map_err(told)?;
+        if let Some(why) = recorded_call.refused() {
+            return Err(why.into());
+        }
         let goes_on = recorded.returned(&call.callback, &returned);
         let over = (!goes_on).then(|| why(&returned.outcome).into());
         Ok((returned, over))
@@ -375,14 +405,6 @@ fn slack(call: &Call, took: Duration) -> Duration {
 /// before the join has returned, so one wait for the log serves both.
 fn leaves_with_join(call: &Call, returned: &Return) -> bool {
     matches!((&call.callback, &returned.outcome), (Callback::JoinAttempt { .. }, Outcome::Decided(Ok(()))))
-}
-
-/// Forgets the outcomes of keyed writes that no call asks for again. If that fails, they are removed when they are old.
-async fn forget_keyed_writes(store: Rc<dyn Store>, id: MatchId, calls: u64) {
-    let latest = i64::try_from(calls).unwrap_or(i64::MAX);
-    if let Err(error) = store.forget_keyed_writes(id.0, latest).await {
-        tracing::debug!(%id, %error, "outcomes of a match's writes are forgotten later");
-    }
 }
 
 /// Whether a resumed match has more records than it may write once more; see [`CARRIED_BYTES_MAX`].

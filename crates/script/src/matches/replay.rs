@@ -10,6 +10,7 @@ use muster_wire::match_log as wire;
 
 use super::{GameMatches, MachineSlot};
 use crate::durable::history::Start;
+use crate::durable::latest_write::LoggedWrite;
 use crate::durable::logs::Logs;
 use crate::durable::record::Snapshot;
 use crate::durable::recorded_call::RecordedCall;
@@ -79,9 +80,9 @@ impl<M: MatchMachine> GameMatches<M> {
                 self.thaw(machine, &recorded, &snapshot).await?;
                 recorded
             }
-            Start::Begun { origin, params } => {
+            Start::Begun { origin, params, .. } => {
                 let outline = Outline::new(id, origin.handler.clone(), origin.created_at);
-                let recorded = RecordedMatch::new(journal, outline, origin);
+                let recorded = RecordedMatch::new(journal, outline, origin, LoggedWrite::Untold);
                 recorded.seal();
                 if first.returned.is_none() && calls.is_empty() {
                     return Ok(playing.replayed);

@@ -50,8 +50,12 @@ impl Entropy for Counting {
 /// A new database. Its file is in a temporary folder of the process.
 pub fn store() -> Rc<dyn Store> {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("muster.db");
-    Rc::new(SqliteStore::open(&path, &SqliteOptions::default(), Arc::new(StoreMetrics::default())).unwrap())
+    store_at(&folder.path().join("muster.db"))
+}
+
+/// The database in a file.
+pub fn store_at(path: &Path) -> Rc<dyn Store> {
+    Rc::new(SqliteStore::open(path, &SqliteOptions::default(), Arc::new(StoreMetrics::default())).unwrap())
 }
 
 /// Loads modules, given as file and text.

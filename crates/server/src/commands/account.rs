@@ -1,5 +1,6 @@
 //! `muster account`: actions of an operator on one player's account.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use muster_domain::account::{self, AccountEnding};
 use muster_domain::ids::UserId;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
-use muster_store::sqlite::backup;
-use muster_store::{Address, StoreMetrics};
+use muster_store::sqlite::backup::{Backup, Manifest};
+use muster_store::{Address, OpenError, StoreMetrics};
 use tokio::task::LocalSet;
 use uuid::Uuid;
 
@@ -70,7 +71,7 @@ async fn export(config: &Config, user_id: UserId) -> Outcome {
     // A copy of the database can be read while a server has the original open.
     let folder = std::env::temp_dir().join(format!("muster-export-{}-{user_id}", std::process::id()));
     let outcome = async {
-        let manifest = backup::backup(&path, &[], &folder).map_err(|error| error.0)?;
+        let manifest = copy(&path, &folder).map_err(|error| error.0)?;
         let copy = Address::Sqlite(folder.join(&manifest.database));
         let database = Database::open_at(copy, Default::default(), Arc::new(StoreMetrics::default())).await;
         let store = database.map_err(|error| error.0)?.store().await.map_err(|error| error.0)?;
@@ -82,6 +83,13 @@ async fn export(config: &Config, user_id: UserId) -> Outcome {
         return Err(format!("a copy of the database is left in {}: {error}", folder.display()));
     }
     outcome
+}
+
+/// Copies the database into a new folder.
+fn copy(path: &Path, folder: &Path) -> Result<Manifest, OpenError> {
+    let mut copy = Backup::begin(path, folder, 0)?;
+    copy.copy_database(|| Ok(()))?;
+    copy.finish()
 }
 
 async fn print_export(store: &dyn Store, user_id: UserId) -> Outcome {

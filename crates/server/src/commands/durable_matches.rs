@@ -143,6 +143,8 @@ fn line(logged: &LoggedMatch) -> String {
         }
         Err(why) => format!("whose records cannot be read: {why}"),
     };
-    let state = logged.stranded_at.map_or_else(String::new, |since| format!(", cannot go on since {}", time(since)));
+    let why = if logged.why.is_empty() { String::new() } else { format!(": {}", logged.why) };
+    let state =
+        logged.stranded_at.map_or_else(String::new, |since| format!(", cannot go on since {}{why}", time(since)));
     format!("{} {about}{state}", logged.id)
 }

@@ -1,6 +1,9 @@
 //! The description of a configuration key: its name, the values it takes, its default, and whether it is honoured.
 //! Values that somebody set are in `setting`.
 
+use muster_domain::address::{Network, NotANetwork};
+use muster_domain::ladder::{Ladder, NotALadder};
+
 use super::{address::DatabaseAddress, secret::mask_address, template::RoomTemplate};
 
 /// One row of the table of keys.
@@ -67,6 +70,10 @@ pub enum Kind {
     Headers,
     /// Any number of database addresses.
     Addresses,
+    /// Any number of networks.
+    Networks,
+    /// Any number of ladders.
+    Ladders,
     /// Any number of templates of rooms.
     Templates,
 }
@@ -140,7 +147,8 @@ impl Key {
 impl Kind {
     /// True when several entries may stand beside each other.
     pub fn is_list(self) -> bool {
-        matches!(self, Kind::List | Kind::Addresses | Kind::Templates) || self.has_names()
+        matches!(self, Kind::List | Kind::Addresses | Kind::Networks | Kind::Ladders | Kind::Templates)
+            || self.has_names()
     }
 
     /// True when each entry has a name of its own, by which a later source replaces it.
@@ -164,6 +172,8 @@ impl Kind {
                 super::read::FRAMING_HEADERS.join(", ")
             ),
             Kind::Addresses => super::address::EXPECTED.to_owned(),
+            Kind::Networks => NotANetwork.to_string(),
+            Kind::Ladders => NotALadder.to_string(),
             Kind::Templates => super::template::EXPECTED.to_owned(),
         }
     }
@@ -179,6 +189,8 @@ impl Kind {
             Kind::Pairs { .. } => text.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty()),
             Kind::Headers => super::read::header(text).is_some(),
             Kind::Addresses => return text.parse::<DatabaseAddress>().map(drop).map_err(|e| e.to_string()),
+            Kind::Networks => return text.parse::<Network>().map(drop).map_err(|e| e.to_string()),
+            Kind::Ladders => return text.parse::<Ladder>().map(drop).map_err(|e| e.to_string()),
             Kind::Templates => return text.parse::<RoomTemplate>().map(drop).map_err(|e| e.to_string()),
         };
         if fits { Ok(()) } else { Err(self.expected()) }

@@ -32,6 +32,7 @@ pub use groups::{
     cluster::Cluster,
     database::Database,
     general::General,
+    limits::Limits,
     live::Live,
     logger::{LogFormat, LogLevel, Logger},
     matches::Matches,
@@ -104,6 +105,8 @@ pub struct Config {
     pub account: Account,
     /// `account.failures.*`
     pub failures: Failures,
+    /// `limits.*`
+    pub limits: Limits,
     /// `chat.*`
     pub chat: Chat,
     /// `cluster.*`
@@ -169,12 +172,16 @@ fn finish(mode: ServerMode, key_file: KeyFile, mut settings: Settings) -> Result
     let data_dir = settings.text("data_dir").to_owned();
     settings.lay_over(&default_database(&settings, Path::new(&data_dir)));
     // Types are checked first, so that no key file is written for a configuration that cannot start.
-    let (_, mut problems) = typed(mode, &settings);
+    let (before, mut problems) = typed(mode, &settings);
     problems.extend(validate::given_secrets(mode, &settings));
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
-    let keys = crate::keys::settle(mode, key_file, Path::new(&data_dir), &settings).map_err(Problem::from)?;
+    let database = match before.database.address.first() {
+        Some(DatabaseAddress::Sqlite { path }) if path.exists() => Some(path.as_path()),
+        _ => None,
+    };
+    let keys = crate::keys::settle(mode, key_file, Path::new(&data_dir), database, &settings).map_err(Problem::from)?;
     settings.lay_over(&keys.settings);
     let (config, mut problems) = typed(mode, &settings);
     problems.extend(validate::contradictions(&config, &settings));
@@ -207,6 +214,7 @@ fn typed(mode: ServerMode, settings: &Settings) -> (Config, Vec<Problem>) {
         rooms: Rooms::read(&mut reader),
         account: Account::read(&mut reader),
         failures: Failures::read(&mut reader),
+        limits: Limits::read(&mut reader),
         chat: Chat::read(&mut reader),
         cluster: Cluster::read(&mut reader),
     };

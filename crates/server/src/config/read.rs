@@ -8,6 +8,8 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
+use muster_domain::address::Network;
+use muster_domain::ladder::Ladder;
 
 use super::{
     address::DatabaseAddress,
@@ -150,6 +152,18 @@ impl FromEntries for BTreeMap<String, String> {
     fn from_entries(entries: &[Entry]) -> Option<Self> {
         let pair = |entry: &Entry| entry.text.split_once('=').map(|(k, v)| (k.trim().to_owned(), v.to_owned()));
         entries.iter().map(pair).collect()
+    }
+}
+
+impl FromEntries for Vec<Ladder> {
+    fn from_entries(entries: &[Entry]) -> Option<Self> {
+        entries.iter().map(|entry| entry.text.parse().ok()).collect()
+    }
+}
+
+impl FromEntries for Vec<Network> {
+    fn from_entries(entries: &[Entry]) -> Option<Self> {
+        entries.iter().map(|entry| entry.text.parse().ok()).collect()
     }
 }
 

@@ -20,7 +20,7 @@ pub enum MatchLogs {
 }
 
 /// Folder of the logs, in the data folder of a server on its own.
-const MATCHES: &str = "matches";
+pub(crate) const MATCHES: &str = "matches";
 
 impl MatchLogs {
     /// Opens the logs of a server on its own.

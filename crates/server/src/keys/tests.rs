@@ -131,3 +131,16 @@ fn a_folder_that_cannot_be_written_is_told() {
     let faults = start(folder.path(), &[]).expect_err("must not start").to_string();
     assert!(faults.contains("data/keys.yml") && faults.contains("choose another `data_dir`"), "{faults}");
 }
+
+#[test]
+fn new_keys_beside_a_database_are_told() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let told = |loaded: &Loaded| loaded.notices.iter().any(|notice| notice.text.contains("new keys were generated"));
+    assert!(!told(&start(folder.path(), &[]).expect("starts")), "there is no database yet");
+    fs::write(data.join("muster.db"), "").expect("may be written");
+    assert!(!told(&start(folder.path(), &[]).expect("starts")), "the keys are there");
+    fs::remove_file(data.join(FILE_NAME)).expect("may be removed");
+    let loaded = start(folder.path(), &[]).expect("starts");
+    assert!(told(&loaded) && loaded.keys_created);
+}

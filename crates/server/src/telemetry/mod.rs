@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
-use muster_api::metrics::{ApiMetrics, LATENCY_BOUNDS_US, LATENCY_BUCKETS, OperationTotals};
+use muster_api::metrics::{ApiMetrics, LATENCY_BOUNDS_US, LATENCY_BUCKETS, LimitedTotals, OperationTotals};
+use muster_domain::admission::SharedAdmission;
+use muster_domain::answers::{AnswerScope, SharedAnswers};
+use muster_domain::budget::Spending;
 use muster_domain::chat::DirectRequests;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
@@ -63,6 +66,10 @@ pub struct Telemetry {
     pub direct_requests: Arc<DirectRequests>,
     /// Memory of wrong passwords.
     pub guessing: Arc<SharedGuessing>,
+    /// Shares of client addresses of what all share.
+    pub admission: Arc<SharedAdmission>,
+    /// Answers that wait to be read.
+    pub answers: Arc<SharedAnswers>,
     /// Revocations that this process knows.
     pub revocations: Arc<Revocations>,
     /// The node's state, if the server is a node of a cluster.
@@ -117,6 +124,8 @@ impl Telemetry {
         overall.render(page, "overall_request", "overall", "latency_ms");
         let unauthenticated = self.sum(|metrics| &metrics.unauthenticated);
         page.counter("unauthenticated_count", "Requests without a valid key or token.", unauthenticated);
+        let limited = self.sum(|metrics| &metrics.requests_limited);
+        page.counter("request_limited_count", "Requests refused because their user had sent too many.", limited);
     }
 
     fn render_messages(&self, page: &mut Exposition) {
@@ -138,6 +147,15 @@ impl Telemetry {
         page.counter("overall_message_errors", "Socket messages answered with an error.", sum(|totals| &totals.errors));
         page.counter("overall_message_recv_bytes", "Bytes of socket messages.", sum(|totals| &totals.recv_bytes));
         page.counter("overall_message_sent_bytes", "Bytes of socket replies.", sum(|totals| &totals.sent_bytes));
+        let over = |pick: fn(&LimitedTotals) -> &AtomicU64| {
+            Spending::ALL.map(|what| {
+                (what.name(), self.api.iter().map(|metrics| read(pick(metrics.limited(what)))).sum::<u64>())
+            })
+        };
+        let help = "Times that a session was slowed because it had sent too much, by kind.";
+        page.counters("message_slowed_count", help, "kind", over(|totals| &totals.slowed));
+        let help = "Socket messages refused because their session had sent too much, by kind.";
+        page.counters("message_limited_count", help, "kind", over(|totals| &totals.refused));
         let malformed = self.sum(|metrics| &metrics.malformed_messages);
         page.counter("malformed_message_count", "Socket messages that were no envelope.", malformed);
     }
@@ -167,6 +185,13 @@ impl Telemetry {
             "Times that the server stopped accepting connections at a limit.",
             read(&gateway.accept_pauses),
         );
+        let answers = self.answers.counters();
+        let refused = AnswerScope::ALL.map(|scope| (scope.name(), answers.refused[scope as usize]));
+        let help = "Answers refused because too many bytes waited to be read, by whose limit it was.";
+        page.counters("answer_refused_count", help, "scope", refused);
+        page.gauge("answer_bytes", "Bytes of large answers that wait to be read.", answers.bytes as f64);
+        let slow = read(&gateway.answers_too_slow);
+        page.counter("answer_too_slow_count", "HTTP connections ended because an answer was read too slowly.", slow);
         page.counter("http_timeout_count", "HTTP connections ended by a timeout.", read(&gateway.http_timeouts));
         page.counter("head_too_big_count", "Heads of requests refused for their size.", read(&gateway.heads_too_big));
         let malformed = read(&gateway.malformed_requests);
@@ -255,9 +280,15 @@ impl Telemetry {
         page.counter("recoveries_late_count", help, late);
         page.gauge("match_durable", "Durable matches now.", sum(|plane| plane.matches.durable));
         let durable = |pick: fn(&MatchStats) -> u64| planes.values().map(|plane| pick(&plane.matches)).sum::<u64>();
-        let kinds = [("resumed", durable(|stats| stats.resumed)), ("lost", durable(|stats| stats.lost))];
-        let help =
-            "Durable matches that went on after a crash or a restart, and that were not found for their players.";
+        let kinds = [
+            ("resumed", durable(|stats| stats.resumed)),
+            ("lost", durable(|stats| stats.lost)),
+            ("set_back", read(&self.script.matches_set_back)),
+            ("unfit", read(&self.script.matches_unfit)),
+        ];
+        let help = "Durable matches that went on after a crash or a restart; that were not found for their players; \
+                    that went back to before payments that the database lacks; whose log and database do not fit \
+                    together.";
         page.counters("match_durable_count", help, "kind", kinds);
         page.gauge("matchmaker_tickets", "Tickets that wait in the matchmaker.", sum(|plane| plane.tickets));
         page.gauge("matchmaker_active_tickets", "Tickets that still search.", sum(|plane| plane.active_tickets));
@@ -320,6 +351,12 @@ impl Telemetry {
         for (name, help, value) in guessing.named() {
             page.counter(name, help, value);
         }
+        let admission = self.admission.counters();
+        let help = "Connections and requests refused because of their address, by limit.";
+        page.counters("address_limited_count", help, "limit", admission.by_limit());
+        let help = "Addresses forgotten because there were too many.";
+        page.counter("address_evicted_count", help, admission.evicted);
+        page.gauge("addresses", "Addresses that have taken something.", admission.entries as f64);
         let requests = self.direct_requests.counters();
         let unsent = [("limited", requests.unsent_limited), ("pending", requests.unsent_pending)];
         let help = "Requests for direct conversations that were not sent, by reason.";

@@ -1,5 +1,6 @@
 //! The shards of a server: their lanes, their threads, and the values that each shard's handlers work with.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use muster_api::App;
 use muster_api::live::Live;
 use muster_api::metrics::ApiMetrics;
 use muster_api::tokens::CheckedTokens;
+use muster_domain::rates::Rates;
 use muster_gateway::rim::{LaneEnds, LaneSenders};
 use muster_gateway::shard::{self, AppFactory, ShardCommand, ShardHandle};
 use muster_gateway::{GatewayConfig, rim};
@@ -19,8 +21,11 @@ use super::{Metrics, Shared, StartError, signing};
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::game::Game;
-use crate::settings::{live_rules, session_rules};
+use crate::settings::{live_rules, session_rules, user_requests};
 use crate::system::{RandomPool, System};
+
+/// Most users whose requests over HTTP a shard remembers; who owes least is forgotten first.
+const USERS_TRACKED_MAX: usize = 65_536;
 
 /// Shards that run.
 pub(super) struct StartedShards {
@@ -88,6 +93,11 @@ fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFacto
                 sessions: session_rules(&shared.config),
                 revocations: shared.revocations,
                 guessing: shared.guessing,
+                admission: shared.admission,
+                answers: shared.answers,
+                budgets: shared.budgets,
+                barred: shared.barred,
+                requests: RefCell::new(Rates::new(user_requests(&shared.config), USERS_TRACKED_MAX)),
                 direct_requests: shared.direct_requests,
                 live,
                 live_rules: live_rules(&shared.config),

@@ -98,6 +98,23 @@ fn converse(address: SocketAddr, bytes: &[u8], is_half_closed: bool) -> Vec<u8> 
     read_to_end(&mut stream)
 }
 
+/// Reads one answer of a connection that may stay open.
+pub fn read_response(stream: &mut TcpStream) -> Response {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        match stream.read(&mut chunk) {
+            Ok(0) => panic!("ended before the answer: {:?}", String::from_utf8_lossy(&bytes)),
+            Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+            Err(error) if is_interruption(&error) => continue,
+            Err(error) => panic!("{error}"),
+        }
+        if let Some((response, _)) = Response::first(&bytes) {
+            return response;
+        }
+    }
+}
+
 /// Reads until the other side ends the connection, properly or by a reset. A connection that stays open fails the test.
 pub fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();

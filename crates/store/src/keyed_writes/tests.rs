@@ -17,7 +17,7 @@ fn update() -> MultiUpdate {
 }
 
 fn write(update: &MultiUpdate, now: Timestamp) -> KeyedWrite {
-    let key = WriteKey { match_id: Uuid::from_u128(9), tick: 1, ordinal: 0 };
+    let key = WriteKey { match_id: Uuid::from_u128(9), tick: 1, ordinal: 0, after: None };
     KeyedWrite::of(update, WriteStamp { now, key: Some(key) }).unwrap()
 }
 

@@ -18,16 +18,18 @@ pub(super) struct Removal {
     pub(super) fenced: &'static str,
 }
 
-/// The [`Removal`] of the rows of `$table` by the column `$time`.
+/// The [`Removal`] of the rows of `$table` by the column `$time`, and by a further condition if one is given.
 macro_rules! removal {
-    ($table:literal, $time:literal) => {
+    ($table:literal, $time:literal $(, $also:literal)?) => {
         $crate::postgres::job_epochs::Removal {
             plain: concat!(
                 "WITH gone AS (DELETE FROM ",
                 $table,
                 " WHERE ",
                 $time,
-                " < $1 RETURNING 1) SELECT true, (SELECT count(*) FROM gone)"
+                " < $1",
+                $(" AND ", $also,)?
+                " RETURNING 1) SELECT true, (SELECT count(*) FROM gone)"
             ),
             fenced: concat!(
                 "WITH term AS (INSERT INTO muster_term (job, epoch) VALUES ($2, $3) ON CONFLICT (job) DO UPDATE \
@@ -36,7 +38,9 @@ macro_rules! removal {
                 $table,
                 " WHERE ",
                 $time,
-                " < $1 AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
+                " < $1",
+                $(" AND ", $also,)?
+                " AND EXISTS (SELECT 1 FROM term) RETURNING 1) \
                  SELECT EXISTS (SELECT 1 FROM term), (SELECT count(*) FROM gone)"
             ),
         }

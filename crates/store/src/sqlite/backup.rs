@@ -1,28 +1,38 @@
 //! Copies of an SQLite database. A copy is made while a server writes, is checked before it is trusted, and is restored
 //! as a whole.
 //!
-//! A backup is a folder: the database as one file, other files of the data folder such as keys, and a manifest with the
-//! checksum of each file and the number of rows of each table. The folder gets its final name only when it is complete
-//! and synced.
+//! A backup is a folder: the database as one file, other files and folders of the data folder such as keys and the log
+//! of matches, and a manifest with the checksum of each file and the number of rows of each table. The folder gets its
+//! final name only when it is complete and synced.
+
+mod restore;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use rusqlite::backup::Backup;
+use muster_domain::ids::Uuid;
+use muster_domain::ports::keyed_writes::LatestWrite;
+use rusqlite::backup::Backup as PageCopy;
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{lock, private_file, private_folder, schema};
+use super::keyed_writes::{LATEST_OF_ALL, latest_write};
+use super::{lock, private_file, private_folder, schema, space};
 use crate::OpenError;
+
+pub use restore::{Restored, check_not_interrupted, restore};
 
 /// Name of the manifest in the backup's folder.
 const MANIFEST: &str = "manifest.json";
 
-/// Version of the manifest's format.
-const FORMAT: u32 = 1;
+/// Version of the manifest's format. Backups of earlier releases have [`FORMAT_OF_FILES`].
+const FORMAT: u32 = 2;
+
+/// Version of the format of a backup without folders, which earlier releases can read too.
+const FORMAT_OF_FILES: u32 = 1;
 
 /// Page cache of the copying connection, KiB. A copy reads each page once, so a larger cache would not help.
 const CACHE_KB: u32 = 1024;
@@ -51,38 +61,133 @@ pub struct FileSum {
     pub sha256: String,
 }
 
-/// Copies the database at `path`, and the files `also`, into the new folder `destination`. A server may write
-/// meanwhile. The copy is checked before the folder gets its name.
-///
-/// # Errors
-/// When `destination` exists, a file cannot be read or written, or the copy is damaged.
-pub fn backup(path: &Path, also: &[PathBuf], destination: &Path) -> Result<Manifest, OpenError> {
-    if destination.exists() {
-        return Err(OpenError::new(format!("{} exists already: name a new folder", destination.display())));
+/// A backup that is being made. It is removed unless it is finished.
+#[derive(Debug)]
+pub struct Backup {
+    source: PathBuf,
+    destination: PathBuf,
+    /// The folder until it is complete.
+    folder: PathBuf,
+    database: String,
+    schema_version: i64,
+    rows: BTreeMap<String, u64>,
+    is_finished: bool,
+}
+
+impl Backup {
+    /// Begins a backup of the database at `path` in the new folder `destination`, which is to hold `other_bytes` bytes
+    /// of other files too. A server may write meanwhile.
+    ///
+    /// # Errors
+    /// When `destination` exists, there is no database or not enough space, or the folder cannot be made.
+    pub fn begin(path: &Path, destination: &Path, other_bytes: u64) -> Result<Self, OpenError> {
+        if destination.exists() {
+            return Err(OpenError::new(format!("{} exists already: name a new folder", destination.display())));
+        }
+        check_readable(path)?;
+        let database = file_name(path)?;
+        let folder = with_suffix(destination, ".unfinished");
+        // Files of an interrupted attempt are incomplete and are removed.
+        let _ = std::fs::remove_dir_all(&folder);
+        let failed = OpenError::because(format!("cannot write {}", folder.display()));
+        private_folder(&folder).map_err(failed)?;
+        let backup = Self {
+            source: path.to_owned(),
+            destination: destination.to_owned(),
+            folder,
+            database,
+            schema_version: 0,
+            rows: BTreeMap::new(),
+            is_finished: false,
+        };
+        let bytes_of = |suffix| with_suffix(path, suffix).metadata().map_or(0, |metadata| metadata.len());
+        space::check(&backup.folder, bytes_of("") + bytes_of("-wal") + other_bytes)?;
+        Ok(backup)
     }
-    check_readable(path)?;
-    let unfinished = with_suffix(destination, ".unfinished");
-    // Files of an interrupted attempt are incomplete and are removed.
-    let _ = std::fs::remove_dir_all(&unfinished);
-    let failed = |error: std::io::Error| OpenError::new(format!("cannot write {}: {error}", unfinished.display()));
-    private_folder(&unfinished).map_err(failed)?;
-    let database = file_name(path)?;
-    let (schema_version, rows) = copy_database(path, &unfinished.join(&database))?;
-    let mut files = BTreeMap::from([(database.clone(), sum(&unfinished.join(&database))?)]);
-    for file in also {
-        let name = file_name(file)?;
-        copy_synced(file, &unfinished.join(&name))?;
-        files.insert(name.clone(), sum(&unfinished.join(&name))?);
+
+    /// The folder of the backup, for further files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
-    let manifest = Manifest { format: FORMAT, schema_version, database, files, rows };
-    let json = serde_json::to_vec_pretty(&manifest).map_err(OpenError::because("cannot write the manifest"))?;
-    std::fs::write(unfinished.join(MANIFEST), json).map_err(failed)?;
-    sync(&unfinished.join(MANIFEST))?;
-    sync(&unfinished)?;
-    verify(&unfinished)?;
-    std::fs::rename(&unfinished, destination).map_err(failed)?;
-    sync(folder_of(destination))?;
-    Ok(manifest)
+
+    /// Copies the database as of one moment. `after_moment` is called right after that moment.
+    ///
+    /// # Errors
+    /// When the database cannot be copied, and the errors of `after_moment`.
+    pub fn copy_database(&mut self, after_moment: impl FnOnce() -> Result<(), OpenError>) -> Result<(), OpenError> {
+        let copy = self.folder.join(&self.database);
+        (self.schema_version, self.rows) = copy_database(&self.source, &copy, after_moment)?;
+        Ok(())
+    }
+
+    /// Copies a file beside the database.
+    ///
+    /// # Errors
+    /// When the file cannot be copied.
+    pub fn copy_file(&mut self, file: &Path) -> Result<(), OpenError> {
+        copy_synced(file, &self.folder.join(file_name(file)?))
+    }
+
+    /// The latest keyed write of each durable match in the copy of the database.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn latest_keyed_writes(&self) -> Result<Vec<(Uuid, LatestWrite)>, OpenError> {
+        let path = self.folder.join(&self.database);
+        let failed = |error: rusqlite::Error| OpenError::new(format!("cannot read {}: {error}", path.display()));
+        let copy = open_copy(&path).map_err(failed)?;
+        let mut latest = copy.prepare(LATEST_OF_ALL).map_err(failed)?;
+        latest.query_map((), latest_write).and_then(Iterator::collect).map_err(failed)
+    }
+
+    /// Writes the manifest over all files of the folder, checks the backup, and gives the folder its name.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, or the copy is damaged.
+    pub fn finish(mut self) -> Result<Manifest, OpenError> {
+        let folder = &self.folder;
+        let failed = |error: std::io::Error| OpenError::new(format!("cannot write {}: {error}", folder.display()));
+        let mut files = BTreeMap::new();
+        for name in files_in(folder).map_err(failed)? {
+            sync(&folder.join(&name))?;
+            files.insert(name.clone(), sum(&folder.join(&name))?);
+        }
+        let format = if files.keys().any(|name| name.contains('/')) { FORMAT } else { FORMAT_OF_FILES };
+        let (schema_version, rows) = (self.schema_version, std::mem::take(&mut self.rows));
+        let manifest = Manifest { format, schema_version, database: self.database.clone(), files, rows };
+        let json = serde_json::to_vec_pretty(&manifest).map_err(OpenError::because("cannot write the manifest"))?;
+        std::fs::write(folder.join(MANIFEST), json).map_err(failed)?;
+        sync(&folder.join(MANIFEST))?;
+        sync(folder)?;
+        verify(folder)?;
+        std::fs::rename(folder, &self.destination).map_err(failed)?;
+        self.is_finished = true;
+        sync(folder_of(&self.destination))?;
+        Ok(manifest)
+    }
+}
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Names of all files in a folder and the folders in it, with `/` between their parts.
+fn files_in(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            names.extend(files_in(&entry.path())?.into_iter().map(|inner| format!("{name}/{inner}")));
+        } else {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// Checks a backup: every file's checksum, the database's integrity, the number of rows of every table, and that this
@@ -95,21 +200,20 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
     let read = std::fs::read(&path).map_err(OpenError::because(format!("cannot read {}", path.display())))?;
     let manifest: Manifest =
         serde_json::from_slice(&read).map_err(OpenError::because(format!("cannot understand {}", path.display())))?;
-    if manifest.format != FORMAT {
+    if ![FORMAT_OF_FILES, FORMAT].contains(&manifest.format) {
         return Err(OpenError::new(format!(
             "the backup has form {}, this program reads form {FORMAT}",
             manifest.format
         )));
     }
     for (name, expected) in &manifest.files {
-        if file_name(Path::new(name))? != *name || sum(&backup.join(name))? != *expected {
+        let is_inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_inside || sum(&backup.join(name))? != *expected {
             return Err(OpenError::new(format!("{name} in the backup is not the file that was saved: do not use it")));
         }
     }
     let failed = |error: rusqlite::Error| OpenError::new(format!("the backup's database cannot be read: {error}"));
-    // The copy is opened for reading only, so that the check leaves no further file in the folder.
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let copy = Connection::open_with_flags(backup.join(&manifest.database), flags).map_err(failed)?;
+    let copy = open_copy(&backup.join(&manifest.database)).map_err(failed)?;
     let found: String = copy.pragma_query_value(None, "integrity_check", |row| row.get(0)).map_err(failed)?;
     if found != "ok" {
         return Err(OpenError::new(format!("the backup's database is damaged: {found}")));
@@ -118,49 +222,6 @@ pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
     if count_rows(&copy).map_err(failed)? != manifest.rows {
         return Err(OpenError::new("the backup's tables do not have the rows that were saved: do not use it"));
     }
-    Ok(manifest)
-}
-
-/// Copies a backup's files into the folder of the database at `path`; the backup's database gets that name. With
-/// `force` existing files are replaced, and stay beside the new ones with the suffix `.before-restore`.
-///
-/// # Errors
-/// When the backup is damaged, when a server uses the database, and when files exist and `force` is `false`.
-pub fn restore(backup: &Path, path: &Path, force: bool) -> Result<Manifest, OpenError> {
-    let manifest = verify(backup)?;
-    let _lock = lock(path)?;
-    let folder = folder_of(path);
-    let target = |name: &String| if *name == manifest.database { path.to_owned() } else { folder.join(name) };
-    if let Some(present) = manifest.files.keys().map(target).find(|file| file.exists())
-        && !force
-    {
-        return Err(OpenError::new(format!(
-            "{} exists: restore into an empty folder, or say --force to replace it",
-            present.display()
-        )));
-    }
-    for name in manifest.files.keys() {
-        copy_synced(&backup.join(name), &with_suffix(&target(name), ".restoring"))?;
-    }
-    let rename = |from: &Path, to: &Path| {
-        std::fs::rename(from, to).map_err(OpenError::because(format!("cannot rename {}", from.display())))
-    };
-    // The old log belongs to the old file and would damage the new one. The log is renamed first: the old file without
-    // its log is still a whole database.
-    for suffix in ["-wal", "-shm", ""] {
-        let old = with_suffix(path, suffix);
-        if old.exists() {
-            rename(&old, &with_suffix(&with_suffix(path, ".before-restore"), suffix))?;
-        }
-    }
-    for name in manifest.files.keys() {
-        let target = target(name);
-        if target.exists() {
-            rename(&target, &with_suffix(&target, ".before-restore"))?;
-        }
-        rename(&with_suffix(&target, ".restoring"), &target)?;
-    }
-    sync(folder)?;
     Ok(manifest)
 }
 
@@ -189,18 +250,30 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> OpenError {
     OpenError::new(format!("cannot read {}: {error}{advice}", path.display()))
 }
 
-/// Copies all pages of one snapshot. Answers the schema's version and the number of rows of each table in the snapshot.
-fn copy_database(from: &Path, to: &Path) -> Result<(i64, BTreeMap<String, u64>), OpenError> {
+/// Opens the database of a backup for reading only, so that no further file is left in the folder.
+fn open_copy(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+}
+
+/// Copies all pages of one snapshot, and calls `after_moment` right after the moment of the snapshot. Answers the
+/// schema's version and the number of rows of each table in the snapshot.
+fn copy_database(
+    from: &Path,
+    to: &Path,
+    after_moment: impl FnOnce() -> Result<(), OpenError>,
+) -> Result<(i64, BTreeMap<String, u64>), OpenError> {
     let failed =
         |error: rusqlite::Error| OpenError::new(format!("cannot copy the database {}: {error}", from.display()));
     let source = schema::connect(from, None, CACHE_KB).map_err(failed)?;
     source.execute_batch("BEGIN").map_err(failed)?;
+    // The first read takes the snapshot.
     let version = schema::known_version(from, &source)?;
+    after_moment()?;
     let rows = count_rows(&source).map_err(failed)?;
     private_file(to).map_err(OpenError::because(format!("cannot create {}", to.display())))?;
     let mut copy = Connection::open(to).map_err(failed)?;
     // All pages are copied in one step: between two steps a write would make the copy start again.
-    Backup::new(&source, &mut copy).and_then(|backup| backup.step(-1)).map_err(failed)?;
+    PageCopy::new(&source, &mut copy).and_then(|backup| backup.step(-1)).map_err(failed)?;
     source.execute_batch("COMMIT").map_err(failed)?;
     // With this journal mode the copy is one file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "delete").map_err(failed)?;

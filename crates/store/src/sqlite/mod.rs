@@ -23,6 +23,7 @@ mod queue;
 mod readers;
 mod revocations;
 mod schema;
+mod space;
 mod sql;
 mod storage;
 pub(crate) mod wallet;

@@ -6,6 +6,7 @@
 //! the batch is rolled back and run again with a savepoint around each job. That is rare, and cheaper than a savepoint
 //! around every job of every batch.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,6 +18,7 @@ use super::checkpoint::Checkpointer;
 use super::error::translate;
 use super::job::BoxedJob;
 use super::queue::Queue;
+use super::space;
 use crate::metrics::{StoreMetrics, add, micros_since, subtract};
 
 /// Most jobs in one transaction. The limit bounds the time until the first answer.
@@ -39,6 +41,19 @@ enum Guard {
     Savepoint,
 }
 
+/// Free bytes below which a disk is called full.
+const FULL_BELOW_BYTES: u64 = 1 << 20;
+
+/// A fault for the operator. SQLite tells of a full disk in several ways, of which "disk I/O error" is one.
+fn plain(fault: &StoreError, path: Option<&str>) -> String {
+    match path.map(|path| (path, space::free(Path::new(path)))) {
+        Some((path, Ok(free))) if free < FULL_BELOW_BYTES => {
+            format!("the disk of {path} is full, {} KiB are free: {fault}", free / 1024)
+        }
+        _ => fault.to_string(),
+    }
+}
+
 impl Writer {
     /// Runs until the queue is closed and empty.
     pub(super) fn run(mut self) {
@@ -54,7 +69,8 @@ impl Writer {
                 // Only the first refusal is logged: a full disk refuses thousands of batches a second, and may hold the
                 // server's log.
                 if !is_failing {
-                    tracing::warn!(jobs = batch.len(), %fault, "the database refuses writes");
+                    let fault = plain(fault, self.connection.path());
+                    tracing::warn!(jobs = batch.len(), fault, "the database refuses writes");
                 }
                 self.roll_back();
             } else if is_failing {

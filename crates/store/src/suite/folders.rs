@@ -9,7 +9,7 @@ use muster_domain::ports::storage::{Authority, Expected, StorageStore as _};
 use super::fixture::{Folder, NOW, device, new_account, runtime};
 use super::storage::{id, write};
 use crate::metrics::StoreMetrics;
-use crate::sqlite::backup::{backup, restore, verify};
+use crate::sqlite::backup::{Backup, Manifest, Restored, check_not_interrupted, restore, verify};
 use crate::{OpenError, SqliteOptions, SqliteStore};
 
 /// A data file of schema 1, kept so that every later program proves that it can open it. It has one player `veteran`
@@ -100,7 +100,28 @@ fn once_closed_the_file_alone_is_the_database() {
     }
 }
 
-/// A store with one player, a key file beside it, and a backup of both.
+fn backup(path: &Path, also: &[PathBuf], destination: &Path) -> Result<Manifest, OpenError> {
+    let mut backup = Backup::begin(path, destination, 0)?;
+    backup.copy_database(|| Ok(()))?;
+    also.iter().try_for_each(|file| backup.copy_file(file))?;
+    let logs = backup.folder().join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    std::fs::write(logs.join("one"), "a log").unwrap();
+    backup.finish()
+}
+
+fn put_back(backup: &Path, path: &Path, force: bool) -> Result<Restored, OpenError> {
+    restore(backup, path, path.parent().unwrap(), &["logs"], force)
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A store with one player, a key file and a log beside it, and a backup of all.
 fn backed_up() -> (Folder, SqliteStore, PathBuf) {
     let folder = Folder::new();
     let path = folder.0.join("data").join("muster.db");
@@ -110,7 +131,7 @@ fn backed_up() -> (Folder, SqliteStore, PathBuf) {
     std::fs::write(&keys, "session: secret").unwrap();
     let saved = folder.0.join("saved");
     let manifest = backup(&path, &[keys], &saved).unwrap();
-    assert_eq!((manifest.rows["users"], manifest.rows["user_device"], manifest.files.len()), (2, 1, 2));
+    assert_eq!((manifest.rows["users"], manifest.rows["user_device"], manifest.files.len()), (2, 1, 3));
     sign_in(&store, "bob");
     (folder, store, saved)
 }
@@ -120,12 +141,12 @@ fn restores_what_was_backed_up_while_running() {
     let (folder, store, saved) = backed_up();
     let path = folder.0.join("data").join("muster.db");
     refused(backup(&path, &[], &saved), "exists already");
-    refused(restore(&saved, &path, true), "in use");
+    refused(put_back(&saved, &path, true), "in use");
     drop(store);
-    refused(restore(&saved, &path, false), "--force");
-    restore(&saved, &path, true).unwrap();
+    refused(put_back(&saved, &path, false), "--force");
+    put_back(&saved, &path, true).unwrap();
     let elsewhere = folder.0.join("new").join("muster.db");
-    restore(&saved, &elsewhere, false).unwrap();
+    put_back(&saved, &elsewhere, false).unwrap();
     for path in [path, elsewhere] {
         let store = open(&path).unwrap();
         assert!(!sign_in(&store, "ann") && sign_in(&store, "bob"), "Bob came after the backup");
@@ -155,9 +176,72 @@ fn refuses_damaged_backups() {
         damaged[index] ^= 1;
         std::fs::write(&database, damaged).unwrap();
         refused(verify(&saved), "not the file that was saved");
-        refused(restore(&saved, &folder.0.join("new").join("muster.db"), false), "not the file that was saved");
+        refused(put_back(&saved, &folder.0.join("new").join("muster.db"), false), "not the file that was saved");
     }
     assert!(!folder.0.join("new").exists(), "nothing was touched");
     std::fs::remove_file(saved.join("manifest.json")).unwrap();
     refused(verify(&saved), "manifest.json");
+}
+
+#[test]
+fn what_a_restore_puts_aside_no_other_one_overwrites() {
+    let (folder, store, saved) = backed_up();
+    let data = folder.0.join("data");
+    let path = data.join("muster.db");
+    drop(store);
+    std::fs::create_dir(data.join("logs")).unwrap();
+    std::fs::write(data.join("logs").join("two"), "of the first").unwrap();
+    let first = put_back(&saved, &path, true).unwrap();
+    assert_eq!(first.aside, [data.join("before-restore")]);
+    assert_eq!(names_in(&data.join("logs")), ["one"]);
+    let second = put_back(&saved, &path, true).unwrap();
+    assert_eq!(second.aside, [data.join("before-restore-2")]);
+    assert_eq!(std::fs::read_to_string(first.aside[0].join("logs").join("two")).unwrap(), "of the first");
+    assert_eq!(names_in(&first.aside[0]), ["keys.yml", "logs", "muster.db"]);
+    let places = ["before-restore", "before-restore-2", "keys.yml", "logs", "muster.db", "muster.db.lock"];
+    assert_eq!(names_in(&data), places);
+    // Moved back by hand, the first database is as it was.
+    for name in ["keys.yml", "logs", "muster.db"] {
+        let removed = if name == "logs" { std::fs::remove_dir_all } else { std::fs::remove_file };
+        removed(data.join(name)).unwrap();
+        std::fs::rename(first.aside[0].join(name), data.join(name)).unwrap();
+    }
+    assert!(!sign_in(&open(&path).unwrap(), "bob"));
+}
+
+#[test]
+fn a_backup_or_restore_that_fails_leaves_nothing_and_changes_nothing() {
+    let (folder, store, saved) = backed_up();
+    let data = folder.0.join("data");
+    let path = data.join("muster.db");
+    let mut failing = Backup::begin(&path, &folder.0.join("failed"), 0).unwrap();
+    refused(failing.copy_database(|| Err(OpenError::new("no log"))), "no log");
+    drop(failing);
+    refused(Backup::begin(&path, &folder.0.join("failed"), u64::MAX / 2), "MiB are needed");
+    assert_eq!(names_in(&folder.0), ["data", "saved"]);
+    drop(store);
+    // Nothing can be put aside where a file has the name of the folder with copies.
+    let before = names_in(&data);
+    std::fs::write(data.join("restoring.unfinished"), "in the way").unwrap();
+    refused(put_back(&saved, &path, true), "cannot write");
+    std::fs::remove_file(data.join("restoring.unfinished")).unwrap();
+    assert_eq!(names_in(&data), before);
+    assert!(!sign_in(&open(&path).unwrap(), "bob"), "the old database is in its place");
+}
+
+#[test]
+fn an_interrupted_restore_is_told_and_can_be_made_again() {
+    let (folder, store, saved) = backed_up();
+    let data = folder.0.join("data");
+    let path = data.join("muster.db");
+    drop(store);
+    assert_eq!(check_not_interrupted(&path, &data), Ok(()));
+    // The power failed after the old files were moved.
+    std::fs::create_dir_all(data.join("restoring")).unwrap();
+    std::fs::create_dir(data.join("before-restore")).unwrap();
+    std::fs::rename(&path, data.join("before-restore").join("muster.db")).unwrap();
+    refused(check_not_interrupted(&path, &data), "a restore was interrupted");
+    put_back(&saved, &path, true).unwrap();
+    assert_eq!(check_not_interrupted(&path, &data), Ok(()));
+    assert!(sign_in(&open(&path).unwrap(), "bob"), "Bob came after the backup");
 }

@@ -4,7 +4,7 @@ use futures_util::future::{join, join_all, join3};
 use muster_domain::UserId;
 use muster_domain::ports::accounts::AccountUpdate;
 use muster_domain::ports::job_epochs::JobEpoch;
-use muster_domain::ports::keyed_writes::{WriteKey, WriteStamp};
+use muster_domain::ports::keyed_writes::{END_TICK, LatestWrite, WriteKey, WriteStamp};
 use muster_domain::ports::multi_update::MultiUpdate;
 use muster_domain::ports::storage::{Authority, Expected};
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
@@ -21,7 +21,7 @@ use crate::{PostgresOptions, PostgresStore, postgres};
 const MATCH: Uuid = Uuid::from_u128(77);
 
 fn stamp(tick: i64, ordinal: u32) -> WriteStamp {
-    WriteStamp { now: NOW, key: Some(WriteKey { match_id: MATCH, tick, ordinal }) }
+    WriteStamp { now: NOW, key: Some(WriteKey { match_id: MATCH, tick, ordinal, after: None }) }
 }
 
 /// The stamp of the same call when it is replayed later.
@@ -117,7 +117,7 @@ pub(super) async fn are_forgotten_when_no_longer_needed(fixture: &Fixture) {
     for tick in 0..6 {
         store.multi_update(&pay(1 + tick as u32), stamp(tick, 0)).await.unwrap();
     }
-    let other = WriteKey { match_id: Uuid::from_u128(78), tick: 0, ordinal: 0 };
+    let other = WriteKey { match_id: Uuid::from_u128(78), tick: 0, ordinal: 0, after: None };
     let late = WriteStamp { now: NOW.plus_seconds(60), key: Some(other) };
     store.multi_update(&pay(7), late).await.unwrap();
     assert_eq!(store.forget_keyed_writes(MATCH, 3).await, Ok(4));
@@ -129,10 +129,50 @@ pub(super) async fn are_forgotten_when_no_longer_needed(fixture: &Fixture) {
     };
     assert_eq!(prune(NOW, 5).await, Ok(0));
     assert_eq!(prune(NOW.plus_seconds(1), 4).await, Err(StoreError::Rejected(Rejection::Superseded)));
-    assert_eq!(prune(NOW.plus_seconds(1), 5).await, Ok(2));
+    assert_eq!(prune(NOW.plus_seconds(1), 5).await, Ok(1), "the latest of each match stays");
     store.multi_update(&pay(7), late).await.unwrap();
     assert_eq!(held(fixture, ann).await, amounts(&[("gold", 7)]), "the later one is known");
-    assert_eq!(store.prune_keyed_writes(NOW.plus_seconds(61), None).await, Ok(1));
+    assert_eq!(store.prune_keyed_writes(NOW.plus_seconds(61), None).await, Ok(0));
+    assert_eq!(store.forget_keyed_writes(MATCH, 9).await, Ok(0));
+    let latest = LatestWrite { tick: 5, ordinal: 0, at: NOW };
+    let of_other = LatestWrite { tick: 0, ordinal: 0, at: late.now };
+    let [strange, unknown] = [Uuid::from_u128(78), Uuid::from_u128(79)];
+    let asked = Some(vec![unknown, MATCH]);
+    assert_eq!(store.latest_keyed_writes(asked.clone()).await, Ok(vec![(MATCH, latest)]));
+    let mut all = store.latest_keyed_writes(None).await.unwrap();
+    all.sort_by_key(|(id, _)| *id);
+    assert_eq!(all, [(MATCH, latest), (strange, of_other)]);
+    // Of a match that has ended, the end is kept for as long.
+    let ended_at = NOW.plus_seconds(90);
+    for (id, at) in [(MATCH, ended_at), (MATCH, NOW.plus_seconds(99)), (unknown, ended_at)] {
+        store.end_keyed_writes(id, at).await.unwrap();
+    }
+    let end = LatestWrite { tick: END_TICK, ordinal: 0, at: ended_at };
+    assert!(end.is_end() && !latest.is_end());
+    assert_eq!(store.latest_keyed_writes(asked.clone()).await, Ok(vec![(MATCH, end)]));
+    assert_eq!(store.prune_keyed_writes(NOW.plus_seconds(90), None).await, Ok(0));
+    assert_eq!(store.prune_keyed_writes(NOW.plus_seconds(91), None).await, Ok(1));
+    assert_eq!(store.latest_keyed_writes(asked).await, Ok(Vec::new()));
+}
+
+pub(super) async fn are_refused_when_an_earlier_one_is_missing(fixture: &Fixture) {
+    let (store, ann) = (fixture.store(), fixture.sign_up("ann").await);
+    let after = |tick: i64, ordinal, after| {
+        let key = WriteKey { match_id: MATCH, tick, ordinal, after };
+        WriteStamp { now: NOW, key: Some(key) }
+    };
+    store.multi_update(&grant(ann, 1), after(1, 0, None)).await.unwrap();
+    store.multi_update(&grant(ann, 2), after(1, 64, Some((1, 0)))).await.unwrap();
+    store.multi_update(&grant(ann, 3), after(3, 0, Some((1, 64)))).await.unwrap();
+    let (lost, next) = (after(7, 0, Some((6, 0))), after(7, 0, Some((3, 0))));
+    assert_eq!(store.multi_update(&grant(ann, 4), lost).await, Err(StoreError::Restored));
+    assert_eq!(held(fixture, ann).await, amounts(&[("gold", 15)]));
+    // The match does not know of its latest write, whose answer was lost.
+    store.multi_update(&grant(ann, 4), after(7, 0, Some((2, 0)))).await.unwrap();
+    assert_eq!(store.forget_keyed_writes(MATCH, 7).await, Ok(3));
+    assert!(store.multi_update(&grant(ann, 4), next).await.is_ok(), "a write that is known is answered");
+    assert_eq!(held(fixture, ann).await, amounts(&[("gold", 20)]));
+    store.multi_update(&grant(ann, 5), after(8, 0, Some((5, 0)))).await.unwrap();
 }
 
 /// A former owner of the match has begun a write, and its transaction is still open when the new owner requests the

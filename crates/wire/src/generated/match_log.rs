@@ -42,6 +42,24 @@ pub struct Carried {
     /// Set for a match that cannot go on: the time since which it cannot.
     #[prost(sfixed64, optional, tag = "2")]
     pub stranded_at: ::core::option::Option<i64>,
+    /// The reason why it cannot.
+    #[prost(string, tag = "3")]
+    pub why: ::prost::alloc::string::String,
+}
+/// The latest write of a match with a key that the database is known to have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LatestWrite {
+    /// False if the match has made no such write.
+    #[prost(bool, tag = "1")]
+    pub is_any: bool,
+    /// The write's key: the call in which it was made, and its number there.
+    #[prost(uint64, tag = "2")]
+    pub call: u64,
+    #[prost(uint32, tag = "3")]
+    pub ordinal: u32,
+    /// The time of that call.
+    #[prost(sfixed64, tag = "4")]
+    pub at: i64,
 }
 /// A part of a record that is too large for the log. No other record of the match stands between the parts. Without the
 /// last part the record does not count.
@@ -62,6 +80,9 @@ pub struct Begun {
     pub origin: ::core::option::Option<Origin>,
     #[prost(bytes = "bytes", tag = "2")]
     pub params: ::prost::bytes::Bytes,
+    /// Present, and without a write, unless the record is of a release that does not tell.
+    #[prost(message, optional, tag = "3")]
+    pub latest_write: ::core::option::Option<LatestWrite>,
 }
 /// Values that a match is made with, and that never change.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -214,6 +235,9 @@ pub struct Answered {
     /// The name of the function.
     #[prost(string, tag = "3")]
     pub function: ::prost::alloc::string::String,
+    /// Present if the function has made such a write.
+    #[prost(message, optional, tag = "6")]
+    pub latest_write: ::core::option::Option<LatestWrite>,
     #[prost(oneof = "answered::Answer", tags = "4, 5")]
     pub answer: ::core::option::Option<answered::Answer>,
 }
@@ -262,6 +286,9 @@ pub struct Snapshot {
     /// Number of broadcasts so far, with those of the latest call.
     #[prost(uint64, tag = "11")]
     pub sent_count: u64,
+    /// Absent in records of releases that do not tell.
+    #[prost(message, optional, tag = "12")]
+    pub latest_write: ::core::option::Option<LatestWrite>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Timer {
@@ -363,4 +390,7 @@ pub struct SetTimer {
 pub struct Ended {
     #[prost(string, tag = "1")]
     pub why: ::prost::alloc::string::String,
+    /// Absent in records of releases that do not tell, and if the match was ended by somebody who did not know.
+    #[prost(message, optional, tag = "2")]
+    pub latest_write: ::core::option::Option<LatestWrite>,
 }

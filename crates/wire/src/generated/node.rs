@@ -2389,6 +2389,7 @@ pub enum CloseReason {
     ServerStopping = 14,
     Panic = 15,
     GameCode = 16,
+    Flooding = 17,
 }
 impl CloseReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2414,6 +2415,7 @@ impl CloseReason {
             Self::ServerStopping => "CLOSE_REASON_SERVER_STOPPING",
             Self::Panic => "CLOSE_REASON_PANIC",
             Self::GameCode => "CLOSE_REASON_GAME_CODE",
+            Self::Flooding => "CLOSE_REASON_FLOODING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2436,6 +2438,7 @@ impl CloseReason {
             "CLOSE_REASON_SERVER_STOPPING" => Some(Self::ServerStopping),
             "CLOSE_REASON_PANIC" => Some(Self::Panic),
             "CLOSE_REASON_GAME_CODE" => Some(Self::GameCode),
+            "CLOSE_REASON_FLOODING" => Some(Self::Flooding),
             _ => None,
         }
     }

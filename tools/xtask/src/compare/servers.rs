@@ -21,6 +21,9 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Partitions of a cluster.
 const PARTITIONS: usize = 1_024;
 
+/// The configuration that lifts the limits of what players send.
+const LIFTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/lifted.yml");
+
 /// Running servers.
 pub struct Servers {
     nodes: Vec<Node>,
@@ -33,6 +36,12 @@ struct Node {
     process: Child,
     port: u16,
     metrics: u16,
+}
+
+/// Whether a program knows limits of what players send. Older ones refuse keys that they do not know.
+fn has_limits(program: &Path) -> bool {
+    let asked = Command::new(program).args(["help", "limits.ladder"]).stdin(Stdio::null()).output();
+    asked.is_ok_and(|answer| answer.status.success())
 }
 
 impl Servers {
@@ -73,6 +82,9 @@ impl Servers {
         command.args(["-c", SERVER_CORE]).arg(program).arg("dev").arg("--data_dir").arg(&data);
         command.args(["--live.shards", "1", "--logger.level", "warn", "--socket.address", "127.0.0.1"]);
         command.args(["--socket.port", &port.to_string(), "--metrics.prometheus_port", &metrics.to_string()]);
+        if has_limits(program) {
+            command.args(["--config", LIFTED]);
+        }
         if let Some(modules) = modules {
             command.arg("--runtime.path").arg(modules);
         }

@@ -36,7 +36,7 @@ pub(super) trait LayerFile: ReadAt + Send {
 const EXTENSION: &str = "log";
 
 /// Name of the lock file. The process that holds the file's lock owns the folder.
-const LOCK: &str = "lock";
+pub const LOCK: &str = "lock";
 
 /// A folder of the machine's file system, locked for this process.
 pub(super) struct Folder {
@@ -73,15 +73,7 @@ impl Drop for Folder {
 
 impl Layer for Folder {
     fn list(&self) -> io::Result<Vec<u32>> {
-        let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(&self.path)? {
-            let path = PathBuf::from(entry?.file_name());
-            let is_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
-            let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok()).filter(|_| is_ours);
-            // Other files that an operator puts into the folder are ignored.
-            numbers.extend(number.filter(|number| self.path(*number).file_name() == Some(path.as_os_str())));
-        }
-        Ok(numbers)
+        list(&self.path)
     }
 
     fn create(&self, number: u32) -> io::Result<Box<dyn LayerFile>> {
@@ -103,12 +95,30 @@ impl Layer for Folder {
     }
 
     fn path(&self, number: u32) -> PathBuf {
-        self.path.join(format!("{number:010}.{EXTENSION}"))
+        path_of(&self.path, number)
     }
 
     fn folder(&self) -> PathBuf {
         self.path.clone()
     }
+}
+
+/// Numbers of the files of a log in a folder.
+pub(super) fn list(folder: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = PathBuf::from(entry?.file_name());
+        let is_ours = path.extension().is_some_and(|extension| extension == EXTENSION);
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok()).filter(|_| is_ours);
+        // Other files that an operator puts into the folder are ignored.
+        numbers.extend(number.filter(|number| path_of(folder, *number).file_name() == Some(path.as_os_str())));
+    }
+    Ok(numbers)
+}
+
+/// Path of a file of a log.
+pub(super) fn path_of(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("{number:010}.{EXTENSION}"))
 }
 
 /// Options for a file that only the server's own account may read.

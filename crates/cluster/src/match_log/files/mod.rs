@@ -6,6 +6,7 @@
 //!
 //! Locks: there is one, of the [`State`]. A thread holds it while it copies a record, and never during disk operations.
 
+mod copy;
 mod index;
 mod layer;
 mod segments;
@@ -26,6 +27,8 @@ use muster_live::matches::{LogError, LogFuture, MatchLog, RecordNumber};
 use muster_live::place::{Epoch, Partition};
 
 use super::{check_record, number_of};
+pub use copy::LogFiles;
+pub use layer::LOCK;
 use layer::{Folder, Layer};
 use segments::Segments;
 use state::Shared;

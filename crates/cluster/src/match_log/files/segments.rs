@@ -16,7 +16,7 @@ use super::layer::{Layer, LayerFile};
 use crate::match_log::frame::{self, Frames, HEADER_BYTES, Kind, MARK_BYTES, Next, ReadAt};
 
 /// The first bytes of each segment: the kind of file and the version of its format.
-const MAGIC: [u8; 8] = *b"mstrlog1";
+pub(super) const MAGIC: [u8; 8] = *b"mstrlog1";
 
 /// All segments of the log, owned by one thread.
 pub(super) struct Segments {
@@ -143,8 +143,8 @@ impl Segments {
         let damaged = |layer: &dyn Layer, at| OpenError::Damaged { file: layer.path(number), at };
         let disk = |error| OpenError::Disk { folder: self.layer.folder(), source: error };
         let mut header = [0; HEADER_BYTES];
-        let has_header = read_exact(file, &mut header, 0).map_err(disk)?;
         let reader: &dyn ReadAt = file;
+        let has_header = read_exact(reader, &mut header, 0).map_err(disk)?;
         if !has_header || header != frame::header(MAGIC, number.into()) {
             let is_unfinished = is_last && !Frames::new(reader, 0).finds_mark().map_err(disk)?;
             return if is_unfinished { Ok(SegmentContent::Nothing) } else { Err(damaged(&*self.layer, 0)) };
@@ -297,7 +297,7 @@ fn forget(kept: &mut VecDeque<Segment>) -> impl FnMut(u32) {
 }
 
 /// Fills `bytes` from an offset. Answers `false` if the file ends before.
-fn read_exact(file: &dyn LayerFile, bytes: &mut [u8], offset: u64) -> io::Result<bool> {
+pub(super) fn read_exact(file: &dyn ReadAt, bytes: &mut [u8], offset: u64) -> io::Result<bool> {
     let mut at = 0;
     while at < bytes.len() {
         match file.read_at(&mut bytes[at..], offset + at as u64)? {

@@ -23,10 +23,10 @@ use muster_live::place::{NODE_SHARDS_MAX, NODES_MAX};
 use muster_live::plane::{Claim, RequestRef};
 use muster_live::{Millis, NodeNumber, Place, RingLimits, ShardIndex};
 use muster_wire::envelope::Format;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::session::Opening;
 use super::stream::{Portable, Stream};
+use crate::listener::ConnectionPermit;
 use crate::shard::{ConnectionGuard, Shard, ShardCommand, ShardHandle};
 
 /// The limits of sessions that survive their socket, under their configuration names.
@@ -133,7 +133,7 @@ pub struct PortableSocket {
     stream: Portable,
     early: Bytes,
     opening: Opening,
-    permit: OwnedSemaphorePermit,
+    permit: ConnectionPermit,
 }
 
 /// A way for a session to go on that has lost its socket, or is about to.

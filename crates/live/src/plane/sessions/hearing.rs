@@ -66,6 +66,11 @@ impl Sessions {
         self.listeners.get(stream).is_some_and(|listeners| listeners.sessions.contains_key(&key))
     }
 
+    /// Number of sessions of this shard that hear a stream.
+    pub(crate) fn hearers(&self, stream: &StreamKey) -> usize {
+        self.listeners.get(stream).map_or(0, |listeners| listeners.sessions.len())
+    }
+
     pub(crate) fn deafen(&mut self, key: SessionKey, stream: &StreamKey) {
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
         listeners.sessions.swap_remove(&key);

@@ -15,7 +15,8 @@ honoured! {
 honoured! {
     /// Limits on wrong passwords. An account or address that reaches its limit is refused until the lock-out ends.
     pub struct Failures in "account.failures." {
-        /// Number of wrong passwords for one account that are tolerated within its window.
+        /// Number of wrong passwords for one account that are tolerated within its window, from all addresses together
+        /// from which nobody signed in to it with its password before; and again from each other address.
         account_attempts: u32 = "10", at_least(1), Origin::Ours;
         /// Window for one account, in seconds.
         account_window_sec: u64 = "600", at_least(1), Origin::Ours;
@@ -33,7 +34,8 @@ honoured! {
         address_lockout_first_sec: u64 = "30", at_least(1), Origin::Ours;
         /// Longest lock-out of one address, in seconds.
         address_lockout_max_sec: u64 = "1800", at_least(1), Origin::Ours;
-        /// Number of accounts, and of addresses, that are remembered; the one untouched for longest is forgotten first.
+        /// Number of accounts, of addresses, and of addresses that know the password of an account, that are remembered;
+        /// the one untouched for longest is forgotten first.
         max_tracked: usize = "65536", at_least(1), Origin::Ours;
     }
 }

@@ -8,6 +8,7 @@ pub mod console;
 pub mod database;
 pub mod general;
 pub mod leaderboard;
+pub mod limits;
 pub mod live;
 pub mod logger;
 pub mod matches;
@@ -42,6 +43,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Sockets and HTTP", keys: &[socket::Socket::KEYS, socket::OTHERS] },
     Group { title: "Sessions", keys: &[session::Session::KEYS] },
     Group { title: "Accounts", keys: &[account::Account::KEYS, account::Failures::KEYS] },
+    Group { title: "Limits", keys: &[limits::Limits::KEYS] },
     Group { title: "Chat", keys: &[chat::Chat::KEYS] },
     Group { title: "Live plane", keys: &[live::Live::KEYS, tracker::OTHERS] },
     Group { title: "Cluster", keys: &[cluster::Cluster::KEYS] },

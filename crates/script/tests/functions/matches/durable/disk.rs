@@ -85,6 +85,11 @@ impl Disk {
         self.logs.borrow().values().map(|log| log.kept.len() + log.unsynced.len()).sum()
     }
 
+    /// All records, in their order.
+    pub fn all(&self) -> Vec<Bytes> {
+        self.logs.borrow().values().flat_map(|log| log.kept.iter().chain(&log.unsynced)).cloned().collect()
+    }
+
     /// The number of the latest call in the log; `None` if the match has not begun.
     pub fn calls(&self) -> Option<u64> {
         let logs = self.logs.borrow();

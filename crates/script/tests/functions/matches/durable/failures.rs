@@ -15,7 +15,7 @@ use super::node::{Gate, Node};
 use crate::world;
 
 /// A handler that counts its ticks, with this code in its loop.
-fn counting(body: &str) -> String {
+pub(super) fn counting(body: &str) -> String {
     format!(
         "local nk = require('nakama')
         local M = {{ durable = true }}
@@ -34,13 +34,13 @@ fn counting(body: &str) -> String {
     )
 }
 
-const PAY: &str =
+pub(super) const PAY: &str =
     "nk.wallet_update('d0000000-0000-4000-8000-000000000063', { gold = 5 }, { of = context.match_id }, true)";
 
 /// Keeps all unsynced records when a disk is found again.
-const ALL: fn(usize) -> usize = |count| count;
+pub(super) const ALL: fn(usize) -> usize = |count| count;
 
-fn run<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn run<T>(future: impl Future<Output = T>) -> T {
     world::block_on(future)
 }
 

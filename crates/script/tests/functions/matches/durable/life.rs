@@ -31,6 +31,8 @@ use muster_script::value::Value;
 use muster_script::{
     Bundle, GoMatches, Host, JsMatches, LanguageMatches, Limits, LuaFunctions, LuaMatches, Program, ScriptMetrics,
 };
+use muster_store::sqlite::backup::Backup;
+use tempfile::TempDir;
 
 use super::disk::Disk;
 use crate::matches::presence;
@@ -44,17 +46,32 @@ pub fn match_id(number: u64) -> MatchId {
 /// A change of the wallet, and its metadata.
 type LedgerItem = (BTreeMap<String, i64>, String);
 
+/// Name of the database's file.
+const FILE: &str = "muster.db";
+
 /// A database that outlives processes.
 pub struct Shelf {
     pub store: Rc<dyn Store>,
+    folder: TempDir,
 }
 
 impl Shelf {
     pub fn new() -> Self {
-        let store = world::store();
-        let its = store.clone();
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Self { store: world::store_at(&folder.path().join(FILE)), folder };
+        let its = shelf.store.clone();
         world::block_on(async move { world::player(&its, 0x63, "payee").await });
-        Self { store }
+        shelf
+    }
+
+    /// A copy of the database as it is now.
+    pub fn copy(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let destination = folder.path().join("copy");
+        let mut copy = Backup::begin(&self.folder.path().join(FILE), &destination, 0).unwrap();
+        copy.copy_database(|| Ok(())).unwrap();
+        copy.finish().unwrap();
+        Self { store: world::store_at(&destination.join(FILE)), folder }
     }
 
     /// The wallet of the payee, and its ledger.
@@ -292,10 +309,11 @@ pub async fn start(
     let functions = LuaFunctions::new(program.clone(), host.clone(), limits, metrics.clone());
     let go = GoMatches::new(Arc::default(), host.clone(), limits, metrics.clone(), returns());
     let lua = LuaMatches::new(program, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
-    let javascript = JsMatches::new(bundle, host.clone(), limits, metrics, returns()).with_logs(logs.clone());
+    let javascript = JsMatches::new(bundle, host.clone(), limits, metrics.clone(), returns()).with_logs(logs.clone());
     let owner = Owner::default();
     let code = LanguageMatches::new(vec![Rc::new(go), Rc::new(lua), Rc::new(javascript)]).with_durable(
-        host.clock.clone(),
+        &host,
+        metrics,
         logs,
         Box::new(owner.clone()),
     );

@@ -6,6 +6,7 @@ mod disk;
 mod failures;
 mod life;
 mod node;
+mod restored;
 
 use muster_live::matches::{Broadcast, Outcome, Outline, Return};
 use serde_json::Value as Json;

@@ -1,0 +1,322 @@
+//! How much one client address may take of what all share: connections, handshakes of sockets, sign-ins, new accounts,
+//! and answers to bad tokens and keys.
+//!
+//! Pure state: the clock is passed in. Each limit is a burst that comes back with time (the generic cell rate
+//! algorithm). One process knows what it was asked itself; servers beside each other each allow their own.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use crate::address::{AddressKey, Network};
+use crate::error::{Error, ErrorKind};
+use crate::time::Timestamp;
+
+/// Number of limits that come back with time.
+const RATES: usize = AddressRate::ALL.len();
+
+/// A limit that comes back with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressRate {
+    /// Connections accepted.
+    Connections,
+    /// Handshakes of sockets.
+    Handshakes,
+    /// Sign-ins and refreshes of sessions.
+    SignIns,
+    /// Accounts made.
+    NewAccounts,
+    /// Answers to tokens and keys that are missing or not valid.
+    BadCredentials,
+}
+
+impl AddressRate {
+    /// All of them, by number.
+    pub const ALL: [Self; 5] =
+        [Self::Connections, Self::Handshakes, Self::SignIns, Self::NewAccounts, Self::BadCredentials];
+
+    /// The limit's name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections_per_sec",
+            Self::Handshakes => "handshakes",
+            Self::SignIns => "sign_ins",
+            Self::NewAccounts => "new_accounts",
+            Self::BadCredentials => "bad_credentials",
+        }
+    }
+
+    /// The limited thing, in sentences for callers.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Handshakes => "sockets",
+            Self::SignIns => "sign-ins",
+            Self::NewAccounts => "new accounts",
+            Self::BadCredentials => "invalid tokens or keys",
+        }
+    }
+}
+
+/// The limits of one address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdmissionConfig {
+    /// Connections open at a time; 0 for no limit.
+    pub connections_max: u32,
+    /// Number of each that may come at once; at least 1.
+    pub burst: u32,
+    /// Number of each that comes back in a second, by [`AddressRate`]; 0 for no limit.
+    pub per_sec: [u32; RATES],
+    /// Networks whose addresses have no limits.
+    pub exempt: Vec<Network>,
+    /// Largest number of addresses that are remembered.
+    pub addresses_max: usize,
+}
+
+impl Default for AdmissionConfig {
+    fn default() -> Self {
+        Self {
+            connections_max: 4_096,
+            burst: 2_048,
+            per_sec: [200, 100, 100, 20, 10],
+            exempt: vec![Network::Private],
+            addresses_max: 65_536,
+        }
+    }
+}
+
+/// A refusal because of the caller's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressRefused {
+    /// The limit that is reached.
+    pub rate: AddressRate,
+    /// When one more may come; at least 1.
+    pub retry_after_sec: u32,
+}
+
+impl From<AddressRefused> for Error {
+    fn from(refused: AddressRefused) -> Self {
+        let AddressRefused { rate, retry_after_sec } = refused;
+        let noun = rate.noun();
+        let message = format!("Too many {noun} from this address. Please try again in {retry_after_sec} seconds.");
+        Self { retry_after_sec: Some(retry_after_sec), ..Self::new(ErrorKind::ResourceExhausted, message) }
+    }
+}
+
+/// Running totals and sizes, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionCounters {
+    /// Refusals, by [`AddressRate`].
+    pub refused: [u64; RATES],
+    /// Connections refused because as many were open as may be.
+    pub refused_open: u64,
+    /// Addresses forgotten for want of room.
+    pub evicted: u64,
+    /// Addresses remembered now.
+    pub entries: u64,
+}
+
+impl AdmissionCounters {
+    /// Refusals by the name of their limit.
+    pub fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let rates = AddressRate::ALL.map(|rate| (rate.name(), self.refused[rate as usize]));
+        std::iter::once(("connections", self.refused_open)).chain(rates)
+    }
+}
+
+/// The state as shards share it: an attacker's connections land on all of them.
+#[derive(Debug)]
+#[allow(
+    clippy::disallowed_types,
+    reason = "held for a few map operations; no message and no request with a good token"
+)]
+pub struct SharedAdmission {
+    config: AdmissionConfig,
+    state: std::sync::Mutex<State>,
+}
+
+impl SharedAdmission {
+    /// Nobody has taken anything.
+    #[allow(clippy::disallowed_types, reason = "see the type")]
+    pub fn new(config: AdmissionConfig) -> Self {
+        Self { config, state: std::sync::Mutex::default() }
+    }
+
+    /// Takes one of what an address may take; an address that is not known may take anything.
+    ///
+    /// # Errors
+    /// When it has taken all; then nothing is taken.
+    pub fn take(&self, rate: AddressRate, address: Option<IpAddr>, now: Timestamp) -> Result<(), AddressRefused> {
+        match self.limited(address).filter(|_| self.config.per_sec[rate as usize] > 0) {
+            Some(key) => self.lock().take(rate, key, &self.config, now),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives back what was taken and not used.
+    pub fn give_back(&self, rate: AddressRate, address: Option<IpAddr>) {
+        if let Some(key) = self.limited(address).filter(|_| self.config.per_sec[rate as usize] > 0) {
+            self.lock().give_back(rate, key, &self.config);
+        }
+    }
+
+    /// Takes back a refusal that was not told to anybody.
+    pub fn waive(&self, rate: AddressRate) {
+        let mut state = self.lock();
+        let refused = &mut state.counters.refused[rate as usize];
+        *refused = refused.saturating_sub(1);
+    }
+
+    /// Counts a connection of an address as open until the slot is dropped. `None` where connections are not limited.
+    ///
+    /// # Errors
+    /// When as many are open as may be.
+    pub fn open(self: &Arc<Self>, address: IpAddr) -> Result<Option<AddressSlot>, TooManyOpen> {
+        let Some(key) = self.limited(Some(address)).filter(|_| self.config.connections_max > 0) else {
+            return Ok(None);
+        };
+        let born = self.lock().open(key, &self.config)?;
+        Ok(Some(AddressSlot { admission: self.clone(), key, born }))
+    }
+
+    /// Running totals and sizes.
+    pub fn counters(&self) -> AdmissionCounters {
+        let state = self.lock();
+        AdmissionCounters { entries: state.by_key.len() as u64, ..state.counters }
+    }
+
+    fn limited(&self, address: Option<IpAddr>) -> Option<AddressKey> {
+        let address = address.filter(|address| !self.config.exempt.iter().any(|network| network.contains(*address)))?;
+        Some(AddressKey::from(address))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while counting leaves counts that are off by one at most: better than refusing everyone.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As many connections of an address are open as may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyOpen;
+
+/// An open connection of an address, counted until dropped.
+#[derive(Debug)]
+pub struct AddressSlot {
+    admission: Arc<SharedAdmission>,
+    key: AddressKey,
+    born: u64,
+}
+
+impl Drop for AddressSlot {
+    fn drop(&mut self) {
+        self.admission.lock().close(self.key, self.born);
+    }
+}
+
+/// The share that one address has taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// Connections open now.
+    open: u32,
+    /// When the address has all of each again, by [`AddressRate`].
+    full_at: [Timestamp; RATES],
+    /// Number of the entry, so that a slot of a forgotten entry is not given back to the next one of its address.
+    born: u64,
+}
+
+impl Entry {
+    /// The order in which entries are forgotten: first those without connections, and of them who owes least.
+    fn order(&self, key: AddressKey) -> (bool, Timestamp, AddressKey) {
+        (self.open > 0, self.full_at.into_iter().max().unwrap_or_default(), key)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    by_key: HashMap<AddressKey, Entry>,
+    by_order: BTreeSet<(bool, Timestamp, AddressKey)>,
+    entries_born: u64,
+    counters: AdmissionCounters,
+}
+
+impl State {
+    fn take(
+        &mut self,
+        rate: AddressRate,
+        key: AddressKey,
+        config: &AdmissionConfig,
+        now: Timestamp,
+    ) -> Result<(), AddressRefused> {
+        while self.by_order.first().is_some_and(|(has_open, full_at, _)| !has_open && *full_at <= now) {
+            self.forget_first();
+        }
+        let index = rate as usize;
+        let refill_us = refill_us(config, rate);
+        let latest = Timestamp(now.0.saturating_add(refill_us.saturating_mul(config.burst.max(1).into())));
+        let known = self.by_key.get(&key).map_or(now, |entry| entry.full_at[index]);
+        // A clock that was set back must not make anybody wait longer than for all of them.
+        let next = Timestamp(known.clamp(now, latest).0 + refill_us);
+        if next > latest {
+            self.counters.refused[index] += 1;
+            self.change(key, config, |entry| entry.full_at[index] = entry.full_at[index].min(latest));
+            let wait_sec = (next.0 - latest.0 + 999_999) / 1_000_000;
+            return Err(AddressRefused { rate, retry_after_sec: u32::try_from(wait_sec.max(1)).unwrap_or(u32::MAX) });
+        }
+        self.change(key, config, |entry| entry.full_at[index] = next);
+        Ok(())
+    }
+
+    fn give_back(&mut self, rate: AddressRate, key: AddressKey, config: &AdmissionConfig) {
+        if self.by_key.contains_key(&key) {
+            let refill_us = refill_us(config, rate);
+            self.change(key, config, |entry| entry.full_at[rate as usize].0 -= refill_us);
+        }
+    }
+
+    fn open(&mut self, key: AddressKey, config: &AdmissionConfig) -> Result<u64, TooManyOpen> {
+        if self.by_key.get(&key).is_some_and(|entry| entry.open >= config.connections_max) {
+            self.counters.refused_open += 1;
+            return Err(TooManyOpen);
+        }
+        Ok(self.change(key, config, |entry| entry.open += 1).born)
+    }
+
+    fn close(&mut self, key: AddressKey, born: u64) {
+        let Some(entry) = self.by_key.get_mut(&key).filter(|entry| entry.born == born) else { return };
+        self.by_order.remove(&entry.order(key));
+        entry.open = entry.open.saturating_sub(1);
+        self.by_order.insert(entry.order(key));
+    }
+
+    /// Changes the entry of an address, which is made if need be; then another one may have to go.
+    fn change(&mut self, key: AddressKey, config: &AdmissionConfig, change: impl FnOnce(&mut Entry)) -> Entry {
+        if !self.by_key.contains_key(&key) && self.by_key.len() >= config.addresses_max.max(1) {
+            self.forget_first();
+            self.counters.evicted += 1;
+        }
+        let born = &mut self.entries_born;
+        let entry = self.by_key.entry(key).or_insert_with(|| {
+            *born += 1;
+            Entry { born: *born, ..Entry::default() }
+        });
+        self.by_order.remove(&entry.order(key));
+        change(entry);
+        self.by_order.insert(entry.order(key));
+        *entry
+    }
+
+    fn forget_first(&mut self) {
+        if let Some((_, _, key)) = self.by_order.pop_first() {
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+/// Microseconds in which one more comes back.
+fn refill_us(config: &AdmissionConfig, rate: AddressRate) -> i64 {
+    (1_000_000 / i64::from(config.per_sec[rate as usize].max(1))).max(1)
+}
+
+#[cfg(test)]
+mod tests;
