@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use muster_domain::Result;
 use muster_domain::limits::page_limit;
 use muster_domain::query::Query;
+use muster_domain::{Error, ErrorKind, Result};
 use muster_live::party::{ListQuery, Page, PartyAnswer, PartyAsk};
 use muster_live::plane::{Answer, Ask, Reply, Up};
 use muster_wire::api;
@@ -39,11 +39,18 @@ pub async fn find(live: &Live, node: &str, request: api::ListPartiesRequest) -> 
     let asked = ListQuery { query, open, after, limit: limit + 1 };
     let list = |request| Up::Ask { request: Some(request), ask: Ask::Party(PartyAsk::List(asked.clone())) };
     let replies = live.ask_every_place(list).await;
-    let pages = replies.into_iter().filter_map(|reply| match reply {
-        Reply::Answer(Answer::Party(PartyAnswer::Listed(page))) => Some(page),
-        _ => None,
-    });
-    let Page { parties, until } = Page::merge(pages.collect(), limit);
+    let mut pages = Vec::new();
+    for reply in replies {
+        match reply {
+            Reply::Answer(Answer::Party(PartyAnswer::Listed(page))) => pages.push(page),
+            Reply::Joined(Err(_)) => {
+                let message = "Not every part of the server could answer the listing: try again.";
+                return Err(Error::new(ErrorKind::Unavailable, message));
+            }
+            _ => {}
+        }
+    }
+    let Page { parties, until } = Page::merge(pages, limit);
     let cursor = until.map(|place| write_parties(&place, &filter)).unwrap_or_default();
     let parties = parties.into_iter().map(|listed| api::Party {
         party_id: party_id(&party_stream(listed.place.party.0), node),

@@ -489,7 +489,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<ShardCommand>, mut l
                 live.step(|plane, now, out| plane.turn(now, out));
             }
             () = tokio::task::yield_now(), if rim.is_busy() => {
-                live.step(|plane, _, out| plane.run_slice(out));
+                live.step(|plane, now, out| plane.run_slice(now, out));
             }
             () = rim.changed() => {}
             _ = publishing.tick() => shard.metrics.publish_plane(live.place().shard(), live.stats()),

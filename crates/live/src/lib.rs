@@ -6,8 +6,11 @@
 pub mod close;
 pub mod encode;
 mod impossible;
+pub mod listings;
 pub mod matches;
 pub mod matchmaker;
+#[cfg(test)]
+mod nasty;
 pub mod outbox;
 pub mod party;
 pub mod place;

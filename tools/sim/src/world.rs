@@ -340,7 +340,7 @@ impl World {
                 }
             }
             NextEvent::Slice(shard) => {
-                self.step(shard, |plane, _, out| plane.run_slice(out))?;
+                self.step(shard, |plane, now, out| plane.run_slice(now, out))?;
             }
             NextEvent::Close(who) => {
                 self.closing.retain(|other| *other != who);

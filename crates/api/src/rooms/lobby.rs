@@ -2,7 +2,7 @@
 
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::plane::Reply;
-use muster_live::rooms::limits::{LOBBY_INTERVAL_MS_MIN, LOBBY_PUSH_ROOMS_MAX};
+use muster_live::rooms::limits::{LOBBY_INTERVAL_MS_MIN, LOBBY_PUSH_ROOMS_MAX, LOBBY_VIEWS_PER_SESSION_MAX};
 use muster_live::rooms::{DirectoryAction, MessageToRoomOwner, Page, RoomAnswer, RoomPath, ViewKey, check_view};
 use muster_wire::cursor::{CursorKind, CursorReader, CursorWriter};
 
@@ -36,6 +36,11 @@ pub(super) async fn subscribe(app: &App, asker: &Asker, request: shape::Subscrib
         rooms_max: request.rooms_max.unwrap_or(LOBBY_PUSH_ROOMS_MAX),
     };
     check_view(&view)?;
+    if !app.live.step(|plane, _, _| plane.may_watch(key, &view)) {
+        let message =
+            format!("A session watches the lobby in at most {LOBBY_VIEWS_PER_SESSION_MAX} ways: end one first.");
+        return Err(Error::new(ErrorKind::ResourceExhausted, message));
+    }
     // The session hears the view before it gets the first page, so that it misses no change behind that page.
     let heard = app.live.ask(|plane, now, request, out| plane.listen(now, key, view.stream(), Some(request), out));
     if let Some(Reply::Joined(Err(refusal))) = heard.await {

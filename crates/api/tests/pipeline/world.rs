@@ -273,7 +273,7 @@ impl World {
         self.rim.now.set(self.rim.now.get() + by);
         self.app.live.step(|plane, now, out| {
             plane.turn(now, out);
-            while plane.run_slice(out) {}
+            while plane.run_slice(now, out) {}
         });
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 /// Slots of one chunk.
 pub(super) const CHUNK_SLOTS: u32 = 4_096;
-const WORDS: usize = CHUNK_SLOTS as usize / 64;
+pub(super) const WORDS: usize = CHUNK_SLOTS as usize / 64;
 /// A set with no more members is a list.
 const LIST_LEN_MAX: usize = 16;
 

@@ -1,6 +1,7 @@
 //! Combinations of sets of slots, computed chunk by chunk and only as far as somebody reads. Never copies a set.
 
-use super::bitmap::{Bitmap, CHUNK_SLOTS, NO_WORDS, Words, clear_before, place};
+use super::bitmap::{Bitmap, CHUNK_SLOTS, NO_WORDS, WORDS, Words, clear_before, place};
+use super::work::Work;
 
 /// So many listed slots cost about as much as a set.
 const LISTED_PER_SET: usize = 64;
@@ -178,13 +179,8 @@ impl<'a> Candidates<'a> {
 
     /// Its slots from `from` on, ascending, among those of `universe`.
     pub(super) fn scan(self, universe: &'a Bitmap, from: u32) -> Scan<'a> {
-        let mut scan =
-            Scan { candidates: self, universe, number: from / CHUNK_SLOTS, words: NO_WORDS, word: 0, chunks: 0 };
-        scan.read_chunk();
-        if !scan.is_done() {
-            clear_before(from, scan.number, &mut scan.words);
-        }
-        scan
+        let cost = self.cost();
+        Scan { candidates: self, cost, universe, from: from.into(), words: NO_WORDS, word: WORDS, chunk: None }
     }
 }
 
@@ -255,41 +251,89 @@ impl Node<'_> {
 #[derive(Debug)]
 pub struct Scan<'a> {
     candidates: Candidates<'a>,
+    /// Cost of computing one chunk.
+    cost: u32,
     universe: &'a Bitmap,
-    /// The chunk in `words`; behind the last when done.
-    number: u32,
+    /// The first slot that was not looked at. Behind the last one when the scan is over, and the next chunk begins with
+    /// it when the present one is done.
+    from: u64,
+    /// The rest of the present chunk, from `word` on.
     words: Words,
     word: usize,
-    chunks: u32,
+    /// The number of the present chunk, if one was computed.
+    chunk: Option<u32>,
 }
 
-/// No chunk has this number.
-const DONE: u32 = u32::MAX / CHUNK_SLOTS + 1;
+/// A step of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The next slot.
+    Slot(u32),
+    /// No work is left. The scan goes on at [`Scan::next_slot`].
+    Spent,
+    /// There are no more slots.
+    End,
+}
+
+/// Behind the last slot.
+const SLOTS_END: u64 = u32::MAX as u64 + 1;
 
 impl Scan<'_> {
-    /// How many chunks were computed so far; each costs [`Candidates::cost`].
-    pub fn chunks_read(&self) -> u32 {
-        self.chunks
+    /// The first slot that was not looked at; `None` if all were.
+    pub fn next_slot(&self) -> Option<u32> {
+        u32::try_from(self.from).ok()
     }
 
-    fn is_done(&self) -> bool {
-        self.number == DONE
-    }
-
-    /// Computes the first chunk from `number` on that is in the universe.
-    fn read_chunk(&mut self) {
-        let next = if self.candidates.is_none() { None } else { self.universe.chunk_from(self.number) };
-        self.number = next.unwrap_or(DONE);
-        self.word = 0;
-        self.words = NO_WORDS;
-        if self.is_done() {
-            return;
+    /// The next slot. Chunks that are computed count as work; at least one is computed, even if no work is left.
+    pub fn next_within(&mut self, work: &mut Work) -> Found {
+        loop {
+            if let Some(slot) = self.next_of_chunk() {
+                return Found::Slot(slot);
+            }
+            if self.from == SLOTS_END {
+                return Found::End;
+            }
+            if self.chunk.is_some() && work.is_spent() {
+                return Found::Spent;
+            }
+            work.spend(self.cost);
+            self.read_chunk();
         }
-        self.chunks += 1;
+    }
+
+    fn next_of_chunk(&mut self) -> Option<u32> {
+        let number = self.chunk?;
+        while let Some(word) = self.words.get_mut(self.word) {
+            if *word != 0 {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                // A word's place within its chunk is small.
+                let slot = number * CHUNK_SLOTS + self.word as u32 * 64 + bit;
+                self.from = u64::from(slot) + 1;
+                return Some(slot);
+            }
+            self.word += 1;
+            let passed = u64::from(number) * u64::from(CHUNK_SLOTS) + self.word as u64 * 64;
+            self.from = self.from.max(passed);
+        }
+        None
+    }
+
+    /// Computes the first chunk from `from` on that is in the universe.
+    fn read_chunk(&mut self) {
+        let first = self.next_slot().filter(|_| !self.candidates.is_none());
+        let next = first.and_then(|from| Some((from, self.universe.chunk_from(from / CHUNK_SLOTS)?)));
+        (self.words, self.word) = (NO_WORDS, 0);
+        let Some((from, number)) = next else {
+            (self.from, self.word) = (SLOTS_END, WORDS);
+            return;
+        };
+        self.chunk = Some(number);
         let mut universe = NO_WORDS;
-        self.universe.add_to(self.number, &mut universe);
+        self.universe.add_to(number, &mut universe);
         self.words = universe;
-        self.candidates.0.keep_in(self.number, &universe, &mut self.words);
+        self.candidates.0.keep_in(number, &universe, &mut self.words);
+        clear_before(from, number, &mut self.words);
     }
 }
 
@@ -297,19 +341,9 @@ impl Iterator for Scan<'_> {
     type Item = u32;
 
     fn next(&mut self) -> Option<u32> {
-        while !self.is_done() {
-            while let Some(word) = self.words.get_mut(self.word) {
-                if *word != 0 {
-                    let bit = word.trailing_zeros();
-                    *word &= *word - 1;
-                    // A word's place within its chunk is small.
-                    return Some(self.number * CHUNK_SLOTS + self.word as u32 * 64 + bit);
-                }
-                self.word += 1;
-            }
-            self.number += 1;
-            self.read_chunk();
+        match self.next_within(&mut Work::endless()) {
+            Found::Slot(slot) => Some(slot),
+            Found::Spent | Found::End => None,
         }
-        None
     }
 }

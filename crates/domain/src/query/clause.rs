@@ -7,11 +7,17 @@ use smol_str::SmolStr;
 use super::date;
 use super::document::{Document, Value};
 use super::pattern::Pattern;
+use super::work::{Check, Work};
 use crate::time::Timestamp;
 
-/// Costs of a plain check and of a pattern, in the units of [`super::Query::cost`].
-const PLAIN_COST: u32 = 1;
-const PATTERN_COST: u32 = 40;
+/// Steps of a term apart from those of finding and comparing values.
+const CLAUSE_STEPS: usize = 4;
+/// Steps in which a text is read as a date, or found to be none, apart from its length.
+const DATE_STEPS: usize = 8;
+/// Bytes of texts that are compared in one step.
+const BYTES_COMPARED_PER_STEP: usize = 64;
+/// Bytes of a date that are read in one step.
+const BYTES_READ_PER_STEP: usize = 4;
 
 /// Whether a term has to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +67,11 @@ pub enum Test {
 pub use std::ops::Bound;
 
 impl Test {
-    /// Whether one value passes.
-    fn passes(&self, value: &Value) -> bool {
+    /// Whether one value passes. If the check may not do that much, the answer is that the value does not.
+    fn passes(&self, value: &Value, check: &mut Check) -> bool {
+        if !check.affords(self.steps(value)) {
+            return false;
+        }
         match (self, value) {
             (Self::Exists, _) => true,
             (Self::Text(text) | Self::Number { text, .. }, Value::Text(found)) => text == found,
@@ -73,9 +82,20 @@ impl Test {
             (Self::Dates { low, high }, Value::Text(found)) => {
                 date::parse(found).is_some_and(|found| is_between(low, high, &found))
             }
-            (Self::Pattern(pattern), Value::Text(found)) => pattern.fits(found),
+            (Self::Pattern(pattern), Value::Text(found)) => pattern.fits(found, check),
             (Self::Text(_) | Self::Dates { .. } | Self::Pattern(_), Value::Number(_))
             | (Self::Range { .. }, Value::Text(_)) => false,
+        }
+    }
+
+    /// Steps of asking one value. Patterns count their own steps.
+    fn steps(&self, value: &Value) -> usize {
+        match (self, value) {
+            (Self::Text(text) | Self::Number { text, .. }, Value::Text(found)) if text.len() == found.len() => {
+                1 + text.len() / BYTES_COMPARED_PER_STEP
+            }
+            (Self::Dates { .. }, Value::Text(found)) => DATE_STEPS + found.len() / BYTES_READ_PER_STEP,
+            _ => 1,
         }
     }
 }
@@ -110,21 +130,37 @@ pub struct Clause {
 }
 
 impl Clause {
-    /// Whether a document has a value that passes, whatever the sign.
-    pub fn test_document(&self, document: &Document) -> bool {
+    /// Whether a document has a value that passes, whatever the sign. If that takes more than
+    /// [`CHECK_UNITS_MAX`](super::CHECK_UNITS_MAX), the answer is no.
+    pub fn test_document(&self, document: &Document, work: &mut Work) -> bool {
+        let mut check = Check::new();
+        let holds = self.holds(document, &mut check);
+        work.add_check(&check);
+        holds
+    }
+
+    /// The same within a check. If the check may not do that much, the answer is no, and the check says so.
+    pub(super) fn holds(&self, document: &Document, check: &mut Check) -> bool {
         match &self.field {
-            Some(field) => document.values(field).any(|value| self.test.passes(value)),
+            Some(field) => {
+                let (values, steps) = document.find(field);
+                check.affords(CLAUSE_STEPS + steps) && self.any(values, check)
+            }
             None if matches!(self.test, Test::Exists) => true,
-            None => document.fields().any(|(_, mut values)| values.any(|value| self.test.passes(value))),
+            None => check.affords(CLAUSE_STEPS) && self.any(document.all_values(), check),
         }
     }
 
-    /// Cost of asking a document, in the units of [`super::Query::cost`].
-    pub fn cost(&self) -> u32 {
-        match self.test {
-            Test::Pattern(_) | Test::Dates { .. } => PATTERN_COST,
-            _ => PLAIN_COST,
+    fn any<'a>(&self, values: impl Iterator<Item = &'a Value>, check: &mut Check) -> bool {
+        for value in values {
+            if self.test.passes(value, check) {
+                return true;
+            }
+            if check.is_refused() {
+                return false;
+            }
         }
+        false
     }
 
     pub(super) fn widened(&self, by: f64) -> Self {

@@ -8,6 +8,10 @@ use crate::error::Error;
 
 /// A document with no more values is looked through in order.
 const FEW: usize = 12;
+/// Steps of finding a field among many values.
+const SEARCH_STEPS: usize = 12;
+/// Bytes of field names that are compared in one step.
+const NAME_BYTES_PER_STEP: usize = 64;
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,6 +170,27 @@ impl Document {
         };
         let len = self.entries[start..].iter().take_while(|(name, _)| **name == *field).count();
         values_of(&self.entries[start..start + len])
+    }
+
+    /// The values of a field, and the steps that finding them took.
+    pub(super) fn find(&self, field: &str) -> (Values<'_>, usize) {
+        let values = self.values(field);
+        let names = if self.entries.len() <= FEW { self.entries.len() } else { SEARCH_STEPS };
+        // Other names may begin as this one does.
+        let steps = (names + values.len()) * (1 + field.len() / NAME_BYTES_PER_STEP);
+        (values, steps)
+    }
+
+    /// Memory that the document takes, roughly.
+    pub fn bytes(&self) -> usize {
+        let value = |value: &Value| if let Value::Text(text) = value { text.len() } else { 0 };
+        let entries = self.entries.iter();
+        entries.map(|(name, found)| size_of::<(SmolStr, Value)>() + name.len() + value(found)).sum()
+    }
+
+    /// The values of all fields.
+    pub(super) fn all_values(&self) -> Values<'_> {
+        values_of(&self.entries)
     }
 
     /// Values with the names of their fields, by name.

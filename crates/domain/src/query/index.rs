@@ -6,15 +6,7 @@ use super::Query;
 use super::candidates::{Candidates, Scan};
 use super::document::Document;
 use super::postings::Postings;
-
-/// A document found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hit {
-    /// Where it lies.
-    pub slot: u32,
-    /// The weights of the terms that hold.
-    pub score: f64,
-}
+use super::work::Work;
 
 /// Documents that queries find. The caller gives out the slots; low ones make it fast.
 #[derive(Default)]
@@ -69,14 +61,6 @@ impl Index {
         self.postings.fields()
     }
 
-    /// The documents that match, in the order of their slots.
-    pub fn search<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = Hit> + 'a {
-        self.scan(self.candidates(query), 0).filter_map(|slot| {
-            let score = query.matches(self.documents.get(&slot)?)?;
-            Some(Hit { slot, score })
-        })
-    }
-
     /// See [`Postings::scan`].
     pub fn scan<'a>(&'a self, candidates: Candidates<'a>, from: u32) -> Scan<'a> {
         self.postings.scan(candidates, from)
@@ -88,7 +72,7 @@ impl Index {
     }
 
     /// See [`Postings::candidates`].
-    pub fn candidates(&self, query: &Query) -> Candidates<'_> {
-        self.postings.candidates(query)
+    pub fn candidates(&self, query: &Query, work: &mut Work) -> Candidates<'_> {
+        self.postings.candidates(query, work)
     }
 }

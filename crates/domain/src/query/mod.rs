@@ -17,22 +17,27 @@ mod numbers;
 mod parser;
 mod pattern;
 mod postings;
+mod work;
 
 #[cfg(test)]
 mod mutation_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod work_tests;
 
 use std::fmt;
 
 pub use bitmap::Bitmap;
-pub use candidates::{Candidates, Scan};
+pub use candidates::{Candidates, Found, Scan};
 pub use clause::{Clause, Occur, Test};
 pub use document::{Document, NoObject, TooManyValues, Value, Values};
 pub use error::QueryError;
-pub use index::{Hit, Index};
+pub use index::Index;
 pub use postings::Postings;
+pub use work::{CHECK_UNITS_MAX, LOOKUP_UNITS_MAX, STEP_UNITS_MAX, Work, WorkTotals};
 
+use self::work::Check;
 use crate::error::Error;
 
 /// Most bytes of a query's text: as many as a message of a socket has by default.
@@ -41,9 +46,9 @@ pub const QUERY_BYTES_MAX: usize = 4_096;
 pub const CLAUSES_MAX: usize = 128;
 /// Most wildcards, regular expressions and fuzzy terms of a query: each is tried on every text of its field.
 pub const PATTERNS_MAX: usize = 16;
-/// Most memory of one compiled regular expression, in bytes.
-pub const REGEX_PROGRAM_BYTES_MAX: usize = 16 * 1_024;
-/// Longer texts match no wildcard, regular expression or fuzzy term, so that one check stays well under a millisecond.
+/// Most memory of one compiled regular expression, in bytes. Its states are tried on each byte of a text.
+pub const REGEX_PROGRAM_BYTES_MAX: usize = 8 * 1_024;
+/// Longer texts match no wildcard, regular expression or fuzzy term.
 pub const PATTERN_TEXT_BYTES_MAX: usize = 1_024;
 /// Most letters that `~n` lets differ.
 pub const FUZZINESS_MAX: u8 = 2;
@@ -55,8 +60,6 @@ pub const DOCUMENT_VALUES_MAX: usize = 1_024;
 pub struct Query {
     source: Box<str>,
     clauses: Box<[Clause]>,
-    /// Follows from the clauses; asked for with every check.
-    cost: u32,
 }
 
 impl fmt::Debug for Query {
@@ -72,8 +75,7 @@ impl Query {
     }
 
     fn of(source: Box<str>, clauses: Box<[Clause]>) -> Self {
-        let cost = clauses.iter().map(Clause::cost).sum::<u32>() + 1;
-        Self { source, clauses, cost }
+        Self { source, clauses }
     }
 
     /// Reads a query.
@@ -113,11 +115,22 @@ impl Query {
     /// The score of a document, if it matches: the weights of the terms that hold, or 1 where none has to.
     ///
     /// Every `+term` must hold and no `-term` may. Without a `+term`, at least one plain term must hold if there is
-    /// one.
-    pub fn matches(&self, document: &Document) -> Option<f64> {
+    /// one. A document whose check takes more than [`CHECK_UNITS_MAX`] does not match.
+    pub fn matches(&self, document: &Document, work: &mut Work) -> Option<f64> {
+        let mut check = Check::new();
+        let score = self.score(document, &mut check);
+        work.spend(1);
+        work.add_check(&check);
+        score
+    }
+
+    fn score(&self, document: &Document, check: &mut Check) -> Option<f64> {
         let (mut score, mut any_must, mut any_should, mut any_held) = (0.0, false, false, false);
         for clause in &self.clauses {
-            let holds = clause.test_document(document);
+            let holds = clause.holds(document, check);
+            if check.is_refused() {
+                return None;
+            }
             match clause.occur {
                 Occur::Must if !holds => return None,
                 Occur::MustNot if holds => return None,
@@ -138,12 +151,17 @@ impl Query {
     }
 
     /// The places in [`Self::clauses`] of the terms that keep a document from matching: without them, it matches.
-    /// Empty if it does already.
-    pub fn obstacles(&self, document: &Document) -> Vec<usize> {
-        let mut failing = Vec::new();
+    /// Empty if it does already. Terms for which a check has no work left are among them.
+    pub fn obstacles(&self, document: &Document, work: &mut Work) -> Vec<usize> {
+        let (mut failing, mut check) = (Vec::new(), Check::new());
         let (mut must_left, mut should_held) = (false, false);
         for (place, clause) in self.clauses.iter().enumerate() {
-            match (clause.occur, clause.test_document(document)) {
+            let holds = clause.holds(document, &mut check);
+            if check.take_refusal() {
+                failing.push(place);
+                continue;
+            }
+            match (clause.occur, holds) {
                 (Occur::Must, true) => must_left = true,
                 (Occur::Must, false) | (Occur::MustNot, true) => failing.push(place),
                 (Occur::Should, true) => should_held = true,
@@ -155,7 +173,10 @@ impl Query {
             let is_should = |place: &usize| self.clauses[*place].occur == Occur::Should;
             failing.extend((0..self.clauses.len()).filter(is_should));
             failing.sort_unstable();
+            failing.dedup();
         }
+        work.spend(1);
+        work.add_check(&check);
         failing
     }
 
@@ -175,11 +196,6 @@ impl Query {
             if concerned { clause.widened(by) } else { clause.clone() }
         });
         Self::of(self.source.clone(), clauses.collect())
-    }
-
-    /// Cost of one check of a document, in units of about a plain term.
-    pub fn cost(&self) -> u32 {
-        self.cost
     }
 }
 

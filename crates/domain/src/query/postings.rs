@@ -15,6 +15,8 @@ use super::candidates::{Candidates, Scan};
 use super::clause::{Clause, Occur, Test};
 use super::document::{Document, Value, Values, values_of};
 use super::numbers::{NumberRange, Numbers};
+use super::pattern::Pattern;
+use super::work::{Check, LOOKUP_UNITS_MAX, Work};
 
 /// Patterns are tried on each different text of a field if it has no more than this many; otherwise on the documents.
 const TEXTS_TRIED_MAX: usize = 64;
@@ -23,6 +25,9 @@ const FIELDS_TRIED_MAX: usize = 64;
 
 /// Slots removed together are taken out at once from fields of at most this many texts.
 const TEXTS_SUBTRACTED_MAX: usize = 8;
+
+/// Ranges of a query that are compared in one unit of work.
+const RANGES_COMPARED_PER_UNIT: u32 = 8;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -191,17 +196,27 @@ impl Postings {
         self.fields.get(field).map_or(Candidates::none(), |field| field.numbers.range([(low, high)]))
     }
 
-    /// A set of slots with all documents that match, and perhaps others: ask [`Query::matches`] about each.
-    pub fn candidates(&self, query: &Query) -> Candidates<'_> {
+    /// A set of slots with all documents that match, and perhaps others: ask [`Query::matches`] about each. Takes at
+    /// most [`LOOKUP_UNITS_MAX`]; terms for which no work is left narrow nothing.
+    pub fn candidates(&self, query: &Query, work: &mut Work) -> Candidates<'_> {
+        let mut lookup = Work::new(LOOKUP_UNITS_MAX);
+        let found = self.look_up(query, &mut lookup);
+        work.add(&lookup);
+        found
+    }
+
+    fn look_up(&self, query: &Query, lookup: &mut Work) -> Candidates<'_> {
         let musts = query.having(Occur::Must).filter(|clause| ranged(clause).is_none());
-        let musts = musts.map(|clause| self.holding(clause).0);
-        let mut found = musts.fold(Candidates::all(), Candidates::and).and(self.in_ranges(query));
+        let musts = musts.map(|clause| self.holding(clause, lookup).0);
+        let mut found = musts.fold(Candidates::all(), Candidates::and);
+        found = found.and(self.in_ranges(query, lookup));
         if query.having(Occur::Must).next().is_none() && query.having(Occur::Should).next().is_some() {
-            let shoulds = query.having(Occur::Should).map(|clause| self.holding(clause).0);
-            found = found.and(shoulds.fold(Candidates::none(), Candidates::or));
+            let shoulds = query.having(Occur::Should).map(|clause| self.holding(clause, lookup).0);
+            let shoulds = shoulds.fold(Candidates::none(), Candidates::or);
+            found = found.and(shoulds);
         }
         for clause in query.having(Occur::MustNot) {
-            if let (slots, true) = self.holding(clause) {
+            if let (slots, true) = self.holding(clause, lookup) {
                 found = found.and_not(slots);
             }
         }
@@ -209,8 +224,11 @@ impl Postings {
     }
 
     /// The slots that are in all ranges that a query demands, those of one field taken together.
-    fn in_ranges(&self, query: &Query) -> Candidates<'_> {
+    fn in_ranges(&self, query: &Query, lookup: &mut Work) -> Candidates<'_> {
         let ranges = query.having(Occur::Must).filter_map(ranged);
+        // Each range is compared with those before it.
+        let count = ranges.clone().count() as u32;
+        lookup.spend(count * count / RANGES_COMPARED_PER_UNIT);
         ranges.clone().enumerate().fold(Candidates::all(), |found, (place, (name, _))| {
             if self.unindexed.iter().any(|unindexed| **unindexed == *name) {
                 return found;
@@ -220,22 +238,32 @@ impl Postings {
                 return found;
             }
             let Some(field) = self.fields.get(name) else { return Candidates::none() };
-            found.and(field.numbers.range(ranges.clone().filter_map(of_field)))
+            if lookup.is_spent() {
+                return found;
+            }
+            let range = field.numbers.range(ranges.clone().filter_map(of_field));
+            lookup.spend(1 + range.cost());
+            found.and(range)
         })
     }
 
-    /// The slots for which a term holds, whatever its sign; and whether it is exactly those, not others besides.
-    pub fn holding(&self, clause: &Clause) -> (Candidates<'_>, bool) {
+    /// The slots for which a term holds, whatever its sign; and whether it is exactly those, not others besides. A term
+    /// that takes more work than is left is answered with others besides.
+    pub fn holding(&self, clause: &Clause, lookup: &mut Work) -> (Candidates<'_>, bool) {
+        lookup.spend(1);
         match &clause.field {
             Some(field) if self.unindexed.contains(field) => (Candidates::all(), false),
             Some(field) => match self.fields.get(field) {
-                Some(field) => field.passing(&clause.test),
+                Some(field) => field.passing(&clause.test, lookup),
                 None => (Candidates::none(), true),
             },
             None if matches!(clause.test, Test::Exists) => (Candidates::all(), true),
             None if self.fields.len() > FIELDS_TRIED_MAX || !self.unindexed.is_empty() => (Candidates::all(), false),
             None => {
-                let passing = self.fields.values().map(|field| field.passing(&clause.test));
+                if lookup.is_spent() {
+                    return (Candidates::all(), false);
+                }
+                let passing = self.fields.values().map(|field| field.passing(&clause.test, lookup));
                 passing.fold((Candidates::none(), true), |(all, exact), (more, more_exact)| {
                     (all.or(more), exact && more_exact)
                 })
@@ -246,9 +274,12 @@ impl Postings {
 
 impl Field {
     /// The slots with a value that passes, and whether it is exactly those.
-    fn passing(&self, test: &Test) -> (Candidates<'_>, bool) {
+    fn passing(&self, test: &Test, lookup: &mut Work) -> (Candidates<'_>, bool) {
+        if lookup.is_spent() {
+            return (Candidates::set(&self.present), false);
+        }
         let with_text = |text: &str| self.texts.get(text).map_or(Candidates::none(), Candidates::set);
-        match test {
+        let (found, is_exact) = match test {
             Test::Exists => (Candidates::set(&self.present), true),
             Test::Text(text) => (with_text(text), true),
             Test::Number { text, number, slack } => {
@@ -256,12 +287,33 @@ impl Field {
                 (with_text(text).or(range), true)
             }
             Test::Range { low, high } => (self.numbers.range([(*low, *high)]), true),
-            Test::Pattern(pattern) if self.texts.len() <= TEXTS_TRIED_MAX => {
-                let fitting = self.texts.iter().filter(|(text, _)| pattern.fits(text));
-                (fitting.map(|(_, slots)| Candidates::set(slots)).fold(Candidates::none(), Candidates::or), true)
-            }
+            Test::Pattern(pattern) if self.texts.len() <= TEXTS_TRIED_MAX => match self.fitting(pattern, lookup) {
+                Some(fitting) => (fitting, true),
+                None => (Candidates::set(&self.present), false),
+            },
             Test::Pattern(_) | Test::Dates { .. } => (Candidates::set(&self.present), false),
+        };
+        lookup.spend(found.cost());
+        (found, is_exact)
+    }
+
+    /// The slots with a text that fits a pattern; `None` if that takes more work than is left.
+    fn fitting(&self, pattern: &Pattern, lookup: &mut Work) -> Option<Candidates<'_>> {
+        let mut fitting = Candidates::none();
+        for (text, slots) in &self.texts {
+            let (mut check, is_less) = Check::within(lookup);
+            let fits = pattern.fits(text, &mut check);
+            // A text that takes more than any check may do fits in no check.
+            if check.take_refusal() && is_less {
+                lookup.spend(lookup.left());
+                return None;
+            }
+            lookup.add_check(&check);
+            if fits {
+                fitting = fitting.or(Candidates::set(slots));
+            }
         }
+        Some(fitting)
     }
 }
 

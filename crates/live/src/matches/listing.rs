@@ -4,15 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
-use muster_domain::query::{Document, Index, Query};
+use muster_domain::query::{Document, Found, Index, Query, Work};
 
 use super::durable::Outline;
 use super::owner::MatchId;
 use super::running::RunningMatch;
+use crate::listings::{LISTING_UNITS_MAX, Listing};
 use crate::plane::Map;
 
 /// Limit on the matches that one listing looks at on one shard.
 pub const LISTING_SCAN_MAX: usize = 4_096;
+
+/// Work of one match that fits, apart from its check.
+const LISTED_UNITS: u32 = 6;
+/// Matches that fit are kept up to twice as many as are asked for, or twice this.
+const LISTED_KEPT_MIN: usize = 64;
 
 /// A request for a listing.
 #[derive(Clone, Debug)]
@@ -69,6 +75,50 @@ pub(super) struct MatchIndex {
     /// Matches by their slots in the index. Slots are given out in descending order, so that a scan finds the newest
     /// match first.
     ids: BTreeMap<u32, MatchId>,
+    /// Number of times that all matches got new slots.
+    renumbered: u64,
+}
+
+/// A listing of matches that may take several slices.
+#[derive(Debug)]
+pub(super) struct Finding {
+    asked: ListQuery,
+    /// The next slot to look at, and the number of times that slots were given anew before.
+    from: (u32, u64),
+    looked_at: usize,
+    /// Work so far.
+    units: u64,
+    found: Vec<Listed>,
+}
+
+impl Finding {
+    pub(super) fn new(asked: ListQuery) -> Self {
+        Self { asked, from: (0, 0), looked_at: 0, units: 0, found: Vec::new() }
+    }
+
+    /// Drops all but the best matches, as many as are asked for.
+    fn keep_best(&mut self) {
+        self.found.sort_unstable_by(Listed::order);
+        self.found.truncate(self.asked.limit);
+    }
+}
+
+impl Listing for Finding {
+    type Of<'a> = (&'a MatchIndex, &'a Map<MatchId, RunningMatch>);
+    type Answer = Vec<Listed>;
+
+    fn go_on(&mut self, (index, running): &mut Self::Of<'_>, work: &mut Work) -> Option<(Vec<Listed>, bool)> {
+        let end = index.go_on(self, running, work);
+        self.units += work.spent();
+        let is_cut = match end {
+            Found::Slot(_) => true,
+            Found::Spent if self.units < LISTING_UNITS_MAX.into() => return None,
+            Found::Spent => true,
+            Found::End => false,
+        };
+        self.keep_best();
+        Some((std::mem::take(&mut self.found), is_cut))
+    }
 }
 
 impl MatchIndex {
@@ -108,6 +158,7 @@ impl MatchIndex {
             self.slots.insert(id, slot);
         }
         self.index = index;
+        self.renumbered += 1;
     }
 
     pub(super) fn remove(&mut self, id: MatchId) {
@@ -117,26 +168,45 @@ impl MatchIndex {
         }
     }
 
-    /// Matches that fit a request, in order. `running` finds a match by its id.
-    pub(super) fn list<'m>(
-        &self,
-        asked: &ListQuery,
-        running: impl Fn(MatchId) -> Option<&'m RunningMatch>,
-    ) -> Vec<Listed> {
+    /// Goes on with a listing until the work is spent, all matches were looked at, or a slot is left out because
+    /// [`LISTING_SCAN_MAX`] were looked at.
+    fn go_on(&self, finding: &mut Finding, running: &Map<MatchId, RunningMatch>, work: &mut Work) -> Found {
+        if finding.from.1 != self.renumbered {
+            (finding.from, finding.looked_at) = ((0, self.renumbered), 0);
+            finding.found.clear();
+        }
+        let Finding { asked, from, looked_at, found, .. } = finding;
         let everything = Arc::new(Query::everything());
         let query = asked.query.as_ref().unwrap_or(&everything);
-        let mut candidates = self.index.candidates(query);
+        let mut candidates = self.index.candidates(query, work);
         if let Some(label) = &asked.label {
             candidates = candidates.and(self.index.with_text("label_string", label));
         }
-        let fits = |listed: &Listed| (asked.sizes.0..=asked.sizes.1).contains(&listed.size);
-        let found = self.index.scan(candidates, 0).take(LISTING_SCAN_MAX).filter_map(|slot| {
-            let score = query.matches(self.index.document(slot)?)?;
-            Some(Listed::of(running(*self.ids.get(&slot)?)?, score)).filter(fits)
-        });
-        let mut found: Vec<Listed> = found.collect();
-        found.sort_unstable_by(Listed::order);
-        found.truncate(asked.limit);
-        found
+        let kept_max = asked.limit.max(LISTED_KEPT_MIN).saturating_mul(2);
+        let mut scan = self.index.scan(candidates, from.0);
+        let mut is_first = true;
+        loop {
+            let next = if !is_first && work.is_spent() { Found::Spent } else { scan.next_within(work) };
+            let Found::Slot(slot) = next else {
+                from.0 = scan.next_slot().unwrap_or(u32::MAX);
+                return next;
+            };
+            if *looked_at == LISTING_SCAN_MAX {
+                return next;
+            }
+            (*looked_at, is_first) = (*looked_at + 1, false);
+            let score = self.index.document(slot).and_then(|document| query.matches(document, work));
+            if let Some(score) = score
+                && let Some(running) = self.ids.get(&slot).and_then(|id| running.get(id))
+                && (asked.sizes.0..=asked.sizes.1).contains(&running.size())
+            {
+                work.spend(LISTED_UNITS);
+                found.push(Listed::of(running, score));
+                if found.len() >= kept_max {
+                    found.sort_unstable_by(Listed::order);
+                    found.truncate(asked.limit);
+                }
+            }
+        }
     }
 }

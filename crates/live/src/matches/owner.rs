@@ -12,9 +12,10 @@ use muster_domain::{Error, ErrorKind, Result, Timestamp};
 
 use super::call::{CallRef, LeaveReason, Return};
 use super::effect::{MatchAnswer, MatchEffect, MatchEnd};
-use super::listing::{ListQuery, Listed, MatchIndex};
-use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk, PlayerMessage};
+use super::listing::{Finding, ListQuery, Listed, MatchIndex};
+use super::message::{Attempt, CHAIN_MAX, Chain, MatchAsk, MatchesAnswer, PlayerMessage};
 use super::running::{RunningMatch, ended_error};
+use crate::listings::{ListingStats, Listings};
 use crate::place::{Partition, Place};
 use crate::plane::{Map, RequestRef};
 use crate::session::Millis;
@@ -125,6 +126,7 @@ pub struct Matches {
     /// Ids of the durable matches by partition, in an order that is the same in every run of a simulation.
     durable: BTreeMap<Partition, BTreeSet<MatchId>>,
     index: MatchIndex,
+    listings: Listings<Finding>,
     /// Number of stays of matches at this place so far; see [`CallRef::stay`].
     stays: u64,
     wheel: Wheel<MatchId>,
@@ -143,6 +145,7 @@ impl Matches {
             running: Map::default(),
             durable: BTreeMap::new(),
             index: MatchIndex::default(),
+            listings: Listings::default(),
             stays: 0,
             wheel: Wheel::default(),
             due: Vec::new(),
@@ -371,9 +374,26 @@ impl Matches {
         }
     }
 
-    /// Matches that fit a request, in order.
-    pub fn list(&self, asked: &ListQuery) -> Vec<Listed> {
-        self.index.list(asked, |id| self.running.get(&id))
+    /// Begins a listing of the matches that fit a request, in order. `None` if the answer comes from a later slice.
+    pub fn begin_listing(&mut self, request: Option<RequestRef>, asked: ListQuery) -> Option<MatchesAnswer> {
+        let listed = self.listings.begin(request, Finding::new(asked), (&self.index, &self.running))?;
+        Some(listed.map(MatchAnswer::Listed))
+    }
+
+    /// Goes on with listings, one slice. Returns the answers of those that are over.
+    pub fn run_slice(&mut self) -> Vec<(Option<RequestRef>, MatchesAnswer)> {
+        let answers = self.listings.run_slice((&self.index, &self.running)).into_iter();
+        answers.map(|(request, listed)| (request, Ok(MatchAnswer::Listed(listed)))).collect()
+    }
+
+    /// Whether listings need a slice.
+    pub(crate) fn is_listing(&self) -> bool {
+        self.listings.is_busy()
+    }
+
+    /// Counts of listings.
+    pub(crate) fn listing_stats(&self) -> ListingStats {
+        self.listings.stats()
     }
 
     /// The entry of a match in a listing.

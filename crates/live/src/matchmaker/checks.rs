@@ -5,9 +5,8 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use muster_domain::query::{Clause, Document, Occur, Query, Test, Value};
+use muster_domain::query::{Clause, Document, Occur, Query, Test, Value, Work};
 
-use super::pass::Budget;
 use super::ticket::Ticket;
 use super::{Map, UNINDEXED};
 
@@ -15,7 +14,7 @@ use super::{Map, UNINDEXED};
 const NOT_A_TEXT: u32 = u32::MAX;
 /// Placeholder for the number of a text, in a check that accepts no text.
 const NO_TEXT: u32 = u32::MAX - 1;
-/// Number of comparisons that cost about one unit of a [`Budget`].
+/// Number of comparisons that cost about one unit of [`Work`].
 const PAIRS_PER_UNIT: usize = 32;
 
 /// One value of a ticket's document.
@@ -59,13 +58,12 @@ pub(super) struct Profile {
 
 impl Profile {
     /// Whether a ticket accepts another.
-    fn accepts<M>(ticket: &Ticket<M>, other: &Ticket<M>, budget: &mut Budget) -> bool {
+    fn accepts<M>(ticket: &Ticket<M>, other: &Ticket<M>, work: &mut Work) -> bool {
         let facts = &other.profile.facts;
         let Some(checks) = &ticket.profile.checks else {
-            budget.spend(ticket.query.cost());
-            return ticket.query.matches(&other.document).is_some();
+            return ticket.query.matches(&other.document, work).is_some();
         };
-        budget.spend(1 + (checks.len() * facts.len() / PAIRS_PER_UNIT) as u32);
+        work.spend(1 + (checks.len() * facts.len() / PAIRS_PER_UNIT) as u32);
         let (mut any_should, mut any_held) = (false, false);
         for check in checks {
             match (check.occur, check.holds(facts)) {
@@ -79,8 +77,8 @@ impl Profile {
 }
 
 /// Whether two tickets accept each other and have no player or party in common.
-pub(super) fn is_mutual<M>(a: &Ticket<M>, b: &Ticket<M>, budget: &mut Budget) -> bool {
-    Profile::accepts(a, b, budget) && Profile::accepts(b, a, budget) && !a.overlaps(b)
+pub(super) fn is_mutual<M>(a: &Ticket<M>, b: &Ticket<M>, work: &mut Work) -> bool {
+    Profile::accepts(a, b, work) && Profile::accepts(b, a, work) && !a.overlaps(b)
 }
 
 /// Numbers for field names and texts.
@@ -254,10 +252,10 @@ mod tests {
             names.widen(&mut ticket);
             tickets.push(ticket);
         }
-        let budget = &mut Budget::new(u32::MAX);
+        let work = &mut Work::new(u32::MAX);
         for (a, b) in tickets.iter().flat_map(|a| tickets.iter().map(move |b| (a, b))) {
-            let expect = a.query.matches(&b.document).is_some();
-            assert_eq!(Profile::accepts(a, b, budget), expect, "{:?} {:?}", a.query, b.document);
+            let expect = a.query.matches(&b.document, work).is_some();
+            assert_eq!(Profile::accepts(a, b, work), expect, "{:?} {:?}", a.query, b.document);
         }
         let compiled = tickets.iter().filter(|ticket| ticket.profile.checks.is_some()).count();
         assert!((200..400).contains(&compiled), "{compiled}");

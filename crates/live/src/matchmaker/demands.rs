@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use muster_domain::query::{Candidates, Clause, Document, Occur, Postings, Query, Test, Value, Values};
+use muster_domain::query::{
+    Candidates, Clause, Document, LOOKUP_UNITS_MAX, Occur, Postings, Query, Test, Value, Values, Work,
+};
 
 use super::ticket::Ticket;
 
@@ -101,9 +103,12 @@ impl Demands {
         }
     }
 
-    /// Removes from `candidates` tickets that certainly reject the ticket of this document.
-    pub fn accepting<'a>(&'a self, document: &Document, candidates: Candidates<'a>) -> Candidates<'a> {
-        self.postings.fields().fold(candidates, |candidates, demand| {
+    /// Removes from `candidates` tickets that certainly reject the ticket of this document. Patterns are tried up to
+    /// [`LOOKUP_UNITS_MAX`] of work; others remove nobody.
+    pub fn accepting<'a>(&'a self, document: &Document, candidates: Candidates<'a>, work: &mut Work) -> Candidates<'a> {
+        let mut lookup = Work::new(LOOKUP_UNITS_MAX);
+        let accepting = self.postings.fields().fold(candidates, |candidates, demand| {
+            lookup.spend(1);
             let mut letters = demand.chars();
             let sign = letters.next();
             let values = document.values(letters.as_str());
@@ -113,12 +118,20 @@ impl Demands {
                 }
                 Some(DIFFERENT) => candidates.and_not(self.holding(demand, values)),
                 Some(sign @ (LOW | HIGH)) => candidates.and_not(self.out_of_reach(sign, demand, values)),
-                Some(PATTERN) if self.patterns.get(demand).is_some_and(|clause| !clause.test_document(document)) => {
+                Some(PATTERN) if self.is_rejecting(demand, document, &mut lookup) => {
                     candidates.and_not(self.postings.with_field(demand))
                 }
                 _ => candidates,
             }
-        })
+        });
+        work.add(&lookup);
+        accepting
+    }
+
+    /// Whether a document does not fit a demanded pattern, as far as there is work left to find out.
+    fn is_rejecting(&self, demand: &str, document: &Document, lookup: &mut Work) -> bool {
+        let Some(clause) = self.patterns.get(demand).filter(|_| !lookup.is_spent()) else { return false };
+        !clause.test_document(document, lookup)
     }
 
     /// Tickets that demand one of these values.

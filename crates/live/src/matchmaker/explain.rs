@@ -3,15 +3,20 @@
 
 use std::fmt;
 
-use muster_domain::query::{Candidates, Clause, Document, Query, Value};
+use muster_domain::query::{Candidates, Clause, Document, Query, Value, Work};
 
 use super::Matchmaker;
 use super::checks::is_mutual;
-use super::pass::Budget;
 use super::ticket::{Ticket, TicketId};
 
 /// Limit on the tickets that an explanation examines, the longest waiting first.
 const EXAMINED_MAX: usize = 1_000;
+/// Most work of one explanation, about a millisecond. An explanation that has done as much examines no further tickets.
+pub const EXPLANATION_UNITS_MAX: u32 = 20_000;
+/// Work of naming an obstacle, apart from the values that the other ticket has.
+const OBSTACLE_UNITS: u32 = 4;
+/// Bytes of texts that are named in one unit of work.
+const BYTES_NAMED_PER_UNIT: usize = 256;
 /// Limit on the tickets that an explanation names.
 pub const EXPLAINED_MAX: usize = 5;
 
@@ -30,7 +35,8 @@ pub struct Explanation {
     /// Number of players on the examined tickets without an obstacle. With each of these tickets alone, the ticket
     /// could be matched.
     pub players_found: u32,
-    /// Number of tickets that were examined.
+    /// Number of tickets that were examined, the longest waiting first; at most a thousand, fewer if their queries take
+    /// much work.
     pub examined: u32,
     /// The tickets that come closest to a match. Tickets with the fewest obstacles other than terms come first; among
     /// these, tickets with the fewest obstacles of all kinds.
@@ -91,14 +97,28 @@ impl fmt::Display for Obstacle {
 
 impl<M> Matchmaker<M> {
     /// Explains why a ticket waits; `None` if it does not wait.
-    pub fn explain(&self, id: &TicketId) -> Option<Explanation> {
+    pub fn explain(&mut self, id: &TicketId) -> Option<Explanation> {
+        let mut work = Work::new(EXPLANATION_UNITS_MAX);
+        let explanation = self.explain_within(id, &mut work);
+        let is_cut = explanation.as_ref().is_some_and(|explanation| {
+            (explanation.examined as usize) < EXAMINED_MAX.min(self.tickets.len().saturating_sub(1))
+        });
+        self.totals.explanations_cut += u64::from(is_cut);
+        self.totals.work.count(&work);
+        explanation
+    }
+
+    fn explain_within(&self, id: &TicketId, work: &mut Work) -> Option<Explanation> {
         let slot = *self.by_id.get(id)?;
         let ticket = self.tickets.get(&slot)?;
         let others = self.documents.scan(Candidates::all(), 0).filter(|other| *other != slot);
         let (mut players_found, mut examined, mut near) = (0_u32, 0, Vec::new());
         for other in others.take(EXAMINED_MAX).filter_map(|slot| self.tickets.get(&slot)) {
+            if work.is_spent() {
+                break;
+            }
             examined += 1;
-            let obstacles = self.obstacles(ticket, other);
+            let obstacles = self.obstacles(ticket, other, work);
             if obstacles.is_empty() {
                 players_found = players_found.saturating_add(other.size());
             } else {
@@ -123,7 +143,7 @@ impl<M> Matchmaker<M> {
         })
     }
 
-    fn obstacles(&self, ticket: &Ticket<M>, other: &Ticket<M>) -> Vec<Obstacle> {
+    fn obstacles(&self, ticket: &Ticket<M>, other: &Ticket<M>, work: &mut Work) -> Vec<Obstacle> {
         let mut obstacles = Vec::new();
         if !(self.counts_agree(ticket, other) || self.counts_agree(other, ticket)) {
             obstacles.push(Obstacle::Counts);
@@ -131,19 +151,20 @@ impl<M> Matchmaker<M> {
         if ticket.overlaps(other) {
             obstacles.push(Obstacle::Overlap);
         }
-        push_terms(ticket, &other.document, &mut obstacles);
-        push_terms(other, &ticket.document, &mut obstacles);
-        debug_assert!(!obstacles.is_empty() || is_mutual(ticket, other, &mut Budget::new(0)));
+        push_terms(ticket, &other.document, &mut obstacles, work);
+        push_terms(other, &ticket.document, &mut obstacles, work);
+        debug_assert!(!obstacles.is_empty() || is_mutual(ticket, other, &mut Work::endless()));
         obstacles
     }
 }
 
 /// Adds the terms of a ticket's query that keep it from accepting another ticket.
-fn push_terms<M>(ticket: &Ticket<M>, other: &Document, obstacles: &mut Vec<Obstacle>) {
+fn push_terms<M>(ticket: &Ticket<M>, other: &Document, obstacles: &mut Vec<Obstacle>, work: &mut Work) {
     let query: &Query = &ticket.query;
-    for place in query.obstacles(other) {
+    for place in query.obstacles(other, work) {
         let clause: &Clause = &query.clauses()[place];
         let found = clause.field.as_deref().map(|field| other.values(field).cloned().collect());
+        work.spend(OBSTACLE_UNITS + (query.clause_source(clause).len() / BYTES_NAMED_PER_UNIT) as u32);
         obstacles.push(Obstacle::Term {
             of: ticket.id.clone(),
             place,

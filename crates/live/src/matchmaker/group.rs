@@ -2,10 +2,11 @@
 //! group is as large as possible, and tickets that were gathered earlier are preferred: if counts leave a ticket out,
 //! it is the last of them. An assembly can be interrupted after any pair that was checked. It never changes the pool.
 
+use muster_domain::query::Work;
+
 use super::Matchmaker;
 use super::checks::is_mutual;
 use super::counts::common_multiple;
-use super::pass::Budget;
 use super::search::SlottedTicket;
 
 /// Limit on the tickets that an assembly tries before it gives up on a better group.
@@ -32,7 +33,7 @@ pub(super) struct Assembly {
 
 /// The outcome of a step of an assembly.
 pub(super) enum Assembled {
-    /// The budget is spent.
+    /// No work is left.
     More,
     /// The assembly is over.
     Over {
@@ -100,9 +101,9 @@ impl<M> Matchmaker<M> {
         searcher: SlottedTicket<'_, M>,
         gathered: &[SlottedTicket<'_, M>],
         assembly: &mut Assembly,
-        budget: &mut Budget,
+        work: &mut Work,
     ) -> Assembled {
-        budget.spend(gathered.len() as u32);
+        work.spend(gathered.len() as u32);
         let ticket = searcher.ticket;
         let players_from = players_from(gathered);
         let first = GroupSeat::first(searcher);
@@ -120,7 +121,7 @@ impl<M> Matchmaker<M> {
             let candidate = gathered.get(assembly.at).filter(|_| most >= wanted);
             if let Some(candidate) = candidate {
                 let seat = last.next(*candidate);
-                let Some(joins) = joins(&seats, &seat, &mut assembly.agreed, budget) else { return Assembled::More };
+                let Some(joins) = joins(&seats, &seat, &mut assembly.agreed, work) else { return Assembled::More };
                 if joins {
                     assembly.chosen.push(assembly.at);
                     let (players, suits) = (seat.players, seat.suits());
@@ -142,7 +143,7 @@ impl<M> Matchmaker<M> {
                 assembly.at = last + 1;
             }
             (assembly.agreed, assembly.tries) = (0, assembly.tries + 1);
-            if budget.is_spent() {
+            if work.is_spent() {
                 return Assembled::More;
             }
         }
@@ -165,23 +166,18 @@ impl Assembly {
     }
 }
 
-/// Whether a ticket agrees with all tickets of a group; `None` if the budget is spent before that is known.
-fn joins<M>(
-    seats: &[GroupSeat<'_, M>],
-    seat: &GroupSeat<'_, M>,
-    agreed: &mut usize,
-    budget: &mut Budget,
-) -> Option<bool> {
-    budget.spend(1);
+/// Whether a ticket agrees with all tickets of a group; `None` if the work is spent before that is known.
+fn joins<M>(seats: &[GroupSeat<'_, M>], seat: &GroupSeat<'_, M>, agreed: &mut usize, work: &mut Work) -> Option<bool> {
+    work.spend(1);
     if seat.players > seat.most || seat.least > seat.most {
         return Some(false);
     }
     while let Some(member) = seats.get(*agreed) {
-        if !is_mutual(member.ticket.ticket, seat.ticket.ticket, budget) {
+        if !is_mutual(member.ticket.ticket, seat.ticket.ticket, work) {
             return Some(false);
         }
         *agreed += 1;
-        if budget.is_spent() && *agreed < seats.len() {
+        if work.is_spent() && *agreed < seats.len() {
             return None;
         }
     }

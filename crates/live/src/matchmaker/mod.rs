@@ -31,7 +31,7 @@ use muster_domain::ids::SessionId;
 use muster_domain::query::{Candidates, Document, Postings};
 
 pub use self::carry::{CarriedPasses, CarriedTicket};
-pub use self::explain::{EXPLAINED_MAX, Explanation, NearTicket, Obstacle};
+pub use self::explain::{EXPLAINED_MAX, EXPLANATION_UNITS_MAX, Explanation, NearTicket, Obstacle};
 pub(crate) use self::message::POOL;
 pub use self::message::{
     CarriedPool, OnTicket, PoolAnswer, PoolAsk, PoolReply, PoolStats, TicketStanding, pool_partition,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
+use muster_domain::query::Work;
 
 use super::search::{Probing, Progress, Search};
 use super::stats::Completion;
@@ -11,35 +12,19 @@ use super::ticket::Ticket;
 use super::{LEAVING_MAX, Matchmaker};
 use crate::session::Millis;
 
-/// A budget for [`Matchmaker::run_slice`] of about one millisecond on one core.
-pub const SLICE_UNITS: u32 = 20_000;
+/// Work of one slice, about half a millisecond on one core. A slice may exceed it by a search's look at the indexes and
+/// the check of one pair, which together take up to three times as much.
+pub const SLICE_UNITS: u32 = 10_000;
 /// Cost of one ticket apart from its search.
 const TICKET_UNITS: u32 = 10;
 /// Cost of widening a ticket.
 const WIDEN_UNITS: u32 = 200;
+/// Cost of widening one field in one term.
+const WIDEN_TERM_UNITS: u32 = 2;
 /// Cost of taking a ticket out of the pool.
 const LIFT_UNITS: u32 = 50;
 /// Cost of removing a ticket from the indexes, when others are removed together with it.
 const UNINDEX_UNITS: u32 = 20;
-
-/// Work that is left to a slice, in units of a few dozen nanoseconds.
-#[derive(Debug)]
-pub(super) struct Budget(u32);
-
-impl Budget {
-    pub fn new(units: u32) -> Self {
-        Self(units)
-    }
-
-    pub fn spend(&mut self, units: u32) {
-        // A step may cost more than is left.
-        self.0 = self.0.saturating_sub(units);
-    }
-
-    pub fn is_spent(&self) -> bool {
-        self.0 == 0
-    }
-}
 
 /// A running pass.
 #[derive(Debug)]
@@ -63,7 +48,7 @@ impl Pass {
 /// The next thing to do in a pass.
 enum NextStep {
     Search(Search),
-    /// The budget is spent.
+    /// No work is left.
     Later,
     /// All tickets have searched.
     Nobody,
@@ -109,73 +94,79 @@ impl<M> Matchmaker<M> {
 
     /// Works on the pass for about this many units ([`SLICE_UNITS`]) and appends the groups that it finds to `matches`.
     pub fn run_slice(&mut self, units: u32, matches: &mut Vec<FoundMatch<M>>) -> Slice {
-        let mut budget = Budget::new(units.max(1));
+        let mut work = Work::new(units.max(1));
+        let slice = self.go_on(&mut work, matches);
+        self.totals.work.count(&work);
+        slice
+    }
+
+    fn go_on(&mut self, work: &mut Work, matches: &mut Vec<FoundMatch<M>>) -> Slice {
         while let Some(mut pass) = self.pass.take() {
-            if self.step(&mut pass, &mut budget, matches) == Slice::Done {
+            if self.step(&mut pass, work, matches) == Slice::Done {
                 break;
             }
             self.pass = Some(pass);
-            if budget.is_spent() {
+            if work.is_spent() {
                 return Slice::More;
             }
         }
         Slice::Done
     }
 
-    /// Continues the running search, or begins the next one, within the budget.
-    fn step(&mut self, pass: &mut Pass, budget: &mut Budget, matches: &mut Vec<FoundMatch<M>>) -> Slice {
+    /// Continues the running search, or begins the next one, while work is left.
+    fn step(&mut self, pass: &mut Pass, work: &mut Work, matches: &mut Vec<FoundMatch<M>>) -> Slice {
         if self.leaving.len() >= LEAVING_MAX {
-            self.unindex_some(budget);
+            self.unindex_some(work);
             return Slice::More;
         }
         let next = pass.search.take().map(NextStep::Search);
-        let mut search = match next.unwrap_or_else(|| self.next_search(pass, budget)) {
+        let mut search = match next.unwrap_or_else(|| self.next_search(pass, work)) {
             NextStep::Search(search) => search,
             NextStep::Later => return Slice::More,
             NextStep::Nobody if self.leaving.is_empty() => return Slice::Done,
             NextStep::Nobody => {
-                self.unindex_some(budget);
+                self.unindex_some(work);
                 return Slice::More;
             }
         };
-        if !self.learn_patterns(search.slot, budget) {
+        if !self.learn_patterns(search.slot, work) {
             pass.search = Some(search);
             return Slice::More;
         }
-        match self.search(&mut search, &mut pass.probing, budget) {
+        match self.search(&mut search, &mut pass.probing, work) {
             Progress::More => pass.search = Some(search),
             Progress::Nothing { was_cut } => self.found_nothing(search.slot, was_cut),
             Progress::Found(slots) => {
                 let found = self.complete(slots, pass.now);
-                budget.spend(LIFT_UNITS * (found.tickets.len() + found.dropped.len()) as u32);
+                work.spend(LIFT_UNITS * (found.tickets.len() + found.dropped.len()) as u32);
                 matches.push(found);
             }
         }
         Slice::More
     }
 
-    /// Tries on all tickets the patterns that a ticket's query demands, within the budget. Returns whether all were
+    /// Tries on all tickets the patterns that a ticket's query demands, while work is left. Returns whether all were
     /// tried.
-    fn learn_patterns(&mut self, slot: u32, budget: &mut Budget) -> bool {
+    fn learn_patterns(&mut self, slot: u32, work: &mut Work) -> bool {
         let Some(ticket) = self.tickets.get(&slot) else { return true };
         let document = |slot| self.tickets.get(&slot).map(|ticket| &ticket.document);
-        self.patterns.learn(&ticket.query, &self.documents, document, self.passes, budget)
+        self.patterns.learn(&ticket.query, &self.documents, document, self.passes, work)
     }
 
     /// The search of the next ticket that may find a group that no earlier search could find. Other tickets are
     /// skipped.
-    fn next_search(&mut self, pass: &mut Pass, budget: &mut Budget) -> NextStep {
+    fn next_search(&mut self, pass: &mut Pass, work: &mut Work) -> NextStep {
         while let Some(slot) = self.active.range(pass.cursor..pass.end).next().copied() {
-            budget.spend(TICKET_UNITS);
+            work.spend(TICKET_UNITS);
             pass.cursor = slot + 1;
-            if self.is_worth_searching(slot, budget)
+            if self.is_worth_searching(slot, work)
                 && let Some(ticket) = self.tickets.get(&slot)
             {
                 self.totals.searches += 1;
                 return NextStep::Search(Search::new(slot, ticket, &mut pass.probing));
             }
             self.retire(slot);
-            if budget.is_spent() {
+            if work.is_spent() {
                 return NextStep::Later;
             }
         }
@@ -183,7 +174,7 @@ impl<M> Matchmaker<M> {
     }
 
     /// Whether a ticket may find a group that no earlier search could find. Widens the ticket if that is due.
-    fn is_worth_searching(&mut self, slot: u32, budget: &mut Budget) -> bool {
+    fn is_worth_searching(&mut self, slot: u32, work: &mut Work) -> bool {
         let max_intervals = u64::from(self.config.max_intervals);
         let Some(ticket) = self.tickets.get_mut(&slot) else { return false };
         // The first pass may be still to come, since renumbering lets tickets that came during a pass take part in it.
@@ -191,7 +182,7 @@ impl<M> Matchmaker<M> {
         let loses_patience = age + 1 == max_intervals && ticket.min_count < ticket.max_count;
         let widens = age > u64::from(ticket.widened) && ticket.may_widen();
         if widens {
-            budget.spend(WIDEN_UNITS);
+            work.spend(WIDEN_UNITS + WIDEN_TERM_UNITS * ticket.terms_to_widen());
             ticket.widen(u32::try_from(age).unwrap_or(u32::MAX));
             self.demands.insert(slot, ticket);
             self.names.widen(ticket);
@@ -242,8 +233,8 @@ impl<M> Matchmaker<M> {
     }
 
     /// Removes from the indexes some of the tickets that have left the pool.
-    fn unindex_some(&mut self, budget: &mut Budget) {
-        budget.spend(UNINDEX_UNITS * self.leaving.len().min(LEAVING_MAX) as u32);
+    fn unindex_some(&mut self, work: &mut Work) {
+        work.spend(UNINDEX_UNITS * self.leaving.len().min(LEAVING_MAX) as u32);
         self.unindex();
     }
 }

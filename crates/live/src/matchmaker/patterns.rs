@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use muster_domain::query::{Bitmap, Candidates, Clause, Document, Occur, Postings, Query, Test};
-
-use super::pass::Budget;
+use muster_domain::query::{
+    Bitmap, Candidates, Clause, Document, LOOKUP_UNITS_MAX, Occur, Postings, Query, Test, Work,
+};
 
 /// Limit on the patterns whose results are kept. Other patterns are tried anew in each search.
 const PATTERNS_KEPT_MAX: usize = 64;
@@ -29,9 +29,13 @@ pub(super) struct Patterns {
 }
 
 /// The patterns that a query demands and the index cannot answer, with their texts.
-fn unanswered<'a>(query: &'a Query, index: &'a Postings) -> impl Iterator<Item = (&'a str, &'a Clause)> {
+fn unanswered<'a>(query: &'a Query, index: &Postings, work: &mut Work) -> Vec<(&'a str, &'a Clause)> {
+    let mut lookup = Work::new(LOOKUP_UNITS_MAX);
     let patterns = query.having(Occur::Must).filter(|clause| matches!(clause.test, Test::Pattern(_)));
-    patterns.filter(|clause| !index.holding(clause).1).map(|clause| (query.clause_source(clause), clause))
+    let unanswered = patterns.filter(|clause| !index.holding(clause, &mut lookup).1);
+    let unanswered = unanswered.map(|clause| (query.clause_source(clause), clause)).collect();
+    work.add(&lookup);
+    unanswered
 }
 
 impl Patterns {
@@ -45,29 +49,29 @@ impl Patterns {
         self.known.clear();
     }
 
-    /// Tries a query's patterns on tickets that they were not tried on yet, within the budget. Returns whether all were
-    /// tried.
+    /// Tries a query's patterns on tickets that they were not tried on yet, while work is left. Returns whether all
+    /// were tried.
     pub fn learn<'a>(
         &mut self,
         query: &Query,
         index: &Postings,
         document: impl Fn(u32) -> Option<&'a Document>,
         pass: u64,
-        budget: &mut Budget,
+        work: &mut Work,
     ) -> bool {
-        for (text, clause) in unanswered(query, index) {
+        for (text, clause) in unanswered(query, index, work) {
             if !self.known.contains_key(text) && self.known.len() >= PATTERNS_KEPT_MAX {
                 continue;
             }
             let known = self.known.entry(text.into()).or_default();
             known.used_in = pass;
             for slot in index.scan(Candidates::all(), known.tried_to) {
-                if budget.is_spent() {
+                if work.is_spent() {
                     return false;
                 }
-                budget.spend(clause.cost());
+                work.spend(1);
                 known.tried_to = slot + 1;
-                if document(slot).is_some_and(|document| clause.test_document(document)) {
+                if document(slot).is_some_and(|document| clause.test_document(document, work)) {
                     known.fitting.insert(slot);
                 }
             }
@@ -76,8 +80,15 @@ impl Patterns {
     }
 
     /// Keeps in `candidates` only tickets that fit the query's patterns or were not tried.
-    pub fn narrow<'a>(&'a self, query: &Query, index: &'a Postings, candidates: Candidates<'a>) -> Candidates<'a> {
-        unanswered(query, index).filter_map(|(text, _)| self.known.get(text)).fold(candidates, |candidates, known| {
+    pub fn narrow<'a>(
+        &'a self,
+        query: &Query,
+        index: &Postings,
+        candidates: Candidates<'a>,
+        work: &mut Work,
+    ) -> Candidates<'a> {
+        let known = unanswered(query, index, work).into_iter().filter_map(|(text, _)| self.known.get(text));
+        known.fold(candidates, |candidates, known| {
             candidates.and(Candidates::set(&known.fitting).or(Candidates::from_slot(known.tried_to)))
         })
     }

@@ -4,13 +4,12 @@
 
 use std::ops::Bound;
 
-use muster_domain::query::{Candidates, Clause, Occur, Query, Test};
+use muster_domain::query::{Candidates, Clause, Found, LOOKUP_UNITS_MAX, Occur, Query, Test, Work};
 
 use super::Matchmaker;
 use super::checks::is_mutual;
 use super::counts::Counts;
 use super::group::{Assembled, Assembly, is_full_pair};
-use super::pass::Budget;
 use super::ticket::Ticket;
 
 /// Lower bound of the limit on the tickets that a search gathers. The limit itself is twice the searcher's `max_count`.
@@ -25,8 +24,8 @@ const PROBES: u32 = 8;
 /// Number of searches that ask the index of demands at once, after a search in which [`PROBES`] candidates rejected the
 /// searcher.
 const UNPROBED: u32 = 15;
-/// Cost of looking up one set of tickets in an index, in units of a [`Budget`].
-const SET_UNITS: u32 = 8;
+/// Cost of looking up one set of tickets in an index, in units of [`Work`].
+const SET_UNITS: u32 = 1;
 
 /// The state of an unfinished search.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ pub(super) struct Search {
 /// The outcome of a step of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The budget is spent.
+    /// No work is left.
     More,
     /// Slots of a group, including the searcher's.
     Found(Vec<u32>),
@@ -122,7 +121,7 @@ struct Tiers<'a> {
 }
 
 impl<'a> Tiers<'a> {
-    fn of(query: &Query, holding: impl Fn(&Clause) -> (Candidates<'a>, bool)) -> Self {
+    fn of(query: &Query, mut holding: impl FnMut(&Clause) -> (Candidates<'a>, bool)) -> Self {
         let shoulds = query.having(Occur::Should).count();
         if shoulds == 0 {
             return Self { wishes: Vec::new(), combinations: vec![0] };
@@ -180,20 +179,20 @@ impl<M> Clone for SlottedTicket<'_, M> {
 impl<M> Copy for SlottedTicket<'_, M> {}
 
 impl<M> Matchmaker<M> {
-    /// Continues a search until it is over or the budget is spent.
-    pub(super) fn search(&self, search: &mut Search, probing: &mut Probing, budget: &mut Budget) -> Progress {
+    /// Continues a search until it is over or no work is left.
+    pub(super) fn search(&self, search: &mut Search, probing: &mut Probing, work: &mut Work) -> Progress {
         let Some(searcher) = self.slotted(search.slot) else { return Progress::Nothing { was_cut: false } };
-        if let Some(progress) = self.try_group(search, searcher, budget) {
+        if let Some(progress) = self.try_group(search, searcher, work) {
             return progress;
         }
-        if let Some(progress) = self.gather(search, searcher, probing, budget) {
+        if let Some(progress) = self.gather(search, searcher, probing, work) {
             return progress;
         }
         if search.gathered.is_empty() {
             return Progress::Nothing { was_cut: search.was_cut };
         }
         search.assembly = Some(Assembly::new(self.is_patient(searcher.ticket), true));
-        self.try_group(search, searcher, budget).unwrap_or(Progress::More)
+        self.try_group(search, searcher, work).unwrap_or(Progress::More)
     }
 
     /// Gathers tickets with which the searcher may be matched, and tries groups on the way. `None` when all are
@@ -203,35 +202,41 @@ impl<M> Matchmaker<M> {
         search: &mut Search,
         searcher: SlottedTicket<'_, M>,
         probing: &mut Probing,
-        budget: &mut Budget,
+        work: &mut Work,
     ) -> Option<Progress> {
         let ticket = searcher.ticket;
-        let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause));
+        let mut lookup = Work::new(LOOKUP_UNITS_MAX);
+        let tiers = Tiers::of(&ticket.query, |clause| self.documents.holding(clause, &mut lookup));
+        work.add(&lookup);
         let gathered_max = (ticket.max_count as usize).saturating_mul(2).clamp(POOL_MIN, POOL_MAX);
         if search.gathered.len() >= gathered_max {
             search.was_cut = true;
             return None;
         }
-        let mut base = self.candidates(ticket);
+        let mut base = self.candidates(ticket, work);
         if search.probes == 0 {
-            base = self.demands.accepting(&ticket.document, base);
+            base = self.demands.accepting(&ticket.document, base, work);
         }
         'tiers: while let Some(combination) = tiers.combinations.get(search.tier) {
             let candidates = tiers.narrow(base.clone(), *combination);
-            let sets = candidates.cost();
-            budget.spend(sets * SET_UNITS);
+            work.spend(candidates.cost() * SET_UNITS);
             let mut scan = self.documents.scan(candidates, search.from);
-            let mut chunks = 0;
-            while let Some(slot) = scan.next() {
-                budget.spend((scan.chunks_read() - chunks) * sets);
-                chunks = scan.chunks_read();
+            loop {
+                let slot = match scan.next_within(work) {
+                    Found::Slot(slot) => slot,
+                    Found::Spent => {
+                        search.from = scan.next_slot().unwrap_or(u32::MAX);
+                        return Some(Progress::More);
+                    }
+                    Found::End => break,
+                };
                 search.from = slot + 1;
-                if let Some(other) = self.admits(searcher, slot, budget) {
+                if let Some(other) = self.admits(searcher, slot, work) {
                     if search.gathered.is_empty() && is_full_pair(searcher, SlottedTicket { slot, ticket: other }) {
                         return Some(Progress::Found(vec![search.slot, slot]));
                     }
                     search.admit(slot, other.size());
-                    if let Some(progress) = self.try_group(search, searcher, budget) {
+                    if let Some(progress) = self.try_group(search, searcher, work) {
                         return Some(progress);
                     }
                     if search.gathered.len() >= gathered_max {
@@ -242,17 +247,16 @@ impl<M> Matchmaker<M> {
                     search.probes -= 1;
                     if search.probes == 0 {
                         probing.failed();
-                        base = self.demands.accepting(&ticket.document, base);
+                        base = self.demands.accepting(&ticket.document, base, work);
                         continue 'tiers;
                     }
                 }
-                if budget.is_spent() {
+                if work.is_spent() {
                     return Some(Progress::More);
                 }
             }
-            budget.spend((scan.chunks_read() - chunks) * sets);
             (search.tier, search.from) = (search.tier + 1, 0);
-            if budget.is_spent() {
+            if work.is_spent() {
                 return Some(Progress::More);
             }
         }
@@ -264,9 +268,9 @@ impl<M> Matchmaker<M> {
     }
 
     /// Tickets that a ticket accepts, and possibly others, which a check of each pair leaves out.
-    fn candidates(&self, ticket: &Ticket<M>) -> Candidates<'_> {
-        let accepted = self.documents.candidates(&ticket.query);
-        let accepted = self.patterns.narrow(&ticket.query, &self.documents, accepted);
+    fn candidates(&self, ticket: &Ticket<M>, work: &mut Work) -> Candidates<'_> {
+        let accepted = self.documents.candidates(&ticket.query, work);
+        let accepted = self.patterns.narrow(&ticket.query, &self.documents, accepted, work);
         let (counts, least) = (Counts::of(ticket), self.least(ticket));
         self.counts.agreeing(counts, least, accepted, || {
             let (least, most) = (f64::from(least), f64::from(counts.max));
@@ -276,12 +280,12 @@ impl<M> Matchmaker<M> {
     }
 
     /// The ticket in a slot, if the searcher may be matched with it.
-    fn admits(&self, searcher: SlottedTicket<'_, M>, slot: u32, budget: &mut Budget) -> Option<&Ticket<M>> {
+    fn admits(&self, searcher: SlottedTicket<'_, M>, slot: u32, work: &mut Work) -> Option<&Ticket<M>> {
         let other = self.tickets.get(&slot)?;
-        budget.spend(1);
+        work.spend(1);
         let admitted = searcher.slot != slot
             && self.counts_agree(searcher.ticket, other)
-            && is_mutual(searcher.ticket, other, budget);
+            && is_mutual(searcher.ticket, other, work);
         admitted.then_some(&**other)
     }
 
@@ -307,14 +311,14 @@ impl<M> Matchmaker<M> {
 
     /// Continues the group that is being tried. `None` if there is no such group, or if it failed and the search goes
     /// on.
-    fn try_group(&self, search: &mut Search, searcher: SlottedTicket<'_, M>, budget: &mut Budget) -> Option<Progress> {
+    fn try_group(&self, search: &mut Search, searcher: SlottedTicket<'_, M>, work: &mut Work) -> Option<Progress> {
         let mut assembly = search.assembly.take()?;
         let gathered: Vec<_> = search.gathered.iter().filter_map(|slot| self.slotted(*slot)).collect();
         if gathered.len() < search.gathered.len() {
             search.gathered.retain(|slot| self.tickets.contains_key(slot));
             assembly.start_over();
         }
-        match self.assemble(searcher, &gathered, &mut assembly, budget) {
+        match self.assemble(searcher, &gathered, &mut assembly, work) {
             Assembled::More => {
                 search.assembly = Some(assembly);
                 Some(Progress::More)

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use muster_domain::Timestamp;
+use muster_domain::query::WorkTotals;
 
 use crate::session::Millis;
 
@@ -70,6 +71,10 @@ pub struct MatchmakerTotals {
     /// Tickets whose combination of counts got no set of its own, because as many other combinations had sets as may
     /// have one.
     pub unclassed: u64,
+    /// Explanations that ended before they had examined as many tickets as they may.
+    pub explanations_cut: u64,
+    /// Work of passes and explanations.
+    pub work: WorkTotals,
     /// Times that matched tickets had waited.
     pub waits: Waits,
     /// The latest completions, oldest first.

@@ -242,6 +242,13 @@ impl<M> Ticket<M> {
         plan.fields.iter().any(|widening| widening.step * f64::from(self.widened) < widening.limit)
     }
 
+    /// Number of terms that widening looks at, counted once for each field that widens.
+    pub(super) fn terms_to_widen(&self) -> u32 {
+        let fields = self.widening.as_deref().map_or(0, |plan| plan.fields.len());
+        // A ticket has few fields that widen, and a query few terms.
+        (fields * self.query.clauses().len()) as u32
+    }
+
     /// Widens the original query by this many steps.
     pub(super) fn widen(&mut self, steps: u32) {
         let Some(plan) = self.widening.as_deref() else { return };

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_domain::Timestamp;
-use muster_domain::query::{Document, Index, Occur, Query};
+use muster_domain::query::{Document, Found, Index, Occur, Query, Work};
 
 use super::message::{Label, PartyId, Settings};
+use crate::listings::{LISTING_UNITS_MAX, Listing};
 use crate::plane::Map;
 
 /// The largest number of parties that one shard looks at for a page; the next page goes on behind them. A query whose
@@ -124,6 +125,84 @@ pub(super) struct PartyIndex {
     /// Whether slots no longer follow age, because a party of another shard was added that is older than some before
     /// it.
     is_unsorted: bool,
+    /// Number of times that all parties got new slots.
+    renumbered: u64,
+}
+
+/// Work of one party that fits, apart from its check.
+const LISTED_UNITS: u32 = 4;
+/// Parties that fit are kept up to twice as many as are asked for, or twice this.
+const LISTED_KEPT_MIN: usize = 64;
+
+/// A listing of parties that may take several slices.
+#[derive(Debug)]
+pub(super) struct Finding {
+    asked: ListQuery,
+    /// Whether matches have different scores, so that all parties must be looked at.
+    weighs: bool,
+    /// The next slot to look at, and the number of times that slots were given anew before; `None` at the beginning.
+    from: Option<(u32, u64)>,
+    looked_at: usize,
+    /// Work so far.
+    units: u64,
+    /// The last party that was looked at.
+    last: Option<ListingPosition>,
+    parties: Vec<Listed>,
+}
+
+impl Finding {
+    pub(super) fn new(asked: ListQuery) -> Self {
+        let [shoulds, musts] = [Occur::Should, Occur::Must].map(|occur| asked.query.having(occur).count());
+        // Any other query scores all its matches equally.
+        let weighs = shoulds > 1 || (shoulds == 1 && musts > 0);
+        Self { asked, weighs, from: None, looked_at: 0, units: 0, last: None, parties: Vec::new() }
+    }
+
+    /// Takes a party that fits. Answers whether the page is full.
+    fn take(&mut self, listed: Listed) -> bool {
+        self.parties.push(listed);
+        if self.weighs && self.parties.len() / 2 >= self.asked.limit.max(LISTED_KEPT_MIN) {
+            self.keep_best();
+        }
+        !self.weighs && self.parties.len() == self.asked.limit
+    }
+
+    /// Drops all but the first parties in the order of the listing, as many as are asked for.
+    fn keep_best(&mut self) {
+        self.parties.sort_unstable_by(|one, other| one.place.order(&other.place));
+        self.parties.truncate(self.asked.limit);
+    }
+}
+
+/// The end of a listing, or of its turn.
+enum PageEnd {
+    /// No work is left.
+    Spent,
+    /// The listing has looked at as many parties as it may.
+    Cut,
+    /// The page is full, or all parties were looked at.
+    Over,
+}
+
+impl Listing for Finding {
+    type Of<'a> = &'a mut PartyIndex;
+    type Answer = Page;
+
+    fn go_on(&mut self, index: &mut &mut PartyIndex, work: &mut Work) -> Option<(Page, bool)> {
+        let end = index.go_on(self, work);
+        self.units += work.spent();
+        let is_cut = match end {
+            PageEnd::Spent if self.units < LISTING_UNITS_MAX.into() => return None,
+            PageEnd::Spent | PageEnd::Cut => true,
+            PageEnd::Over => false,
+        };
+        if self.weighs {
+            self.keep_best();
+        }
+        // The next page of a query whose terms weigh differently does not begin where this one stopped.
+        let until = self.last.filter(|_| is_cut && !self.weighs);
+        Some((Page { parties: std::mem::take(&mut self.parties), until }, is_cut))
+    }
 }
 
 impl PartyIndex {
@@ -202,61 +281,63 @@ impl PartyIndex {
             next_slot += 1;
         }
         (self.index, self.next_slot, self.is_unsorted) = (index, next_slot, false);
+        self.renumbered += 1;
     }
 
-    /// The page of parties that a request asks for.
-    pub(super) fn list(&mut self, asked: &ListQuery) -> Page {
+    /// Goes on with a listing until it is over or the work is spent.
+    fn go_on(&mut self, finding: &mut Finding, work: &mut Work) -> PageEnd {
         if self.is_unsorted {
             self.renumber();
         }
-        let [shoulds, musts] = [Occur::Should, Occur::Must].map(|occur| asked.query.having(occur).count());
-        // Any other query scores all its matches equally.
-        let weighs = shoulds > 1 || (shoulds == 1 && musts > 0);
-        if weighs { self.list_weighed(asked) } else { self.list_by_age(asked) }
-    }
-
-    /// Candidates from a slot on, each with its score if it matches.
-    fn scan<'a>(&'a self, asked: &'a ListQuery, from: u32) -> impl Iterator<Item = (&'a Entry, Option<f64>)> {
-        let mut candidates = self.index.candidates(&asked.query);
-        if let Some(open) = asked.open {
+        let from = match finding.from {
+            Some((from, renumbered)) if renumbered == self.renumbered => from,
+            _ => {
+                finding.parties.clear();
+                finding.looked_at = 0;
+                match self.first_slot(finding) {
+                    Some(from) => from,
+                    None => return PageEnd::Over,
+                }
+            }
+        };
+        let query = finding.asked.query.clone();
+        let mut candidates = self.index.candidates(&query, work);
+        if let Some(open) = finding.asked.open {
             candidates = candidates.and(self.index.with_text("open", if open { "T" } else { "F" }));
         }
-        self.index
-            .scan(candidates, from)
-            .filter_map(|slot| Some((self.entries.get(&slot)?, asked.query.matches(self.index.document(slot)?))))
-    }
-
-    fn list_by_age(&self, asked: &ListQuery) -> Page {
-        let from = match asked.after {
-            None => 0,
-            Some(after) => match self.by_age.range(after.created_at..).next() {
-                Some((_, slot)) => *slot,
-                None => return Page::default(),
-            },
-        };
-        let mut parties = Vec::new();
-        for (looked_at, (entry, score)) in self.scan(asked, from).enumerate() {
-            let listed = entry.listed(EQUAL);
-            if score.is_some() && asked.after.is_none_or(|after| listed.place.order(&after).is_gt()) {
-                parties.push(listed);
-                if parties.len() == asked.limit {
-                    break;
+        let mut scan = self.index.scan(candidates, from);
+        let mut is_first = true;
+        loop {
+            let next = if !is_first && work.is_spent() { Found::Spent } else { scan.next_within(work) };
+            finding.from = scan.next_slot().map(|from| (from, self.renumbered));
+            let slot = match next {
+                Found::Slot(slot) => slot,
+                Found::Spent => return PageEnd::Spent,
+                Found::End => return PageEnd::Over,
+            };
+            if finding.looked_at == LISTING_SCAN_MAX {
+                return PageEnd::Cut;
+            }
+            (finding.looked_at, is_first) = (finding.looked_at + 1, false);
+            let score = self.index.document(slot).and_then(|document| query.matches(document, work));
+            let Some(entry) = self.entries.get(&slot) else { continue };
+            let listed = entry.listed(score.filter(|_| finding.weighs).unwrap_or(EQUAL));
+            finding.last = Some(listed.place);
+            let is_behind = finding.asked.after.is_none_or(|after| listed.place.order(&after).is_gt());
+            if score.is_some() && is_behind {
+                work.spend(LISTED_UNITS);
+                if finding.take(listed) {
+                    return PageEnd::Over;
                 }
-            } else if looked_at + 1 >= LISTING_SCAN_MAX {
-                return Page { parties, until: Some(listed.place) };
             }
         }
-        Page { parties, until: None }
     }
 
-    fn list_weighed(&self, asked: &ListQuery) -> Page {
-        let found = self.scan(asked, 0).take(LISTING_SCAN_MAX).filter_map(|(entry, score)| {
-            let listed = entry.listed(score?);
-            asked.after.is_none_or(|after| listed.place.order(&after).is_gt()).then_some(listed)
-        });
-        let mut parties: Vec<Listed> = found.collect();
-        parties.sort_unstable_by(|one, other| one.place.order(&other.place));
-        parties.truncate(asked.limit);
-        Page { parties, until: None }
+    /// The slot at which a listing begins; `None` if there is no party from there on.
+    fn first_slot(&self, finding: &Finding) -> Option<u32> {
+        match finding.asked.after.filter(|_| !finding.weighs) {
+            None => Some(0),
+            Some(after) => self.by_age.range(after.created_at..).next().map(|(_, slot)| *slot),
+        }
     }
 }

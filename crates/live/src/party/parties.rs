@@ -1,13 +1,14 @@
 //! All parties that one shard owns, by id. Messages to members leave as effects.
 
-use muster_domain::Timestamp;
+use muster_domain::{Error, Timestamp};
 
 use super::PARTY_SIZE_MAX;
 use super::carry::CarriedParty;
-use super::listing::{ListQuery, Page, PartyIndex};
+use super::listing::{Finding, ListQuery, Page, PartyIndex};
 use super::message::{PartyEffect, PartyId, PartyRefusal, PartyReply, PartyRequest};
 use super::state::{Party, PartyOutcome};
-use crate::plane::Map;
+use crate::listings::{ListingStats, Listings};
+use crate::plane::{Map, RequestRef};
 use crate::stream::SessionRef;
 
 /// The parties that one shard owns. A party ends when its last member leaves.
@@ -15,6 +16,7 @@ use crate::stream::SessionRef;
 pub struct Parties {
     parties: Map<PartyId, Party>,
     index: PartyIndex,
+    listings: Listings<Finding>,
 }
 
 impl Parties {
@@ -64,9 +66,29 @@ impl Parties {
         }
     }
 
-    /// The page of parties that a query finds, without hidden ones.
-    pub fn list(&mut self, asked: &ListQuery) -> Page {
-        self.index.list(asked)
+    /// Begins a page of the parties that a query finds, without hidden ones. `None` if the page comes from a later
+    /// slice.
+    pub(crate) fn begin_listing(
+        &mut self,
+        request: Option<RequestRef>,
+        asked: ListQuery,
+    ) -> Option<Result<Page, Error>> {
+        self.listings.begin(request, Finding::new(asked), &mut self.index)
+    }
+
+    /// Goes on with listings, one slice. Returns the pages of those that are over.
+    pub(crate) fn run_slice(&mut self) -> Vec<(Option<RequestRef>, Page)> {
+        self.listings.run_slice(&mut self.index)
+    }
+
+    /// Whether listings need a slice.
+    pub(crate) fn is_listing(&self) -> bool {
+        self.listings.is_busy()
+    }
+
+    /// Counts of listings.
+    pub(crate) fn listing_stats(&self) -> ListingStats {
+        self.listings.stats()
     }
 
     /// The ids of all parties, in no order.

@@ -380,10 +380,10 @@ impl Plane {
 
     /// Goes on with long work, one slice. Answers whether there is more. Other work of the shard is done between
     /// slices.
-    pub fn run_slice(&mut self, out: &mut Effects) -> bool {
+    pub fn run_slice(&mut self, now: Millis, out: &mut Effects) -> bool {
         let more = self.sessions.run_slice(out);
         let more = self.sessions.run_for_all(out) || more;
-        let (mut owning, things) = self.owning(0, out);
+        let (mut owning, things) = self.owning(now, out);
         let more = things.run_slice(&mut owning) || more;
         self.assert_sound();
         self.assert_settled();

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use muster_domain::query::WorkTotals;
+
 use super::message::{Condition, Kind, Recover};
+use crate::listings::ListingStats;
 use crate::matches::{MatchStats, MatchesConfig};
 use crate::matchmaker::{MatchmakerConfig, MatchmakerTotals};
 use crate::rooms::{RoomStats, RoomsConfig};
@@ -170,6 +173,10 @@ pub struct PlaneStats {
     pub matches: MatchStats,
     /// Rooms of which this shard is the owner.
     pub rooms: RoomStats,
+    /// Counts of listings of parties and of matches of game code.
+    pub listings: ListingStats,
+    /// Work of queries: of filters, listings and the matchmaker.
+    pub queries: WorkTotals,
     /// Lateness of timers.
     pub lateness: Lateness,
 }

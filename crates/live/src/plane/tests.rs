@@ -161,12 +161,13 @@ impl World {
 
     /// Lets all messages arrive, and long work end.
     fn settle(&mut self) {
-        while let Some((&(from, to), _)) = self.queues.iter().find(|(_, queue)| !queue.is_empty()) {
-            let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap();
-            self.step(to, |plane, now, out| plane.receive(now, from.into(), message, out));
-        }
-        for shard in 0..self.planes.len() as ShardIndex {
-            while self.step(shard, |plane, _, out| plane.run_slice(out)) {}
+        loop {
+            while let Some((&(from, to), _)) = self.queues.iter().find(|(_, queue)| !queue.is_empty()) {
+                let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap();
+                self.step(to, |plane, now, out| plane.receive(now, from.into(), message, out));
+            }
+            let Some(busy) = self.planes.iter().position(Plane::is_busy) else { return };
+            self.step(busy as ShardIndex, |plane, now, out| plane.run_slice(now, out));
         }
     }
 
@@ -433,7 +434,7 @@ fn a_broadcast_to_very_many_goes_in_slices_in_order_and_misses_who_left() {
     let (first, last) = (sessions[0], sessions[sessions.len() - 1]);
     world.publish(first, &stream, "one", Audience::All);
     world.publish(first, &stream, "two", Audience::AllBut(first));
-    world.step(0, |plane, _, out| plane.run_slice(out));
+    world.step(0, |plane, now, out| plane.run_slice(now, out));
     assert!(world.heard.contains_key(&first) && !world.heard.contains_key(&last), "others have their turn between");
     world.step(0, |plane, now, out| plane.close(now, last.key, out));
     world.settle();

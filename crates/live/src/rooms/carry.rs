@@ -306,6 +306,7 @@ impl Rooms {
 
     fn carry_in_room(&mut self, now: Millis, carried: CarriedRoom) {
         let (id, listed_ms) = (carried.id, carried.listed_ms);
+        let held: Vec<UserId> = carried.held.iter().map(|held| held.user_id).collect();
         // No node makes a room with impossible settings, so such a room is left out.
         let Ok(room) = Room::of_carried(now, carried) else { return };
         self.drop_room(id);
@@ -314,6 +315,7 @@ impl Rooms {
         }
         let due = room.next_due();
         self.rooms.insert(id, room);
+        held.into_iter().for_each(|user| self.hold_came(now, id, user));
         self.set_due(id, due);
         if let Some(left) = listed_ms {
             self.changed.insert(id);

@@ -6,13 +6,16 @@
 
 use std::sync::Arc;
 
-use muster_domain::query::{Candidates, Document, Index, Query};
-use muster_domain::{Error, ErrorKind, Result};
+use muster_domain::query::{Candidates, Document, Found, Index, Query, Work, WorkTotals};
+use muster_domain::{Error, ErrorKind, Result, UserId};
 
 use super::carry::{CarriedListed, CarriedListing, CarriedView, PIECE_LISTED_MAX};
-use super::effect::{LobbyDelta, Page, RoomEffect};
-use super::limits::{ATTEMPTS_MAX, FILTER_BYTES_MAX, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, PAGE_ROOMS_MAX};
-use super::lobby::{DuePush, Lobby};
+use super::effect::{Page, RoomEffect};
+use super::limits::{
+    ATTEMPTS_MAX, FILTER_BYTES_MAX, FIND_UNITS, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, LOBBY_SLICE_UNITS,
+    PAGE_ROOMS_MAX,
+};
+use super::lobby::{Listed, Lobby};
 use super::message::{Find, RoomId, ViewKey};
 use super::path::RoomPath;
 use super::state::Summary;
@@ -34,8 +37,8 @@ const EPOCH_BITS: u32 = 29;
 const WITHIN: &str = "within";
 
 #[derive(Debug)]
-struct ListedRoom {
-    summary: Arc<Summary>,
+pub(super) struct ListedRoom {
+    pub(super) summary: Arc<Summary>,
     /// Number of players sent to the room since the directory last heard of the room.
     promised: u32,
 }
@@ -47,7 +50,21 @@ pub(super) struct Directory {
     rooms: Map<u32, ListedRoom>,
     slots: Map<RoomId, u32>,
     next_slot: u32,
-    lobby: Lobby,
+    pub(super) lobby: Lobby,
+    /// Work of filters.
+    pub(super) work: WorkTotals,
+    /// Work of searches since the last slice.
+    pub(super) searched: u64,
+    /// Searches so far that ended before they had looked at all rooms.
+    pub(super) searches_cut: u64,
+}
+
+/// The end of a search.
+struct SearchEnd {
+    /// The slot behind which the next page begins, if there may be more rooms.
+    next: Option<u32>,
+    /// Whether the search had looked at as many rooms, or had done as much work, as it may.
+    is_cut: bool,
 }
 
 impl Directory {
@@ -60,7 +77,8 @@ impl Directory {
 
     /// An empty directory for this place, after the state of this one has moved to another owner.
     pub(super) fn successor(&self) -> Self {
-        Self { lobby: self.lobby.successor(), ..Self::default() }
+        let (work, searches_cut) = (self.work, self.searches_cut);
+        Self { lobby: self.lobby.successor(), work, searches_cut, ..Self::default() }
     }
 
     /// The listed rooms in pieces, in the order of their slots.
@@ -107,33 +125,26 @@ impl Directory {
         }
     }
 
-    pub(super) fn views(&self) -> usize {
-        self.lobby.len()
-    }
-
     /// Adds, changes or removes rooms as their owners describe them; `None` stands for a room that closed.
     pub(super) fn update(&mut self, now: Millis, rooms: Vec<(RoomId, Option<Arc<Summary>>)>) {
         for (id, summary) in rooms {
-            let after = summary.as_deref().map(document);
-            let before = match (self.slots.get(&id).copied(), &after, summary) {
-                (Some(slot), Some(after), Some(summary)) => {
-                    self.rooms.insert(slot, ListedRoom { summary, promised: 0 });
-                    self.index.insert(slot, after.clone())
-                }
-                (None, Some(after), Some(summary)) => {
-                    let slot = self.take_slot();
-                    self.slots.insert(id, slot);
-                    self.rooms.insert(slot, ListedRoom { summary, promised: 0 });
-                    self.index.insert(slot, after.clone())
-                }
-                (Some(slot), ..) => {
+            let known = self.slots.get(&id).copied();
+            let before = match (known, summary) {
+                (None, None) => continue,
+                (Some(slot), None) => {
                     self.slots.remove(&id);
                     self.rooms.remove(&slot);
                     self.index.remove(slot)
                 }
-                (None, ..) => None,
+                (_, Some(summary)) => {
+                    let slot = known.unwrap_or_else(|| self.take_slot());
+                    self.slots.insert(id, slot);
+                    let document = document(&summary);
+                    self.rooms.insert(slot, ListedRoom { summary, promised: 0 });
+                    self.index.insert(slot, document)
+                }
             };
-            self.lobby.changed(now, id, before.as_ref(), after.as_ref());
+            self.lobby.changed(now, id, before);
         }
     }
 
@@ -144,43 +155,55 @@ impl Directory {
         listed.into_iter().map(|(_, room)| room)
     }
 
-    /// A page of rooms, in the order in which they were opened.
+    /// A page of rooms, in the order in which they were opened. A page that has taken [`FIND_UNITS`] of work ends
+    /// early.
     ///
     /// # Errors
     /// `InvalidArgument` for a filter that cannot be read, or a page that is too long.
-    pub(super) fn find(&self, find: &Find) -> Result<Page> {
+    pub(super) fn find(&mut self, find: &Find) -> Result<Page> {
         if !(1..=PAGE_ROOMS_MAX).contains(&find.limit) {
             return Err(Error::invalid(format!("A page has 1 to {PAGE_ROOMS_MAX} rooms.")));
         }
         let query = parse(&find.filter)?;
-        let mut page = Page::default();
-        page.next = self.look(&query, &find.path, find.after, |_, room| {
+        let (mut page, mut work) = (Page::default(), Work::new(FIND_UNITS));
+        let end = self.look(&query, &find.path, find.after, &mut work, |_, room, work| {
             let has_room = page.rooms.len() < find.limit;
             if has_room {
+                work.spend(room.summary.show_units());
                 page.rooms.push(room.summary.clone());
             }
             has_room
         });
+        page.next = end.next;
+        self.count(&end, &work);
         Ok(page)
     }
 
     /// A room that fits the search and has a free seat, and further rooms to try if that one is full by then.
     ///
     /// # Errors
-    /// `NotFound` when no room fits, `InvalidArgument` for a filter that cannot be read.
+    /// `NotFound` when no room fits, `ResourceExhausted` when none fits among those that the search could look at,
+    /// `InvalidArgument` for a filter that cannot be read.
     pub(super) fn candidates(&mut self, find: &Find) -> Result<(RoomId, Vec<RoomId>)> {
         let query = parse(&find.filter)?;
-        let mut found = Vec::new();
-        self.look(&query, &find.path, None, |slot, room| {
+        let (mut found, mut work) = (Vec::new(), Work::new(FIND_UNITS));
+        let end = self.look(&query, &find.path, None, &mut work, |slot, room, _| {
             let summary = &room.summary;
             if summary.open && !summary.locked && summary.free > room.promised {
                 found.push((slot, summary.id));
             }
             found.len() < ATTEMPTS_MAX
         });
+        let is_cut = end.is_cut && found.is_empty();
+        self.count(&SearchEnd { is_cut, ..end }, &work);
         let mut found = found.into_iter();
         let Some((slot, first)) = found.next() else {
-            return Err(Error::new(ErrorKind::NotFound, "No open room fits."));
+            let cut = "The search ended before it had seen all rooms: use a plainer filter, or name a path.";
+            return Err(if is_cut {
+                Error::new(ErrorKind::ResourceExhausted, cut)
+            } else {
+                Error::new(ErrorKind::NotFound, "No open room fits.")
+            });
         };
         if let Some(room) = self.rooms.get_mut(&slot) {
             room.promised += 1;
@@ -188,27 +211,30 @@ impl Directory {
         Ok((first, found.map(|(_, id)| id).collect()))
     }
 
-    /// Adds a view, whose watchers are told of changes from now on, and returns the rooms that it shows now.
+    fn count(&mut self, end: &SearchEnd, work: &Work) {
+        self.work.count(work);
+        self.searched += work.spent();
+        self.searches_cut += u64::from(end.is_cut);
+    }
+
+    /// Adds a view, whose watchers are told of changes from now on, and returns the rooms that it shows now. `maker` is
+    /// the user who asks.
     ///
     /// # Errors
     /// `InvalidArgument` when its filter or budget is wrong, `ResourceExhausted` when there are too many views.
-    pub(super) fn subscribe(&mut self, now: Millis, view: ViewKey) -> Result<Page> {
+    pub(super) fn subscribe(&mut self, now: Millis, view: ViewKey, maker: UserId) -> Result<Page> {
         let find = Find { path: view.path.clone(), filter: view.filter.clone(), ..Find::default() };
         let page = self.find(&find)?;
-        let revision = self.lobby.add(now, view, parse(&find.filter)?)?;
+        let revision = self.lobby.add(now, view, parse(&find.filter)?, maker)?;
         Ok(Page { revision: Some(revision), ..page })
     }
 
     /// Adds a view that is already watched; its watchers are told anew of every room that it shows.
     pub(super) fn adopt_view(&mut self, now: Millis, view: ViewKey) {
         // No directory accepts a filter that cannot be read, so such a view never existed.
-        let Ok(query) = parse(&view.filter) else { return };
-        let is_shown = |id: &RoomId| {
-            let document = self.slots.get(id).and_then(|slot| self.index.document(*slot));
-            document.is_some_and(|document| shows(&view.path, &query, document))
-        };
-        let shown: Vec<RoomId> = self.listed().filter(is_shown).collect();
-        self.lobby.adopt(now, view, query, shown.into_iter());
+        if let Ok(query) = parse(&view.filter) {
+            self.lobby.adopt(now, view, query);
+        }
     }
 
     pub(super) fn drop_view(&mut self, view: &ViewKey) {
@@ -219,49 +245,62 @@ impl Directory {
         self.lobby.next_due()
     }
 
-    /// Pushes the changes of the views that are due.
-    pub(super) fn turn(&mut self, now: Millis, out: &mut Vec<RoomEffect>) {
-        while let Some(DuePush { view, query, revision, anew, changed }) = self.lobby.take_due(now) {
-            let mut delta = LobbyDelta { revision, anew, ..LobbyDelta::default() };
-            for id in changed {
-                let slot = self.slots.get(&id);
-                let document = slot.and_then(|slot| self.index.document(*slot));
-                let fits = document.is_some_and(|document| shows(&view.path, &query, document));
-                match slot.and_then(|slot| self.rooms.get(slot)).filter(|_| fits) {
-                    Some(room) => delta.rooms.push(room.summary.clone()),
-                    None => delta.gone.push(id),
-                }
-            }
-            out.push(RoomEffect::Lobby { view, delta });
-        }
+    /// Notes the pushes whose time has come. [`Self::run_slice`] makes them.
+    pub(super) fn turn(&mut self, now: Millis) {
+        self.lobby.turn(now);
     }
 
-    /// Passes rooms that fit the search to `show`, in order, until `show` returns false or [`LOOKED_AT_MAX`] rooms were
-    /// looked at. Returns the slot behind which the next page begins, if there may be more rooms.
+    /// Whether views have rooms to judge, or pushes are due.
+    pub(super) fn is_busy(&self) -> bool {
+        self.lobby.is_busy()
+    }
+
+    /// Has views judge rooms and makes pushes, up to [`LOBBY_SLICE_UNITS`] of work.
+    pub(super) fn run_slice(&mut self, now: Millis, out: &mut Vec<RoomEffect>) {
+        let mut work = Work::new(LOBBY_SLICE_UNITS);
+        let listed = Listed { index: &self.index, rooms: &self.rooms, slots: &self.slots };
+        let pushes = self.lobby.run_slice(now, listed, &mut work);
+        out.extend(pushes.into_iter().map(|(view, delta)| RoomEffect::Lobby { view, delta }));
+        self.work.count(&work);
+    }
+
+    /// Passes rooms that fit the search to `show`, in order, until `show` returns false, [`LOOKED_AT_MAX`] rooms were
+    /// looked at or the work is spent.
     fn look(
         &self,
         query: &Query,
         path: &RoomPath,
         after: Option<u32>,
-        mut show: impl FnMut(u32, &ListedRoom) -> bool,
-    ) -> Option<u32> {
+        work: &mut Work,
+        mut show: impl FnMut(u32, &ListedRoom, &mut Work) -> bool,
+    ) -> SearchEnd {
         let within =
             if path.as_str().is_empty() { Candidates::all() } else { self.index.with_text(WITHIN, path.as_str()) };
-        let from = after.map_or(Some(0), |after| after.checked_add(1))?;
+        let Some(from) = after.map_or(Some(0), |after| after.checked_add(1)) else {
+            return SearchEnd { next: None, is_cut: false };
+        };
         let mut last = None;
-        for (looked_at, slot) in self.index.scan(within.and(self.index.candidates(query)), from).enumerate() {
-            if looked_at == LOOKED_AT_MAX {
-                return last;
+        let mut scan = self.index.scan(within.and(self.index.candidates(query, work)), from);
+        for looked_at in 0.. {
+            if looked_at == LOOKED_AT_MAX || (looked_at > 0 && work.is_spent()) {
+                return SearchEnd { next: last, is_cut: true };
             }
-            let fits = self.index.document(slot).is_some_and(|document| query.matches(document).is_some());
+            let slot = match scan.next_within(work) {
+                Found::Slot(slot) => slot,
+                Found::Spent => {
+                    return SearchEnd { next: scan.next_slot().and_then(|at| at.checked_sub(1)), is_cut: true };
+                }
+                Found::End => break,
+            };
+            let fits = self.index.document(slot).is_some_and(|document| query.matches(document, work).is_some());
             if let Some(room) = self.rooms.get(&slot).filter(|_| fits)
-                && !show(slot, room)
+                && !show(slot, room, work)
             {
-                return last;
+                return SearchEnd { next: last, is_cut: false };
             }
             last = Some(slot);
         }
-        None
+        SearchEnd { next: None, is_cut: false }
     }
 
     /// The next free slot. Slots are given out in order, so that pages keep the order of opening.
@@ -293,9 +332,9 @@ pub fn check_view(view: &ViewKey) -> Result<()> {
 }
 
 /// Whether a view of this path and query shows the room of this document.
-pub(super) fn shows(path: &RoomPath, query: &Query, document: &Document) -> bool {
+pub(super) fn shows(path: &RoomPath, query: &Query, document: &Document, work: &mut Work) -> bool {
     let is_within = |value: &muster_domain::query::Value| *value == muster_domain::query::Value::from(path.as_str());
-    (path.as_str().is_empty() || document.values(WITHIN).any(is_within)) && query.matches(document).is_some()
+    (path.as_str().is_empty() || document.values(WITHIN).any(is_within)) && query.matches(document, work).is_some()
 }
 
 fn parse(filter: &str) -> Result<Query> {
@@ -306,7 +345,7 @@ fn parse(filter: &str) -> Result<Query> {
 }
 
 /// The document that filters search, with the field names of a room's JSON.
-fn document(room: &Summary) -> Document {
+pub(super) fn document(room: &Summary) -> Document {
     let mut document = Document::new()
         .with("capacity", f64::from(room.capacity))
         .with("free", f64::from(room.free))

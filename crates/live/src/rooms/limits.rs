@@ -77,6 +77,13 @@ pub const ATTEMPTS_MAX: usize = 8;
 /// The largest number of rooms of a page of a listing.
 pub const PAGE_ROOMS_MAX: usize = 100;
 
+/// Most work of one search for rooms, in units of [`Work`](muster_domain::query::Work): about a millisecond. A page
+/// ends there, and the next one goes on behind it.
+pub const FIND_UNITS: u32 = 20_000;
+
+/// The largest number of searches for rooms that wait for slices. Further ones are refused.
+pub const SEARCHES_WAITING_MAX: usize = 256;
+
 /// The shortest interval between two pushes that watchers of the lobby may ask for.
 pub const LOBBY_INTERVAL_MS_MIN: Millis = 250;
 
@@ -89,6 +96,36 @@ pub const LOBBY_PUSH_ROOMS_MAX: usize = 50;
 
 /// The largest number of views of the lobby (different paths, filters and budgets) at a time.
 pub const LOBBY_VIEWS_MAX: usize = 1_000;
+
+/// The largest number of views of the lobby that one session watches.
+pub const LOBBY_VIEWS_PER_SESSION_MAX: usize = 8;
+
+/// The largest number of views of the lobby that one user was the first to ask for.
+pub const LOBBY_VIEWS_PER_USER_MAX: usize = 16;
+
+/// Work of all views in one slice, about a millisecond.
+pub const LOBBY_SLICE_UNITS: u32 = 20_000;
+
+/// A view's share of work each time it has its turn. Work beyond the share is taken off the next ones.
+pub const LOBBY_VIEW_UNITS: u32 = 1_000;
+
+/// Most work of one push. Changes of further rooms wait, merged, for the next push.
+pub const LOBBY_PUSH_UNITS_MAX: u32 = 5_000;
+
+/// The largest number of changes that wait until each view has judged them. A view that is further behind begins anew.
+pub const LOBBY_NEWS_MAX: usize = 10_000;
+
+/// The largest number of bytes of all rooms in these changes.
+pub const LOBBY_NEWS_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
+/// The largest number of rooms of one shard in which seats are held for one user at a time.
+pub const RESERVATIONS_PER_USER_MAX: usize = 4;
+
+/// Time for which a room holds no seat for a user who let one go by.
+pub const RESERVATION_PAUSE_MS: Millis = 30_000;
+
+/// The largest number of users that a room remembers for having let a seat go by; the least recent is forgotten first.
+pub const RESERVATION_USERS_MAX: usize = 1_000;
 
 /// The largest number of bytes of a filter.
 pub const FILTER_BYTES_MAX: usize = 1_024;

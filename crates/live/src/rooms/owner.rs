@@ -3,16 +3,18 @@
 //! Requests of sessions and messages of other owners come in, effects go out, and [`Rooms::turn`] runs the timers that
 //! are due. Nothing here waits or delivers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexSet;
+use muster_domain::query::WorkTotals;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
 use super::desk::Desk;
 use super::directory::Directory;
 use super::effect::{RoomAnswer, RoomEffect};
-use super::limits::LISTING_INTERVAL_MS;
+use super::holds::Holds;
+use super::limits::{FIND_UNITS, LISTING_INTERVAL_MS, SEARCHES_WAITING_MAX};
 use super::message::{
     Caller, Creation, DirectoryAction, MessageToRoomOwner, Origin, OwnerMessage, Placement, Report, Request,
     RoomAction, RoomId, RoomOwner, Seat, ViewKey,
@@ -59,6 +61,18 @@ pub struct RoomStats {
     pub limited: u64,
     /// Number of views of the lobby that are watched now.
     pub views: usize,
+    /// Number of views so far that were refused at a limit.
+    pub views_refused: u64,
+    /// Number of times so far that a view was too far behind and began anew.
+    pub views_restarted: u64,
+    /// Number of searches so far that ended before they had looked at all rooms.
+    pub searches_cut: u64,
+    /// Number of searches so far that were refused because too many waited.
+    pub searches_refused: u64,
+    /// Number of requests so far that got no seat held, because the user had as many as allowed or let one go by.
+    pub seats_refused: u64,
+    /// Work of filters.
+    pub work: WorkTotals,
 }
 
 /// The rooms, desks and directory that one shard owns.
@@ -67,8 +81,14 @@ pub struct Rooms {
     pub(super) rooms: Map<RoomId, Room>,
     pub(super) desks: BTreeMap<Arc<str>, Desk>,
     pub(super) directory: Directory,
+    /// Requests to the directory that wait for slices, in order.
+    searches: VecDeque<Request<DirectoryAction>>,
     /// Count of open rooms by the user who made them.
     pub(super) made: Map<UserId, u32>,
+    /// Whether the last slice was for views.
+    is_for_views: bool,
+    /// Rooms in which seats are held, by user.
+    pub(super) holds: Holds,
     /// Times at which rooms must be settled next, in order.
     due: BTreeSet<(Millis, RoomId)>,
     due_of: Map<RoomId, Millis>,
@@ -89,7 +109,10 @@ impl Rooms {
             rooms: Map::default(),
             desks: BTreeMap::new(),
             directory: Directory::default(),
+            searches: VecDeque::new(),
             made: Map::default(),
+            is_for_views: false,
+            holds: Holds::default(),
             due: BTreeSet::new(),
             due_of: Map::default(),
             changed: IndexSet::default(),
@@ -101,7 +124,16 @@ impl Rooms {
 
     /// The counts and gauges now.
     pub fn stats(&self) -> RoomStats {
-        RoomStats { rooms: self.rooms.len(), views: self.directory.views(), ..self.stats }
+        let Directory { lobby, work, searches_cut, .. } = &self.directory;
+        RoomStats {
+            rooms: self.rooms.len(),
+            views: lobby.len(),
+            views_refused: lobby.refused,
+            views_restarted: lobby.restarted,
+            searches_cut: *searches_cut,
+            work: *work,
+            ..self.stats
+        }
     }
 
     /// Handles one message to an owner on this shard.
@@ -142,12 +174,26 @@ impl Rooms {
         }
     }
 
-    /// Handles a request to the directory.
+    /// Handles a request to the directory, or lets it wait for a slice if searches have taken a slice of work already.
     fn look_up(&mut self, now: Millis, request: Request<DirectoryAction>, out: &mut Vec<RoomEffect>) {
+        if self.searches.is_empty() && self.directory.searched < FIND_UNITS.into() {
+            return self.search(now, request, out);
+        }
+        if self.searches.len() < SEARCHES_WAITING_MAX {
+            return self.searches.push_back(request);
+        }
+        self.stats.searches_refused += 1;
+        let message = "The server answers as many searches for rooms as it may at a time: try again.";
+        self.reply(request.reply_to, Err(Error::new(ErrorKind::Unavailable, message)), out);
+    }
+
+    fn search(&mut self, now: Millis, request: Request<DirectoryAction>, out: &mut Vec<RoomEffect>) {
         let Request { caller, reply_to, what } = request;
         let answer = match what {
             DirectoryAction::Find(find) => self.directory.find(&find).map(RoomAnswer::Page),
-            DirectoryAction::Subscribe(view) => self.directory.subscribe(now, view).map(RoomAnswer::Page),
+            DirectoryAction::Subscribe(view) => {
+                self.directory.subscribe(now, view, caller.user_id).map(RoomAnswer::Page)
+            }
             DirectoryAction::QuickJoin(find) => match self.directory.candidates(&find) {
                 Ok((room, next)) => {
                     let what = Seat { room, origin: Origin::QuickJoin { next } };
@@ -159,6 +205,14 @@ impl Rooms {
             },
         };
         self.reply(reply_to, answer, out);
+    }
+
+    /// Refuses the requests that wait, because the directory goes to another owner.
+    pub fn refuse_searches(&mut self, out: &mut Vec<RoomEffect>) {
+        for request in std::mem::take(&mut self.searches) {
+            let refusal = Error::new(ErrorKind::Unavailable, "The listing of rooms moves to another node: try again.");
+            self.reply(request.reply_to, Err(refusal), out);
+        }
     }
 
     /// Handles a message of another owner, on this shard or elsewhere.
@@ -228,6 +282,8 @@ impl Rooms {
         self.desks.retain(|_, desk| !desk.is_unused());
         if is_lost(&RoomOwner::Directory) {
             self.directory = Directory::following(directory);
+            // Their places give these questions up.
+            self.searches.clear();
         } else {
             let gone = self.directory.listed().filter(|room| is_gone(room)).map(|room| (room, None)).collect();
             self.directory.update(now, gone);
@@ -309,7 +365,36 @@ impl Rooms {
         if self.tell_at.is_some_and(|at| at <= now) {
             self.tell_directory(out);
         }
-        self.directory.turn(now, out);
+        self.directory.turn(now);
+    }
+
+    /// Counts a view that a session of this shard may not watch.
+    pub fn count_refused_view(&mut self) {
+        self.directory.lobby.refused += 1;
+    }
+
+    /// Whether the directory has work for slices.
+    pub fn is_busy(&self) -> bool {
+        self.directory.searched > 0 || !self.searches.is_empty() || self.directory.is_busy()
+    }
+
+    /// Goes on with the directory's work, one slice. Searches and views have slices in turn. Returns the views that
+    /// were asked for: nobody may hear them any more.
+    pub fn run_slice(&mut self, now: Millis, out: &mut Vec<RoomEffect>) -> Vec<ViewKey> {
+        self.directory.searched = 0;
+        self.is_for_views = !self.is_for_views && self.directory.is_busy() || self.searches.is_empty();
+        if self.is_for_views {
+            self.directory.run_slice(now, out);
+            return Vec::new();
+        }
+        let mut views = Vec::new();
+        while self.directory.searched < FIND_UNITS.into()
+            && let Some(request) = self.searches.pop_front()
+        {
+            views.extend(if let DirectoryAction::Subscribe(view) = &request.what { Some(view.clone()) } else { None });
+            self.search(now, request, out);
+        }
+        views
     }
 
     fn create(&mut self, now: Millis, id: RoomId, creation: Creation, caller: &Caller) -> Result<RoomAnswer> {
@@ -319,6 +404,7 @@ impl Rooms {
             let message = format!("You have made {made} rooms that are still open, and may have no more.");
             return Err(Error::new(ErrorKind::ResourceExhausted, message));
         }
+        self.check_holds(now, id, caller.user_id)?;
         self.open(now, id, creation, caller, false)?;
         self.made.insert(caller.user_id, made + 1);
         self.hold(now, id, caller)
@@ -339,23 +425,44 @@ impl Rooms {
     }
 
     fn hold(&mut self, now: Millis, id: RoomId, caller: &Caller) -> Result<RoomAnswer> {
-        let held_ms = self.config.reservation_ms;
-        let answer = self.rooms.get_mut(&id).ok_or_else(no_room)?.hold(now, caller, held_ms)?;
+        let (held_ms, user) = (self.config.reservation_ms, caller.user_id);
+        let room = self.rooms.get_mut(&id).ok_or_else(no_room)?;
+        let was_held = room.holds_for(user);
+        let answer = room.hold(now, caller, held_ms)?;
+        if !was_held && room.holds_for(user) {
+            self.holds.note(user, id, now + held_ms);
+        }
         self.stats.placed += 1;
         Ok(answer)
+    }
+
+    /// Notes a seat that the room's former owner holds for a user.
+    pub(super) fn hold_came(&mut self, now: Millis, id: RoomId, user: UserId) {
+        self.holds.note(user, id, now + self.config.reservation_ms);
+    }
+
+    /// Refuses a user for whom seats are held in as many rooms as may be.
+    fn check_holds(&mut self, now: Millis, id: RoomId, user: UserId) -> Result<()> {
+        let rooms = &self.rooms;
+        let is_held = |room: RoomId, user: UserId| rooms.get(&room).is_some_and(|room| room.holds_for(user));
+        let refused = self.holds.check(now, user, id, is_held);
+        self.stats.seats_refused += u64::from(refused.is_err());
+        refused
     }
 
     /// Handles a request for a seat in a room, sent by a desk or the directory.
     fn seat(&mut self, now: Millis, request: Request<Seat>, out: &mut Vec<RoomEffect>) {
         let Request { caller, reply_to, what: Seat { room, origin } } = request;
+        let may_hold = self.check_holds(now, room, caller.user_id);
         if let Origin::Desk { place, open: Some(size) } = &origin
-            && let Err(refusal) = self.open_for_desk(now, room, &place.template, *size, &caller)
+            && let Err(refusal) =
+                may_hold.clone().and_then(|()| self.open_for_desk(now, room, &place.template, *size, &caller))
         {
             // The desk knows the room already, so it must hear that the room was not opened.
             out.push(RoomEffect::Send(RoomOwner::Desk(place.template.clone()), OwnerMessage::Closed(room)));
             return self.reply(reply_to, Err(refusal), out);
         }
-        let answer = self.hold(now, room, &caller);
+        let answer = may_hold.clone().and_then(|()| self.hold(now, room, &caller));
         if matches!(origin, Origin::Desk { .. })
             && let Some(known) = self.rooms.get_mut(&room)
         {
@@ -366,6 +473,8 @@ impl Rooms {
         self.settle(now, room, out);
         match answer {
             Ok(answer) => self.reply(reply_to, Ok(answer), out),
+            // No other room would be the user's either.
+            Err(refusal) if may_hold.is_err() => self.reply(reply_to, Err(refusal), out),
             Err(refusal) => {
                 self.stats.turned_away += 1;
                 self.turn_away(Request { caller, reply_to, what: Seat { room, origin } }, refusal, out);

@@ -95,6 +95,9 @@ pub(super) struct Room {
     variables: Variables,
     attempts: Attempts,
     barred: Users<Millis>,
+    /// Users who let a seat go by, each with the time until which no seat is held for them, in the order of these
+    /// times.
+    paused: Users<Millis>,
     empty_ms: Millis,
     /// The time at which the room closes because it is empty; `None` while somebody is in it or holds a reservation.
     closes_at: Option<Millis>,
@@ -143,6 +146,7 @@ impl Room {
             variables: Variables::default(),
             attempts: Attempts::default(),
             barred: Users::default(),
+            paused: Users::default(),
             empty_ms: creation.empty_ms,
             closes_at: None,
             ends_at: creation.life_ms.map(|life| now.saturating_add(life)),
@@ -182,7 +186,8 @@ impl Room {
     /// Ends expired reservations, and tells the desk how full the room is. Returns the cause for which the room must
     /// close now, if it must.
     pub(super) fn settle(&mut self, now: Millis, out: &mut Vec<RoomEffect>) -> Option<CloseCause> {
-        while let Some(expired) = self.reservations.take_expired(now) {
+        while let Some((user, expired)) = self.reservations.take_expired(now) {
+            self.pause(now, user);
             self.seats.free(expired.seat);
             self.changed(ListingUrgency::Soon);
             self.pass_ownership(out);

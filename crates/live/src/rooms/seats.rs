@@ -98,7 +98,7 @@ impl Reservations {
         self.by_user.get(&user).copied()
     }
 
-    /// Holds a seat for a user, or prolongs the hold. `until` must not be earlier than in any call before.
+    /// Holds a seat for a user. `until` must not be earlier than in any call before.
     pub(super) fn hold(&mut self, user: UserId, seat: u32, until: Millis) {
         self.by_user.insert(user, Reservation { seat, until });
         self.deadlines.push_back((until, user));
@@ -111,11 +111,11 @@ impl Reservations {
         removed
     }
 
-    /// Takes out one reservation whose deadline has passed. The caller frees its seat.
-    pub(super) fn take_expired(&mut self, now: Millis) -> Option<Reservation> {
+    /// Takes out one reservation whose deadline has passed, with its user. The caller frees its seat.
+    pub(super) fn take_expired(&mut self, now: Millis) -> Option<(UserId, Reservation)> {
         self.drop_stale();
         let (_, user) = *self.deadlines.front().filter(|(until, _)| *until <= now)?;
-        self.remove(user)
+        Some((user, self.remove(user)?))
     }
 
     /// The next deadline.
@@ -199,7 +199,7 @@ mod tests {
         held.hold(user(2), 2, 11);
         held.hold(user(1), 1, 20);
         assert_eq!(held.take_expired(10), None);
-        assert_eq!(held.take_expired(11).map(|held| held.seat), Some(2));
+        assert_eq!(held.take_expired(11).map(|(holder, held)| (holder, held.seat)), Some((user(2), 2)));
         assert_eq!((held.take_expired(19), held.next_due()), (None, Some(20)));
         assert_eq!(held.remove(user(1)).map(|held| held.seat), Some(1));
         assert_eq!((held.take_expired(30), held.next_due()), (None, None));

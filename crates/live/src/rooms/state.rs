@@ -43,6 +43,21 @@ pub struct Summary {
     pub variables: Vec<Named>,
 }
 
+/// Work of showing a room in a listing, apart from its values.
+const SHOW_UNITS: u32 = 4;
+/// Bytes of values that are shown in one unit of work.
+const BYTES_SHOWN_PER_UNIT: usize = 32;
+
+impl Summary {
+    /// Work of showing the room in a listing, in units of [`Work`](muster_domain::query::Work).
+    pub(super) fn show_units(&self) -> u32 {
+        let values = self.properties.iter().chain(&self.variables);
+        let bytes: usize = values.map(|(name, value)| name.len() + value.as_json().len()).sum();
+        // A room's values have bounded sizes.
+        SHOW_UNITS + (bytes / BYTES_SHOWN_PER_UNIT) as u32
+    }
+}
+
 /// A room as one user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomState {

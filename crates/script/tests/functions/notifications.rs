@@ -108,7 +108,7 @@ fn everybody_is_reached_and_those_who_are_away_find_what_is_persistent() {
         let send = scene.run("notification_send_all", json!(["hello", {}, 1]));
         let slices = async {
             loop {
-                scene.connected.live.step(|plane, _, out| plane.run_slice(out));
+                scene.connected.live.step(|plane, now, out| plane.run_slice(now, out));
                 tokio::task::yield_now().await;
             }
         };

@@ -62,7 +62,7 @@ impl Connected {
 
     /// The frames that a session was sent since the last call.
     pub fn sent(&self, session: SessionKey) -> Vec<Value> {
-        while self.live.step(|plane, _, out| plane.run_slice(out)) {}
+        while self.live.step(|plane, now, out| plane.run_slice(now, out)) {}
         let mut sent = self.sockets.sent.borrow_mut();
         sent.extract_if(.., |(key, _)| *key == session).map(|(_, value)| value).collect()
     }

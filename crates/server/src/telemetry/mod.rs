@@ -265,6 +265,26 @@ impl Telemetry {
             "Rooms that were not opened because of a limit.",
             total(|plane| plane.rooms.limited),
         );
+        let help = "Seats not held for users who had as many held as may be.";
+        page.counter("room_seat_limited_count", help, total(|plane| plane.rooms.seats_refused));
+        let help = "Searches for rooms that ended before they had looked at all rooms.";
+        page.counter("room_search_cut_count", help, total(|plane| plane.rooms.searches_cut));
+        let help = "Searches for rooms that were refused because too many waited.";
+        page.counter("room_search_refused_count", help, total(|plane| plane.rooms.searches_refused));
+        let help = "Views of the lobby that were refused at a limit.";
+        page.counter("lobby_view_refused_count", help, total(|plane| plane.rooms.views_refused));
+        let help = "Views of the lobby that were too far behind and began anew.";
+        page.counter("lobby_view_restarted_count", help, total(|plane| plane.rooms.views_restarted));
+        let help = "Listings of parties and matches that ended before they had looked at everything.";
+        page.counter("listing_cut_count", help, total(|plane| plane.listings.cut));
+        let help = "Listings of parties and matches that were refused because too many were unfinished.";
+        page.counter("listing_refused_count", help, total(|plane| plane.listings.refused));
+        let help = "Work of queries, in units of about 50 nanoseconds.";
+        page.counter("query_units_count", help, total(|plane| plane.queries.units));
+        let help = "Documents that matched no query because a check would have taken too much work.";
+        page.counter("query_check_limited_count", help, total(|plane| plane.queries.checks_limited));
+        let dearest = planes.values().map(|plane| plane.queries.step_units_max).max().unwrap_or(0);
+        page.gauge("query_step_units_max", "Work of queries in the step of a shard that had most.", dearest as f64);
         let deliveries = planes.values().map(|plane| plane.deliveries).sum();
         page.counter("delivery_count", "Frames handed to sessions.", deliveries);
         let strangers = planes.values().map(|plane| plane.strangers).sum();
@@ -310,6 +330,8 @@ impl Telemetry {
         page.counter("matchmaker_search_count", "Searches of a ticket.", total(|totals| totals.searches));
         let help = "Searches that met a limit before they had seen everything.";
         page.counter("matchmaker_search_cut_count", help, total(|totals| totals.searches_cut));
+        let help = "Explanations that ended before they had examined as many tickets as they may.";
+        page.counter("matchmaker_explanation_cut_count", help, total(|totals| totals.explanations_cut));
         let help = "Tickets found by their counts one by one, there being too many combinations of counts.";
         page.counter("matchmaker_unclassed_count", help, total(|totals| totals.unclassed));
         let mut waits = Waits::default();

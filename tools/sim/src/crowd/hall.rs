@@ -216,7 +216,7 @@ impl Hall {
                     is_idle = false;
                 }
                 if self.planes[usize::from(shard)].is_busy() {
-                    self.step(shard, "slice", |plane, _, out| plane.run_slice(out));
+                    self.step(shard, "slice", |plane, now, out| plane.run_slice(now, out));
                     is_idle = false;
                 }
             }

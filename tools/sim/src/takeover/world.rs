@@ -321,7 +321,7 @@ impl World {
             NextEvent::Deliver(from, to) => self.arrive(from, to)?,
             NextEvent::Tell(place) => self.tell(place)?,
             NextEvent::Slice(place) => {
-                self.step(place, |plane, _, out| plane.run_slice(out))?;
+                self.step(place, |plane, now, out| plane.run_slice(now, out))?;
             }
             NextEvent::Close(who) => {
                 self.closing.retain(|other| *other != who);

@@ -1,5 +1,6 @@
 //! Finding rooms page by page, and watching the lobby.
 
+use muster_live::rooms::limits::{LOBBY_VIEWS_MAX, LOBBY_VIEWS_PER_SESSION_MAX};
 use serde_json::{Value, json};
 
 use super::{Calls, id_of, over_http, server, told};
@@ -149,13 +150,18 @@ fn how_nobody_can_watch() {
 #[test]
 fn there_are_so_many_views_and_no_more() {
     let world = World::new();
-    let ann = Connected::new(&world, "ann-device");
-    let view = |number: u64| json!({ "interval_ms": 250 + number });
-    (0..1_000).for_each(|number| drop(ann.ok("lobby.subscribe", view(number))));
+    let view = |number: usize| json!({ "interval_ms": 250 + number });
+    let watchers: Vec<_> = (0..LOBBY_VIEWS_MAX / LOBBY_VIEWS_PER_SESSION_MAX)
+        .map(|number| Connected::new(&world, &format!("watcher-number-{number}")))
+        .collect();
+    for number in 0..LOBBY_VIEWS_MAX {
+        watchers[number / LOBBY_VIEWS_PER_SESSION_MAX].ok("lobby.subscribe", view(number));
+    }
+    let bob = Connected::new(&world, "bob-device");
     let message = "The lobby is watched in too many different ways: use a filter that others use, or none.";
-    ann.refused("lobby.subscribe", view(1_000), 8, message);
+    bob.refused("lobby.subscribe", view(LOBBY_VIEWS_MAX), 8, message);
     // A view that has watchers already can be watched by others.
-    Connected::new(&world, "bob-device").ok("lobby.subscribe", view(0));
-    ann.session.close();
+    bob.ok("lobby.subscribe", view(0));
+    watchers.iter().for_each(|watcher| watcher.session.close());
     assert_eq!(world.app.live.stats().rooms.views, 1);
 }

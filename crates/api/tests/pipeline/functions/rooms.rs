@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use muster_domain::ids::Uuid;
 use muster_live::PlaneConfig;
+use muster_live::rooms::limits::LOBBY_VIEWS_PER_SESSION_MAX;
 use muster_live::rooms::{RoomsConfig, Template, Templates};
 use serde_json::{Value, json};
 
@@ -318,4 +319,21 @@ fn a_session_may_be_in_so_many_rooms() {
     let room: Uuid =
         id_of(&over_http(&world, "bob-device").ok("rooms.create", json!({}))).as_str().unwrap().parse().unwrap();
     ann.refused("rooms.join", json!({ "room": room }), 8, message);
+}
+
+#[test]
+fn a_session_watches_the_lobby_in_so_many_ways() {
+    let world = World::with(Setup::default());
+    let [ann, bob, ..] = players(&world);
+    let view = |number: usize| json!({ "path": format!("p{number}") });
+    let names: Vec<Value> = (0..LOBBY_VIEWS_PER_SESSION_MAX)
+        .map(|number| ann.ok("lobby.subscribe", view(number))["lobby"].clone())
+        .collect();
+    ann.ok("lobby.subscribe", view(0));
+    let message = "A session watches the lobby in at most 8 ways: end one first.";
+    ann.refused("lobby.subscribe", view(100), 8, message);
+    assert_eq!(world.app.live.stats().rooms.views_refused, 1);
+    bob.ok("lobby.subscribe", view(100));
+    ann.ok("lobby.unsubscribe", json!({ "lobby": names[3] }));
+    ann.ok("lobby.subscribe", view(100));
 }

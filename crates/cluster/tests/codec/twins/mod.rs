@@ -96,7 +96,7 @@ impl Owner {
     fn step(&mut self, now: Millis, step: impl FnOnce(&mut Plane, Millis, &mut Effects)) -> Outcome {
         let (now, mut out) = (self.clock(now), Effects::default());
         step(&mut self.plane, now, &mut out);
-        while self.plane.run_slice(&mut out) {}
+        while self.plane.run_slice(now, &mut out) {}
         outcome(out)
     }
 

@@ -262,12 +262,12 @@ fn nothing_of_an_accepted_attempt_of_a_durable_match_leaves_before_its_join_has_
     let mut world = World::with_match_of(durable_id(), roomy(), 10);
     world.come(1);
     world.attempt(2);
-    let label = |world: &World| world.matches.list(&everything())[0].label.clone();
-    let sizes = |world: &World| world.matches.list(&everything())[0].size;
+    let label = |world: &mut World| world.list(&everything())[0].label.clone();
+    let sizes = |world: &mut World| world.list(&everything())[0].size;
     let acts = vec![Act::Broadcast(say("attempt")), Act::Label("new".into()), Act::Kick(vec![session_id(1)])];
     world.returns(Return { outcome: Outcome::Decided(Ok(())), acts });
     assert!(world.effects.is_empty(), "{:?}", world.effects);
-    assert_eq!((&*label(&world), sizes(&world)), ("{}", 1));
+    assert_eq!((&*label(&mut world), sizes(&mut world)), ("{}", 1));
     assert_eq!(&*world.calls[0].label, "new", "the handler sees the label that it has set");
     // A second request of the same session is refused. The session may move to another place meanwhile.
     world.attempt(2);
@@ -290,7 +290,7 @@ fn nothing_of_an_accepted_attempt_of_a_durable_match_leaves_before_its_join_has_
         "{:?}",
         world.effects
     );
-    assert_eq!((&*label(&world), sizes(&world)), ("new", 1));
+    assert_eq!((&*label(&mut world), sizes(&mut world)), ("new", 1));
     assert!(matches!(world.called(), Some(Callback::Leave(left)) if left[0].reason == LeaveReason::Kicked));
     let outline = world.matches.outline(durable_id()).unwrap();
     assert_eq!(outline.players.last().map(|seated| seated.presence.session), Some(moved));

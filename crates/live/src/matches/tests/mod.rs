@@ -99,6 +99,16 @@ impl World {
         world
     }
 
+    /// The answer to a request for a listing, after as many slices as it takes.
+    fn list(&mut self, asked: &ListQuery) -> Vec<Listed> {
+        let mut answer = self.matches.begin_listing(None, asked.clone());
+        while answer.is_none() {
+            answer = self.matches.run_slice().pop().map(|(_, answer)| answer);
+        }
+        let Some(Ok(MatchAnswer::Listed(listed))) = answer else { panic!("{answer:?}") };
+        listed
+    }
+
     fn create(&mut self, id: MatchId, at_sec: i64) {
         let created_at = Timestamp::from_seconds(at_sec);
         let creation = Creation {

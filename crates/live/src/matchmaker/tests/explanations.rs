@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn an_explanation_names_the_closest_and_the_terms() {
     let ranked = |number, rank, query: &str| solo(number, (2, 2), query).text("mode", "ranked").number("rank", rank);
-    let pool = Pool::with([
+    let mut pool = Pool::with([
         ranked(1, 10.0, "+properties.mode:ranked +properties.rank:>=10 +properties.rank:<=20"),
         ranked(2, 30.0, "*").text("mode", "casual"),
         ranked(3, 30.0, "+properties.mode:ranked"),

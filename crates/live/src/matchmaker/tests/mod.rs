@@ -2,6 +2,7 @@
 //! pools.
 
 mod carry;
+mod costly;
 mod explanations;
 mod properties;
 mod rules;

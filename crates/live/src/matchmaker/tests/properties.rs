@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_domain::query::{Document, Query};
+use muster_domain::query::{Document, Query, Work};
 
 use super::*;
 
@@ -41,7 +41,7 @@ impl Asked {
 
     fn accepts(&self, other: &Self) -> bool {
         let has = |member: &TicketMember<u128>| other.ticket.members.iter().any(|with| with.key == member.key);
-        self.query.matches(&other.document).is_some() && !self.ticket.members.iter().any(has)
+        self.query.matches(&other.document, &mut Work::endless()).is_some() && !self.ticket.members.iter().any(has)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Listings of parties.
 
-use muster_domain::query::Query;
+use muster_domain::query::{QUERY_BYTES_MAX, Query, STEP_UNITS_MAX, Work};
 
 use super::*;
+use crate::listings::LISTING_SLICE_UNITS;
+use crate::nasty::{Random, Search, text};
 
 /// Three parties, made in this order and named by the numbers of their ids. One of them is hidden.
 fn listed() -> Parties {
@@ -18,6 +20,15 @@ fn listed() -> Parties {
     parties
 }
 
+/// The page that a request asks for, after as many slices as it takes.
+fn page(parties: &mut Parties, asked: &ListQuery) -> Page {
+    let mut page = parties.begin_listing(None, asked.clone());
+    while page.is_none() {
+        page = parties.run_slice().pop().map(|(_, page)| Ok(page));
+    }
+    page.expect("it is over").expect("few listings wait")
+}
+
 fn find(
     parties: &mut Parties,
     query: &str,
@@ -26,7 +37,7 @@ fn find(
     limit: usize,
 ) -> Vec<Listed> {
     let query = Query::parse(query).expect("the query is good").into();
-    parties.list(&ListQuery { query, open, after, limit }).parties
+    page(parties, &ListQuery { query, open, after, limit }).parties
 }
 
 fn ids(found: &[Listed]) -> Vec<u128> {
@@ -90,9 +101,9 @@ fn a_listing_looks_at_so_many_and_goes_on_from_there() {
     }
     let query: std::sync::Arc<Query> = Query::parse("+label.text:/nee.*/").expect("the query is good").into();
     let asked = |after| ListQuery { query: query.clone(), open: None, after, limit: 3 };
-    let first = parties.list(&asked(None));
+    let first = page(&mut parties, &asked(None));
     assert_eq!(ids(&first.parties), [0; 0]);
-    let second = parties.list(&asked(Some(first.until.expect("there is more"))));
+    let second = page(&mut parties, &asked(Some(first.until.expect("there is more"))));
     assert_eq!((ids(&second.parties), second.until), (vec![last], None));
     // A query whose terms weigh differently orders the parties that were looked at.
     let weighed = find(&mut parties, "label.text:/nee.*/ max_size:2", None, None, 2);
@@ -123,4 +134,65 @@ fn pages_of_shards_make_one() {
     // One shard stopped early: the parties behind that place are on the next page.
     check(vec![page(&[(1, 1), (5, 5)], None), page(&[(2, 2)], Some((3, 3)))], 4, &[1, 2], Some(3));
     check(vec![page(&[], Some((9, 9))), page(&[], None)], 4, &[], Some(9));
+}
+
+#[test]
+fn no_listing_does_more_in_a_step_than_its_limit() {
+    let mut most = 0;
+    for seed in 0..4 {
+        let (random, mut parties) = (&mut Random(seed), Parties::default());
+        let mut labels = Vec::new();
+        for id in 1..=random.pick(&[10, 60]) {
+            let (one, other) = (text(random, 900), text(random, 900));
+            let label = Label::new(&format!(r#"{{"one":"{one}","other":["{other}","b"]}}"#)).expect("it is short");
+            let settings = Settings { open: true, hidden: false, label: label.clone() };
+            let request = PartyRequest::Create { leader: member('a'), settings, max_size: 2, created_at: Timestamp(1) };
+            parties.handle(PartyId(Uuid::from_u128(id)), request, &mut Vec::new()).expect("it is new");
+            labels.push((id, label));
+        }
+        let mut search = Search::new(&["label.one", "label.other"], QUERY_BYTES_MAX);
+        for _ in 0..10 {
+            let query = Query::parse(&search.next(random)).expect("it is in order");
+            let before = parties.listing_stats().work.units;
+            let mut found = ids(&find(&mut parties, query.source(), None, None, 1_000));
+            let stats = parties.listing_stats();
+            search.note(stats.work.units - before);
+            let limit = u64::from(STEP_UNITS_MAX);
+            assert!(stats.work.step_units_max <= limit, "seed {seed}: {stats:?} for {}", query.source());
+            let fits = |label: &Label| {
+                let document = label.document().clone().with("open", true).with("max_size", 2.0);
+                query.matches(&document, &mut Work::endless()).is_some()
+            };
+            let expect: Vec<u128> = labels.iter().filter(|(_, label)| fits(label)).map(|(id, _)| *id).collect();
+            found.sort_unstable();
+            assert_eq!(found, expect, "seed {seed}: {}", query.source());
+        }
+        most = most.max(search.most());
+    }
+    assert!(most > 2 * u64::from(LISTING_SLICE_UNITS), "{most}: no listing took several slices");
+}
+
+#[test]
+fn a_listing_that_has_done_its_work_goes_on_on_the_next_page() {
+    let mut parties = Parties::default();
+    for id in 1..=1_200 {
+        let label = Label::new(&format!(r#"{{"text":"{}"}}"#, "a".repeat(80))).expect("it is short");
+        let settings = Settings { open: true, hidden: false, label };
+        let request = PartyRequest::Create { leader: member('a'), settings, max_size: 2, created_at: Timestamp(1) };
+        parties.handle(PartyId(Uuid::from_u128(id)), request, &mut Vec::new()).expect("it is new");
+    }
+    let query: std::sync::Arc<Query> = Query::parse("-label.text:/(?:.*){80}b/").expect("it is in order").into();
+    let (mut found, mut after, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let page = page(&mut parties, &ListQuery { query: query.clone(), open: None, after, limit: 5_000 });
+        pages += 1;
+        found.extend(ids(&page.parties));
+        after = page.until;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, (1..=1_200).collect::<Vec<u128>>());
+    assert!(pages > 1);
+    assert_eq!(parties.listing_stats().cut, pages - 1);
 }

@@ -171,8 +171,9 @@ impl Typed for OwnedMatches {
                 }
             }
             MatchesAsk::Find(asked) => {
-                let found = matches::MatchAnswer::Listed(self.matches.list(&asked));
-                owning.reply(request, Reply::Answer(Answer::Match(Ok(found))));
+                if let Some(answer) = self.matches.begin_listing(request, asked) {
+                    owning.reply(request, Reply::Answer(Answer::Match(answer)));
+                }
             }
         }
     }
@@ -196,8 +197,23 @@ impl Owned for OwnedMatches {
         self.matches.next_due()
     }
 
+    /// Goes on with listings.
+    fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
+        for (request, answer) in self.matches.run_slice() {
+            owning.reply(request, Reply::Answer(Answer::Match(answer)));
+        }
+        self.is_busy()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.matches.is_listing()
+    }
+
     fn count(&self, stats: &mut PlaneStats) {
         stats.matches = self.matches.stats();
+        let listings = self.matches.listing_stats();
+        stats.listings.merge(listings);
+        stats.queries.merge(listings.work);
     }
 
     fn left(

@@ -9,14 +9,14 @@ use super::owned::{Owned, Typed};
 use super::owning::Owning;
 use crate::outbox::Delivery;
 use crate::party::{
-    CarriedParty, Member, Parties, PartyAnswer, PartyAsk, PartyEffect, PartyEvent, PartyId, PartyRequest,
+    CarriedParty, Member, Page, Parties, PartyAnswer, PartyAsk, PartyEffect, PartyEvent, PartyId, PartyRequest,
 };
 use crate::place::Partition;
 use crate::plane::Plane;
 use crate::plane::effect::Effects;
 use crate::plane::message::{
-    Answer, Answered, Ask, Asked, Audience, Carried, Down, Kind, Listener, Part, Publish, RecoveryKey, Reply,
-    RequestRef,
+    Answer, Answered, Ask, Asked, Audience, Carried, Down, JoinRefusal, Kind, Listener, Part, Publish, RecoveryKey,
+    Reply, RequestRef,
 };
 use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::owners::rosters::RosterCause;
@@ -97,6 +97,10 @@ impl OwnedParties {
     }
 }
 
+fn listed(page: Page) -> Reply {
+    Reply::Answer(Answer::Party(PartyAnswer::Listed(page)))
+}
+
 impl Asked for PartyAsk {
     fn partition(&self) -> Option<Partition> {
         if let Self::One { stream, .. } = self { Some(stream.partition()) } else { None }
@@ -134,8 +138,9 @@ impl Typed for OwnedParties {
         match ask {
             PartyAsk::One { stream, what } => self.ask_one(owning, request, &stream, *what),
             PartyAsk::List(asked) => {
-                let listed = PartyAnswer::Listed(self.parties.list(&asked));
-                owning.reply(request, Reply::Answer(Answer::Party(listed)));
+                if let Some(page) = self.parties.begin_listing(request, asked) {
+                    owning.reply(request, page.map_or(Reply::Joined(Err(JoinRefusal::Unavailable)), listed));
+                }
             }
         }
     }
@@ -211,8 +216,23 @@ impl Owned for OwnedParties {
         }
     }
 
+    /// Goes on with listings.
+    fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
+        for (request, page) in self.parties.run_slice() {
+            owning.reply(request, listed(page));
+        }
+        self.is_busy()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.parties.is_listing()
+    }
+
     fn count(&self, stats: &mut PlaneStats) {
         stats.parties = self.parties.len();
+        let listings = self.parties.listing_stats();
+        stats.listings.merge(listings);
+        stats.queries.merge(listings.work);
     }
 
     fn members(&self, _node: &str) -> Option<Vec<(StreamKey, SessionRef)>> {

@@ -310,6 +310,7 @@ impl Owned for OwnedPool {
         (stats.tickets, stats.active_tickets) = (self.matchmaker.len(), self.matchmaker.active_len());
         stats.asked_matches = self.asked.len();
         stats.matchmaker = self.matchmaker.totals().clone();
+        stats.queries.merge(stats.matchmaker.work);
     }
 
     fn places(&self, partition: Partition, _node: &str) -> Vec<Place> {

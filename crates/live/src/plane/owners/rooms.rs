@@ -21,7 +21,9 @@ use crate::plane::message::{
 };
 use crate::plane::options::{PlaneConfig, PlaneStats};
 use crate::plane::owners::rosters::RosterCause;
+use crate::plane::sessions::session::OnStream;
 use crate::registry::SessionKey;
+use crate::rooms::limits::LOBBY_VIEWS_PER_SESSION_MAX;
 use crate::rooms::{
     self, Actor, Caller, CloseCause, DirectoryAction, Entry, LobbyDelta, MessageToRoomOwner, OwnerMessage, Request,
     RoomAction, RoomAudience, RoomEffect, RoomEvent, RoomId, RoomOwner, Rooms, RoomsAsk, RoomsConfig, ViewKey,
@@ -64,6 +66,18 @@ impl Plane {
     pub fn ask_rooms(&mut self, now: Millis, ask: MessageToRoomOwner, out: &mut Effects) {
         let request = ask.reply_to();
         self.ask_thing(now, Ask::Room(Box::new(ask)), request, out);
+    }
+
+    /// Whether a session may watch a view of the lobby besides those that it watches. A refusal is counted.
+    pub fn may_watch(&mut self, key: SessionKey, view: &ViewKey) -> bool {
+        let stream = view.stream();
+        let streams = self.sessions.registry.get(key).map_or(&[][..], |session| &session.streams);
+        let is_other = |on: &&OnStream| on.hearing.is_some() && on.stream.mode == mode::LOBBY && on.stream != stream;
+        let may_watch = streams.iter().filter(is_other).count() < LOBBY_VIEWS_PER_SESSION_MAX;
+        if !may_watch {
+            self.owners.things.rooms.rooms.count_refused_view();
+        }
+        may_watch
     }
 
     /// Configuration of rooms.
@@ -210,7 +224,7 @@ impl Typed for OwnedRooms {
             }
         }
         self.carry_out_effects(owning, effects);
-        // The asker may have gone before the question came here.
+        // The asker may have gone before the question came here. A question that waits for a slice is looked at then.
         if let Some(view) = view {
             self.unheard(owning, &view.stream());
         }
@@ -236,8 +250,22 @@ impl Owned for OwnedRooms {
         }
     }
 
+    fn is_busy(&self) -> bool {
+        self.rooms.is_busy()
+    }
+
+    /// Goes on with searches for rooms and with views of the lobby.
+    fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
+        let mut effects = Vec::new();
+        let views = self.rooms.run_slice(owning.now, &mut effects);
+        self.carry_out_effects(owning, effects);
+        views.into_iter().for_each(|view| self.unheard(owning, &view.stream()));
+        self.rooms.is_busy()
+    }
+
     fn count(&self, stats: &mut PlaneStats) {
         stats.rooms = self.rooms.stats();
+        stats.queries.merge(stats.rooms.work);
     }
 
     fn left(
@@ -378,6 +406,16 @@ impl Owned for OwnedRooms {
         let came_here = |room: RoomId| room.stream().partition() == partition;
         self.rooms.tell_again(owning.now, came_here, |desk| missed.contains(&desk.partition()), &mut effects);
         self.carry_out_effects(owning, effects);
+    }
+
+    /// Refuses searches that wait, since the next owner does not know of them.
+    fn may_go(&mut self, owning: &mut Owning<'_>, partition: Partition) -> bool {
+        if partition == RoomOwner::Directory.partition() {
+            let mut effects = Vec::new();
+            self.rooms.refuse_searches(&mut effects);
+            self.carry_out_effects(owning, effects);
+        }
+        true
     }
 
     fn carry_out(&mut self, now: Millis, is_one: &dyn Fn(Partition) -> bool) -> Vec<Carried> {

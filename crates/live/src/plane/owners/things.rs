@@ -17,11 +17,13 @@ macro_rules! things {
             $($(#[$doc])* pub(crate) $file: super::$file::$kept,)*
             /// Kinds that were added by [`crate::Plane::add`].
             pub(crate) added: Vec<Box<dyn Owned>>,
+            /// The place, in the order of kinds, of the kind whose turn for a slice is next.
+            next_slice: usize,
         }
 
         impl Things {
             pub(crate) fn new(config: &PlaneConfig) -> Self {
-                Self { $($file: Typed::new(config),)* added: Vec::new() }
+                Self { $($file: Typed::new(config),)* added: Vec::new(), next_slice: 0 }
             }
 
             /// Every kind, in the order of their registration.
@@ -68,14 +70,6 @@ macro_rules! things {
                 registered.chain(self.added.iter().filter_map(|things| things.next_due())).min()
             }
 
-            /// Goes on with long work, one slice of each kind. Answers whether there is more.
-            pub(crate) fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
-                let mut more = false;
-                $(more |= self.$file.run_slice(owning);)*
-                self.added.iter_mut().for_each(|things| more |= things.run_slice(owning));
-                more
-            }
-
             /// Whether there is long work to go on with.
             pub(crate) fn is_busy(&self) -> bool {
                 $(self.$file.is_busy() ||)* self.added.iter().any(|things| things.is_busy())
@@ -92,6 +86,21 @@ fn turn_if_due(things: &mut (impl Owned + ?Sized), owning: &mut Owning<'_>) {
 }
 
 impl Things {
+    /// Goes on with long work: one slice of the next kind that has any, so that slices of several kinds do not add up.
+    /// Answers whether there is more.
+    pub(crate) fn run_slice(&mut self, owning: &mut Owning<'_>) -> bool {
+        let kinds = self.all().count();
+        for _ in 0..kinds {
+            let at = self.next_slice % kinds;
+            self.next_slice = at + 1;
+            if let Some(things) = self.all_mut().nth(at).filter(|things| things.is_busy()) {
+                things.run_slice(owning);
+                break;
+            }
+        }
+        self.is_busy()
+    }
+
     /// The kind that decides who comes to streams of a mode.
     pub(crate) fn of_mode(&mut self, mode: u8) -> Option<&mut (dyn Owned + 'static)> {
         self.all_mut().find(|kind| kind.mode() == Some(mode))

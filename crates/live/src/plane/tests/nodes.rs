@@ -165,12 +165,15 @@ impl Cluster {
     fn settle(&mut self) {
         let planes: BTreeSet<Place> = self.planes.keys().copied().collect();
         let arrives = |(to, queue): (&(Place, Place), &VecDeque<Message>)| !queue.is_empty() && planes.contains(&to.1);
-        while let Some((&(from, to), _)) = self.queues.iter().find(|(pair, queue)| arrives((pair, queue))) {
-            let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap();
-            self.step(to, |plane, now, out| plane.receive(now, from, message, out));
-        }
-        for place in planes {
-            while self.step(place, |plane, _, out| plane.run_slice(out)) {}
+        loop {
+            while let Some((&(from, to), _)) = self.queues.iter().find(|(pair, queue)| arrives((pair, queue))) {
+                let message = self.queues.get_mut(&(from, to)).and_then(VecDeque::pop_front).unwrap();
+                self.step(to, |plane, now, out| plane.receive(now, from, message, out));
+            }
+            let Some(busy) = self.planes.iter().find(|(_, plane)| plane.is_busy()).map(|(place, _)| *place) else {
+                return;
+            };
+            self.step(busy, |plane, now, out| plane.run_slice(now, out));
         }
     }
 

@@ -67,7 +67,7 @@ fn what_is_for_all_reaches_all_in_slices_and_in_order() {
     let message = world.queues.get_mut(&(0, 1)).and_then(VecDeque::pop_front).unwrap();
     world.step(1, |plane, now, out| plane.receive(now, 0.into(), message, out));
     assert!(world.planes[1].is_busy());
-    assert!(world.step(1, |plane, _, out| plane.run_slice(out)), "there is more");
+    assert!(world.step(1, |plane, now, out| plane.run_slice(now, out)), "there is more");
     assert_eq!(world.take_heard(sessions[1]), ["first"]);
     assert_eq!(world.take_heard(sessions[3]), Vec::<String>::new());
     world.close(sessions[5]);

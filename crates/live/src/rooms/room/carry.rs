@@ -91,6 +91,7 @@ impl Room {
             variables: Variables::of_carried(carried.variables),
             attempts: Attempts::of_carried(now, carried.attempts),
             barred: carried.barred.into_iter().map(|(user, left)| (user, at(left))).collect(),
+            paused: Users::default(),
             empty_ms: carried.empty_ms,
             closes_at: carried.closes_ms.map(at),
             ends_at: carried.ends_ms.map(at),

@@ -7,7 +7,7 @@ use muster_domain::ids::SessionId;
 use muster_domain::{Error, ErrorKind, Result, UserId};
 
 use super::super::effect::{Joined, LeaveReason, Reserved, RoomAnswer, RoomAudience, RoomEffect, RoomEvent};
-use super::super::limits::{BAR_MS_MAX, BARRED_MAX};
+use super::super::limits::{BAR_MS_MAX, BARRED_MAX, RESERVATION_PAUSE_MS, RESERVATION_USERS_MAX};
 use super::super::message::{Caller, Entry};
 use super::super::variables::Variables;
 use super::{ListingUrgency, Member, Room};
@@ -20,21 +20,51 @@ impl Room {
     /// them.
     ///
     /// # Errors
-    /// `ResourceExhausted` when the room is full, `FailedPrecondition` when it takes nobody, `PermissionDenied` while
-    /// the user is kept out.
+    /// `ResourceExhausted` when the room is full or the user let a seat go by, `FailedPrecondition` when it takes
+    /// nobody, `PermissionDenied` while the user is kept out.
     pub(in super::super) fn hold(&mut self, now: Millis, caller: &Caller, held_ms: Millis) -> Result<RoomAnswer> {
         let user = caller.user_id;
         self.check_barred(now, user)?;
         let present = self.members.get(&user).and_then(|member| member.seat);
-        let seat = match present.or(self.reservations.get(user).map(|held| held.seat)) {
-            Some(seat) => seat,
-            None => self.free_seat()?,
+        let (seat, held_ms) = match (present, self.reservations.get(user)) {
+            (Some(seat), _) => (seat, held_ms),
+            // Only joining makes the seat the user's for longer.
+            (None, Some(held)) => (held.seat, held.until.saturating_sub(now)),
+            (None, None) => {
+                self.check_paused(now, user)?;
+                let seat = self.free_seat()?;
+                self.reservations.hold(user, seat, now + held_ms);
+                (seat, held_ms)
+            }
         };
-        if present.is_none() {
-            self.reservations.hold(user, seat, now + held_ms);
-        }
         self.changed(ListingUrgency::Soon);
         Ok(RoomAnswer::Reserved(Box::new(Reserved { room: Arc::new(self.summary()), seat, held_ms })))
+    }
+
+    /// Whether a seat is held for a user who is not in the room as a player.
+    pub(in super::super) fn holds_for(&self, user: UserId) -> bool {
+        self.reservations.get(user).is_some()
+    }
+
+    /// Notes that a user let a seat go by: none is held for the user for a while.
+    pub(super) fn pause(&mut self, now: Millis, user: UserId) {
+        let ended = self.paused.values().take_while(|until| **until <= now).count();
+        let surplus = (self.paused.len() + 1).saturating_sub(RESERVATION_USERS_MAX);
+        self.paused.drain(..ended.max(surplus).min(self.paused.len()));
+        self.paused.shift_remove(&user);
+        self.paused.insert(user, now + RESERVATION_PAUSE_MS);
+    }
+
+    fn check_paused(&self, now: Millis, user: UserId) -> Result<()> {
+        match self.paused.get(&user) {
+            Some(until) if *until > now => {
+                let seconds = (until - now).div_ceil(1_000);
+                let message =
+                    format!("You let a seat in this room go by: join the room, or ask again in {seconds} seconds.");
+                Err(Error::new(ErrorKind::ResourceExhausted, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Counts a player of the desk as let in or refused.
@@ -67,6 +97,7 @@ impl Room {
         let member = Member { listener, session_id, username, seat, variables: Variables::default(), order };
         out.push(member.track(self.id, user));
         self.members.insert(user, member);
+        self.paused.shift_remove(&user);
         self.changed(ListingUrgency::Soon);
         self.pass_ownership(out);
         Ok(self.joined(user, seat))

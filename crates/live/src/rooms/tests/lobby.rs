@@ -6,7 +6,7 @@ use muster_domain::{ErrorKind, Result};
 
 use super::super::limits::{
     FILTER_BYTES_MAX, LISTING_INTERVAL_MS, LOBBY_INTERVAL_MS_MAX, LOBBY_INTERVAL_MS_MIN, LOBBY_PUSH_ROOMS_MAX,
-    LOBBY_VIEWS_MAX, PAGE_ROOMS_MAX,
+    LOBBY_VIEWS_MAX, LOBBY_VIEWS_PER_USER_MAX, PAGE_ROOMS_MAX,
 };
 use super::super::{
     Change, Creation, DirectoryAction, Find, LobbyDelta, Page, RoomAction, RoomAnswer, RoomId, RoomPath, RoomsConfig,
@@ -237,11 +237,12 @@ fn a_view_is_named_by_a_text() {
 fn views_have_limits() {
     let mut world = world();
     for n in 0..LOBBY_VIEWS_MAX {
-        world.look_up(9, DirectoryAction::Subscribe(view(&n.to_string(), ""))).unwrap();
+        let player = (n / LOBBY_VIEWS_PER_USER_MAX) as u32;
+        world.look_up(player, DirectoryAction::Subscribe(view(&n.to_string(), ""))).unwrap();
     }
     // A view that exists already costs no further one.
     world.look_up(9, DirectoryAction::Subscribe(view("0", ""))).unwrap();
-    let one_more = world.look_up(9, DirectoryAction::Subscribe(view("one-more", "")));
+    let one_more = world.look_up(9_000, DirectoryAction::Subscribe(view("one-more", "")));
     assert_eq!(one_more.unwrap_err().kind, ErrorKind::ResourceExhausted);
 
     let ok = || view("", "");

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use muster_domain::{ErrorKind, Result};
 
 use super::super::limits::{
-    BAR_MS_MAX, BARRED_MAX, MESSAGE_BYTES_MAX, PLAYER_VARIABLES_MAX, PROPERTIES_MAX, RECIPIENTS_MAX,
-    ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX,
+    BAR_MS_MAX, BARRED_MAX, LISTING_INTERVAL_MS, MESSAGE_BYTES_MAX, PLAYER_VARIABLES_MAX, PROPERTIES_MAX,
+    RECIPIENTS_MAX, RESERVATION_PAUSE_MS, RESERVATIONS_PER_USER_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX,
 };
 use super::super::{
-    Change, Creation, Entry, Joined, LeaveReason, RoomAction, RoomAnswer, RoomEvent, RoomId, RoomState, RoomsConfig,
-    Update, Value,
+    Change, Creation, DirectoryAction, Entry, Find, Joined, LeaveReason, RoomAction, RoomAnswer, RoomEvent, RoomId,
+    RoomState, RoomsConfig, Update, Value,
 };
 use super::world::{World, user};
 
@@ -115,6 +115,63 @@ fn a_seat_held_is_the_holders_until_the_deadline() {
     // The maker did not come, so the first who joins owns the room.
     assert_eq!(joined(world.join(2, room)).state.summary.owner, Some(user(2)));
     assert_eq!(kind(world.join(1, room)), Some(ErrorKind::ResourceExhausted));
+}
+
+#[test]
+fn asking_again_holds_a_seat_no_longer() {
+    let mut world = world();
+    let held = |answer: Result<RoomAnswer>| match answer.unwrap() {
+        RoomAnswer::Reserved(held) => (held.room.id, held.held_ms),
+        other => panic!("{other:?}"),
+    };
+    let (room, held_ms) = held(world.place(1, "default", None));
+    assert_eq!(held_ms, 10_000);
+    world.wait(4_000);
+    assert_eq!(held(world.place(1, "default", None)), (room, 6_000));
+    world.wait(10_000);
+    // The seat went by, so the desk holds one elsewhere.
+    let (other, _) = held(world.place(1, "default", None));
+    assert_ne!(other, room);
+}
+
+#[test]
+fn a_user_who_let_a_seat_go_by_waits_for_the_next() {
+    let mut world = world();
+    let creation = Creation { empty_ms: 600_000, ..Creation::plain(4) };
+    let room = create(&mut world, 1, creation).unwrap();
+    world.wait(10_000 + LISTING_INTERVAL_MS);
+    let quick_join = |world: &mut World, user: u32| {
+        world.look_up(user, DirectoryAction::QuickJoin(Find::default())).map(|_| ()).map_err(|why| why.kind)
+    };
+    assert_eq!(quick_join(&mut world, 1), Err(ErrorKind::ResourceExhausted));
+    assert_eq!(quick_join(&mut world, 2), Ok(()));
+    world.wait(10_000 + RESERVATION_PAUSE_MS - 1);
+    assert_eq!(quick_join(&mut world, 1), Err(ErrorKind::ResourceExhausted));
+    world.wait(10_000 + RESERVATION_PAUSE_MS);
+    assert_eq!(quick_join(&mut world, 1), Ok(()), "{room}");
+}
+
+#[test]
+fn seats_are_held_for_a_user_in_few_rooms() {
+    let mut world = World::new(1, 1, RoomsConfig::default());
+    let make = |world: &mut World, player| {
+        let creation = Creation { empty_ms: 600_000, ..Creation::plain(4) };
+        create(world, player, creation).map_err(|why| why.kind)
+    };
+    let rooms: Vec<_> = (0..RESERVATIONS_PER_USER_MAX).map(|_| make(&mut world, 1).unwrap()).collect();
+    assert_eq!(make(&mut world, 1), Err(ErrorKind::ResourceExhausted));
+    assert_eq!(kind(world.place(1, "default", None)), Some(ErrorKind::ResourceExhausted));
+    assert_eq!(world.occupancies().len(), rooms.len(), "no room was opened for a user who may not have a seat in it");
+    assert_eq!(world.shards[0].stats().seats_refused, 2);
+    make(&mut world, 2).unwrap();
+    // Taking a seat, and letting one go by, make room for another.
+    world.join(1, rooms[0]).unwrap();
+    make(&mut world, 1).unwrap();
+    assert!(make(&mut world, 1).is_err());
+    world.wait(10_000);
+    for _ in 0..RESERVATIONS_PER_USER_MAX {
+        make(&mut world, 1).unwrap();
+    }
 }
 
 #[test]

@@ -202,9 +202,20 @@ impl World {
         }
     }
 
-    /// Delivers all messages.
+    /// Delivers all messages, and lets long work end.
     pub(super) fn settle(&mut self) {
-        while self.deliver().is_some() {}
+        loop {
+            while self.deliver().is_some() {}
+            let Some(busy) = self.shards.iter().position(Rooms::is_busy) else { return };
+            self.run_slice(busy);
+        }
+    }
+
+    /// Runs one slice of a shard.
+    pub(super) fn run_slice(&mut self, shard: usize) {
+        let mut effects = Vec::new();
+        self.shards[shard].run_slice(self.now, &mut effects);
+        self.apply(shard, effects);
     }
 
     /// Moves the clock to each moment at which work is due, and delivers the messages that follow.

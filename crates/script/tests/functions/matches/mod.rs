@@ -184,7 +184,14 @@ impl Hall {
     }
 
     pub fn list(&self) -> Vec<Listed> {
-        self.rules.borrow().list(&ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10_000 })
+        let mut rules = self.rules.borrow_mut();
+        let all = ListQuery { query: None, label: None, sizes: (0, usize::MAX), limit: 10_000 };
+        let mut answer = rules.begin_listing(None, all);
+        while answer.is_none() {
+            answer = rules.run_slice().pop().map(|(_, answer)| answer);
+        }
+        let Some(Ok(MatchAnswer::Listed(listed))) = answer else { panic!("{answer:?}") };
+        listed
     }
 
     pub fn take_told(&self) -> Vec<(i64, String, Option<usize>)> {

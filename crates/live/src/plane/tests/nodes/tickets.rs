@@ -91,7 +91,7 @@ fn who_was_told_of_a_match_is_matched_no_more_and_who_was_not_goes_on() {
     cluster.add_ticket(bob, "b");
     cluster.now += 15_000;
     cluster.step(first(owner), |plane, now, out| plane.turn(now, out));
-    while cluster.step(first(owner), |plane, _, out| plane.run_slice(out)) {}
+    while cluster.step(first(owner), |plane, now, out| plane.run_slice(now, out)) {}
     cluster.queues.remove(&(first(owner), bob.place));
     cluster.crash(owner);
     // Messages on their way arrive before the news.
@@ -117,7 +117,7 @@ fn a_partys_ticket_goes_on_with_all_of_it_or_ends_for_those_who_were_not_told() 
             cluster.settle();
             cluster.now += 15_000;
             cluster.step(first(owner), |plane, now, out| plane.turn(now, out));
-            while cluster.step(first(owner), |plane, _, out| plane.run_slice(out)) {}
+            while cluster.step(first(owner), |plane, now, out| plane.run_slice(now, out)) {}
             cluster.queues.remove(&(first(owner), ann.place));
         }
         cluster.crash(owner);
