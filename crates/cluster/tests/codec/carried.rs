@@ -83,6 +83,7 @@ fields!(CarriedRoom, random => CarriedRoom {
     variables: any(random),
     attempts: any(random),
     barred: (0..random.below(4)).map(|_| (any(random), number(random))).collect(),
+    paused: (0..random.below(4)).map(|_| (any(random), number(random))).collect(),
     empty_ms: number(random),
     closes_ms: millis(random),
     ends_ms: millis(random),
@@ -138,6 +139,7 @@ fields!(CarriedListed, random => CarriedListed {
 });
 fields!(CarriedView, random => CarriedView {
     view: any(random),
+    maker: any(random),
     revision: number(random),
     anew: any(random),
     due_ms: millis(random),

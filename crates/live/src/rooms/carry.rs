@@ -96,6 +96,8 @@ pub struct CarriedRoom {
     pub attempts: Vec<CarriedAttempts>,
     /// Users who are kept out, each with the time until that ends, in the order of these times.
     pub barred: Vec<(UserId, Millis)>,
+    /// Users who let a seat go by, each with the time until one may be held for them again, in the order of these times.
+    pub paused: Vec<(UserId, Millis)>,
     /// Time for which the room is kept open while nobody is in it.
     pub empty_ms: Millis,
     /// Time until the room closes because it is empty.
@@ -234,6 +236,8 @@ pub struct CarriedListed {
 pub struct CarriedView {
     /// The view's path, filter and budget.
     pub view: ViewKey,
+    /// The user who asked for the view first, if that is known.
+    pub maker: Option<UserId>,
     /// Revision of the last push to the watchers.
     pub revision: u64,
     /// Whether the next push must say that the lobby begins anew, because the state of an earlier directory is lost.

@@ -210,6 +210,7 @@ impl Lobby {
             let pieces = changed.len().div_ceil(PIECE_ROOMS_MAX).max(1);
             (0..pieces).map(move |piece| CarriedView {
                 view: ViewKey::clone(key),
+                maker: view.maker,
                 revision: view.revision,
                 anew: view.anew || begins_anew,
                 due_ms: due.map(|at| at.saturating_sub(now)),
@@ -221,11 +222,14 @@ impl Lobby {
 
     /// Adds a view, or more changed rooms of a view that came before. A view that was to begin anew does so here.
     pub(super) fn take_in(&mut self, now: Millis, carried: CarriedView, query: Query) {
-        let CarriedView { view: key, revision, anew, due_ms: _, next_ms, changed } = carried;
+        let CarriedView { view: key, maker, revision, anew, due_ms: _, next_ms, changed } = carried;
         (self.now, self.idle) = (now, 0);
-        let (news, next_at) = (&mut self.news, now.saturating_add(next_ms));
+        let (news, made, next_at) = (&mut self.news, &mut self.made, now.saturating_add(next_ms));
         let view = self.views.entry(Arc::new(key)).or_insert_with(|| {
-            let mut view = View::new(next_at, query, revision, news.read_all());
+            let mut view = View { maker, ..View::new(next_at, query, revision, news.read_all()) };
+            if let Some(maker) = maker {
+                *made.entry(maker).or_default() += 1;
+            }
             if anew {
                 view.begin_anew(news);
             }

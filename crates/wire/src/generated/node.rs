@@ -1806,6 +1806,8 @@ pub struct CarriedRoom {
     pub members: u64,
     #[prost(bool, tag = "25")]
     pub recover: bool,
+    #[prost(message, repeated, tag = "26")]
+    pub paused: ::prost::alloc::vec::Vec<CarriedBar>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CarriedSeat {
@@ -1936,6 +1938,9 @@ pub struct CarriedView {
     /// Room ids.
     #[prost(fixed64, repeated, tag = "6")]
     pub changed: ::prost::alloc::vec::Vec<u64>,
+    /// Absent if nobody knows. The nil id is present here.
+    #[prost(message, optional, tag = "7")]
+    pub maker: ::core::option::Option<Id>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CarriedTicket {

@@ -44,6 +44,7 @@ impl Form for CarriedRoom {
             variables: Some(self.variables.to_wire()),
             attempts: list_to_wire(&self.attempts),
             barred: list_to_wire(&self.barred),
+            paused: list_to_wire(&self.paused),
             empty_ms: self.empty_ms,
             closes_ms: self.closes_ms,
             ends_ms: self.ends_ms,
@@ -75,6 +76,7 @@ impl Form for CarriedRoom {
             variables: part(wire.variables, "carried_room.variables")?,
             attempts: list_from_wire(wire.attempts)?,
             barred: list_from_wire(wire.barred)?,
+            paused: list_from_wire(wire.paused)?,
             empty_ms: wire.empty_ms,
             closes_ms: wire.closes_ms,
             ends_ms: wire.ends_ms,
@@ -254,6 +256,7 @@ impl Form for CarriedView {
     fn to_wire(&self) -> node::CarriedView {
         node::CarriedView {
             view: Some(self.view.to_wire()),
+            maker: self.maker.map(present_id),
             revision: self.revision,
             anew: self.anew,
             due_ms: self.due_ms,
@@ -265,6 +268,7 @@ impl Form for CarriedView {
     fn from_wire(wire: node::CarriedView) -> Result<Self> {
         Ok(Self {
             view: part(wire.view, "carried_view.view")?,
+            maker: wire.maker.map(|maker| id_from_wire(Some(maker))),
             revision: wire.revision,
             anew: wire.anew,
             due_ms: wire.due_ms,
