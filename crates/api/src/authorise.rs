@@ -1,5 +1,5 @@
-//! Authorisation: the server key, a session token or the HTTP key shows who asks. A missing or wrong one is refused, and
-//! counts against the client's address.
+//! Authorisation: the server key, a session token or the HTTP key shows who asks. A missing or wrong one is refused,
+//! and counts against the client's address.
 
 use std::net::IpAddr;
 
@@ -65,7 +65,7 @@ pub fn book_request(app: &App, caller: &Caller, body_bytes: usize, now: Timestam
     app.requests.borrow_mut().take(claims.user_id, units, now).map_err(|seconds| {
         add(&app.metrics.requests_limited, 1);
         let message = format!("Too many requests of this player. Please try again in {seconds} seconds.");
-        Error { retry_after_sec: Some(seconds), ..Error::new(ErrorKind::ResourceExhausted, message) }
+        Error::new(ErrorKind::ResourceExhausted, message).retry_after(seconds)
     })
 }
 

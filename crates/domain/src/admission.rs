@@ -99,7 +99,7 @@ impl From<AddressRefused> for Error {
         let AddressRefused { rate, retry_after_sec } = refused;
         let noun = rate.noun();
         let message = format!("Too many {noun} from this address. Please try again in {retry_after_sec} seconds.");
-        Self { retry_after_sec: Some(retry_after_sec), ..Self::new(ErrorKind::ResourceExhausted, message) }
+        Self::new(ErrorKind::ResourceExhausted, message).retry_after(retry_after_sec)
     }
 }
 

@@ -60,8 +60,7 @@ impl From<GuessRefused> for Error {
     fn from(refused: GuessRefused) -> Self {
         let seconds = refused.retry_after_sec;
         let message = format!("Too many failed sign-in attempts. Please try again in {seconds} seconds.");
-        let retry_after_sec = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
-        Self { retry_after_sec, ..Self::new(ErrorKind::ResourceExhausted, message) }
+        Self::new(ErrorKind::ResourceExhausted, message).retry_after(u32::try_from(seconds).unwrap_or(u32::MAX))
     }
 }
 

@@ -71,8 +71,8 @@ impl FromStr for Ladder {
 /// A text that is no ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a kind (chat, match_data, party_data, functions, requests, pings, or any) and its rungs (warn, mute:SECONDS, kick, \
-     refuse:SECONDS): chat=warn,mute:60,kick"
+    "a kind (chat, match_data, party_data, functions, requests, pings, or any) and its rungs (warn, mute:SECONDS, \
+     kick, refuse:SECONDS): chat=warn,mute:60,kick"
 )]
 pub struct NotALadder;
 

@@ -95,8 +95,8 @@ pub const REVOCATION_OVERLAP_SEC: i64 = 10;
 /// The values of one answer to a read of storage objects, in bytes: as much as a full page of a listing can hold.
 pub const STORAGE_READ_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Most bytes of values or contents on a page of a listing; a page ends behind the entry that reaches it, and goes on at
-/// its cursor.
+/// Most bytes of values or contents on a page of a listing; a page ends behind the entry that reaches it, and goes on
+/// at its cursor.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Objects read from the database at a time.

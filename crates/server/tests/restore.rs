@@ -181,7 +181,7 @@ fn a_backup_of_a_server_that_plays_conserves_all_chips() {
     game.play_on(&server, 5);
     assert_eq!(game.rest(&server).chips, CHIPS);
     server.stop();
-    // What was put aside can be put back.
+    // Files that were put aside can be put back.
     for part in ["muster.db", "matches"] {
         move_part(part, setup.folder(), &setup.folder().join("restored"));
         move_part(part, &setup.folder().join("before-restore"), setup.folder());

@@ -8,8 +8,18 @@ use anyhow::{Context, Result, ensure};
 use crate::repository;
 
 /// The cargo that started this program, so that a pinned toolchain stays pinned.
+///
+/// Variables about this program's own package are not passed on: some build scripts run anew when they change, and a
+/// build by hand and one by this program would undo each other.
 pub fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
 }
 
 /// Runs `command` without input; its output goes to ours.

@@ -72,7 +72,7 @@ pub(super) fn count(
         Err(_) => {
             let error =
                 Error::new(ErrorKind::Unavailable, "Too many answers wait to be read. Read them, and ask again.");
-            respond(HttpResponse::refusal(&Error { retry_after_sec: Some(RETRY_SEC), ..error }))
+            respond(HttpResponse::refusal(&error.retry_after(RETRY_SEC)))
         }
     }
 }

@@ -248,7 +248,7 @@ impl Exchange {
         if let Some(seconds) = self.shard.app.barred.refused_sec(opening.user_id(), now) {
             let message = format!("This player has sent too many messages. Please try again in {seconds} seconds.");
             let error = Error::new(ErrorKind::ResourceExhausted, message);
-            return Err(Error { retry_after_sec: Some(seconds), ..error });
+            return Err(error.retry_after(seconds));
         }
         if !address::is_proxy(self.peer.ip(), self.shard.config.proxy_count) {
             return Ok(None);
@@ -394,7 +394,7 @@ pub(super) fn respond(answer: HttpResponse) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
     if let Some(seconds) = answer.retry_after_sec {
-        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds.get()));
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -96,7 +96,8 @@ pub struct CarriedRoom {
     pub attempts: Vec<CarriedAttempts>,
     /// Users who are kept out, each with the time until that ends, in the order of these times.
     pub barred: Vec<(UserId, Millis)>,
-    /// Users who let a seat go by, each with the time until one may be held for them again, in the order of these times.
+    /// Users who let a seat go by, each with the time until one may be held for them again, in the order of these
+    /// times.
     pub paused: Vec<(UserId, Millis)>,
     /// Time for which the room is kept open while nobody is in it.
     pub empty_ms: Millis,

@@ -32,7 +32,7 @@ pub(crate) enum Fit {
     Neither,
 }
 
-/// What becomes of a match after the comparison.
+/// Outcome of the comparison for a match.
 pub(crate) enum Fate {
     /// The match goes on.
     GoesOn(History),

@@ -18,6 +18,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 use prost_types::FileDescriptorSet;
 
+use crate::run;
+
 /// The schema files, relative to [`PROTO_DIR`].
 const PROTO_FILES: [&str; 6] =
     ["api.proto", "match_log.proto", "membership.proto", "node.proto", "realtime.proto", "service.proto"];
@@ -167,7 +169,7 @@ fn with_operations(page: &str, operations: &str) -> anyhow::Result<String> {
 
 /// The output of an example of `muster-wire`.
 fn printed(root: &Path, example: &str) -> anyhow::Result<String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let output = run::cargo()
         .args(["run", "--quiet", "--package", "muster-wire", "--example", example])
         .current_dir(root)
         .stderr(Stdio::inherit())

@@ -34,8 +34,8 @@ honoured! {
         address_lockout_first_sec: u64 = "30", at_least(1), Origin::Ours;
         /// Longest lock-out of one address, in seconds.
         address_lockout_max_sec: u64 = "1800", at_least(1), Origin::Ours;
-        /// Number of accounts, of addresses, and of addresses that know the password of an account, that are remembered;
-        /// the one untouched for longest is forgotten first.
+        /// Number of accounts, of addresses, and of addresses that know the password of an account, that are
+        /// remembered; the one untouched for longest is forgotten first.
         max_tracked: usize = "65536", at_least(1), Origin::Ours;
     }
 }
