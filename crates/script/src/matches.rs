@@ -47,7 +47,7 @@ pub fn returns_to(live: &Rc<Live>) -> Returns {
 /// Error of a call of a match that this shard does not run.
 pub(crate) const NOT_HERE: &str = "this shard does not run the match";
 
-/// What the frames of a stack have that lie in no file of the game: those of builtins, and of texts that are parsed.
+/// Marks of frames of a stack that lie in no file of the game: those of builtins, and of texts that are parsed.
 const FRAMES_OF_BUILTINS: [&str; 3] = ["(native)", "(eval_script:", "<input>:"];
 
 /// The parts of a shard that the matches of all languages use.
