@@ -47,6 +47,9 @@ pub fn returns_to(live: &Rc<Live>) -> Returns {
 /// Error of a call of a match that this shard does not run.
 pub(crate) const NOT_HERE: &str = "this shard does not run the match";
 
+/// Marks of frames of a stack that lie in no file of the game: those of builtins, and of texts that are parsed.
+const FRAMES_OF_BUILTINS: [&str; 3] = ["(native)", "(eval_script:", "<input>:"];
+
 /// The parts of a shard that the matches of all languages use.
 #[derive(Clone)]
 pub struct ShardParts {
@@ -190,8 +193,8 @@ impl<M: MatchMachine> GameMatches<M> {
             && let Some((told, stack)) = why.split_once(&format!("\n{STACK_LINE}"))
         {
             // Errors of Lua begin with their place already.
-            let place =
-                stack.lines().map(str::trim).find(|line| !line.is_empty()).filter(|line| line.starts_with("at "));
+            let is_own = |line: &&str| !line.is_empty() && !FRAMES_OF_BUILTINS.iter().any(|frame| line.contains(frame));
+            let place = stack.lines().map(str::trim).find(is_own).filter(|line| line.starts_with("at "));
             let place = place.filter(|_| !is_want_of_memory(told)).map(|place| format!(" {place}"));
             let told = format!("{told}{}", place.unwrap_or_default());
             self.stacks.borrow_mut().insert(call.id, format!("{STACK_LINE}{stack}"));

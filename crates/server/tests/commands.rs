@@ -352,6 +352,12 @@ fn check_loads_the_game_code_over_an_empty_database() {
     let told = check(&[]).succeeded();
     assert!(told.contains("\nwarning: JavaScript: no script is run: "), "{told}");
     assert!(told.contains("runtime.js_entrypoint") && told.contains("main.ts"), "{told}");
+    std::fs::write(modules.join("half.lua"), "return { match_init = function() end }").unwrap();
+    let told = check(&[]).succeeded();
+    assert!(
+        told.contains("\nwarning: Lua: module 'half' is no match handler: it has no functions match_join_attempt, "),
+        "{told}"
+    );
     let missing = check(&["--socket.ssl_certificate", "/no/file", "--socket.ssl_private_key", "/no/file"]);
     assert_eq!(missing.code, Some(FAILED), "{missing:?}");
     assert!(missing.stdout.contains("/no/file"), "{missing:?}");

@@ -20,13 +20,15 @@ pub struct LoadedCode {
     pub matches: usize,
     /// A sentence on files of the language that are not loaded.
     pub left_out: Option<String>,
+    /// Sentences on mistakes in the code that do not keep it from loading.
+    pub mistakes: Vec<String>,
 }
 
 impl LoadedCode {
     /// Code of these files, which has registered these names.
     pub(crate) fn new(language: &'static str, files: Vec<String>, names: &Names, matches: usize) -> Self {
         let (functions, hooks) = (names.functions.len(), names.hooks().count());
-        Self { language, files, functions, hooks, matches, left_out: None }
+        Self { language, files, functions, hooks, matches, left_out: None, mistakes: names.mistakes().to_vec() }
     }
 
     /// The names of the files, with commas; of many files the first ones, and a count of the others.

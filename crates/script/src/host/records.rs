@@ -134,9 +134,15 @@ pub(super) fn amounts(value: Value, what: &str) -> Result<Amounts> {
         Value::Map(entries) => entries,
         other => return Err(unfit(what, "table", &other)),
     };
-    let amount = |(name, value): (String, Value)| match value {
-        Value::Number(number) if number.fract() == 0.0 && number.abs() < 9.3e18 => Ok((name, number as i64)),
-        other => Err(Error::invalid(format!("expects the amounts of {what} to be whole numbers, got {other:?}"))),
+    let amount = |(name, value): (String, Value)| {
+        let got = match value {
+            Value::Number(number) if number.fract() == 0.0 && number.abs() < 9.3e18 => {
+                return Ok((name, number as i64));
+            }
+            Value::Number(number) => number.to_string(),
+            other => format!("a {}", other.kind()),
+        };
+        Err(Error::invalid(format!("expects the amounts of {what} to be whole numbers, got {got}")))
     };
     entries.into_iter().map(amount).collect()
 }
@@ -188,5 +194,6 @@ pub(super) fn some_text(text: String) -> Value {
 }
 
 fn unfit(name: &str, expected: &str, got: &Value) -> Error {
-    Error::invalid(format!("expects {name} to be a {expected}, got a {}", got.kind()))
+    let got = if matches!(got, Value::List(_)) { "list" } else { got.kind() };
+    Error::invalid(format!("expects {name} to be a {expected}, got a {got}"))
 }

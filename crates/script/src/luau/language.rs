@@ -38,6 +38,8 @@ impl Language for Lua {
 
     fn code(program: &Program) -> LoadedCode {
         let names = program.names();
-        LoadedCode::new(Vm::LANGUAGE, program.files(), names, names.handlers.len())
+        let mut code = LoadedCode::new(Vm::LANGUAGE, program.files(), names, names.handlers.len());
+        code.mistakes.extend(program.uses.slips.told());
+        code
     }
 }

@@ -408,6 +408,11 @@ impl Names {
         }
     }
 
+    /// Sentences on mistakes in what was registered.
+    pub(crate) fn mistakes(&self) -> &[String] {
+        &self.warnings
+    }
+
     pub(crate) fn has(&self, purpose: SinglePurpose) -> bool {
         self.by_purpose[purpose as usize]
     }

@@ -88,6 +88,9 @@ fn game_code(code: &[LoadedCode]) -> String {
         if let Some(told) = &loaded.left_out {
             lines += &format!("\nwarning: {}: {told}", loaded.language);
         }
+        for told in &loaded.mistakes {
+            lines += &format!("\nwarning: {}: {told}", loaded.language);
+        }
     }
     if code.is_empty() { "\nthere are no files of game code".to_owned() } else { lines }
 }

@@ -233,9 +233,10 @@ fn check_readable(path: &Path) -> Result<(), OpenError> {
     match File::open(path).and_then(|file| file.metadata()) {
         Ok(found) if found.is_file() => Ok(()),
         Ok(_) => Err(OpenError::new(format!("{} is no file, so it is no database", path.display()))),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(OpenError::new(format!("there is no database {}", path.display())))
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(OpenError::new(format!(
+            "there is no database {}: name the server's data folder with --data_dir",
+            path.display()
+        ))),
         Err(error) => Err(unreadable(path, &error)),
     }
 }

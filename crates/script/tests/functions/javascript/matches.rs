@@ -311,6 +311,8 @@ fn what_is_no_beginning_is_refused() {
         ("{ tickRate: 1 }", "matchInit returned no state"),
         ("{ state: {}, tickRate: 1.5 }", "matchInit must return a whole number as tickRate"),
         ("{ state: {}, tickRate: 1, label: 5 }", "matchInit returned number as label, which must be a string"),
+        ("JSON.parse('{')", " at matchInit ("),
+        ("setTimeout(() => {}, 1)", " at matchInit ("),
     ] {
         let hall = hall(&format!("function matchInit() {{ return {returned}; }}"), Limits::default());
         run(async {
