@@ -47,9 +47,16 @@ fn open(server: &Server, token: &str, address: &str) -> Socket {
     Socket::open_by(http::connect(server.address), Format::Json, &open_request(token, address))
 }
 
-/// The answer to a handshake that is refused; the server ends the connection.
+/// The answer to a handshake for which there is one connection too many; the server ends the connection.
 fn refused(server: &Server, token: &str, address: &str) -> Response {
     Response::only(&http::exchange(server.address, &open_request(token, address)))
+}
+
+/// The answer to a handshake.
+fn answer(server: &Server, token: &str, address: &str) -> Response {
+    let mut stream = http::connect(server.address);
+    stream.write_all(&open_request(token, address)).unwrap();
+    http::read_response(&mut stream)
 }
 
 fn limited(server: &Server, limit: &str) -> f64 {
@@ -93,15 +100,13 @@ fn handshakes_and_bad_tokens_of_an_address_are_limited_each_by_itself() {
         .flag("limits.address_handshakes_per_sec", 1);
     let server = setup.start();
     let token = token(&sign_in(&server, CARRIER, "ann").1);
-    let answer = (0..).map(|_| refused(&server, "no.to.ken", CARRIER)).find(|answer| answer.status != 401).unwrap();
-    assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (429, Some(8), Some("1")));
+    let told = (0..).map(|_| answer(&server, "no.to.ken", CARRIER)).find(|answer| answer.status != 401).unwrap();
+    assert_eq!((told.status, told.code(), told.header("retry-after")), (429, Some(8), Some("1")));
     // A good token is not refused for another's bad ones.
     let mut sockets = vec![open(&server, &token, CARRIER)];
     sockets[0].ping_pong("1");
     while limited(&server, "handshakes") == 0.0 {
-        let mut stream = http::connect(server.address);
-        stream.write_all(&open_request(&token, CARRIER)).unwrap();
-        let response = http::read_response(&mut stream);
+        let response = answer(&server, &token, CARRIER);
         assert!(matches!(response.status, 101 | 429), "{response:?}");
     }
     sockets.push(open(&server, &token, ELSEWHERE));

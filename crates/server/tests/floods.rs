@@ -110,6 +110,7 @@ fn who_floods_on_is_closed_and_kept_out_if_the_ladder_says_so() {
     assert_eq!((answer.status, answer.code()), (429, Some(8)));
     assert!(answer.header("retry-after").unwrap().parse::<u32>().unwrap() > 500, "{answer:?}");
     // Others are let in.
-    Talker::join(&server, "somebody").socket.ping_pong("1");
+    let somebody = server.sign_in("somebody").session;
+    Socket::open(server.address, &somebody, Format::Json).ping_pong("1");
     server.stop();
 }

@@ -78,10 +78,15 @@ fn live_through(server: &Server, away: Away, take: impl FnOnce(), give_back: imp
     players
 }
 
+/// A server whose clients ask again and again while the database is away, as often as they can.
+fn hammered(setup: Setup) -> Setup {
+    setup.flag("limits.user_requests_per_sec", 0)
+}
+
 #[test]
 fn postgres_crashes_and_returns() {
     let mut postgres = Postgres::start().unwrap();
-    let setup = Setup::dev().flag("database.address", postgres.url()).flag("live.shards", 2);
+    let setup = hammered(Setup::dev()).flag("database.address", postgres.url()).flag("live.shards", 2);
     let server = setup.start();
     let players = {
         let postgres = std::cell::RefCell::new(&mut postgres);
@@ -181,14 +186,14 @@ fn live_through_a_full_disk((setup, disk): (Setup, Disk)) {
 #[test]
 fn sqlite_on_a_full_disk_reads_on_and_writes_again_when_there_is_space() {
     // If no disk of its own is permitted, the other test has to do.
-    if let Some(disk) = Disk::own(Setup::dev()) {
+    if let Some(disk) = Disk::own(hammered(Setup::dev())) {
         live_through_a_full_disk(disk);
     }
 }
 
 #[test]
 fn sqlite_whose_files_may_not_grow_reads_on_and_writes_again_when_they_may() {
-    live_through_a_full_disk(Disk::limited(Setup::dev()));
+    live_through_a_full_disk(Disk::limited(hammered(Setup::dev())));
 }
 
 #[test]

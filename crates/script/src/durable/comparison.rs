@@ -14,7 +14,6 @@ use muster_live::matches::MatchId;
 
 use super::history::{self, CallHistory, History, LogContents, Start};
 use super::latest_write::LoggedWrite;
-use super::recorded_call::WRITES_PER_FUNCTION;
 
 /// The latest keyed writes that a database has, by match.
 pub(crate) type LatestWrites = BTreeMap<MatchId, LatestWrite>;
@@ -171,16 +170,15 @@ impl CallHistory {
         known.map(|known| known.at).or(called.map(|(called, _)| called.now))
     }
 
-    /// Whether the history ends before the function call that made a write. The latest call may have made a write whose
-    /// answer is not in the log, because the call is logged before the write and its answer afterwards.
+    /// Whether the history ends before the call that made a write. The latest call may have made writes whose answers
+    /// are not in the log: it is repeated, and finds their outcomes in the database.
     fn is_before(&self, write: LatestWrite) -> bool {
-        let (call, answers) = match (self.calls.last(), &self.start) {
-            (Some((called, answers)), _) => (called.call, answers.len()),
-            (None, Start::Begun { .. }) => (0, self.first_answers.len()),
-            (None, Start::Snapshot(snapshot)) => (snapshot.calls, usize::MAX),
+        let call = match (self.calls.last(), &self.start) {
+            (Some((called, _)), _) => called.call,
+            (None, Start::Begun { .. }) => 0,
+            (None, Start::Snapshot(snapshot)) => snapshot.calls,
         };
-        let function = usize::try_from(write.ordinal / WRITES_PER_FUNCTION).unwrap_or(usize::MAX);
-        (u64::try_from(write.tick).unwrap_or(0), function) > (call, answers)
+        u64::try_from(write.tick).unwrap_or(0) > call
     }
 }
 

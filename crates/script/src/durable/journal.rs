@@ -27,13 +27,15 @@ pub struct Journal {
     recording: RefCell<Option<Box<dyn Recording>>>,
     /// Whether the match may have made keyed writes.
     pub(crate) has_written: Cell<bool>,
+    /// All records of the match so far, while it is resumed.
+    carried: RefCell<Option<Vec<wire::Record>>>,
 }
 
 impl Journal {
     pub(crate) fn new(id: MatchId, log: Rc<OpenLog>, recording: Option<Box<dyn Recording>>) -> Rc<Self> {
         log.begin(id);
         let recording = RefCell::new(recording);
-        Rc::new(Self { id, log, recording, has_written: Cell::new(false) })
+        Rc::new(Self { id, log, recording, has_written: Cell::new(false), carried: RefCell::default() })
     }
 
     pub(crate) fn match_id(&self) -> Uuid {
@@ -51,7 +53,11 @@ impl Journal {
 
     /// Writes a record to the log and to the recording, in parts if it is too large for one record of the log.
     fn append(&self, what: RecordKind) -> Result<RecordNumber, LogError> {
-        let parts = parts::split(&self.record(what))?;
+        let record = self.record(what);
+        let parts = parts::split(&record)?;
+        if let Some(carried) = &mut *self.carried.borrow_mut() {
+            carried.push(record);
+        }
         if let Some(recording) = &mut *self.recording.borrow_mut() {
             parts.iter().for_each(|part| recording.write(part));
         }
@@ -62,9 +68,16 @@ impl Journal {
         wire::Record { match_id: id_bytes(self.id.0), what: Some(what) }
     }
 
-    /// Writes the former records of a resumed match to its recording, which begins with them.
-    pub(crate) fn carried(&self, records: &[wire::Record]) {
+    /// Begins to resume a match with these records. Its recording begins with them, too.
+    pub(crate) fn resume(&self, records: &[wire::Record]) {
+        self.carried.replace(Some(records.to_vec()));
         self.recorded(RecordKind::Carried(wire::Carried { records: records.to_vec(), ..Default::default() }));
+    }
+
+    /// Ends to resume the match. Answers its former records with those that came since: answers to the repeated latest
+    /// call, on which writes of that call may depend.
+    pub(crate) fn resumed(&self) -> Vec<wire::Record> {
+        self.carried.take().unwrap_or_default()
     }
 
     /// Writes the return of a call. Only recordings hold returns.

@@ -258,7 +258,7 @@ impl<M: MatchMachine> GameMatches<M> {
         records: &[wire::Record],
     ) -> Result<Option<Outline>, Arc<str>> {
         let id = MatchId(journal.match_id());
-        journal.carried(records);
+        journal.resume(records);
         let CallHistory { start, first_answers, calls, in_database, is_set_back, .. } = history;
         let mut over = None;
         // The latest call, and an attempt before it that was synced together with it.
@@ -325,11 +325,12 @@ impl<M: MatchMachine> GameMatches<M> {
         // A snapshot is written only where one was due: at a snapshot the match goes on with a copy of its state, whose
         // tables may list their entries in another order.
         let log = recorded.journal.log();
+        let carried = recorded.journal.resumed();
         let written = if is_snapshot_due {
             let state = machine.vm.freeze(id)?;
             log.needed_from(id, recorded.write_snapshot(&state))
         } else {
-            log.carry_on(id, records.to_vec(), None)
+            log.carry_on(id, carried, None)
         };
         written.map_err(told)?;
         Ok(Some(replayed.into_outline(recorded.outline())))

@@ -80,6 +80,8 @@ pub(super) struct Rooms {
     /// Sessions with a reservation that they are about to use.
     pub entering: Vec<(Who, RoomId)>,
     fresh: u128,
+    /// Number of probes so far.
+    probes: Who,
     /// The answer to the last listing.
     page: Option<Page>,
     /// The room of the last probe.
@@ -190,7 +192,11 @@ impl World {
         to: impl FnOnce(Caller, Option<RequestRef>) -> MessageToRoomOwner,
     ) -> Checked {
         let session = Some((at, session_id(who)));
-        let caller = Caller { user_id: user_id(who), username: who.to_string().into(), session };
+        // A probe lets its seat go by, after which its user gets none in that room for a while.
+        let is_probe = matches!(asked, OpenRoomRequest::Hold { is_probe: true, .. });
+        let user = if is_probe { Who::MAX - self.rooms.probes } else { who };
+        self.rooms.probes += Who::from(is_probe);
+        let caller = Caller { user_id: user_id(user), username: who.to_string().into(), session };
         let request = self.ask(at.place, OpenRequest::Rooms(asked));
         self.step(at.place, |plane, now, out| plane.ask_rooms(now, to(caller, request), out))
     }

@@ -143,6 +143,9 @@ const JAVASCRIPT: &str = "
     };
     function InitModule(ctx, logger, nk, initializer) { initializer.registerMatch('game', handler); }";
 
+/// Processes after which a match that ends at all has ended.
+const PROCESSES_MAX: usize = 1_000;
+
 /// Plays scripts in processes that are killed again and again, and compares each match with a twin. One match in eight
 /// pays and stores objects.
 fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
@@ -163,8 +166,9 @@ fn compare(files: &[(&str, &str)], lives: u64, seed: u64) {
         }
         assert!(twin.is_over, "the twin plays to its end: {:?}", twin.seen.last_key_value());
         let mut disk = Disk::dying(random.u64(1..120));
-        loop {
+        for process in 1.. {
             let played = Life::run(&script, files, shelf, &disk);
+            assert!(process < PROCESSES_MAX, "life {life}, which pays: {pays}, does not end");
             for (number, returned) in &played.seen {
                 assert_eq!(returned, &twin.seen[number], "life {life}: move {number}");
             }
