@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	goruntime "runtime"
+	"strconv"
 
 	"github.com/heroiclabs/nakama-common/runtime"
 	muster "github.com/muster-server/muster/sdk/go"
@@ -63,6 +64,22 @@ func missing(ctx context.Context, _ runtime.Logger, _ *sql.DB, nk runtime.Nakama
 	_, devices := nk.AccountsGetId(ctx, nil, []string{"a-device"})
 	_, _, hidden := nk.PartyList(ctx, 10, nil, true, "", "")
 	return written(map[string]any{"devices": codeOf(devices), "hidden": codeOf(hidden), "keys": keys})
+}
+
+// nested reads lists that lie in each other, and returns how many there are.
+func nested(_ context.Context, _ runtime.Logger, _ *sql.DB, _ runtime.NakamaModule, payload string) (string, error) {
+	var list []any
+	if err := json.Unmarshal([]byte(payload), &list); err != nil {
+		return "", err
+	}
+	return strconv.Itoa(depth(list)), nil
+}
+
+func depth(list []any) int {
+	if len(list) == 0 {
+		return 1
+	}
+	return 1 + depth(list[0].([]any))
 }
 
 // numbers stores an object with a number, and returns the text that it is read as.

@@ -29,6 +29,7 @@ func InitModule(ctx context.Context, logger runtime.Logger, db *sql.DB, nk runti
 		"count": count, "prize": prize, "query": query, "fetch": fetch, "later": later, "forever": forever, "joined": joined, "unbuilt": unbuilt,
 		"arena_create": create, "arena_signal": signal, "arena_list": list, "crash": crash, "bomb": bomb, "leave": leave,
 		"seats_create": createSeats, "version": tellVersion, "outside": outside, "missing": missing, "numbers": numbers,
+		"nested": nested,
 	}
 	for id, fn := range functions {
 		if err := initializer.RegisterRpc(id, fn); err != nil {

@@ -15,6 +15,10 @@ use super::wasi::linked;
 /// Limit on the compiled modules that are kept; these are the ones that were used last.
 const KEPT_MAX: usize = 4;
 
+/// Limit on the native stack of compiled code, of which each call within a call takes some hundred bytes. Go programs
+/// expect stacks that grow: a pattern of `regexp` alone may need more than wasmtime's 512 KiB.
+pub(super) const CODE_STACK_BYTES: usize = 64 << 20;
+
 /// Compiles a module, or takes the kept result of an earlier compilation.
 ///
 /// # Errors
@@ -23,6 +27,9 @@ pub(super) fn compile(bytes: &[u8], folder: Option<&Path>) -> Result<InstancePre
     let failed = |error: wasmtime::Error| format!("{error:#}");
     let mut config = Config::new();
     config.epoch_interruption(true);
+    config.max_wasm_stack(CODE_STACK_BYTES);
+    // No code runs on these stacks, but the library refuses to have them smaller.
+    config.async_stack_size(CODE_STACK_BYTES);
     if cfg!(debug_assertions) {
         // In debug builds the compiler itself is slow, so it is asked for code that need not be fast.
         config.cranelift_opt_level(OptLevel::None);

@@ -12,7 +12,7 @@ use muster_live::matches::Chain;
 use wasmtime::InstancePre;
 
 use super::call_table::{CallEvent, CallTable, INIT, Inbox, TakenCall};
-use super::compile::compile;
+use super::compile::{CODE_STACK_BYTES, compile};
 use super::frames::{Registrations, hello};
 use super::instance::{Bounds, InstanceEnd, InstanceState, START_INTERVAL, run};
 use super::vm::{serve_background, serve_call};
@@ -29,8 +29,8 @@ const EXTENSION: &str = "wasm";
 /// Limit on the bytes of a module; larger modules are refused.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// Bytes of the thread's stack, which only the host's functions use; the instance has a stack of its own.
-const STACK_BYTES: usize = 4 << 20;
+/// Bytes of the thread's stack: the calls of compiled code, and the host's functions that they end in.
+const STACK_BYTES: usize = CODE_STACK_BYTES + (4 << 20);
 
 /// A module that has started and registered its functions. By default there is no module.
 #[derive(Default)]
