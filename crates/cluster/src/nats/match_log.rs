@@ -71,7 +71,7 @@ impl Nats {
             allow_direct: false,
             ..Config::default()
         };
-        let stream = open_stream(&context, &name, config).await?;
+        let stream = self.nats.permitted(open_stream(&context, &name, config)).await?;
         Ok(SubjectLogs::new(MatchSubjects { nats, context, stream, prefix, wait: options.request_wait }))
     }
 }

@@ -4,8 +4,10 @@
 mod bus;
 pub(crate) mod ground;
 mod leaders;
+mod logins;
 mod match_log;
 mod node;
+mod permissions;
 mod recovery;
 mod refusals;
 mod registry;

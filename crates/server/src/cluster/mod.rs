@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
-use muster_cluster::nats::{NatsLogin, NatsOptions};
+use muster_cluster::nats::{NatsLogin, NatsOptions, NodeCertificate};
 use muster_cluster::node::{NodeClock, NodeCommand, NodeOptions};
 use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
@@ -188,6 +188,8 @@ impl Cluster {
 pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     let login = if let Some(file) = &config.nats_credentials_file {
         NatsLogin::CredentialsFile(file.clone())
+    } else if let Some(file) = &config.nats_nkey_file {
+        NatsLogin::NkeyFile(file.clone())
     } else if !config.nats_token.is_empty() {
         NatsLogin::Token(config.nats_token.expose().to_owned())
     } else if !config.nats_user.is_empty() {
@@ -195,10 +197,14 @@ pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     } else {
         NatsLogin::None
     };
+    let files = config.nats_certificate_file.clone().zip(config.nats_private_key_file.clone());
+    let certificate =
+        files.map(|(certificate_file, private_key_file)| NodeCertificate { certificate_file, private_key_file });
     NatsOptions {
         urls: config.nats.clone(),
         login,
         ca_file: config.nats_ca_file.clone(),
+        certificate,
         cluster: config.name.clone(),
         replicas: config.nats_replicas.count(),
         request_wait: REQUEST_WAIT,

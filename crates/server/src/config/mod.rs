@@ -14,6 +14,7 @@ mod problem;
 mod read;
 pub mod reference;
 mod secret;
+mod servers;
 mod setting;
 pub mod template;
 #[cfg(test)]

@@ -75,6 +75,9 @@ impl ClusterTelemetry {
         );
         let restarts = read(&nats.watch_restarts);
         page.counter("cluster_nats_watch_restarts_count", "Times that watching the registry began anew.", restarts);
+        let missing = read(&nats.permissions_missing);
+        let help = "Times that NATS said that this node's user lacks a permission.";
+        page.counter("cluster_nats_permissions_missing_count", help, missing);
         let kept = self.nats.recovery_metrics();
         let kept = [
             ("written", read(&kept.written)),
