@@ -87,7 +87,7 @@ fn who_floods_on_is_muted_and_then_closed_and_kept_out_as_the_ladder_says() {
     let world = world(Spending::Requests, &["any=warn", "requests=mute:30,refuse:60"]);
     let ann = Connected::new(&world, "device-of-ann-1");
     let ask = json!({ "cid": "1", "status_unfollow": { "user_ids": [] } });
-    let mut flood = || loop {
+    let flood = || loop {
         let (error, close) = send(&world, &ann, &ask);
         if error.is_some() && refused(&world, Spending::Requests).is_multiple_of(100) {
             return (error.unwrap()["context"]["retry_after_ms"].clone(), close);

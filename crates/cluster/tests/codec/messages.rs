@@ -130,7 +130,7 @@ fn every_down(random: &mut Random) -> Vec<(String, Down)> {
     answer(named("Pool ", random, |answer: PoolReply| Reply::Answer(Answer::Pool(Ok(answer)))));
     answer(named("Match ", random, |answer: matches::MatchAnswer| Reply::Answer(Answer::Match(Ok(answer)))));
     answer(named("Rooms ", random, |kind: ErrorKind| {
-        Reply::Answer(Answer::Room(Err(Error { kind, message: "it is so".into(), cause: Some("why".to_owned()) })))
+        Reply::Answer(Answer::Room(Err(Error { kind, message: "it is so".into(), cause: Some("why".to_owned()), retry_after_sec: None })))
     }));
     downs
 }
@@ -392,6 +392,8 @@ fields!(Error, random => Error {
     kind: any(random),
     message: any::<String>(random).into(),
     cause: any(random),
+    // Limits with a time to wait are of the rim, which no node asks another for.
+    retry_after_sec: None,
 });
 fields!(Listener, random => Listener { session: any(random), encoding: any(random), serial: any(random) });
 fields!(Standing, random => Standing {

@@ -114,7 +114,7 @@ suite! {
         keep_refusals_too
         know_another_request_under_their_key
         happen_once_of_many_at_the_same_time
-        are_forgotten_when_no_longer_needed,
+        are_forgotten_when_no_longer_needed
         are_refused_when_an_earlier_one_is_missing
     }
 }
