@@ -13,6 +13,7 @@ use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
 use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode};
+use muster_cluster::seal::{Seal, SealUse};
 use muster_testenv::{Database, Nats as NatsServer, Postgres};
 use muster_wire::batch::VERSION;
 use muster_wire::envelope::Format;
@@ -92,10 +93,12 @@ async fn start_other(place: &Place, compatibility: Compatibility) -> (RunningNod
     let urls = vec![place.nats.url().to_owned()];
     let options = NatsOptions { urls, cluster: place.cluster.clone(), ..NatsOptions::default() };
     let nats = Arc::new(Nats::connect(&options).await.unwrap());
+    // The test has not the keys of the server, which is told to do without seals.
+    let seal = Seal::new(&[0; 32], SealUse::Off);
     // The node owns nothing, since the test cannot do the work of an owner.
     let roles = Roles { gateway: true, live: false, jobs: false };
     let node = NodeConfig { name: "other".into(), shards: 1, weight: 1, roles, compatibility, epoch_floor: 0 };
-    RunningNode::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system() })
+    RunningNode::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system(), seal })
 }
 
 impl Other {
@@ -175,7 +178,7 @@ const COUNT: u16 = 24;
 #[test]
 fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
     let place = Place::new();
-    let server = place.node(Setup::dev(), "older").start();
+    let server = place.node(Setup::dev(), "older").flag("cluster.seals", "off").start();
     block_on(async {
         let newer = Compatibility { wire_version: VERSION + 1, readable_from: VERSION, keys: 0 };
         let mut other = Other::join(&place, newer).await;
@@ -208,7 +211,7 @@ fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
 #[test]
 fn nodes_of_releases_too_far_apart_do_not_come_together() {
     let place = Place::new();
-    let (setup, too_new) = (place.node(Setup::dev(), "older"), VERSION + 1);
+    let (setup, too_new) = (place.node(Setup::dev(), "older").flag("cluster.seals", "off"), VERSION + 1);
     let far = Compatibility { wire_version: too_new, readable_from: too_new, keys: 0 };
     block_on(async {
         let server: Server = setup.start();

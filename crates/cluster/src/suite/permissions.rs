@@ -12,7 +12,7 @@ use muster_live::matches::{MatchId, MatchLog as _, RecordNumber};
 use muster_live::place::{Epoch, Partition};
 use muster_testenv::{Nats as Server, NatsPlace, NatsSettings};
 
-use super::ground::{NoLine, block_on, within};
+use super::ground::{NoLine, block_on, seal, within};
 use super::logins::Authority;
 use super::node::{all_receive, all_send, together};
 use super::talker::Talker;
@@ -97,7 +97,7 @@ async fn keep(node: &Nats, logs: &JetLogs) {
 
 async fn connect(options: &NatsOptions) -> Result<(Arc<Nats>, JetLogs), NatsError> {
     let node = Nats::connect(options).await?;
-    let logs = node.match_logs(options).await?;
+    let logs = node.match_logs(options, &seal()).await?;
     Ok((Arc::new(node), logs))
 }
 

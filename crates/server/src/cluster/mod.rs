@@ -17,12 +17,14 @@ use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
 use muster_cluster::nats::{NatsLogin, NatsOptions, NodeCertificate};
 use muster_cluster::node::{NodeClock, NodeCommand, NodeOptions};
+use muster_cluster::seal::{Seal, SealUse};
 use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
 use muster_live::{Millis, ShardIndex};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::config::groups::cluster::Seals;
 use crate::config::{Cluster as ClusterConfig, Config};
 use crate::jobs::Jobs;
 use crate::keys;
@@ -211,6 +213,32 @@ pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     }
 }
 
+/// The seals of the cluster of a configuration with keys.
+pub fn seal(config: &Config) -> Seal {
+    let usage = match config.cluster.seals {
+        Seals::Require => SealUse::Require,
+        Seals::Accept => SealUse::Accept,
+        Seals::Off => SealUse::Off,
+    };
+    Seal::new(&keys::cluster_key(config), usage)
+}
+
+/// The seals for a command that speaks to a cluster from outside.
+///
+/// # Errors
+/// A sentence, if the command has not found the keys of the cluster.
+pub fn seal_of_command(config: &Config) -> Result<Seal, String> {
+    if config.session.encryption_key.is_empty() || config.session.refresh_encryption_key.is_empty() {
+        return Err(format!(
+            "the nodes of a cluster listen only to who has their keys, and there is no {} in {}: copy it there from a \
+             node, or name the folder where it is by --data_dir",
+            keys::FILE_NAME,
+            config.general.data_dir.display()
+        ));
+    }
+    Ok(seal(config))
+}
+
 fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOptions {
     let cluster = &config.cluster;
     let roles =
@@ -231,5 +259,6 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
         },
         links: LinkConfig::default(),
         clock: NodeClock::of_system(),
+        seal: seal(config),
     }
 }

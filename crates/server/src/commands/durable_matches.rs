@@ -12,8 +12,8 @@ use muster_live::{Epoch, Partition};
 use muster_script::durable::listing::{LoggedMatch, end_record, matches_of};
 use muster_wire::Timestamp;
 
-use super::{Outcome, configuration, print, runtime};
-use crate::cluster::nats_options;
+use super::{Outcome, configuration_with_keys, print, runtime};
+use crate::cluster::{nats_options, seal_of_command};
 use crate::config::{Config, Setting};
 use crate::game::MatchLogs;
 
@@ -35,7 +35,7 @@ impl Logs {
         if config.cluster.is_joined() {
             let options = nats_options(&config.cluster);
             let nats = Nats::connect(&options).await.map_err(|error| error.to_string())?;
-            let logs = nats.match_logs(&options).await.map_err(|error| error.to_string())?;
+            let logs = nats.match_logs(&options, &seal_of_command(config)?).await.map_err(|error| error.to_string())?;
             return Ok(Some(Self::Cluster { logs: Box::new(logs), _nats: Box::new(nats) }));
         }
         if !MatchLogs::exist(&config.general.data_dir) {
@@ -94,7 +94,7 @@ fn failed(error: LogError) -> String {
 
 /// Prints a line for each durable match.
 pub(super) fn list(flags: &[Setting]) -> Outcome {
-    let config = configuration(flags)?;
+    let config = configuration_with_keys(flags)?;
     runtime()?.block_on(async {
         let matches = match Logs::open(&config).await? {
             Some(logs) => logs.matches().await.map_err(failed)?,
@@ -112,7 +112,7 @@ pub(super) fn list(flags: &[Setting]) -> Outcome {
 
 /// Ends a durable match.
 pub(super) fn forget(id: MatchId, flags: &[Setting]) -> Outcome {
-    let config = configuration(flags)?;
+    let config = configuration_with_keys(flags)?;
     runtime()?.block_on(async {
         if let Some(logs) = Logs::open(&config).await? {
             let matches = logs.matches().await.map_err(failed)?;

@@ -98,6 +98,12 @@ fn configuration(flags: &[Setting]) -> Result<Config, String> {
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
 }
 
+/// The configuration for a command that does not serve, with the keys if this machine has them.
+fn configuration_with_keys(flags: &[Setting]) -> Result<Config, String> {
+    let loaded = config::load(ServerMode::Serve, KeyFile::Find, flags, std::env::vars_os());
+    loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
+}
+
 fn runtime() -> Result<Runtime, String> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
     built.map_err(|error| format!("cannot start a runtime: {error}"))

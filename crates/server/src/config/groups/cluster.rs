@@ -20,6 +20,18 @@ choice! {
     }
 }
 
+choice! {
+    /// Use of seals between nodes.
+    pub enum Seals {
+        /// What has no seal is refused.
+        Require = "require",
+        /// What has no seal is accepted.
+        Accept = "accept",
+        /// Nothing is sealed, and what has no seal is accepted.
+        Off = "off",
+    }
+}
+
 impl Replicas {
     /// The number of servers.
     pub fn count(self) -> usize {
@@ -104,6 +116,10 @@ honoured! {
         nats_ca_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
         /// Number of NATS servers that keep each value of the cluster.
         nats_replicas: Replicas = "1", Replicas::KIND, Origin::Ours;
+        /// Seals of what nodes say to each other over NATS: `require` (whatever has no seal of the servers' keys is refused);
+        /// `accept` and `off` are for an upgrade from a release without seals: with `accept` a node seals, and takes what
+        /// has no seal too; with `off` it does not seal.
+        seals: Seals = "require", Seals::KIND, Origin::Ours;
         /// Whether parties survive the crash of the node that owns them: their state is written to JetStream whenever
         /// it changes. The same on all nodes.
         recover_parties: bool = "true", Kind::Flag, Origin::Ours;
