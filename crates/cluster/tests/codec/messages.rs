@@ -130,7 +130,12 @@ fn every_down(random: &mut Random) -> Vec<(String, Down)> {
     answer(named("Pool ", random, |answer: PoolReply| Reply::Answer(Answer::Pool(Ok(answer)))));
     answer(named("Match ", random, |answer: matches::MatchAnswer| Reply::Answer(Answer::Match(Ok(answer)))));
     answer(named("Rooms ", random, |kind: ErrorKind| {
-        Reply::Answer(Answer::Room(Err(Error { kind, message: "it is so".into(), cause: Some("why".to_owned()), retry_after_sec: None })))
+        Reply::Answer(Answer::Room(Err(Error {
+            kind,
+            message: "it is so".into(),
+            cause: Some("why".to_owned()),
+            retry_after_sec: None,
+        })))
     }));
     downs
 }
