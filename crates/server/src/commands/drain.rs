@@ -9,11 +9,11 @@ use muster_cluster::seal::Sealed;
 
 use super::{Outcome, configuration_with_keys, print, runtime};
 use crate::cluster::{nats_options, seal_of_command};
-use crate::config::Setting;
+use crate::config::{ServerMode, Setting};
 
 /// Drains a node. Exit status 0: the node has left the cluster.
-pub(super) fn drain(node: &str, flags: &[Setting]) -> Outcome {
-    let config = configuration_with_keys(flags)?;
+pub(super) fn drain(mode: ServerMode, node: &str, flags: &[Setting]) -> Outcome {
+    let config = configuration_with_keys(mode, flags)?;
     if config.cluster.nats.is_empty() {
         return Err("which cluster? Say so as its nodes do, by --cluster.nats URL".to_owned());
     }
